@@ -13,7 +13,7 @@ use crate::input;
 use crate::measure::{self, Usage};
 use crate::timed::{self, Tools};
 
-/// The least processor seconds of several runs of each tool, on one object.
+/// The least seconds of several runs of each tool, on one object.
 #[derive(Clone, Copy)]
 struct Times {
     dis: f64,
@@ -40,7 +40,7 @@ impl Times {
 ///
 /// # Errors
 /// When there are no objects, LLVM is missing or a tool fails.
-pub fn run(gcn: &Path, llvm_mc: &Path, paths: &[PathBuf], runs: u16) -> Result<()> {
+pub fn run(gcn: &Path, llvm_mc: &Path, paths: &[PathBuf], runs: u16, wall: bool) -> Result<()> {
     let scratch = tool::Scratch::new()?;
     let path = |name: &str| scratch.dir().join(name).to_string_lossy().into_owned();
     let (file, source, back) = (path("object.co"), path("object.s"), path("back.co"));
@@ -49,7 +49,16 @@ pub fn run(gcn: &Path, llvm_mc: &Path, paths: &[PathBuf], runs: u16) -> Result<(
     let mut all = Vec::new();
     println!(
         "{:<40}{:>10}{:>9}{:>6}{:>6}{:>9}{:>6}",
-        "processor time, one thread", "bytes", "dis ms", "-d", "-D", "asm ms", "mc"
+        match wall {
+            true => "time that passes, all threads",
+            false => "processor time, one thread",
+        },
+        "bytes",
+        "dis ms",
+        "-d",
+        "-D",
+        "asm ms",
+        "mc"
     );
     for piece in input::files(paths, false)?
         .iter()
@@ -61,8 +70,16 @@ pub fn run(gcn: &Path, llvm_mc: &Path, paths: &[PathBuf], runs: u16) -> Result<(
         let mut least = [f64::INFINITY; 5];
         let (mut mc_takes, mut shows_all) = (true, true);
         for round in 0..runs {
-            let mut note = |n: usize, usage: Usage| least[n] = least[n].min(usage.cpu);
-            let dis = ["dis", "--threads", "1", &file, "-o", &source];
+            let mut note = |n: usize, usage: Usage| {
+                let time = if wall { usage.wall } else { usage.cpu };
+                least[n] = least[n].min(time);
+            };
+            let threads: &[&str] = if wall { &[] } else { &["--threads", "1"] };
+            // A file that is replaced is written to the disk at once.
+            for made in [&source, &back, &object, &listing] {
+                let _ = fs::remove_file(made);
+            }
+            let dis = [&["dis", &file, "-o", &source], threads].concat();
             note(0, measure::run(gcn, &dis, null)?);
             note(1, tools.dump(&file, &listing)?);
             if round == 0 {
@@ -75,7 +92,7 @@ pub fn run(gcn: &Path, llvm_mc: &Path, paths: &[PathBuf], runs: u16) -> Result<(
                 Ok(usage) => note(2, usage),
                 Err(_) => shows_all = false,
             }
-            let asm = ["asm", "--threads", "1", &source, "-o", &back];
+            let asm = [&["asm", &source, "-o", &back], threads].concat();
             note(3, measure::run(gcn, &asm, null)?);
             match tools.assemble(&instructions, &object) {
                 Ok(usage) => note(4, usage),

@@ -45,6 +45,9 @@ pub struct Options {
     /// Measure these whole code objects instead, or those in bundles, libraries and folders: data, symbols and metadata, too
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["raw", "json", "targets"])]
     objects: Vec<PathBuf>,
+    /// With --objects: the time that passes, with as many threads as there are, instead of processor time on one
+    #[arg(long, requires = "objects")]
+    wall: bool,
     /// The gcn binary; by default the workspace's release build, built first
     #[arg(long)]
     gcn: Option<PathBuf>,
@@ -93,7 +96,8 @@ pub fn run(options: &Options, root: &Path) -> Result<()> {
     };
     let llvm_mc = llvm::find();
     if !options.objects.is_empty() {
-        return bench_objects::run(&gcn, &llvm_mc?, &options.objects, options.runs);
+        let llvm_mc = llvm_mc?;
+        return bench_objects::run(&gcn, &llvm_mc, &options.objects, options.runs, options.wall);
     }
     if let Err(why) = &llvm_mc {
         eprintln!("no comparison with LLVM: {why}");

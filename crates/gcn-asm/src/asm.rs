@@ -1,5 +1,6 @@
 //! Statements: labels, assignments, directives and instructions, into sections.
 
+use crate::ahead::Ahead;
 use crate::clrx::rocm::Rocm;
 use crate::dwarf::Debug;
 use crate::expand::{Condition, Frame, Macro, Now};
@@ -142,6 +143,7 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) late_kernels: Vec<LateKernel>,
     pub(crate) metadata: Option<Vec<u8>>,
+    pub(crate) ahead: Option<Ahead<'s>>,
     /// One more than the highest VGPR and SGPR of the statement being read.
     pub(crate) used: [u32; 2],
     /// The symbols that hold these numbers for all previous statements, and since a kernel began.
@@ -235,6 +237,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             kernels: Vec::new(),
             late_kernels: Vec::new(),
             metadata: None,
+            ahead: None,
             used: [0; 2],
             next_free,
             kernel_counts,

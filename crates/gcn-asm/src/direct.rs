@@ -63,6 +63,8 @@ pub(crate) struct Directs {
     count: u8,
     /// The bits of a line that no operand sets; `None` if every line needs a full fit.
     rest: Option<u64>,
+    /// True if modifiers set bits of their own.
+    apart: bool,
 }
 
 impl Directs {
@@ -74,6 +76,7 @@ impl Directs {
             operands: [Direct::default(); 5],
             count: 0,
             rest: None,
+            apart: false,
         };
         let scalar = matches!(
             encoder.row.format,
@@ -162,6 +165,7 @@ impl Directs {
         let closer = [Flags::READS_VCC, Flags::READS_M0, Flags::EARLY_WRITE];
         if !closer.iter().any(|f| encoder.row.flags.has(*f)) {
             directs.rest = directs.try_line(encoder, &parser);
+            directs.apart = valu;
         }
         directs
     }
@@ -218,7 +222,19 @@ impl Directs {
     /// Returns all bits of a line without modifiers; `None` if an operand, or their combination, needs a full fit.
     #[inline]
     pub fn line(&self, operands: &[Operand]) -> Option<u64> {
-        let mut all = self.rest?;
+        Some(self.rest? | self.all(operands)?)
+    }
+
+    /// Returns true if modifiers set bits of their own, whatever the operands are. Those of the vector ALU do, unless
+    /// an operand, or their combination, needs a full fit.
+    pub fn modifiers_apart(&self) -> bool {
+        self.apart
+    }
+
+    /// Returns the bits that the operands of a line set; `None` if one, or their combination, needs a full fit.
+    #[inline]
+    pub fn all(&self, operands: &[Operand]) -> Option<u64> {
+        let mut all = 0;
         if operands.len() != self.count as usize {
             return None;
         }

@@ -2,11 +2,13 @@
 
 use crate::Kernel;
 use crate::Level;
+use crate::ahead::{END, end_of};
 use crate::asm::{Asm, FixKind, Fixup, KernelBlock, LateKernel, Waiting};
 use crate::expr::{EvalError, Expr, Op, Variant};
 use crate::insn::nearest;
 use crate::lexer::{Span, Tok, Token};
 use crate::parse::Fail;
+use crate::quick::next_line;
 use gcn_isa::Target;
 use gcn_object::target::{Machine, Os, TargetId, Version};
 use gcn_object::{KernelBuilder, KernelDescriptor, SymbolKind, Visibility, metadata, note};
@@ -279,13 +281,9 @@ impl<'s> Asm<'s, '_> {
     pub(crate) fn raw_block(&mut self, end: &str, span: Span) -> Result<&'s str, Fail> {
         let start = self.lexer.pos;
         let rest = self.lexer.src.get(start..).unwrap_or("");
-        let mut at = 0;
-        for line in rest.split_inclusive('\n') {
-            if line.trim_start().starts_with(end) {
-                self.lexer.go_to_line(start + at + line.len());
-                return Ok(&rest[..at]);
-            }
-            at += line.len();
+        if let Some(at) = end_of(rest, end) {
+            self.lexer.go_to_line(next_line(self.lexer.src, start + at));
+            return Ok(&rest[..at]);
         }
         self.lexer.pos = self.lexer.src.len();
         Err(Fail::new(
@@ -295,9 +293,15 @@ impl<'s> Asm<'s, '_> {
     }
 
     pub(crate) fn metadata_block(&mut self, span: Span) -> Result<(), Fail> {
-        let text = self.raw_block(".end_amdgpu_metadata", span)?;
+        let text = self.raw_block(END, span)?;
         let yaml = |e: metadata::MetadataError| Fail::new(span, format!("kernel metadata: {e}"));
-        let (descriptor, minor) = metadata::assemble(text).map_err(yaml)?;
+        let known = (self.options.metadata.as_deref()).filter(|known| known.text() == text);
+        let made = match known {
+            Some(known) => Some(known.made()),
+            None => self.ahead.take().and_then(|ahead| ahead.made(text)),
+        };
+        let made = made.unwrap_or_else(|| metadata::assemble(text));
+        let (descriptor, minor) = made.map_err(yaml)?;
         if self.version.is_none() {
             self.version = match minor {
                 Some(0) => Some(Version::V3),

@@ -75,6 +75,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod ahead;
 mod asm;
 mod clrx;
 mod data;
@@ -98,6 +99,8 @@ mod sections;
 mod sources;
 mod symbols;
 
+use crate::ahead::Ahead;
+pub use crate::ahead::KnownMetadata;
 use crate::asm::Asm;
 use crate::lexer::Span;
 use crate::sources::{Message, Sources};
@@ -109,6 +112,7 @@ use gcn_object::write::{self, Builder, Section};
 use gcn_object::{Error, KernelDescriptor};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use typed_arena::Arena;
 
 /// Which syntax applies where the two dialects differ.
@@ -154,6 +158,8 @@ pub struct Options {
     pub budget: Option<u64>,
     /// Requests [`Output::listing`].
     pub listing: bool,
+    /// Kernel metadata that need not be read again if the text has them.
+    pub metadata: Option<Arc<KnownMetadata>>,
 }
 
 /// The result of [`assemble`].
@@ -442,10 +448,28 @@ fn run(source: &str, file_name: &str, options: &Options, snippet: bool) -> Outpu
         };
     }
     let store = Arena::new();
-    let mut asm = Asm::new(source, file_name, options, snippet, &store);
+    if options.threads < 2 || source.len() < asm::MOST_PART {
+        return run_with(source, file_name, options, snippet, &store, None);
+    }
+    std::thread::scope(|scope| {
+        let ahead = Ahead::start(scope, source);
+        run_with(source, file_name, options, snippet, &store, ahead)
+    })
+}
+
+fn run_with<'s>(
+    source: &'s str,
+    file_name: &str,
+    options: &Options,
+    snippet: bool,
+    store: &'s Arena<String>,
+    ahead: Option<Ahead<'s>>,
+) -> Output {
+    let mut asm = Asm::new(source, file_name, options, snippet, store);
+    asm.ahead = ahead;
     asm.run();
     if let Some(symbols) = asm.symbols_beside_capitals() {
-        asm = Asm::new(source, file_name, options, snippet, &store);
+        asm = Asm::new(source, file_name, options, snippet, store);
         asm.sym.capitals.symbols = Some(symbols);
         asm.run();
     }

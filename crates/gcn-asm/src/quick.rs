@@ -363,11 +363,17 @@ impl<'s> Quick<'s> {
         if form != plan.form {
             plan = self.plans.get(name, form, self.state)?;
         }
-        for (encoder, short, directs) in plan.encoders.iter().flatten() {
-            let (operands, modifiers) = (&self.operands, &self.modifiers);
-            if modifiers.is_empty()
-                && let Some(bits) = directs.line(operands)
-            {
+        let (operands, modifiers) = (&self.operands, &self.modifiers);
+        for (n, (encoder, short, directs)) in plan.encoders.iter().flatten().enumerate() {
+            let direct = match modifiers.is_empty() {
+                true => directs.line(operands),
+                false if n == 0 && directs.modifiers_apart() => {
+                    let rest = plan.modified(modifiers);
+                    rest.and_then(|rest| Some(rest | directs.all(operands)?))
+                }
+                false => None,
+            };
+            if let Some(bits) = direct {
                 if *short {
                     self.out.extend_from_slice(&(bits as u32).to_le_bytes());
                 } else {
@@ -383,8 +389,24 @@ impl<'s> Quick<'s> {
             if fitting.warning.is_some() {
                 return None;
             }
-            let (bytes, len) = finished(fitting.encoder, modifiers).bytes();
+            let literal = fitting.encoder.literal.is_some();
+            let encoder = finished(fitting.encoder, modifiers);
+            let (bytes, len) = encoder.bytes();
             self.out.extend_from_slice(&bytes[..len]);
+            if n == 0
+                && !literal
+                && !modifiers.is_empty()
+                && directs.modifiers_apart()
+                && plan.modified.len() < MOST_MODIFIED
+                && let Some(bits) = directs.all(operands)
+                && encoder.bits & bits == bits
+                && !modifiers.iter().any(|m| of_operands(m.what))
+                && plan.modified(modifiers).is_none()
+            {
+                let modifiers = modifiers.iter().map(|m| (m.what, m.value)).collect();
+                let bits = encoder.bits & !bits;
+                plan.modified.push(Modified { modifiers, bits });
+            }
             return Some(());
         }
         None
@@ -432,6 +454,35 @@ struct Plan<'s> {
     addresses: bool,
     /// The encodings to try, in order, with whether they have 32 bits and how they hold operands.
     encoders: [Option<(Encoder, bool, Directs)>; 4],
+    /// The modifiers that the first encoding was used with.
+    modified: Vec<Modified>,
+}
+
+/// Modifiers, and the bits of a line with them that no operand sets.
+struct Modified {
+    modifiers: Vec<(Sets, u64)>,
+    bits: u64,
+}
+
+/// Returns true if a modifier changes bits of operands, or any bits.
+fn of_operands(what: Sets) -> bool {
+    matches!(what, Sets::Abs | Sets::Neg | Sets::Sext | Sets::Bits)
+}
+
+/// The most lists of modifiers that are kept for a mnemonic.
+const MOST_MODIFIED: usize = 8;
+
+impl Plan<'_> {
+    /// Returns the bits of a line with these modifiers that no operand sets, if they are known.
+    #[inline]
+    fn modified(&self, modifiers: &[Modifier]) -> Option<u64> {
+        let known = self.modified.iter().find(|known| {
+            let mut both = known.modifiers.iter().zip(modifiers);
+            known.modifiers.len() == modifiers.len()
+                && both.all(|((what, value), m)| *what == m.what && *value == m.value)
+        });
+        known.map(|known| known.bits)
+    }
 }
 
 /// The plans of the mnemonics seen, found by a hash of the name's ends.
@@ -454,7 +505,7 @@ impl<'s> Plans<'s> {
         }
     }
 
-    fn get(&mut self, name: &'s str, asked: Option<Form>, state: State) -> Option<&Plan<'s>> {
+    fn get(&mut self, name: &'s str, asked: Option<Form>, state: State) -> Option<&mut Plan<'s>> {
         let ends = ends(name.as_bytes());
         let mut at = hash_of(ends, asked);
         loop {
@@ -466,7 +517,7 @@ impl<'s> Plans<'s> {
                     let plan = &self.list[n];
                     let same = plan.ends == ends && (ends.2 <= 16 || plan.name == name);
                     if same && plan.asked == asked {
-                        return Some(&self.list[n]);
+                        return Some(&mut self.list[n]);
                     }
                 }
             }
@@ -477,7 +528,7 @@ impl<'s> Plans<'s> {
         }
         self.list.push(Plan::new(name, asked, state)?);
         self.slots[at] = self.list.len() as u16;
-        self.list.last()
+        self.list.last_mut()
     }
 }
 
@@ -542,6 +593,7 @@ impl<'s> Plan<'s> {
             branch: branch && n == 1 && first.shape.slots.len() == 1,
             addresses: state.clrx && rows().any(target),
             encoders,
+            modified: Vec::new(),
         })
     }
 }

@@ -364,6 +364,77 @@ fn printed_instructions() {
     }
 }
 
+/// What modifiers set is found out with the first line that has them.
+#[test]
+fn modifiers_are_the_same_beside_other_operands() {
+    use gcn_isa::Field;
+    use gcn_isa::format::Encoding;
+    let mut random = Random(0x0ddb_a11);
+    let encodings = [
+        Encoding::Vop3,
+        Encoding::Vop3b,
+        Encoding::Vop3p,
+        Encoding::Sdwa1,
+        Encoding::Sdwa2,
+        Encoding::SdwaC,
+        Encoding::Dpp1,
+        Encoding::Dpp2,
+        Encoding::DppC,
+    ];
+    let mut modified = 0;
+    for target in targets() {
+        let rows = gcn_isa::insts::of_target(target).filter(|row| row.format.is_valu());
+        for row in rows {
+            for encoding in encodings {
+                let Some(e) = Encoder::new(row, encoding, target) else {
+                    continue;
+                };
+                let Some(layout) = gcn_isa::format::layout_of(e.encoding, target.generation())
+                else {
+                    continue;
+                };
+                let op = layout.field(Field::Op);
+                let mask = layout.mask | op.set(0, u32::MAX);
+                let mut lines = Vec::new();
+                for _ in 0..2 {
+                    let bits = random.next() & random.next() & !mask | e.bits & mask;
+                    for _ in 0..4 {
+                        let registers = [Field::Vdst, Field::Src0, Field::Src1, Field::Src2];
+                        let bits = registers.into_iter().fold(bits, |bits, field| {
+                            let field = layout.field(field);
+                            // VGPRs mostly, and now and then SGPRs and constants.
+                            let vgpr = if random.below(4) == 0 { 0 } else { 256 };
+                            match field.set(0, u32::MAX) {
+                                0 => bits,
+                                _ => field.set(bits, random.next() as u32 & 0x1ff | vgpr),
+                            }
+                        });
+                        let mut bytes = [0; 16];
+                        bytes[..8].copy_from_slice(&bits.to_le_bytes());
+                        let Some(insn) = decode(target, &bytes) else {
+                            continue;
+                        };
+                        let mut text = String::new();
+                        print(&insn, &Style::LLVM, &mut text);
+                        modified += [" clamp", " mul:", " op_sel", "_sel:", "row_", " quad_perm"]
+                            .iter()
+                            .any(|word| text.contains(word))
+                            as usize;
+                        lines.push(text);
+                    }
+                }
+                let options = Options {
+                    target: Some(target),
+                    permissive: true,
+                    ..Options::default()
+                };
+                check(&lines.join("\n"), &options, &[1], 1);
+            }
+        }
+    }
+    assert!(modified > 5000, "{modified}");
+}
+
 #[test]
 fn random_sources_on_any_number_of_threads() {
     let mut random = Random(0xfeed_beef);

@@ -70,6 +70,12 @@ impl Choice {
         let target = self.target.as_deref().or(arch.map(|arch| arch.name()));
         io::code_object(path, target, self.entry)
     }
+
+    /// The same for its source: kernels may be without their metadata.
+    fn object_for_source(&self, path: &Path, arch: Option<Target>) -> Result<CodeObject, String> {
+        let target = self.target.as_deref().or(arch.map(|arch| arch.name()));
+        io::code_object_for_source(path, target, self.entry)
+    }
 }
 
 /// What runs code, where a command has a choice.

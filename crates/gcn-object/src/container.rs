@@ -336,6 +336,19 @@ impl Container {
     /// See [`Container::read`] and [`CodeObject::parse`]; [`Error::Bundle`] if it holds something else, such as LLVM's
     /// bitcode.
     pub fn object(&self, entry: &Entry) -> Result<CodeObject, Error> {
+        CodeObject::from_bytes(self.code(entry)?)
+    }
+
+    /// Like [`Container::object`], with [`CodeObject::for_source`].
+    ///
+    /// # Errors
+    /// See [`Container::object`].
+    pub fn object_for_source(&self, entry: &Entry) -> Result<CodeObject, Error> {
+        CodeObject::for_source(self.code(entry)?)
+    }
+
+    /// Returns the bytes of an entry that is no bitcode.
+    fn code(&self, entry: &Entry) -> Result<Vec<u8>, Error> {
         let bytes = self.object_bytes(entry)?;
         if bytes.starts_with(b"BC\xc0\xde") {
             return Err(Error::Bundle(format!(
@@ -343,7 +356,7 @@ impl Container {
                 entry.index, entry.id
             )));
         }
-        CodeObject::from_bytes(bytes)
+        Ok(bytes)
     }
 
     /// Returns an entry's bytes up to the end that its ELF headers give.

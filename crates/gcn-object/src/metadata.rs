@@ -445,6 +445,37 @@ pub fn faithful_text(descriptor: &[u8]) -> Option<String> {
     quick::text_of(descriptor).or_else(|| faithful_text_of_tree(descriptor))
 }
 
+/// The text of a note, with what [`assemble`] gives for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Faithful {
+    /// The text.
+    pub text: String,
+    /// The descriptor: the note's.
+    pub descriptor: Vec<u8>,
+    /// The minor version of the metadata, if it is a number.
+    pub minor: Option<u64>,
+}
+
+/// Returns the YAML text of a note's descriptor, if [`assemble`] accepts it and gives exactly the same bytes again.
+pub fn faithful(descriptor: &[u8]) -> Option<Faithful> {
+    let text = match quick::written(descriptor) {
+        Some(text) => text,
+        None => to_yaml(&decode(descriptor).ok()?).ok()?,
+    };
+    let (again, minor) = assemble(&text).ok()?;
+    (again == descriptor).then_some(Faithful {
+        text,
+        descriptor: again,
+        minor,
+    })
+}
+
+/// Returns the version of the metadata in a note's descriptor if [`Metadata::from_note`] accepts the descriptor and it is
+/// like those of compilers; `None` does not mean that it is refused.
+pub fn accepted_version(descriptor: &[u8]) -> Option<[u64; 2]> {
+    quick::typed_version(descriptor)
+}
+
 fn faithful_text_of_tree(descriptor: &[u8]) -> Option<String> {
     let text = to_yaml(&decode(descriptor).ok()?).ok()?;
     (encode(&parse_yaml(&text).ok()?) == descriptor).then_some(text)
@@ -639,6 +670,8 @@ enum Shape {
 struct Rule {
     key: &'static str,
     required: bool,
+    /// False if only the typed form reads the key: LLVM 14's assembler takes any value.
+    checked: bool,
     shape: Shape,
 }
 
@@ -646,6 +679,7 @@ const fn need(key: &'static str, shape: Shape) -> Rule {
     Rule {
         key,
         required: true,
+        checked: true,
         shape,
     }
 }
@@ -654,6 +688,16 @@ const fn may(key: &'static str, shape: Shape) -> Rule {
     Rule {
         key,
         required: false,
+        checked: true,
+        shape,
+    }
+}
+
+const fn typed(key: &'static str, shape: Shape) -> Rule {
+    Rule {
+        key,
+        required: false,
+        checked: false,
         shape,
     }
 }
@@ -662,6 +706,7 @@ static ROOT: &[Rule] = &[
     need("amdhsa.version", Shape::Ints(2)),
     may("amdhsa.printf", Shape::Texts),
     need("amdhsa.kernels", Shape::Maps(KERNEL)),
+    typed("amdhsa.target", Shape::Text),
 ];
 
 static KERNEL: &[Rule] = &[
@@ -694,6 +739,7 @@ static KERNEL: &[Rule] = &[
     need(".max_flat_workgroup_size", Shape::Int),
     may(".sgpr_spill_count", Shape::Int),
     may(".vgpr_spill_count", Shape::Int),
+    typed(".uses_dynamic_stack", Shape::Bool),
 ];
 
 const ACCESS: Shape = Shape::OneOf(&["read_only", "write_only", "read_write"]);
@@ -759,7 +805,7 @@ fn verify_map(value: &Value, rules: &[Rule], path: &str) -> Result<(), MetadataE
             "a mapping",
         ));
     };
-    for rule in rules {
+    for rule in rules.iter().filter(|rule| rule.checked) {
         let path = if path.is_empty() {
             rule.key.to_string()
         } else {

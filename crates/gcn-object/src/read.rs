@@ -5,7 +5,7 @@
 use crate::descriptor::KernelDescriptor;
 use crate::elf::*;
 use crate::error::Error;
-use crate::metadata::{KernelMetadata, Metadata};
+use crate::metadata::{self, KernelMetadata, Metadata};
 use crate::note;
 use crate::target::{Abi, MACHINES, Os, TargetId, Version, mach_name};
 use object::LittleEndian as LE;
@@ -296,13 +296,34 @@ impl CodeObject {
     /// See [`CodeObject::parse`].
     pub fn from_bytes(bytes: Vec<u8>) -> Result<CodeObject, Error> {
         let mut object = CodeObject::outline(bytes)?;
-        if let Some(note) = object.note() {
-            object.metadata = Metadata::from_note(note)?;
-        } else if let Some(text) = object.metadata_text()? {
-            object.metadata = Metadata::from_v2(text)?;
-        }
+        object.read_metadata()?;
         object.read_kernels()?;
         Ok(object)
+    }
+
+    /// Like [`CodeObject::from_bytes`], for source: kernels may be without their metadata.
+    ///
+    /// # Errors
+    /// See [`CodeObject::parse`].
+    pub fn for_source(bytes: Vec<u8>) -> Result<CodeObject, Error> {
+        let mut object = CodeObject::outline(bytes)?;
+        let Some(version) = object.note().and_then(metadata::accepted_version) else {
+            object.read_metadata()?;
+            object.read_kernels()?;
+            return Ok(object);
+        };
+        object.metadata.version = version;
+        object.read_kernels()?;
+        Ok(object)
+    }
+
+    fn read_metadata(&mut self) -> Result<(), Error> {
+        if let Some(note) = self.note() {
+            self.metadata = Metadata::from_note(note)?;
+        } else if let Some(text) = self.metadata_text()? {
+            self.metadata = Metadata::from_v2(text)?;
+        }
+        Ok(())
     }
 
     /// Like [`CodeObject::from_bytes`], without kernels and metadata: reads only sections, segments, symbols,

@@ -108,9 +108,23 @@ impl Source {
         let mut bytes = Vec::new();
         (bytes.try_reserve_exact(count))
             .map_err(|_| Error::Read(format!("{size} bytes do not fit into memory")))?;
-        bytes.resize(count, 0);
-        self.read_into(offset, &mut bytes)?;
-        Ok(bytes)
+        // The room is not filled with zeros before.
+        let read = match &self.from {
+            From::Bytes(all) => {
+                bytes.extend_from_slice(&all[offset as usize..][..count]);
+                Ok(count)
+            }
+            From::File(file) => {
+                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                let there = file.seek(SeekFrom::Start(offset));
+                there.and_then(|_| file.by_ref().take(size).read_to_end(&mut bytes))
+            }
+        };
+        match read {
+            Ok(read) if read == count => Ok(bytes),
+            Ok(_) => Err(Error::Read("the file ends too early".into())),
+            Err(e) => Err(Error::Read(e.to_string())),
+        }
     }
 
     /// Fills `out` from `offset` on.

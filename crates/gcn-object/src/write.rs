@@ -11,6 +11,8 @@ use crate::read::{CodeObject, FileKind, OVERLAP};
 pub use crate::read::{Relocation, Symbol};
 use crate::target::{Abi, Os, TargetId};
 use foldhash::{HashMap, HashMapExt};
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 
 mod link;
 
@@ -535,7 +537,7 @@ impl Builder {
                 SymbolSection::Lds => 0xff00,
                 SymbolSection::Index(i) => index[i] as u16,
             };
-            let name = strings.add(&symbol.name);
+            let name = strings.add(symbol.name.as_str());
             push_symbol(
                 &mut symbols,
                 name,
@@ -568,12 +570,12 @@ impl Builder {
                 Some(_) => SectionFlags::GROUP,
                 None => 0,
             };
-            let mut data = section.data.clone();
+            let mut data = Cow::Borrowed(section.data.as_slice());
             // If the relocation holds the addend, its location is zero, whatever is known already.
             for r in &by_section[i] {
                 let (start, width) = (r.offset as usize, r.kind.width());
                 let addend = if has_addends { 0 } else { r.addend };
-                if let Some(place) = data.get_mut(start..start + width) {
+                if let Some(place) = data.to_mut().get_mut(start..start + width) {
                     place.copy_from_slice(&addend.to_le_bytes()[..width]);
                 }
             }
@@ -621,7 +623,7 @@ impl Builder {
         headers.push(out);
 
         for out in headers.iter_mut().skip(1) {
-            out.name_offset = strings.add(&out.name);
+            out.name_offset = strings.add(out.name.clone());
             // An ADDRSIG table names symbols by number and is not part of the program, so it only links to the symbol
             // table.
             if out.kind == SectionKind::LLVM_ADDRSIG {
@@ -630,14 +632,16 @@ impl Builder {
         }
         let bytes = std::mem::take(&mut strings.bytes);
         headers[1].size = bytes.len() as u64;
-        headers[1].data = bytes;
-        let mut file = vec![0; 64];
+        headers[1].data = Cow::Owned(bytes);
+        let size = headers.iter().map(|out| out.data.len() + 96).sum();
+        let mut file = Vec::with_capacity(size);
+        file.resize(64, 0);
         // The string table comes last, because section names are known last.
         for i in (2..headers.len()).chain([1]) {
             let out = &mut headers[i];
             pad(&mut file, out.align);
             out.offset = file.len() as u64;
-            file.extend(&out.data);
+            file.extend_from_slice(&out.data);
         }
         pad(&mut file, 8);
         let header = self.header(1, 0, file.len() as u64, headers.len(), 1);
@@ -663,31 +667,38 @@ impl Builder {
 }
 
 /// A string table under construction.
-struct Strings {
+struct Strings<'a> {
     bytes: Vec<u8>,
-    known: Option<HashMap<String, u32>>,
+    known: Option<HashMap<Cow<'a, str>, u32>>,
 }
 
-impl Strings {
-    fn new(share: bool) -> Strings {
+impl<'a> Strings<'a> {
+    fn new(share: bool) -> Strings<'a> {
         Strings {
             bytes: vec![0],
             known: share.then(HashMap::new),
         }
     }
 
-    fn add(&mut self, name: &str) -> u32 {
+    fn add(&mut self, name: impl Into<Cow<'a, str>>) -> u32 {
+        let name = name.into();
         if name.is_empty() {
             return 0;
         }
         let offset = self.bytes.len() as u32;
+        self.bytes.reserve(name.len() + 1);
+        self.bytes.extend_from_slice(name.as_bytes());
         if let Some(known) = &mut self.known {
-            if let Some(offset) = known.get(name) {
-                return *offset;
+            match known.entry(name) {
+                Entry::Occupied(known) => {
+                    self.bytes.truncate(offset as usize);
+                    return *known.get();
+                }
+                Entry::Vacant(place) => {
+                    place.insert(offset);
+                }
             }
-            known.insert(name.to_string(), offset);
         }
-        self.bytes.extend(name.as_bytes());
         self.bytes.push(0);
         offset
     }
@@ -721,7 +732,7 @@ fn push_rela(out: &mut Vec<u8>, offset: u64, symbol: u32, kind: RelocationKind, 
 
 /// A section of the file being written.
 #[derive(Clone, Debug)]
-struct Out {
+struct Out<'a> {
     name: String,
     name_offset: u32,
     kind: SectionKind,
@@ -733,12 +744,12 @@ struct Out {
     info: u32,
     align: u64,
     entry_size: u64,
-    data: Vec<u8>,
+    data: Cow<'a, [u8]>,
     rank: Rank,
 }
 
-impl Default for Out {
-    fn default() -> Out {
+impl Default for Out<'_> {
+    fn default() -> Self {
         Out {
             name: String::new(),
             name_offset: 0,
@@ -751,14 +762,14 @@ impl Default for Out {
             info: 0,
             align: 0,
             entry_size: 0,
-            data: Vec::new(),
+            data: Cow::Borrowed(&[]),
             rank: Rank::Unloaded,
         }
     }
 }
 
-impl Out {
-    fn table(name: &str, kind: SectionKind, align: u64) -> Out {
+impl<'a> Out<'a> {
+    fn table(name: &str, kind: SectionKind, align: u64) -> Out<'a> {
         Out {
             name: name.into(),
             kind,
@@ -767,10 +778,10 @@ impl Out {
         }
     }
 
-    fn with(mut self, entry_size: u64, data: Vec<u8>) -> Out {
+    fn with(mut self, entry_size: u64, data: Vec<u8>) -> Out<'a> {
         self.entry_size = entry_size;
         self.size = data.len() as u64;
-        self.data = data;
+        self.data = Cow::Owned(data);
         self
     }
 

@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use gcn_asm::KnownMetadata;
 use gcn_isa::Target;
 use gcn_isa::access::{Facts, File};
 use gcn_isa::decode::Decoder;
@@ -44,7 +45,8 @@ use notes::*;
 use pairs::*;
 
 use crate::lines::Lines;
-use crate::listing::{Fixes, Listing, Marks};
+use crate::listing::{Fixes, Listing, Marks, Own};
+use crate::turns;
 
 /// What the listing shows beside the text.
 #[derive(Clone, Copy, Default)]
@@ -117,7 +119,18 @@ pub fn object(
     options: &Options,
     out: &mut (dyn Write + Send),
 ) -> io::Result<()> {
-    Reading::new(object, options.loaded_only)?.write(options, out)
+    Reading::new(object, options.loaded_only, options.threads)?.write(options, out)
+}
+
+/// When it is proven that a source comes back whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Proof {
+    /// Before anything is written.
+    First,
+    /// While the source is written to where it can be taken back.
+    Beside,
+    /// At any time: the source is written all the same.
+    Lossy,
 }
 
 /// What a code object's source is made from, found out once for the source and the check that it comes back whole.
@@ -130,10 +143,15 @@ impl<'a> Reading<'a> {
     ///
     /// # Errors
     /// Of kind `InvalidData` with a sentence, where the object's target is unknown or it has no sections.
-    pub fn new(object: &'a CodeObject, loaded_only: bool) -> io::Result<Reading<'a>> {
+    pub fn new(
+        object: &'a CodeObject,
+        loaded_only: bool,
+        threads: usize,
+    ) -> io::Result<Reading<'a>> {
         let target = checked_target(object)?;
         let options = Options {
             loaded_only,
+            threads,
             ..Options::new(Style::LLVM)
         };
         let source = Source::read(object, target, options);
@@ -153,12 +171,72 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// Those of `out`.
     pub fn write(self, options: &Options<'a>, out: &mut (dyn Write + Send)) -> io::Result<()> {
-        let mut source = self.source;
+        let threads = options.threads;
+        let source = self.under(options).finished(false);
+        let plan = source.plan();
+        turns::write(
+            threads,
+            0,
+            out,
+            || source.own(),
+            |n, own, out| match n < plan.len() {
+                true => source.piece(&plan, n, own, out).map(|()| true),
+                false => Ok(false),
+            },
+        )
+    }
+
+    /// As [`Reading::lost`] and [`Reading::write`] at the same time, on [`Options::threads`] threads. Returns what would be
+    /// lost. If something would be, the output is nothing, with [`Proof::Beside`] an unfinished text, and with
+    /// [`Proof::Lossy`] the whole text.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_proven(
+        self,
+        options: &Options<'a>,
+        proof: Proof,
+        out: &mut (dyn Write + Send),
+    ) -> io::Result<Vec<String>> {
+        let lost = OnceLock::new();
+        let (source, plan) = (OnceLock::new(), OnceLock::new());
+        let written = turns::write(
+            options.threads,
+            (proof != Proof::First) as usize,
+            out,
+            || Own::new(self.source.target, options.style),
+            |n, own, out| {
+                // The proof is part 0, and the pieces follow.
+                let Some(n) = n.checked_sub(1) else {
+                    return match lost.get_or_init(|| self.lost()) {
+                        Ok(lost) if lost.is_empty() || proof == Proof::Lossy => Ok(true),
+                        _ => Err(invalid("the source is not proven".into())),
+                    };
+                };
+                let source = source.get_or_init(|| self.under(options).finished(false));
+                let plan = plan.get_or_init(|| source.plan());
+                match n < plan.len() {
+                    true => source.piece(plan, n, own, out).map(|()| true),
+                    false => Ok(false),
+                }
+            },
+        );
+        match lost.into_inner() {
+            Some(Ok(lost)) if lost.is_empty() || proof == Proof::Lossy => written.map(|()| lost),
+            Some(lost) => lost,
+            // The output failed before.
+            None => written.map(|()| Vec::new()),
+        }
+    }
+
+    /// The source under options.
+    fn under(&self, options: &Options<'a>) -> Source<'a> {
+        let mut source = self.source.clone();
         source.options = Options {
             loaded_only: source.options.loaded_only,
             ..*options
         };
-        source.finished(false).write(out)
+        source
     }
 }
 
@@ -397,10 +475,32 @@ struct Source<'a> {
     settings: String,
     got_uses: Vec<GotUse>,
     loadable: bool,
+    /// Directives that put sections where they were.
+    places: Arc<OnceLock<String>>,
     /// Code and data that nothing is said of are written as zeros.
     short: bool,
     /// Symbols that are left out of short source.
     passed_over: Vec<bool>,
+}
+
+/// Two results, with two threads or more each on its own.
+fn beside<A: Send + Sync, B>(
+    threads: usize,
+    a: impl Fn() -> A + Sync,
+    b: impl FnOnce() -> B,
+) -> (A, B) {
+    let first = OnceLock::new();
+    let second = std::thread::scope(|scope| {
+        if threads > 1 {
+            // Where no thread can be had it is done afterwards.
+            let find = || {
+                first.get_or_init(&a);
+            };
+            let _ = std::thread::Builder::new().spawn_scoped(scope, find);
+        }
+        b()
+    });
+    (first.into_inner().unwrap_or_else(a), second)
 }
 
 /// Of every section its group, and how many of its name and group come before it.
@@ -434,6 +534,16 @@ impl<'a> Source<'a> {
         let count = object.sections.len();
         let table = symbols(object);
         let (names, by_name) = names(table);
+        let loadable = object.kind == FileKind::Loadable;
+        // Neither needs the other.
+        let (notes, pairs) = beside(
+            options.threads,
+            || Notes::new(object).map(Arc::new),
+            || match loadable {
+                true => all_pairs(object, target),
+                false => Vec::new(),
+            },
+        );
         let mut source = Source {
             object,
             target,
@@ -448,7 +558,7 @@ impl<'a> Source<'a> {
             marks: vec![Marks::new(); count],
             fixes: vec![Fixes::new(); count],
             words: vec![BTreeMap::new(); count],
-            notes: Notes::new(object).map(Arc::new),
+            notes,
             blocks: BTreeMap::new(),
             headed: (object.kernels.iter())
                 .filter(|kernel| kernel.kernel_code.is_some())
@@ -461,14 +571,15 @@ impl<'a> Source<'a> {
                 .collect(),
             settings: String::new(),
             got_uses: Vec::new(),
-            loadable: object.kind == FileKind::Loadable,
+            loadable,
+            places: Arc::default(),
             short: false,
             passed_over: vec![false; table.len()],
         };
         source.choose_sections();
         source.find_blocks();
         if source.loadable {
-            source.code_references();
+            source.code_references(pairs);
             source.dynamic_relocations();
         } else {
             source.relocations();

@@ -1,5 +1,6 @@
 //! Files and the standard streams, which `-` names.
 
+use gcn_object::container::Entry;
 use gcn_object::{CodeObject, Container, Source};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -57,7 +58,9 @@ fn read_all(
             PIECE as usize
         })?;
         let start = bytes.len();
-        if from.by_ref().take(PIECE).read_to_end(&mut bytes)? == 0 {
+        // All of a file at once, in as large steps as can be.
+        let most_of_one = size.map_or(PIECE, |size| PIECE.max(size.saturating_add(1)));
+        if from.by_ref().take(most_of_one).read_to_end(&mut bytes)? == 0 {
             return Ok(bytes);
         }
         if let Some(what) = wrong(&bytes[start..]) {
@@ -103,10 +106,31 @@ pub fn code_object(
     target: Option<&str>,
     entry: Option<usize>,
 ) -> Result<CodeObject, String> {
+    chosen(path, target, entry, Container::object)
+}
+
+/// As [`code_object`], for source: kernels may be without their metadata.
+///
+/// # Errors
+/// As [`code_object`].
+pub fn code_object_for_source(
+    path: &Path,
+    target: Option<&str>,
+    entry: Option<usize>,
+) -> Result<CodeObject, String> {
+    chosen(path, target, entry, Container::object_for_source)
+}
+
+fn chosen(
+    path: &Path,
+    target: Option<&str>,
+    entry: Option<usize>,
+    read: impl Fn(&Container, &Entry) -> Result<CodeObject, gcn_object::Error>,
+) -> Result<CodeObject, String> {
     let container = container(path)?;
     let entry = container.choose(target, entry);
     entry
-        .and_then(|entry| container.object(entry))
+        .and_then(|entry| read(&container, entry))
         .map_err(|e| named(path, e))
 }
 
@@ -228,25 +252,37 @@ pub fn stream(
     path: &Path,
     make: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
 ) -> Result<(), String> {
+    stream_like(path, None, |out, _| make(out))
+}
+
+/// As [`stream`]. `make` is told whether what it writes is dropped if it fails.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn stream_or_drop(
+    path: &Path,
+    make: impl FnOnce(&mut (dyn Write + Send), bool) -> std::io::Result<()>,
+) -> Result<(), String> {
     stream_like(path, None, make)
 }
 
-/// As [`stream`]. A file that is new may be run if `like` may.
+/// As [`stream_or_drop`]. A file that is new may be run if `like` may.
 ///
 /// # Errors
 /// A message with the file's name.
 pub fn stream_like(
     path: &Path,
     like: Option<&Path>,
-    make: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
+    make: impl FnOnce(&mut (dyn Write + Send), bool) -> std::io::Result<()>,
 ) -> Result<(), String> {
     let (done, name) = if path.as_os_str() == "-" {
         let mut out = std::io::stdout();
-        let done = make(&mut out).and_then(|()| out.flush());
+        let done = make(&mut out, false).and_then(|()| out.flush());
         (done, "standard output".into())
     } else {
         let done = Output::create(path, like).and_then(|mut file| {
-            make(&mut file)?;
+            let plain = file.names.is_some();
+            make(&mut file, plain)?;
             file.finish()
         });
         (done, path.display().to_string())

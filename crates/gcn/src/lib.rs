@@ -28,6 +28,7 @@ pub mod profile;
 pub mod raw;
 pub mod run;
 pub mod trace;
+mod turns;
 pub mod watch;
 pub mod whereabouts;
 

@@ -190,18 +190,56 @@ struct Labelled<'a> {
     named: &'a Marks,
     fixes: &'a Fixes,
     /// What the labels of branch targets begin with.
-    prefix: &'a str,
+    prefix: String,
     /// Which dwords are an instruction, or the end, that is branched to.
     labels: Bits,
     /// The same, and those that have a name.
     marked: Bits,
+    /// Those of marks that pass over code.
+    passing: Bits,
     /// Which dwords an instruction begins with, or are behind the last.
     starts: Bits,
     /// Which instructions have an expression.
     fixed: Bits,
 }
 
+/// What a thread uses again from part to part.
+pub struct Own {
+    of: (Target, Style),
+    plans: Plans,
+    text: Text,
+}
+
+impl Own {
+    /// For a target and a spelling.
+    pub fn new(target: Target, style: Style) -> Own {
+        Own {
+            of: (target, style),
+            plans: Plans::new(target, style),
+            text: Text::with_room(TEXT),
+        }
+    }
+}
+
 impl Labelled<'_> {
+    /// Where a part may begin: the place, or the next one where an instruction begins. A run of zeros is one line, and
+    /// what is passed over is none: no part begins within.
+    fn border(&self, bytes: &[u8], at: usize) -> usize {
+        let mut at = at;
+        while at < bytes.len()
+            && at > 0
+            && (!self.starts.has(at) || is_zero(bytes, at) || self.passed_over(at))
+        {
+            at += 4;
+        }
+        // Bytes at the end that are no dword belong to the last part.
+        if bytes.len() < at + 4 {
+            bytes.len() / 4 * 4
+        } else {
+            at
+        }
+    }
+
     /// Whether a mark before passes over this place.
     fn passed_over(&self, at: usize) -> bool {
         let address = self.base.wrapping_add(at as u64);
@@ -296,7 +334,7 @@ impl<'a> Listing<'a> {
         show: Show,
         named: &'a Marks,
         fixes: &'a Fixes,
-        prefix: &'a str,
+        prefix: &str,
     ) -> Listing<'a> {
         let decoder = Decoder::new(target);
         let mut starts = Bits::new(bytes.len());
@@ -306,10 +344,22 @@ impl<'a> Listing<'a> {
             fixed.set(usize::try_from(address).unwrap_or(usize::MAX));
         }
         let mut data = Bits::new(bytes.len());
-        for (address, mark) in named.range(base..).filter(|(_, mark)| !mark.padding) {
-            let until = mark.until.map_or(0, |until| until.saturating_sub(base));
-            let until = until.min(bytes.len() as u64);
-            for at in (address - base..until).step_by(4) {
+        let mut passing = Bits::new(bytes.len());
+        let mut marks = Bits::new(bytes.len());
+        for (address, mark) in named.range(base..) {
+            let from = address - base;
+            if from > bytes.len() as u64 {
+                break;
+            }
+            if from % 4 == 0 {
+                marks.set(from as usize);
+            }
+            let Some(until) = mark.until else {
+                continue;
+            };
+            passing.set(from as usize);
+            let until = until.saturating_sub(base).min(bytes.len() as u64);
+            for at in (from..until).step_by(4).filter(|_| !mark.padding) {
                 data.set(at as usize);
             }
         }
@@ -333,11 +383,9 @@ impl<'a> Listing<'a> {
         for ((label, start), data) in labels.0.iter_mut().zip(&starts.0).zip(&data.0) {
             *label &= start & !data;
         }
-        let mut marked = labels.clone();
-        for address in named.range(base..).map(|(address, _)| address - base) {
-            if address <= bytes.len() as u64 && address % 4 == 0 {
-                marked.set(address as usize);
-            }
+        let mut marked = marks;
+        for (marked, label) in marked.0.iter_mut().zip(&labels.0) {
+            *marked |= label;
         }
         Listing {
             decoder,
@@ -349,9 +397,10 @@ impl<'a> Listing<'a> {
                 show,
                 named,
                 fixes,
-                prefix,
+                prefix: prefix.to_string(),
                 labels,
                 marked,
+                passing,
                 starts,
                 fixed,
             }),
@@ -431,6 +480,39 @@ impl<'a> Listing<'a> {
         turn.into_inner()
             .unwrap_or_else(PoisonError::into_inner)
             .result
+    }
+
+    /// How many parts code has that [`Listing::part`] prints.
+    pub fn parts(bytes: &[u8]) -> usize {
+        (bytes.len() / CHUNK).max(1)
+    }
+
+    /// Writes one of the parts of labelled code. All of them, in their order, are what [`Listing::write`] writes.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn part(&self, number: usize, own: &mut Own, out: &mut dyn Write) -> io::Result<()> {
+        let Some(labelled) = &self.labelled else {
+            return Ok(());
+        };
+        let last = number + 1 >= Listing::parts(self.bytes);
+        let border = |number: usize| labelled.border(self.bytes, number * CHUNK);
+        let chunk = Chunk {
+            number,
+            from: border(number),
+            to: if last {
+                self.bytes.len()
+            } else {
+                border(number + 1)
+            },
+            last,
+        };
+        if own.of != (self.target, self.style) {
+            *own = Own::new(self.target, self.style);
+        }
+        own.text.clear();
+        self.chunk(&chunk, &mut own.plans, &mut own.text);
+        out.write_all(own.text.as_bytes())
     }
 
     /// Writes the lines before places, the instructions with expressions, and zeros for the other code. It assembles
@@ -657,7 +739,7 @@ impl<'a> Listing<'a> {
         let mut at = 0;
         while bytes.len() - at >= 4 {
             if let Some(labelled) = &self.labelled
-                && labelled.marked.has(at)
+                && labelled.passing.has(at)
                 && let Some(mark) = labelled.named.get(&labelled.base.wrapping_add(at as u64))
                 && let Some(to) = self.passes_over(labelled, at, mark)
             {
@@ -784,7 +866,7 @@ impl<'a> Listing<'a> {
         if let Some(name) = mark.and_then(|mark| mark.name.as_ref()) {
             out.push_str(name);
         } else {
-            out.push_str(labelled.prefix);
+            out.push_str(&labelled.prefix);
             push_hex_digits(out, address);
         }
     }
@@ -878,17 +960,7 @@ impl Iterator for Chunks<'_> {
         let bytes = self.listing.bytes;
         let from = self.at;
         let to = match &self.listing.labelled {
-            Some(labelled) => {
-                let mut at = from + CHUNK;
-                // A run of zeros is one line, and what is passed over is none: no chunk begins
-                // within.
-                while at < bytes.len()
-                    && (!labelled.starts.has(at) || is_zero(bytes, at) || labelled.passed_over(at))
-                {
-                    at += 4;
-                }
-                at
-            }
+            Some(labelled) => labelled.border(bytes, from + CHUNK),
             None => {
                 let blocks = self.number * CHUNK..(self.number + 1) * CHUNK;
                 for block in blocks.step_by(BLOCK) {

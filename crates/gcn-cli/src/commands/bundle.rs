@@ -317,7 +317,9 @@ fn replace(args: &ReplaceOptions) -> Result<(), String> {
         check(&new, entry).map_err(|e| io::named(&args.with, e))?;
     }
     let patched = patch::replace(&container, entry, &new).map_err(named)?;
-    io::stream_like(&args.o, Some(&args.file), |mut out| patched.write(&mut out))?;
+    io::stream_like(&args.o, Some(&args.file), |mut out, _| {
+        patched.write(&mut out)
+    })?;
     if patched.moved {
         let text = "the new code is larger than its room, so the bundle has moved to the end of what is loaded";
         io::complain(&format!("gcn: {}: {text}\n", args.o.display()));

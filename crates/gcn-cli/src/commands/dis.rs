@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, error::ErrorKind};
+use gcn::dis::Proof;
 use gcn::isa::Target;
 use gcn::isa::print::Style;
 use gcn::lines::Lines;
 use gcn::listing::{Fixes, Listing, Marks};
-use gcn::object::CodeObject;
 use gcn::{dis, dis_json, dot, io};
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -122,7 +122,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     if let Some(arch) = args.arch.filter(|_| args.raw) {
         return disassemble_raw(args, arch, style, show);
     }
-    let object = args.choice.object(&args.file, args.arch)?;
+    let object = args.choice.object_for_source(&args.file, args.arch)?;
     if let Some(arch) = args.arch.filter(|a| a.name() != object.target_name()) {
         return Err(format!(
             "{} is for {}, not {}",
@@ -156,8 +156,10 @@ pub fn run(args: &Options) -> Result<(), String> {
     if args.json {
         return io::stream(&args.o, |out| dis_json::object(&object, only, style, out));
     }
+    let named = |e| io::named(&args.file, e);
+    let threads = args.threads.map_or_else(super::cores, NonZeroUsize::get);
     let reading = match only {
-        None => Some(tell_lost(args, &object)?),
+        None => Some(dis::Reading::new(&object, args.loaded_only, threads).map_err(named)?),
         Some(_) => None,
     };
     let lines = match args.lines || args.source {
@@ -166,28 +168,52 @@ pub fn run(args: &Options) -> Result<(), String> {
     };
     let options = dis::Options {
         show,
-        threads: args.threads.map_or_else(super::cores, NonZeroUsize::get),
+        threads,
         loaded_only: args.loaded_only,
         lines: lines.as_ref(),
         ..dis::Options::new(style)
     };
     if args.plain {
+        if let Some(reading) = reading {
+            tell_lost(args, &reading.lost().map_err(named)?)?;
+        }
         return io::stream(&args.o, |out| dis::plain(&object, only, &options, out));
     }
-    io::stream(&args.o, |out| match (only, reading) {
-        (Some(name), _) => dis::symbol(&object, name, &options, out),
-        (None, Some(reading)) => reading.write(&options, out),
-        (None, None) => dis::object(&object, &options, out),
-    })
+    match (only, reading) {
+        (None, Some(reading)) => write_proven(args, reading, &options),
+        (only, _) => io::stream(&args.o, |out| {
+            dis::symbol(&object, only.unwrap_or_default(), &options, out)
+        }),
+    }
+}
+
+/// Writes the source of a whole object, if it gives the same object again.
+fn write_proven(
+    args: &Options,
+    reading: dis::Reading,
+    options: &dis::Options,
+) -> Result<(), String> {
+    let mut lost = Vec::new();
+    let written = io::stream_or_drop(&args.o, |out, dropped| {
+        let proof = match (args.lossy, dropped) {
+            (true, _) => Proof::Lossy,
+            (false, true) => Proof::Beside,
+            (false, false) => Proof::First,
+        };
+        lost = reading.write_proven(options, proof, out)?;
+        match lost.is_empty() || args.lossy {
+            true => Ok(()),
+            false => Err(std::io::Error::other("it would not come back whole")),
+        }
+    });
+    tell_lost(args, &lost)?;
+    written
 }
 
 /// Refuses an object that would not come back whole, or says what would be lost.
-fn tell_lost<'a>(args: &Options, object: &'a CodeObject) -> Result<dis::Reading<'a>, String> {
-    let named = |e| io::named(&args.file, e);
-    let reading = dis::Reading::new(object, args.loaded_only).map_err(named)?;
-    let lost = reading.lost().map_err(named)?;
+fn tell_lost(args: &Options, lost: &[String]) -> Result<(), String> {
     if lost.is_empty() {
-        return Ok(reading);
+        return Ok(());
     }
     let what = format!(
         "the source would not give the same file again; lost would be: {}",
@@ -200,7 +226,7 @@ fn tell_lost<'a>(args: &Options, object: &'a CodeObject) -> Result<dis::Reading<
         ));
     }
     io::complain(&format!("gcn: {message}\n"));
-    Ok(reading)
+    Ok(())
 }
 
 fn disassemble_raw(

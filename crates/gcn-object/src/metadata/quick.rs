@@ -99,6 +99,11 @@ impl<'a> Note<'a> {
 /// Returns the text that [`super::to_yaml`] gives for a note, if assembling the text gives exactly the same bytes
 /// again.
 pub(super) fn text_of(note: &[u8]) -> Option<String> {
+    written(note).filter(|text| note_of(text).is_some_and(|again| again == note))
+}
+
+/// Returns the text that [`super::to_yaml`] gives for a note. It may not give the same bytes again.
+pub(super) fn written(note: &[u8]) -> Option<String> {
     let mut out = String::with_capacity(4 * note.len());
     out.push_str("---");
     let mut rest = Note { rest: note };
@@ -107,7 +112,7 @@ pub(super) fn text_of(note: &[u8]) -> Option<String> {
     };
     write_map(&mut rest, count, 0, true, &mut out)?;
     out.push_str("\n...\n");
-    (rest.rest.is_empty() && note_of(&out)? == note).then_some(out)
+    rest.rest.is_empty().then_some(out)
 }
 
 /// The blanks at the start of lines, and after keys.
@@ -460,20 +465,33 @@ impl<'a> Text<'a> {
 /// Returns the minor version of a note's metadata if [`super::verify`] accepts the note. Its keys must be in order,
 /// each once, as [`note_of`] writes them.
 pub(super) fn verified(note: &[u8]) -> Option<u64> {
+    shape_is(note, false)?;
+    Some(version(note)?[1])
+}
+
+/// Returns the version of a note's metadata if its typed form can be read: as [`verified`], and the other keys of the
+/// typed form have their types.
+pub(super) fn typed_version(note: &[u8]) -> Option<[u64; 2]> {
+    shape_is(note, true)?;
+    version(note)
+}
+
+/// Checks all of a note.
+fn shape_is(note: &[u8], typed: bool) -> Option<()> {
+    let mut all = Note { rest: note };
+    shaped(&mut all, ROOT, typed)?;
+    all.rest.is_empty().then_some(())
+}
+
+/// Returns the version of a note's metadata.
+fn version(note: &[u8]) -> Option<[u64; 2]> {
     let mut rest = Note { rest: note };
-    let mut all = rest.clone();
-    shaped(&mut all, ROOT)?;
-    if !all.rest.is_empty() {
-        return None;
-    }
     let Item::Map(count) = rest.next()? else {
         return None;
     };
     for _ in 0..count {
         if rest.text()? == "amdhsa.version" {
-            rest.array()?;
-            rest.int()?;
-            return rest.int();
+            return (rest.array()? == 2).then_some([rest.int()?, rest.int()?]);
         }
         rest.skip()?;
     }
@@ -481,7 +499,7 @@ pub(super) fn verified(note: &[u8]) -> Option<u64> {
 }
 
 /// Skips a mapping that satisfies the rules.
-fn shaped(note: &mut Note, rules: &[Rule]) -> Option<()> {
+fn shaped(note: &mut Note, rules: &[Rule], typed: bool) -> Option<()> {
     let Item::Map(count) = note.next()? else {
         return None;
     };
@@ -489,7 +507,13 @@ fn shaped(note: &mut Note, rules: &[Rule]) -> Option<()> {
     let mut seen = 0u64;
     for _ in 0..count {
         let key = note.text()?;
-        let Some(n) = rules.iter().position(|rule| rule.key == key) else {
+        let known = |rule: &Rule| rule.key == key && (rule.checked || typed);
+        let Some(n) = rules.iter().position(known) else {
+            // The tree has a maximum depth.
+            let tree = typed && matches!(note.clone().next()?, Item::Map(_) | Item::Array(1..));
+            if tree {
+                return None;
+            }
             note.skip()?;
             continue;
         };
@@ -523,7 +547,7 @@ fn shaped(note: &mut Note, rules: &[Rule]) -> Option<()> {
             }
             Shape::Maps(rules) => {
                 for _ in 0..note.array()? {
-                    shaped(note, rules)?;
+                    shaped(note, rules, typed)?;
                 }
             }
         }

@@ -91,10 +91,10 @@ enum Place {
 /// The state of one link.
 pub(super) struct Link<'a> {
     input: &'a Builder,
-    pub(super) outs: Vec<Out>,
+    pub(super) outs: Vec<Out<'a>>,
     by_name: HashMap<String, usize>,
-    /// For each input section, its output section's name and its offset in it.
-    homes: Vec<Option<(String, u64)>>,
+    /// For each input section, the index of its output section and its offset in it.
+    homes: Vec<Option<(usize, u64)>>,
     /// Offsets of common symbols in `.bss`.
     commons: HashMap<usize, u64>,
     /// Symbols with an entry in the global offset table, in the order of entries.
@@ -103,6 +103,8 @@ pub(super) struct Link<'a> {
     dynamics: Vec<Dynamic>,
     /// Symbols of the dynamic symbol table, after the null symbol.
     dynsyms: Vec<usize>,
+    /// For each symbol of that table, by its number in the input, the offset of its name.
+    dynamic_names: Vec<u32>,
 }
 
 impl<'a> Link<'a> {
@@ -117,6 +119,7 @@ impl<'a> Link<'a> {
             got_of: HashMap::new(),
             dynamics: Vec::new(),
             dynsyms: Vec::new(),
+            dynamic_names: Vec::new(),
         };
         link.join_sections()?;
         link.scan_relocations()?;
@@ -211,7 +214,7 @@ impl<'a> Link<'a> {
                 .checked_add(section.size)
                 .filter(|s| *s < 1 << 48)
                 .ok_or_else(|| too_large(name))?;
-            self.homes[i] = Some((name.to_string(), offset));
+            self.homes[i] = Some((at, offset));
         }
         Ok(())
     }
@@ -219,15 +222,20 @@ impl<'a> Link<'a> {
     /// Copies the bytes of the sections, which the layout does not depend on.
     fn copy_sections(&mut self) {
         for (section, home) in self.input.sections.iter().zip(&self.homes) {
-            let Some((name, offset)) = home else { continue };
-            let zeroed = section.kind == SectionKind::NOBITS;
-            let Some(at) = self.index(name).filter(|_| !zeroed) else {
+            let Some((at, offset)) = *home else { continue };
+            if section.kind == SectionKind::NOBITS {
                 continue;
-            };
+            }
             let out = &mut self.outs[at];
-            out.data.reserve_exact(out.size as usize - out.data.len());
-            out.data.resize(*offset as usize, 0);
-            out.data.extend_from_slice(&section.data);
+            if offset == 0 && out.size == section.data.len() as u64 {
+                // It is the only one, and is copied once something is written to it.
+                out.data = Cow::Borrowed(&section.data);
+                continue;
+            }
+            let data = out.data.to_mut();
+            data.reserve_exact(out.size as usize - data.len());
+            data.resize(offset as usize, 0);
+            data.extend_from_slice(&section.data);
         }
     }
 
@@ -350,9 +358,12 @@ impl<'a> Link<'a> {
             list.push(i);
         }
         let mut names = Strings::new(true);
-        for symbol in self.input.symbols.iter().filter(|s| exported(s)) {
-            names.add(&symbol.name);
-        }
+        self.dynamic_names = (self.input.symbols.iter())
+            .map(|symbol| match exported(symbol) {
+                true => names.add(symbol.name.as_str()),
+                false => 0,
+            })
+            .collect();
         let (gnu_hash, defined) = gnu_hash(&self.input.symbols, defined, undefined.len() + 1);
         self.dynsyms = undefined;
         self.dynsyms.extend(defined);
@@ -451,6 +462,7 @@ impl<'a> Link<'a> {
             ));
         }
         // A global offset table of the input goes where the linker's own would.
+        let before: Vec<String> = self.outs.iter().map(|out| out.name.clone()).collect();
         self.outs.sort_by_key(|o| (o.rank, o.name == ".got"));
         self.by_name = self
             .outs
@@ -458,6 +470,9 @@ impl<'a> Link<'a> {
             .enumerate()
             .map(|(i, o)| (o.name.clone(), i))
             .collect();
+        for (at, _) in self.homes.iter_mut().flatten() {
+            *at = self.by_name[&before[*at]];
+        }
         Ok(())
     }
 
@@ -476,12 +491,9 @@ impl<'a> Link<'a> {
             SymbolSection::Absolute => Some(s.address),
             SymbolSection::Common => Some(self.address_of(".bss") + self.commons.get(&symbol)?),
             SymbolSection::Index(i) => {
-                let (name, offset) = self.homes[i].as_ref()?;
-                Some(
-                    self.address_of(name)
-                        .wrapping_add(*offset)
-                        .wrapping_add(s.address),
-                )
+                let (at, offset) = self.homes[i]?;
+                let home = self.outs[at].address.wrapping_add(offset);
+                Some(home.wrapping_add(s.address))
             }
             SymbolSection::Undefined | SymbolSection::Lds => None,
         }
@@ -490,11 +502,11 @@ impl<'a> Link<'a> {
     fn place_address(&self, place: Place) -> u64 {
         match place {
             Place::Got(offset) => self.address_of(".got") + offset,
-            Place::Input(section, offset) => match &self.homes[section] {
-                Some((name, start)) => self
-                    .address_of(name)
-                    .wrapping_add(*start)
-                    .wrapping_add(offset),
+            Place::Input(section, offset) => match self.homes[section] {
+                Some((at, start)) => {
+                    let home = self.outs[at].address.wrapping_add(start);
+                    home.wrapping_add(offset)
+                }
                 None => 0,
             },
         }
@@ -597,7 +609,13 @@ impl<'a> Link<'a> {
         self.fill_tables();
         self.apply_relocations()?;
 
-        let mut file = vec![0; end as usize];
+        let unloaded = self.outs.iter().filter(|o| o.rank == Rank::Unloaded);
+        let unloaded: usize = unloaded.map(|o| o.data.len() + 16).sum();
+        // With the symbols, their names and the section headers.
+        let names: usize = self.input.symbols.iter().map(|s| s.name.len() + 32).sum();
+        let more = unloaded + names + (self.outs.len() + 8) * 128;
+        let mut file = Vec::with_capacity(end as usize + more);
+        file.resize(end as usize, 0);
         for out in self.outs.iter().filter(|o| o.rank != Rank::Unloaded) {
             let at = out.offset as usize;
             if let Some(place) = file.get_mut(at..at + out.data.len()) {
@@ -621,14 +639,14 @@ impl<'a> Link<'a> {
         self.outs
             .push(Out::table(".shstrtab", SectionKind::STRTAB, 1));
         self.outs
-            .push(Out::table(".strtab", SectionKind::STRTAB, 1).with(0, names.bytes));
+            .push(Out::table(".strtab", SectionKind::STRTAB, 1).with(0, names));
         let count = self.outs.len();
         if count + 1 >= MAX_SECTIONS {
             return layout(format!("{count} sections are too many"));
         }
         let mut names = Strings::new(true);
         for out in &mut self.outs {
-            out.name_offset = names.add(&out.name);
+            out.name_offset = names.add(out.name.clone());
         }
         let names = Out::table(".shstrtab", SectionKind::STRTAB, 1).with(0, names.bytes);
         (self.outs[count - 2].data, self.outs[count - 2].size) = (names.data, names.size);
@@ -647,7 +665,7 @@ impl<'a> Link<'a> {
         for out in self.outs.iter_mut().filter(|o| o.rank == Rank::Unloaded) {
             pad(&mut file, out.align);
             out.offset = file.len() as u64;
-            file.extend(&out.data);
+            file.extend_from_slice(&out.data);
         }
         pad(&mut file, 8);
         let header = self
@@ -665,21 +683,16 @@ impl<'a> Link<'a> {
     /// Writes the bytes of the tables that hold addresses.
     fn fill_tables(&mut self) {
         let mut number = HashMap::new();
-        let mut dynsym = vec![0; 24];
-        let mut names = Strings::new(true);
-        // The names are in the order of the input, as add_tables wrote .dynstr.
-        let mut by_input = self.dynsyms.clone();
-        by_input.sort_unstable();
-        for i in by_input {
-            names.add(&self.input.symbols[i].name);
-        }
+        let mut dynsym = Vec::with_capacity(24 * (self.dynsyms.len() + 1));
+        dynsym.resize(24, 0);
         for (n, i) in self.dynsyms.iter().enumerate() {
             let symbol = &self.input.symbols[*i];
-            number.insert(*i, n as u32 + 1);
-            let name = names.add(&symbol.name);
+            if !self.dynamics.is_empty() {
+                number.insert(*i, n as u32 + 1);
+            }
             push_symbol(
                 &mut dynsym,
-                name,
+                self.dynamic_names[*i],
                 symbol,
                 symbol.binding,
                 self.section_number(symbol),
@@ -748,7 +761,7 @@ impl<'a> Link<'a> {
             (".dynamic", dynamic),
         ] {
             if let Some(i) = self.index(name) {
-                self.outs[i].data = data;
+                self.outs[i].data = Cow::Owned(data);
             }
         }
     }
@@ -757,9 +770,7 @@ impl<'a> Link<'a> {
         for relocation in self.ordered_relocations() {
             let offset = relocation.offset;
             let bad = |detail: String| Error::Relocation { offset, detail };
-            let Some((section, home)) = relocation
-                .section
-                .and_then(|i| Some((i, self.homes[i].clone()?)))
+            let Some((section, home)) = relocation.section.and_then(|i| Some((i, self.homes[i]?)))
             else {
                 continue;
             };
@@ -804,11 +815,8 @@ impl<'a> Link<'a> {
             };
             let value = value.wrapping_add_signed(relocation.addend);
             let start = (home.1 + offset) as usize;
-            let bytes = self.index(&home.0).and_then(|i| {
-                self.outs[i]
-                    .data
-                    .get_mut(start..start + relocation.kind.width())
-            });
+            let bytes = self.outs[home.0].data.to_mut();
+            let bytes = bytes.get_mut(start..start + relocation.kind.width());
             let bytes = bytes.ok_or_else(|| bad("the place has no bytes".into()))?;
             relocation.kind.store(value, bytes).map_err(bad)?;
         }
@@ -823,12 +831,12 @@ impl<'a> Link<'a> {
             SymbolSection::Absolute => 0xfff1,
             SymbolSection::Common => number(".bss"),
             SymbolSection::Lds => 0xff00,
-            SymbolSection::Index(i) => self.homes[i].as_ref().map_or(0, |(name, _)| number(name)),
+            SymbolSection::Index(i) => self.homes[i].map_or(0, |(at, _)| at as u16 + 1),
         }
     }
 
     /// Returns `.symtab`, its names, and the number of its local symbols, including the null symbol.
-    fn symbol_table(&self) -> (Vec<u8>, Strings, u32) {
+    fn symbol_table(&self) -> (Vec<u8>, Vec<u8>, u32) {
         let dynamic = Symbol {
             name: "_DYNAMIC".into(),
             address: self.address_of(".dynamic"),
@@ -864,7 +872,7 @@ impl<'a> Link<'a> {
         let mut names = Strings::new(false);
         let mut entries: Vec<_> = list
             .into_iter()
-            .map(|entry| (names.add(&entry.0.name), entry))
+            .map(|entry| (names.add(entry.0.name.as_str()), entry))
             .collect();
         // Hidden symbols are local in a linked file.
         let local = |s: &Symbol| {
@@ -873,7 +881,8 @@ impl<'a> Link<'a> {
         };
         entries.sort_by_key(|(_, (s, _, _))| !local(s));
         let locals = entries.iter().filter(|(_, (s, _, _))| local(s)).count() as u32 + 1;
-        let mut table = vec![0; 24];
+        let mut table = Vec::with_capacity(24 * (entries.len() + 1));
+        table.resize(24, 0);
         for (name, (symbol, address, section)) in entries {
             let binding = if local(symbol) {
                 Binding::Local
@@ -882,7 +891,7 @@ impl<'a> Link<'a> {
             };
             push_symbol(&mut table, name, symbol, binding, section, address);
         }
-        (table, names, locals)
+        (table, names.bytes, locals)
     }
 
     fn program_headers(&self, segments: &[(u32, u32)], count: u64) -> Vec<u8> {

@@ -10,8 +10,13 @@ const MOST_PLACES: usize = 32;
 const FEW: usize = 256;
 
 impl<'a> Source<'a> {
-    /// What is beside the code and data: where sections are that the linker would put elsewhere.
-    pub(super) fn places(&self) -> String {
+    /// What is beside the code and data: where sections are that the linker would put elsewhere. It is the same in short
+    /// source.
+    pub(super) fn places(&self) -> &str {
+        self.places.get_or_init(|| self.find_places())
+    }
+
+    fn find_places(&self) -> String {
         let mut out = String::new();
         if !self.loadable {
             return out;
@@ -103,10 +108,13 @@ impl<'a> Source<'a> {
                 by_name.entry(&symbol.name).or_insert(number);
             }
         }
+        let mut by_offset: HashMap<u64, &Relocation> = HashMap::new();
+        for relocation in &object.relocations {
+            by_offset.entry(relocation.offset).or_insert(relocation);
+        }
         for (&i, number) in self.shown.iter().filter_map(|i| Some((i, numbers[*i]?))) {
             for &offset in self.words[i].keys() {
-                let found = (object.relocations.iter()).find(|r| r.offset == offset);
-                let symbol = found
+                let symbol = (by_offset.get(&offset))
                     .and_then(|r| object.dynamic_symbols.get(r.symbol?))
                     .and_then(|s| by_name.get(s.name.as_str()));
                 builder.relocation(Relocation {

@@ -20,7 +20,7 @@ const TOLD: usize = 8;
 /// # Errors
 /// As [`super::object`].
 pub fn lost(object: &CodeObject, loaded_only: bool) -> io::Result<Vec<String>> {
-    Reading::new(object, loaded_only)?.lost()
+    Reading::new(object, loaded_only, 1)?.lost()
 }
 
 /// What a short source loses.
@@ -28,7 +28,8 @@ pub(super) fn lost_of(source: Source) -> io::Result<Vec<String>> {
     let object = source.object;
     let mut text = Vec::new();
     source.write(&mut text)?;
-    let again = match made_of(object, &text) {
+    let known = source.notes.as_ref().and_then(|notes| notes.made.clone());
+    let again = match made_of(object, &text, known) {
         Ok(again) => again,
         Err(e) => return Ok(vec![format!("the source would be refused: {e}")]),
     };
@@ -58,9 +59,16 @@ pub(super) fn lost_of(source: Source) -> io::Result<Vec<String>> {
 }
 
 /// The file that source assembles to.
-fn made_of(object: &CodeObject, source: &[u8]) -> Result<CodeObject, String> {
+fn made_of(
+    object: &CodeObject,
+    source: &[u8],
+    known: Option<Arc<KnownMetadata>>,
+) -> Result<CodeObject, String> {
     let source = str::from_utf8(source).map_err(|e| e.to_string())?;
-    let options = gcn_asm::Options::default();
+    let options = gcn_asm::Options {
+        metadata: known,
+        ..Default::default()
+    };
     let output = gcn_asm::assemble(source, "the source", &options);
     let Some(made) = output.object else {
         let error = (output.diagnostics.iter()).find(|d| d.level == gcn_asm::Level::Error);

@@ -12,7 +12,9 @@ pub(super) struct Notes {
     /// Those after it.
     pub(super) isa: String,
     /// The metadata, with what is around them.
-    pub(super) metadata: String,
+    pub(super) metadata: [String; 3],
+    /// What the assembler makes of the metadata's text.
+    pub(super) made: Option<Arc<KnownMetadata>>,
     /// The code object version that the assembler knows by them.
     pub(super) known: Option<Version>,
 }
@@ -33,7 +35,8 @@ impl Notes {
             section,
             version: String::new(),
             isa: String::new(),
-            metadata: String::new(),
+            metadata: Default::default(),
+            made: None,
             known: None,
         };
         // The bytes that the directives make, in their order.
@@ -65,15 +68,13 @@ impl Notes {
                 }
                 ("AMD", note::METADATA) if last.is_empty() => {
                     let text = std::str::from_utf8(descriptor).ok()?;
-                    notes.metadata = v2_metadata(text)?;
+                    notes.metadata[1] = v2_metadata(text)?;
                     last.extend(made);
                 }
                 ("AMDGPU", note::MSGPACK) if last.is_empty() && object.os == Os::Hsa => {
-                    let text = metadata::faithful_text(descriptor)?;
-                    // The assembler takes no metadata of another shape.
-                    metadata::verify_note(descriptor).ok()?;
-                    let text = text.trim_end();
-                    notes.metadata = format!("\n.amdgpu_metadata\n{text}\n.end_amdgpu_metadata\n");
+                    notes.made = Some(Arc::new(KnownMetadata::of_note(descriptor)?));
+                    notes.metadata[0] = "\n.amdgpu_metadata\n".into();
+                    notes.metadata[2] = ".end_amdgpu_metadata\n".into();
                     notes.known = Some(match object.metadata.version[1] {
                         0 => Version::V3,
                         2 => Version::V5,

@@ -97,7 +97,7 @@ impl<'a> Source<'a> {
                 &self.fixes[index],
                 &prefix,
             );
-            self.code(&listing, 1, out)?;
+            self.code(&listing, out)?;
         } else {
             let range = (start - base) as usize..(end - base) as usize;
             self.data(index, range, &mut text, out)?;

@@ -17,9 +17,22 @@ pub(super) struct Pair {
     pub(super) to: u64,
 }
 
+/// The pairs of an object's code, section by section.
+pub(super) fn all_pairs(object: &CodeObject, target: Target) -> Vec<Vec<Pair>> {
+    let sections = object.sections.iter().enumerate();
+    sections
+        .map(|(index, section)| {
+            if !section.flags.exec() || section.kind == SectionKind::NOBITS {
+                return Vec::new();
+            }
+            pairs(target, object.section_data(index), section.address)
+        })
+        .collect()
+}
+
 /// Finds literals that are added, low and high half, to an address that an instruction got from the
 /// program counter.
-pub(super) fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
+fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
     /// How many instructions after it the additions are looked for.
     const NEAR: usize = 12;
     let decoder = Decoder::new(target);

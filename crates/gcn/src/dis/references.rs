@@ -81,22 +81,14 @@ impl<'a> Source<'a> {
 
     /// Literals that add up with the program counter to an address become that address's symbol:
     /// the distance then survives a change of the code between.
-    pub(super) fn code_references(&mut self) {
+    pub(super) fn code_references(&mut self, mut pairs: Vec<Vec<Pair>>) {
         let got = (self.object.sections.iter())
             .position(|s| s.name == ".got" && s.kind == SectionKind::PROGBITS);
         let sorted = self.sorted();
         let mut entries: Vec<u64> = Vec::new();
         let mut uses = Vec::new();
         for index in self.shown.clone() {
-            let section = self.section(index);
-            if !section.flags.exec() || section.kind == SectionKind::NOBITS {
-                continue;
-            }
-            for pair in pairs(
-                self.target,
-                self.object.section_data(index),
-                section.address,
-            ) {
+            for pair in std::mem::take(&mut pairs[index]) {
                 let in_got = got.map(|g| self.section(g)).filter(|g| {
                     pair.to >= g.address && pair.to < g.address + g.size && pair.to % 8 == 0
                 });

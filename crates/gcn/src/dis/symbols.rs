@@ -81,7 +81,10 @@ impl<'a> Source<'a> {
             } else if let Some(kind) = kind {
                 let _ = writeln!(text, "\t.type {name},{kind}");
             }
-            let cpp = crate::cpp::demangled(&symbol.name);
+            let cpp = match self.short {
+                true => None,
+                false => crate::cpp::demangled(&symbol.name),
+            };
             let cpp = cpp.map_or(String::new(), |cpp| format!(" // {cpp}"));
             text.reserve_exact(name.len() + cpp.len() + 2);
             text.push_str(&name);

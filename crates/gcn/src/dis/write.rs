@@ -2,6 +2,32 @@
 
 use super::*;
 
+/// A piece of the source, which needs no other.
+enum Piece {
+    Text(String),
+    Metadata,
+    /// The directive that a section's code needs.
+    Rules(usize),
+    /// A part of a section's code.
+    Code(usize, usize),
+    /// A section's code in short.
+    Short(usize),
+    Data(usize),
+}
+
+/// The pieces of the source, and what code is printed from.
+pub(super) struct Plan<'s> {
+    pieces: Vec<Piece>,
+    listings: Vec<OnceLock<Listing<'s>>>,
+}
+
+impl Plan<'_> {
+    /// The number of the pieces.
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+}
+
 /// `SHF_MERGE`.
 const MERGE: u64 = 0x10;
 
@@ -60,14 +86,30 @@ impl<'a> Source<'a> {
     }
 
     pub(super) fn write(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
+        let plan = self.plan();
+        let mut own = self.own();
+        (0..plan.len()).try_for_each(|n| self.piece(&plan, n, &mut own, out))
+    }
+
+    /// What printing uses again from piece to piece.
+    pub(super) fn own(&self) -> Own {
+        Own::new(self.target, self.options.style)
+    }
+
+    /// The pieces of the source in their order.
+    pub(super) fn plan<'s>(&'s self) -> Plan<'s> {
+        let mut pieces = Vec::new();
         let mut text = String::new();
         self.head(&mut text);
-        text.push_str(&self.places());
+        text.push_str(self.places());
         text.push('\n');
         self.declarations(&mut text);
         text.push_str(&self.settings);
         let note = self.notes.as_ref().map(|notes| notes.section);
         let mut metadata_done = false;
+        let cut = |text: &mut String, piece: Piece, pieces: &mut Vec<Piece>| {
+            pieces.extend([Piece::Text(std::mem::take(text)), piece]);
+        };
         for &index in &self.shown {
             // Its place among the sections is kept, but for that of loaded ones, which is the linker's
             // business.
@@ -77,16 +119,32 @@ impl<'a> Source<'a> {
                 !sorted && note < index
             };
             if !metadata_done && note.is_some_and(place) {
-                self.metadata(&mut text);
+                cut(&mut text, Piece::Metadata, &mut pieces);
                 metadata_done = true;
             }
-            out.write_all(text.as_bytes())?;
-            text.clear();
             self.section_head(index, &mut text);
-            self.section_body(index, &mut text, out)?;
+            let section = self.section(index);
+            let bytes = self.object.section_data(index);
+            if section.kind == SectionKind::NOBITS {
+                self.zeros(index, &mut text);
+            } else if !section.flags.exec() {
+                cut(&mut text, Piece::Data(index), &mut pieces);
+            } else if self.short {
+                cut(&mut text, Piece::Short(index), &mut pieces);
+            } else {
+                cut(&mut text, Piece::Rules(index), &mut pieces);
+                pieces.extend((0..Listing::parts(bytes)).map(|n| Piece::Code(index, n)));
+            }
+            if section.flags.exec()
+                && bytes.is_empty()
+                && section.kind != SectionKind::NOBITS
+                && let Some(mark) = self.marks[index].get(&section.address)
+            {
+                text.push_str(&mark.text);
+            }
         }
         if !metadata_done {
-            self.metadata(&mut text);
+            cut(&mut text, Piece::Metadata, &mut pieces);
         }
         if self.options.loaded_only {
             let left_out = (self.object.sections.iter())
@@ -97,7 +155,51 @@ impl<'a> Source<'a> {
                 let _ = writeln!(text, "\n// Left out: {}", left_out.join(" "));
             }
         }
-        out.write_all(text.as_bytes())
+        pieces.push(Piece::Text(text));
+        let listings = self.object.sections.iter().map(|_| OnceLock::new());
+        Plan {
+            pieces,
+            listings: listings.collect(),
+        }
+    }
+
+    /// The code of a section.
+    fn listing<'s>(&'s self, plan: &'s Plan<'s>, index: usize) -> &'s Listing<'s> {
+        plan.listings[index].get_or_init(|| {
+            Listing::labelled(
+                self.target,
+                self.object.section_data(index),
+                self.base(index),
+                self.options.style,
+                self.options.show,
+                &self.marks[index],
+                &self.fixes[index],
+                &self.prefix(index),
+            )
+        })
+    }
+
+    /// Writes one of the pieces.
+    pub(super) fn piece<'s>(
+        &'s self,
+        plan: &'s Plan<'s>,
+        number: usize,
+        own: &mut Own,
+        out: &mut (dyn Write + Send),
+    ) -> io::Result<()> {
+        match &plan.pieces[number] {
+            Piece::Text(text) => out.write_all(text.as_bytes()),
+            Piece::Metadata => self.metadata(out),
+            Piece::Rules(index) => self.rules(self.listing(plan, *index), out),
+            Piece::Code(index, n) => self.listing(plan, *index).part(*n, own, out),
+            Piece::Short(index) => self.listing(plan, *index).write_short(out),
+            Piece::Data(index) => {
+                let mut text = String::new();
+                let all = 0..self.object.section_data(*index).len();
+                self.data(*index, all, &mut text, out)?;
+                out.write_all(text.as_bytes())
+            }
+        }
     }
 
     pub(super) fn section_head(&self, index: usize, out: &mut String) {
@@ -159,60 +261,20 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The section's bytes. `text` is what was not written yet.
-    pub(super) fn section_body(
-        &self,
-        index: usize,
-        text: &mut String,
-        out: &mut (dyn Write + Send),
-    ) -> io::Result<()> {
-        let section = self.section(index);
-        let bytes = self.object.section_data(index);
-        if section.kind == SectionKind::NOBITS {
-            self.zeros(index, text);
-        } else if section.flags.exec() {
-            out.write_all(text.as_bytes())?;
-            text.clear();
-            let prefix = self.prefix(index);
-            let (marks, fixes) = (&self.marks[index], &self.fixes[index]);
-            let listing = Listing::labelled(
-                self.target,
-                bytes,
-                section.address,
-                self.options.style,
-                self.options.show,
-                marks,
-                fixes,
-                &prefix,
-            );
-            match self.short {
-                true => listing.write_short(out)?,
-                false => self.code(&listing, self.options.threads.max(1), out)?,
-            }
-            if bytes.is_empty()
-                && let Some(mark) = marks.get(&section.address)
-            {
-                text.push_str(&mark.text);
-            }
-        } else {
-            self.data(index, 0..bytes.len(), text, out)?;
-        }
-        Ok(())
+    /// Code, after the directive that it needs if it breaks operand rules.
+    pub(super) fn code(&self, listing: &Listing, out: &mut (dyn Write + Send)) -> io::Result<()> {
+        self.rules(listing, out)?;
+        listing.write(1, out)
     }
 
-    /// Code, after the directive that it needs if it breaks operand rules.
-    pub(super) fn code(
-        &self,
-        listing: &Listing,
-        threads: usize,
-        out: &mut (dyn Write + Send),
-    ) -> io::Result<()> {
+    /// The directive that code needs if it breaks operand rules.
+    fn rules(&self, listing: &Listing, out: &mut dyn Write) -> io::Result<()> {
         let mut head = String::new();
         self.head(&mut head);
-        if listing.breaks_rules(&head) {
-            out.write_all(b".gcn_permissive\n")?;
+        match listing.breaks_rules(&head) {
+            true => out.write_all(b".gcn_permissive\n"),
+            false => Ok(()),
         }
-        listing.write(threads, out)
     }
 
     /// A section of zeros that takes no room in the file.
@@ -334,13 +396,18 @@ impl<'a> Source<'a> {
         }
     }
 
-    pub(super) fn metadata(&self, out: &mut String) {
-        if let Some(notes) = &self.notes {
-            if !self.notes_first(notes) {
-                out.push_str(&notes.isa);
-            }
-            out.push_str(&notes.metadata);
+    fn metadata(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(notes) = &self.notes else {
+            return Ok(());
+        };
+        if !self.notes_first(notes) {
+            out.write_all(notes.isa.as_bytes())?;
         }
+        let [before, text, after] = &notes.metadata;
+        let made = notes.made.as_ref().map_or("", |made| made.text());
+        [before, text, made, after]
+            .into_iter()
+            .try_for_each(|text| out.write_all(text.as_bytes()))
     }
 }
 
