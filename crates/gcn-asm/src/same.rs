@@ -369,7 +369,7 @@ fn printed_instructions() {
 fn modifiers_are_the_same_beside_other_operands() {
     use gcn_isa::Field;
     use gcn_isa::format::Encoding;
-    let mut random = Random(0x0ddb_a11);
+    let mut random = Random(0x00dd_ba11);
     let encodings = [
         Encoding::Vop3,
         Encoding::Vop3b,

@@ -361,19 +361,30 @@ fn a_sample_of_doubles_is_within_the_bound() {
         sources.push(f64::from_bits(exponent << 52 | mantissa));
     }
     for (&x, y) in sources.iter().zip(doubles(37, &sources)) {
-        assert_eq!(y.to_bits(), (1.0 / x).to_bits(), "v_rcp_f64 of {x:e} is {y:e}");
+        assert_eq!(
+            y.to_bits(),
+            (1.0 / x).to_bits(),
+            "v_rcp_f64 of {x:e} is {y:e}"
+        );
     }
     for (&x, y) in sources.iter().zip(doubles(40, &sources)) {
-        assert_eq!(y.to_bits(), x.sqrt().to_bits(), "v_sqrt_f64 of {x:e} is {y:e}");
+        assert_eq!(
+            y.to_bits(),
+            x.sqrt().to_bits(),
+            "v_sqrt_f64 of {x:e} is {y:e}"
+        );
     }
     let mut largest = 0f64;
     for (&x, y) in sources.iter().zip(doubles(38, &sources)) {
         // The exponent is halved exactly, so that nothing on the way is a denormal.
         let exponent = (x.to_bits() >> 52) as i32 - 1023;
         let even = exponent & !1;
-        let x = f64::from_bits(x.to_bits() - ((even as i64) << 52) as u64);
+        let x = f64::from_bits(x.to_bits().wrapping_sub((i64::from(even) << 52) as u64));
         let y = y * 2f64.powi(even / 2);
         largest = largest.max(error_of_root(x, y));
     }
-    assert!(largest > 0.49 && largest < 0.5001, "v_rsq_f64: {largest} ulp");
+    assert!(
+        largest > 0.49 && largest < 0.5001,
+        "v_rsq_f64: {largest} ulp"
+    );
 }

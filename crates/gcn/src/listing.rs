@@ -351,7 +351,7 @@ impl<'a> Listing<'a> {
             if from > bytes.len() as u64 {
                 break;
             }
-            if from % 4 == 0 {
+            if from.is_multiple_of(4) {
                 marks.set(from as usize);
             }
             let Some(until) = mark.until else {
