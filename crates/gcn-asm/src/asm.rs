@@ -10,7 +10,7 @@ use crate::lexer::{LexError, Lexer, Reading, Span, Tok, Token, unescape};
 use crate::listing::Listing;
 use crate::operand::is_capital_register;
 use crate::parse::{Fail, Parser};
-use crate::quick::{Quick, Run, State, next_line};
+use crate::quick::{Branch, Quick, ReadAhead, Run, State, next_line};
 use crate::sections::Extra;
 use crate::sources::{Message, Sources};
 use crate::symbols::{Again, Def, Symbol, Symbols};
@@ -343,7 +343,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             let rest = self.lexer.src.len() - self.lexer.pos;
             let parts = threads.min(rest / self.least_part);
             match self.plain_state() {
-                Some(state) if parts > 1 => self.read_parts(parts, state),
+                Some(state) if parts > 1 => self.read_ahead(parts, state),
                 _ => self.step(self.lexer.src.len()),
             }
         }
@@ -412,7 +412,8 @@ impl<'s, 'o> Asm<'s, 'o> {
             quick.read_under(self.lexer.src, state);
             quick.clear();
             let read = quick.run(pos, end.min(pos + PIECE));
-            let took = read > pos && self.take_run(&quick, &quick.all(pos..read));
+            let run = quick.all(pos..read);
+            let took = read > pos && self.take_run(state, &quick.out, &quick.branches, &run);
             self.quick = Some(quick);
             if took {
                 return;
@@ -459,17 +460,23 @@ impl<'s, 'o> Asm<'s, 'o> {
 
     /// Appends the results of plain lines, if the next statement starts where they do. Otherwise
     /// nothing happens, and the lines must be read as statements.
-    pub(crate) fn take_run(&mut self, quick: &Quick<'s>, run: &Run) -> bool {
-        if self.lexer.pos != run.lines.start || self.plain_state() != Some(quick.state()) {
+    pub(crate) fn take_run(
+        &mut self,
+        state: State,
+        out: &[u8],
+        branches: &[Branch],
+        run: &Run,
+    ) -> bool {
+        if self.lexer.pos != run.lines.start || self.plain_state() != Some(state) {
             return false;
         }
         let (current, size) = self.place();
-        let bytes = &quick.out[run.bytes.clone()];
+        let bytes = &out[run.bytes.clone()];
         if size.max(self.filled).saturating_add(bytes.len() as u64) > MAX_SECTION {
             return false;
         }
         let fixups = self.fixups.len();
-        for branch in &quick.branches[run.branches.clone()] {
+        for branch in &branches[run.branches.clone()] {
             let label = branch.label;
             let name = &self.lexer.src[label.start as usize..label.end as usize];
             let id = self.sym.intern(name);
@@ -491,7 +498,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         if !bytes.is_empty() && self.line_waits() {
             self.begin_line();
         }
-        let bytes = &quick.out[run.bytes.clone()];
+        let bytes = &out[run.bytes.clone()];
         let section = &mut self.sections[current as usize];
         section.data.extend_from_slice(bytes);
         section.size += bytes.len() as u64;
@@ -504,46 +511,57 @@ impl<'s, 'o> Asm<'s, 'o> {
         true
     }
 
-    /// Reads the next `parts` parts of the text on as many threads. The first part is read here, statement
-    /// by statement. For the other parts, other threads read the plain lines with the current state.
-    /// When such a part is reached, its results are used if they begin where a statement starts
-    /// and the state is still the same; all other lines are read then.
-    pub(crate) fn read_parts(&mut self, parts: usize, state: State) {
+    /// Reads the rest of the text on up to `threads` threads. The others read the plain lines of its parts ahead, with the
+    /// current state. When such a part is reached here, its results are used if they begin where a statement starts and
+    /// the state is still the same; all other lines are read then. Ends early if the state is another one.
+    pub(crate) fn read_ahead(&mut self, threads: usize, state: State) {
         let src = self.lexer.src;
         let depth = self.frames.len();
         let start = self.lexer.pos;
-        let size = ((src.len() - start) / parts).clamp(self.least_part, MOST_PART);
-        let mut ends: Vec<usize> = (1..=parts)
-            .map(|n| next_line(src, (start + n * size).min(src.len())))
+        let size = ((src.len() - start) / (4 * threads)).clamp(self.least_part, MOST_PART);
+        let mut ends: Vec<usize> = (start..src.len())
+            .step_by(size)
+            .map(|at| next_line(src, (at + size).min(src.len())))
             .collect();
         ends.dedup();
-        let mut others = std::mem::take(&mut self.others);
-        others.resize_with(parts - 1, || Quick::new(src, state));
+        let mut readers = std::mem::take(&mut self.others);
+        readers.resize_with(threads - 1, || Quick::new(src, state));
+        let ahead = ReadAhead::new(src, &ends, readers.len());
         std::thread::scope(|scope| {
-            let mut readers = Vec::new();
-            for (part, mut quick) in ends.windows(2).zip(others) {
-                let part = part[0]..part[1];
+            let mut started = Vec::new();
+            for mut quick in readers {
                 quick.read_under(src, state);
-                let reader = std::thread::Builder::new().spawn_scoped(scope, move || {
-                    let runs = quick.runs(part);
-                    (quick, runs)
-                });
-                readers.push(reader);
+                let ahead = &ahead;
+                let reader =
+                    std::thread::Builder::new().spawn_scoped(scope, move || ahead.read(quick));
+                match reader {
+                    Ok(reader) => started.push(reader),
+                    Err(_) => ahead.refused(),
+                }
             }
-            self.read_to(depth, ends[0]);
-            for (reader, &end) in readers.into_iter().zip(&ends[1..]) {
-                // Lines that a thread could not read are read here.
-                if let Some((quick, runs)) = reader.ok().and_then(|r| r.join().ok()) {
-                    for run in &runs {
+            // The first part is read here.
+            self.read_to(depth, ends.first().copied().unwrap_or(start));
+            for (n, &end) in ends.iter().enumerate().skip(1) {
+                let left = self.done() || self.frames.len() < depth;
+                // Within a block plain lines are none, but the state comes back.
+                if left || self.plain_state().is_some_and(|now| now != state) {
+                    break;
+                }
+                // Where no thread could be had, or all failed, the lines are read here.
+                if let Some(part) = ahead.take(n) {
+                    for run in &part.runs {
                         self.read_to(depth, run.lines.start);
                         if !self.done() && self.frames.len() == depth {
-                            self.take_run(&quick, run);
+                            self.take_run(state, &part.out, &part.branches, run);
                         }
                     }
-                    self.others.push(quick);
+                    ahead.give_back(part);
                 }
                 self.read_to(depth, end);
             }
+            ahead.stop();
+            let readers = started.into_iter().filter_map(|reader| reader.join().ok());
+            self.others.extend(readers);
         });
     }
 

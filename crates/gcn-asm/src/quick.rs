@@ -20,7 +20,9 @@ use gcn_isa::modifier::{Arg, Form, Sets};
 use gcn_isa::operand::{EXEC, VCC};
 use gcn_isa::shape::{Imm, Role};
 use gcn_isa::{Gen, Target, names};
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The state that plain lines depend on besides their text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,11 +127,6 @@ impl<'s> Quick<'s> {
             out: Vec::new(),
             branches: Vec::new(),
         }
-    }
-
-    /// Returns the state that the lines are read with.
-    pub fn state(&self) -> State {
-        self.state
     }
 
     /// Continues with a text, perhaps another one.
@@ -424,6 +421,154 @@ fn push_register(operands: &mut Vec<Operand>, code: u16, count: u8) {
 #[inline(never)]
 fn push_number(operands: &mut Vec<Operand>, value: i64) {
     operands.push(Operand::new(Val::Int(value), Span::default()));
+}
+
+/// The plain lines of a part of a text.
+#[derive(Default)]
+pub(crate) struct Part {
+    pub runs: Vec<Run>,
+    pub out: Vec<u8>,
+    pub branches: Vec<Branch>,
+}
+
+/// Parts of a text that threads read before they are reached.
+pub(crate) struct ReadAhead<'s, 'e> {
+    src: &'s str,
+    /// Where each part ends, and the next one begins.
+    ends: &'e [usize],
+    /// The number of parts that may be read and not be taken.
+    most: usize,
+    parts: Mutex<Parts>,
+    changed: Condvar,
+}
+
+struct Parts {
+    /// The number of the next part to read.
+    next: usize,
+    /// The number of the part that is taken next.
+    wanted: usize,
+    read: BTreeMap<usize, Part>,
+    /// Parts that were taken, whose room is used again.
+    free: Vec<Part>,
+    /// The number of threads that read.
+    readers: usize,
+    stopped: bool,
+}
+
+impl<'s, 'e> ReadAhead<'s, 'e> {
+    /// The first part is not read. So many threads will read.
+    pub fn new(src: &'s str, ends: &'e [usize], readers: usize) -> ReadAhead<'s, 'e> {
+        ReadAhead {
+            src,
+            ends,
+            most: 2 * readers + 2,
+            parts: Mutex::new(Parts {
+                next: 1,
+                wanted: 1,
+                read: BTreeMap::new(),
+                free: Vec::new(),
+                readers,
+                stopped: false,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Parts> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads parts until there are no more.
+    pub fn read(&self, mut quick: Quick<'s>) -> Quick<'s> {
+        let mut gone = Gone {
+            ahead: self,
+            reading: None,
+        };
+        loop {
+            let parts = self.lock();
+            let full = |parts: &mut Parts| {
+                !parts.stopped
+                    && parts.next < self.ends.len()
+                    && parts.next >= parts.wanted + self.most
+            };
+            let mut parts =
+                (self.changed.wait_while(parts, full)).unwrap_or_else(PoisonError::into_inner);
+            let number = parts.next;
+            if parts.stopped || number >= self.ends.len() {
+                break;
+            }
+            parts.next += 1;
+            gone.reading = Some(number);
+            let room = parts.free.pop().unwrap_or_default();
+            drop(parts);
+            (quick.out, quick.branches) = (room.out, room.branches);
+            let lines = self.ends[number - 1]..self.ends[number];
+            debug_assert!(lines.end <= self.src.len());
+            let part = Part {
+                runs: quick.runs(lines),
+                out: std::mem::take(&mut quick.out),
+                branches: std::mem::take(&mut quick.branches),
+            };
+            gone.reading = None;
+            self.lock().read.insert(number, part);
+            self.changed.notify_all();
+        }
+        drop(gone);
+        quick
+    }
+
+    /// Waits for a part; `None` if nobody reads it.
+    pub fn take(&self, number: usize) -> Option<Part> {
+        let mut parts = self.lock();
+        parts.wanted = number;
+        self.changed.notify_all();
+        loop {
+            if let Some(part) = parts.read.remove(&number) {
+                return Some(part);
+            }
+            if parts.readers == 0 {
+                return None;
+            }
+            parts = (self.changed.wait(parts)).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Gives back the room of a part.
+    pub fn give_back(&self, part: Part) {
+        self.lock().free.push(part);
+    }
+
+    /// Notes that one of the threads could not be had.
+    pub fn refused(&self) {
+        drop(Gone {
+            ahead: self,
+            reading: None,
+        });
+    }
+
+    /// Ends the reading.
+    pub fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+}
+
+/// A thread that reads no more, whatever ended it. The lines of the part that it was reading then are no plain ones.
+struct Gone<'a, 's, 'e> {
+    ahead: &'a ReadAhead<'s, 'e>,
+    reading: Option<usize>,
+}
+
+impl Drop for Gone<'_, '_, '_> {
+    fn drop(&mut self) {
+        let mut parts = self.ahead.lock();
+        parts.readers -= 1;
+        if let Some(number) = self.reading {
+            parts.read.insert(number, Part::default());
+        }
+        drop(parts);
+        self.ahead.changed.notify_all();
+    }
 }
 
 /// Returns the start of the line after the one that `pos` is in.

@@ -758,6 +758,44 @@ fn a_run_that_does_not_end() {
     assert!(report.contains(&line), "{report}");
 }
 
+/// Where the first Ctrl-C ends nothing, as the report of the run cannot be written, the second ends the process.
+#[cfg(unix)]
+#[test]
+fn the_second_interrupt_ends_at_once() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    let folder = Folder::new();
+    let (source, object) = (folder.path("counts.s"), folder.path("counts.co"));
+    std::fs::write(&source, FOR_EVER).expect("a file");
+    let made = gcn(&["asm", &source, "-o", &object]);
+    assert_eq!((made.status, made.stderr.as_str()), (0, ""));
+    // Nobody reads the trace, and a pipe holds little of it.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gcn"))
+        .args([
+            "run", &object, "--kernel", "counts", "--grid", "128", "--group", "64", "--trace",
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("gcn starts");
+    let interrupt = |child: &std::process::Child| {
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status();
+        assert!(sent.expect("kill is there").success());
+    };
+    std::thread::sleep(Duration::from_secs(1));
+    interrupt(&child);
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(child.try_wait().expect("a child"), None);
+    interrupt(&child);
+    let start = Instant::now();
+    let ended = child.wait().expect("it ends");
+    assert_eq!(ended.code(), Some(130));
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
 /// Threads that the host refuses are done without.
 #[cfg(unix)]
 #[test]
