@@ -48,8 +48,8 @@ impl BaseOp {
 pub enum Guard {
     /// The upper bits are the same in all lanes.
     Top { of: Base, step: i32, bits: u8 },
-    /// The values do not wrap at 32 bits.
-    Within { of: Base, step: i32 },
+    /// The values do not wrap at the ends of 32-bit numbers, signed or unsigned ones.
+    NoWrap { of: Base, step: i32, signed: bool },
     /// `first < second` has the same result in all lanes.
     Less { of: [Base; 2], step: [i32; 2] },
     /// The bits in which lanes differ are 0 in the second value, or 1.

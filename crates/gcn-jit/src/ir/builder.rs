@@ -1,7 +1,7 @@
 //! Graphs under construction: equal values are one.
 
 use super::fast_path::FastPath;
-use super::{Got, Id, Inst, Node};
+use super::{Got, Id, Inst, Node, Unsupported};
 use crate::hash::Fast;
 use gcn_isa::meaning::{Op, width_mask};
 use gcn_isa::shape::Ty;
@@ -154,7 +154,18 @@ impl Graph {
             Inst::Const(v) => self.constant(Ty::B32, v & 0xffff_ffff),
             Inst::Pair => n.args[0],
             _ if n.out.bits() <= 32 => id,
+            Inst::Alu(Op::Mul) if n.vec && !n.ty.is_float() => self.low_product(id),
             _ => self.node(Inst::Lo, Ty::B64, Ty::B32, n.vec, [id, 0, 0]),
+        }
+    }
+
+    /// The lower half of a 64-bit product, which the lower halves of its factors make.
+    fn low_product(&mut self, id: Id) -> Id {
+        let [a, b, _] = self.get(id).args;
+        let args = [self.lo(a), self.lo(b), 0];
+        match self.alu(Op::Mul, Ty::B32, Ty::B32, args) {
+            Ok(low) => low,
+            Err(Unsupported) => self.node(Inst::Lo, Ty::B64, Ty::B32, true, [id, 0, 0]),
         }
     }
 
@@ -175,6 +186,14 @@ impl Graph {
                 return self.constant(Ty::B64, l & 0xffff_ffff | h << 32);
             }
             (Inst::Lo, Inst::Hi) if a.args[0] == b.args[0] => return a.args[0],
+            (_, Inst::Hi)
+                if self.get(b.args[0]).op == Inst::Alu(Op::Mul)
+                    && self.get(b.args[0]).vec
+                    && !self.get(b.args[0]).ty.is_float()
+                    && self.low_product(b.args[0]) == lo =>
+            {
+                return b.args[0];
+            }
             (Inst::SIn(l), Inst::SIn(h)) if h == l + 1 && a.out == Ty::B32 => {
                 return self.node(Inst::SIn(l), Ty::B64, Ty::B64, false, [0; 3]);
             }

@@ -216,7 +216,10 @@ impl Block {
                 Guard::Top { of, step, bits } => {
                     writeln!(f, "  guard same_upper_bits {bits} of b{of} {step:+}")
                 }
-                Guard::Within { of, step } => writeln!(f, "  guard no_wrap b{of} {step:+}"),
+                Guard::NoWrap { of, step, signed } => {
+                    let ty = if *signed { "i32" } else { "u32" };
+                    writeln!(f, "  guard no_wrap.{ty} b{of} {step:+}")
+                }
                 Guard::Less { of: [a, b], step } => {
                     let [s, t] = step;
                     writeln!(f, "  guard uniform_less b{a} {s:+}, b{b} {t:+}")

@@ -54,7 +54,11 @@ impl Graph {
                     self.pair(zero, h)
                 }
                 (_, 0..32) => {
-                    let l = self.node(Inst::Shrd(by as u8), Ty::B32, Ty::B32, vec, [lo, hi, 0]);
+                    let l = if self.is(lo, 0) {
+                        self.and1(Op::Shl, Ty::B32, hi, 32 - by)?
+                    } else {
+                        self.node(Inst::Shrd(by as u8), Ty::B32, Ty::B32, vec, [lo, hi, 0])
+                    };
                     let h = self.and1(op, t32, hi, by)?;
                     self.pair(l, h)
                 }

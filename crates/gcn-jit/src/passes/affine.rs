@@ -12,6 +12,8 @@
 mod address;
 mod derive;
 mod extract;
+#[cfg(test)]
+mod tests;
 
 pub use address::{Shape, within_register};
 pub(crate) use extract::extract_affine;

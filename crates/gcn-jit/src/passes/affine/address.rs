@@ -49,7 +49,20 @@ fn sum_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> Opt
     let of = add(lo)?;
     let is_carry = |id: Id| {
         let n = node(id);
-        let less = node(n.args[0]);
+        // A carry that went through VCC is that of the active lanes.
+        let carry = node(n.args[0]);
+        let less = match carry.args.map(node) {
+            [a, b, _] if (carry.op, carry.ty) == (Inst::Alu(Op::And), Ty::Bool) => {
+                if a.op == Inst::Exec {
+                    b
+                } else if b.op == Inst::Exec {
+                    a
+                } else {
+                    carry
+                }
+            }
+            _ => carry,
+        };
         (n.op, n.ty) == (Inst::Alu(Op::Zext), Ty::Bool)
             && less.op == Inst::Alu(Op::Lt)
             && less.ty.bits() == 32

@@ -16,6 +16,8 @@ pub(super) enum Derivation {
     Same(Id),
     /// By the operation, if the upper bits of an operand are the same in all lanes.
     Top(Id, u8),
+    /// By the operation, if an operand does not wrap at the ends of its type.
+    NoWrap(Id),
     /// By the operation, if all lanes answer alike.
     Less,
     /// By the operation, if the bits in which the first operand's lanes differ are 0 (1) in the second.
@@ -96,15 +98,16 @@ impl Values<'_> {
                 let (high, low) = (self.arg(n, 0)?, self.arg(n, 1)?);
                 let risk = high.risk.max(low.risk);
                 match (high.step, low.step) {
-                    (0, 0) => plain(0, risk),
+                    (step, 0) => plain((step as i64) << by, risk),
                     (0, _) => uniform_if(Derivation::Top(n.args[1], by), risk.max(1)),
                     _ => None,
                 }
             }
-            Inst::Shrd(_) => {
+            Inst::Shrd(by) => {
+                // The second operand's lower bits stand above what is left of the first one, which all lanes share.
                 let (low, high) = (self.arg(n, 0)?, self.arg(n, 1)?);
-                let uniform = low.step == 0 && high.step == 0;
-                uniform.then(|| plain(0, low.risk.max(high.risk)))?
+                let risk = low.risk.max(high.risk);
+                (low.step == 0).then(|| plain((high.step as i64) << (32 - by), risk))?
             }
             Inst::Alu(_) if n.ty.is_float() || n.out.is_float() => None,
             Inst::Alu(Op::Select) if n.out.bits() == 32 => {
@@ -177,7 +180,18 @@ impl Values<'_> {
             }
             Op::Shr if !uniform => {
                 let by = self.constant(args[1])?;
-                let ok = (1..32).contains(&by) && span(step(0)?) <= 1 << by;
+                // No bit in which lanes differ is shifted out: numbers of 24 bits are taken so from 32.
+                let (step, exact) = (step(0)?, 1i64 << by.min(32));
+                if by < 32 && step % exact == 0 {
+                    let step = (step / exact) as i32;
+                    let how = Derivation::NoWrap(args[0]);
+                    return Some(AffineValue {
+                        step,
+                        risk: risk.max(1),
+                        how,
+                    });
+                }
+                let ok = (1..32).contains(&by) && span(step) <= 1 << by;
                 let top = Derivation::Top(args[0], 32 - by as u8);
                 ok.then(|| uniform_if(top, risk.max(1)))?
             }

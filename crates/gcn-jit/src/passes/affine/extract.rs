@@ -374,9 +374,15 @@ impl Making<'_> {
                 for id in [sum, a, b] {
                     let (step, of) = (self.reach(id), self.base(id));
                     if step != 0 {
-                        self.guard(Guard::Within { of, step });
+                        let signed = false;
+                        self.guard(Guard::NoWrap { of, step, signed });
                     }
                 }
+            }
+            Derivation::NoWrap(of) => {
+                let (step, of) = (self.reach(of), self.base(of));
+                let signed = node.ty.is_signed();
+                self.guard(Guard::NoWrap { of, step, signed });
             }
             Derivation::Less => {
                 let step = [self.reach(node.args[0]), self.reach(node.args[1])];
@@ -397,6 +403,21 @@ impl Making<'_> {
     }
 
     fn guard(&mut self, g: Guard) {
+        // Bits that are the same include fewer of them.
+        if let Guard::Top { of, step, bits } = g {
+            for have in &mut self.out.guards {
+                if let Guard::Top {
+                    of: o,
+                    step: s,
+                    bits: b,
+                } = have
+                    && (*o, *s) == (of, step)
+                {
+                    *b = bits.max(*b);
+                    return;
+                }
+            }
+        }
         if !self.out.guards.contains(&g) {
             self.out.guards.push(g);
         }
@@ -418,9 +439,10 @@ impl Making<'_> {
             (self.base(hi), None)
         };
         if step != 0 && !lds {
-            self.guard(Guard::Within {
+            self.guard(Guard::NoWrap {
                 of: lo,
                 step: 15 * step,
+                signed: false,
             });
         }
         let size = a.bytes as i32 * a.count as i32;

@@ -124,7 +124,7 @@ impl Emit<'_> {
         let mut last = vec![0; n];
         for g in &bases.guards {
             let (a, b) = match *g {
-                Guard::Top { of, .. } | Guard::Within { of, .. } => (of, of),
+                Guard::Top { of, .. } | Guard::NoWrap { of, .. } => (of, of),
                 Guard::Less { of, .. } => (of[0], of[1]),
                 Guard::Bits { of, mask, .. } => (of, mask),
                 Guard::AssumedCompare { of, .. } => (of[0], of[1]),
@@ -402,9 +402,19 @@ impl Emit<'_> {
                     let mask = Rm::C(!(u32::MAX >> bits) as u64);
                     self.a.evex(op::TESTNMD, 0, K_FAIL, T, mask, held(), None);
                 }
-                Guard::Within { of, step } => {
+                Guard::NoWrap {
+                    of,
+                    step,
+                    signed: false,
+                } => {
                     let r = self.base_reg(of, end);
                     self.within(of, step, r, &mut within, &mut held);
+                }
+                Guard::NoWrap { of, step, .. } => {
+                    // From the least signed number on.
+                    let r = self.base_reg(of, end);
+                    self.x(op::XORD, T, r, Rm::C(1 << 31));
+                    self.not_wrapping(step, T, held());
                 }
                 Guard::Less { of, step } => {
                     let mut ends = [T, U];
@@ -534,14 +544,18 @@ impl Emit<'_> {
             return;
         }
         known.push((of, step));
-        // At most, or at least, what is left to the end.
+        self.not_wrapping(step, r, held());
+    }
+
+    /// Compares unsigned numbers with what they may be at most, or at least, so that adding the step does not wrap.
+    fn not_wrapping(&mut self, step: i32, r: u8, held: K) {
         let (limit, predicate) = match step > 0 {
             true => (!(step as u32), 2),
             false => (step.unsigned_abs(), 5),
         };
         let limit = Rm::C(limit as u64);
         self.a
-            .evex(op::CMPUD, 0, K_FAIL, r, limit, held(), Some(predicate));
+            .evex(op::CMPUD, 0, K_FAIL, r, limit, held, Some(predicate));
     }
 
     /// Goes on after the block where the last comparison was not of zeros.

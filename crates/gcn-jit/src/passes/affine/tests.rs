@@ -1,0 +1,161 @@
+//! The pass on blocks that are given as text.
+
+use super::extract_affine;
+use crate::ir::affine::AffineVgprs;
+use crate::ir::{parse, verify};
+
+/// What the pass adds to a block in which v0 counts lanes and v1 is the same in all lanes; and the loads that it changes.
+fn made(values: &str) -> Vec<String> {
+    let text = format!("block 0x0..0x10, 4 instructions\n{values}  end\n");
+    let mut block = parse::block(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert_eq!(verify::block(&block), Ok(()), "{block}");
+    assert!(extract_affine(
+        &mut block,
+        AffineVgprs::from([(0, 1), (1, 0)])
+    ));
+    let mut added = String::new();
+    block.print_affine(&mut added).expect("a string takes all");
+    let all = block.to_string();
+    let loads = all.lines().filter(|l| l.contains("load.affine"));
+    let lines = loads.chain(added.lines()).map(str::trim);
+    lines
+        .filter(|l| !l.starts_with("affine"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The same for values of which two are the halves of an address that a dword is loaded from.
+fn loaded(values: &str, lo: usize, hi: usize) -> Vec<String> {
+    let n = values.lines().count();
+    let part = n + 1;
+    made(&format!(
+        "{values}  %{n} = load.global 1x4 +0, %{lo}, %{hi} : lanes b32
+  %{part} = part 0, %{n} : lanes b32
+  v9 = %{part} active
+"
+    ))
+}
+
+#[test]
+fn an_index_that_is_sign_extended_and_shifted_makes_an_affine_address() {
+    let said = loaded(
+        "  %0 = vgpr v0 : lanes b32
+  %1 = const 0x1f : b64
+  %2 = const 0x2 : b64
+  %3 = shr.i32 %0, %1 : lanes b32
+  %4 = shl.b32 %0, %2 : lanes b32
+  %5 = shld 2, %3, %0 : lanes b32
+",
+        4,
+        5,
+    );
+    assert_eq!(
+        said,
+        [
+            "%6 = load.affine 1x4 a0 +0 : lanes b32",
+            "b0 = v0",
+            "b1 = 0x1f",
+            "b2 = shr.i32 b0, b1",
+            "b3 = 0x2",
+            "b4 = shl.b32 b0, b3",
+            "b5 = shld 2 b2, b0",
+            "guard same_upper_bits 2 of b0 +15",
+            "guard no_wrap.u32 b4 +60",
+            "a0 = b4:b5 +4 read 0..64"
+        ]
+    );
+}
+
+#[test]
+fn a_funnel_shift_with_uniform_lower_bits_is_affine() {
+    let said = loaded(
+        "  %0 = vgpr v0 : lanes b32
+  %1 = const 0x0 : b64
+  %2 = const 0x1e : b64
+  %3 = shrd 30, %1, %0 : lanes b32
+  %4 = shr.i32 %0, %2 : lanes b32
+",
+        3,
+        4,
+    );
+    assert_eq!(
+        said,
+        [
+            "%5 = load.affine 1x4 a0 +0 : lanes b32",
+            "b0 = v0",
+            "b1 = 0x0",
+            "b2 = shrd 30 b1, b0",
+            "b3 = 0x1e",
+            "b4 = shr.i32 b0, b3",
+            "guard same_upper_bits 2 of b0 +15",
+            "guard no_wrap.u32 b2 +60",
+            "a0 = b2:b4 +4 read 0..64"
+        ]
+    );
+}
+
+#[test]
+fn a_number_of_24_bits_is_affine_where_it_does_not_wrap() {
+    let said = loaded(
+        "  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = const 0x8 : b64
+  %3 = shl.b32 %0, %2 : lanes b32
+  %4 = shr.i32 %3, %2 : lanes b32
+  %5 = shl.b32 %4, %2 : lanes b32
+  %6 = add.b32 %1, %1 : lanes b32
+",
+        5,
+        6,
+    );
+    assert_eq!(
+        said,
+        [
+            "%7 = load.affine 1x4 a0 +0 : lanes b32",
+            "b0 = v0",
+            "b1 = v1",
+            "b2 = 0x8",
+            "b3 = shl.b32 b0, b2",
+            "b4 = shr.i32 b3, b2",
+            "b5 = shl.b32 b4, b2",
+            "b6 = add.b32 b1, b1",
+            "guard no_wrap.i32 b3 +3840",
+            "guard no_wrap.u32 b5 +3840",
+            "a0 = b5:b6 +256 read 0..3844"
+        ]
+    );
+}
+
+#[test]
+fn a_carry_through_vcc_is_a_part_of_the_sum() {
+    let said = loaded(
+        "  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = sgpr s4 : b32
+  %3 = sgpr s5 : b32
+  %4 = const 0x2 : b64
+  %5 = shl.b32 %0, %4 : lanes b32
+  %6 = exec : lanes bool
+  %7 = add.b32 %2, %5 : lanes b32
+  %8 = lt.u32 %7, %2 : lanes bool
+  %9 = and.bool %8, %6 : lanes bool
+  %10 = zext.bool %9 : lanes b32
+  %11 = add.b32 %3, %1 : lanes b32
+  %12 = add.b32 %11, %10 : lanes b32
+",
+        7,
+        12,
+    );
+    assert_eq!(
+        said,
+        [
+            "%13 = load.affine 1x4 a0 +0 : lanes b32",
+            "b0 = v0",
+            "b1 = v1",
+            "b2 = 0x2",
+            "b3 = shl.b32 b0, b2",
+            "guard no_wrap.u32 b3 +60",
+            "a0 = b3:b1 +4 read 0..64, plus %2:%3"
+        ]
+    );
+}
