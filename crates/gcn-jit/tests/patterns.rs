@@ -377,3 +377,36 @@ fn gathers_of_lds() {
         }
     }
 }
+
+/// Indices as compilers write them: sign-extended, shifted and added to a pointer, multiplied, and as numbers of 24 bits. In the
+/// midst of a wave they become negative, and wrap.
+#[test]
+fn indices_of_64_and_24_bits() {
+    let before = words(random(9));
+    let address = "v_add_co_u32 v12, vcc, s4, v10\nv_mov_b32 v13, s5\nv_addc_co_u32 v13, vcc, v13, v11, vcc\n\
+                   global_load_dword v2, v[12:13], off offset:400\ns_waitcnt vmcnt(0)\n";
+    let bodies = [
+        // (long)(id - 100) << 2 as a shift to the right of a number with a zero below it.
+        format!(
+            "v_add_u32 v9, 0xffffff9c, v1\nv_mov_b32 v8, 0\nv_ashrrev_i64 v[10:11], 30, v[8:9]\n{address}v_xor_b32 v3, v2, v11"
+        ),
+        // The same from a product of 64 bits.
+        format!(
+            "v_add_u32 v9, 0xffffff9c, v1\nv_mov_b32 v8, 4\nv_mov_b32 v6, 0\nv_mov_b32 v7, 0\n\
+             v_mad_i64_i32 v[10:11], vcc, v9, v8, v[6:7]\n{address}v_xor_b32 v3, v2, v11"
+        ),
+        // A number of 24 bits that wraps: of it the element's index, and the number itself.
+        format!(
+            "v_add_u32 v9, 0x7ff010, v1\nv_mul_i32_i24 v10, 1, v9\nv_and_b32 v11, 0xfff, v10\nv_lshlrev_b32 v11, 2, v11\n\
+             global_load_dword v2, v11, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v3, v2, v10"
+        ),
+        format!(
+            "v_add_u32 v9, 0xfff010, v1\nv_mul_u32_u24 v10, 1, v9\nv_and_b32 v11, 0xfff, v10\nv_lshlrev_b32 v11, 2, v11\n\
+             global_load_dword v2, v11, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v3, v2, v10"
+        ),
+    ];
+    for body in bodies {
+        let body = format!("{body}{WRITE}");
+        same(&body, &before);
+    }
+}
