@@ -227,7 +227,7 @@ fn loads_apart() {
         for step in [
             1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32, 64, 300, -1, -3, -4, -8, -16, -32,
         ] {
-            for (mask, offset) in [("", 0), (SOME, 5), ("", -7)] {
+            for (mask, offset) in [("", 0), (SOME, 5), ("", -7), ("", 4), (SOME, -12)] {
                 let body = format!(
                     "{mask}s_movk_i32 s10, {step}\nv_mul_lo_u32 v8, v0, s10\nv_add_u32 v8, 0x4000, v8\n\
                      v_mov_b32 v9, s5\nv_add_co_u32 v8, vcc, s4, v8\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
@@ -252,7 +252,7 @@ fn stores_apart() {
             if i32::abs(step) < size {
                 continue;
             }
-            for (mask, offset) in [("", 0), (SOME, 5), ("", -7)] {
+            for (mask, offset) in [("", 0), (SOME, 5), ("", -7), ("", 4), (SOME, -12)] {
                 let body = format!(
                     "v_lshlrev_b32 v8, 4, v0\nglobal_load_dwordx4 v[10:13], v8, s[4:5]\n{mask}\
                      s_movk_i32 s10, {step}\nv_mul_lo_u32 v8, v0, s10\nv_add_u32 v8, 0x4000, v8\n\

@@ -15,7 +15,7 @@ mod extract;
 #[cfg(test)]
 mod tests;
 
-pub use address::{Shape, within_register};
+pub use address::{Shape, row_of, within_register};
 pub(crate) use extract::extract_affine;
 
 use crate::hash::Map;

@@ -146,6 +146,8 @@ pub enum Shape {
     Same,
     /// One after the other.
     Dense,
+    /// Dwords of lanes that are one, two or four dwords apart: rows of so many dwords are read as a whole, one a lane.
+    Rows,
     /// Otherwise. No two lanes write the same bytes.
     Apart,
 }
@@ -164,6 +166,7 @@ impl Shape {
             (0, 1 | 2 | 4, _) if !written => Some(Shape::Same),
             (_, 1 | 2, 1) | (_, 4 | 8, 1 | 2 | 4) if step == size => Some(Shape::Dense),
             (0, ..) => None,
+            (4 | 8 | 16, 4, _) if !written => Some(Shape::Rows),
             _ if step.abs() > APART => None,
             (_, 4, _) if !written || step.abs() >= size => Some(Shape::Apart),
             (_, 1 | 2, 1) if !written => Some(Shape::Apart),
@@ -173,14 +176,35 @@ impl Shape {
         }
     }
 
-    /// The number of bytes from a lane's address that an access may touch.
-    pub fn reach(self, step: i32, bytes: u8, count: u8) -> i32 {
+    /// The bytes that an access at an offset from lanes' addresses may touch: the first, and the one after the last.
+    pub fn touched(self, step: i32, bytes: u8, count: u8, offset: i32) -> (i32, i32) {
         let size = bytes as i32 * count as i32;
-        match self {
+        let (from, to) = match self {
             // A gather has no smaller elements than dwords.
-            Shape::Apart if !within_register(step) => size.max(4),
-            _ => size,
-        }
+            Shape::Apart if !within_register(step) => (offset, offset.saturating_add(size.max(4))),
+            Shape::Rows => {
+                let from = row_of(step, offset);
+                let rows = ((offset - from + size) as u32).next_multiple_of(step as u32) as i32;
+                (from, from.saturating_add(rows))
+            }
+            _ => (offset, offset.saturating_add(size)),
+        };
+        let (least, most) = (15 * step.min(0), 15 * step.max(0));
+        (from.saturating_add(least), to.saturating_add(most))
+    }
+
+    /// Returns true if memory between the elements is read.
+    pub fn reads_more(self, step: i32) -> bool {
+        self == Shape::Rows && step > 4
+    }
+}
+
+/// Where the first of the [rows](Shape::Rows) of an access begins. Addresses tend to be multiples of the step, so rows end where
+/// objects do.
+pub fn row_of(step: i32, offset: i32) -> i32 {
+    match offset % 4 {
+        0 => offset - offset.rem_euclid(step),
+        _ => offset,
     }
 }
 

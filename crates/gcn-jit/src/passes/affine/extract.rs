@@ -447,10 +447,10 @@ impl Making<'_> {
         }
         let size = a.bytes as i32 * a.count as i32;
         let shape = Shape::of(step, a.bytes, a.count, a.need == 2);
-        let reach = shape.map_or(size, |s| s.reach(step, a.bytes, a.count));
-        let from = offset.saturating_add(15 * step.min(0));
-        let to = offset.saturating_add(15 * step.max(0) + reach);
-        let whole = a.need == 1 && a.count > 1 && shape == Some(Shape::Dense);
+        let of = shape.unwrap_or(Shape::Dense);
+        let (from, to) = of.touched(step, a.bytes, a.count, offset);
+        let dense = a.count > 1 && shape == Some(Shape::Dense);
+        let whole = a.need == 1 && (dense || of.reads_more(step));
         let slice_layout = match shape {
             _ if a.need == 1 || a.count == 1 => None,
             Some(Shape::Dense) => Some(SliceLayout::Multiples(size)),

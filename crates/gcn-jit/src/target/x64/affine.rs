@@ -6,7 +6,7 @@ use super::*;
 use crate::context::{AFFINE_ADDRESSES, AFFINE_BASES};
 use crate::ir::affine::{Address, Base, BaseKind, BaseOp, Guard, SliceLayout};
 use crate::ir::region::Store;
-use crate::passes::affine::{Shape, within_register};
+use crate::passes::affine::{Shape, row_of, within_register};
 
 /// The number of registers for bases. Those above are temporary.
 const MOST: u8 = 26;
@@ -853,37 +853,30 @@ impl Emit<'_> {
             return;
         }
         let step = self.c.affine.addresses[address as usize].step;
-        if Shape::of(step, bytes, count, false) == Some(Shape::Apart) {
-            self.load_apart(bytes, &parts, address, step, offset);
-            return;
-        }
-        if (bytes, count) == (4, 2) && self.load_whole(&parts, offset, address) {
-            return;
-        }
-        let (t, u) = match count {
-            1 => (0, 0),
-            _ => {
-                let t = self.temp();
-                self.hold(t);
-                let u = self.temp();
-                self.hold(u);
-                (t, u)
+        match Shape::of(step, bytes, count, false) {
+            Some(Shape::Apart) => {
+                self.load_apart(bytes, &parts, address, step, offset);
+                return;
             }
-        };
-        let data: Vec<u8> = parts
-            .iter()
-            .map(|part| {
-                let r = match part {
-                    Some(part) => self.define(*part, 0),
-                    None => self.temp(),
-                };
-                self.hold(r);
-                r
-            })
-            .collect();
-        self.base_of(address);
-        self.fetch_ahead(bytes as i32 * count as i32, offset, address, false);
-        self.load_elements(bytes, &data, place(offset), t, u);
+            Some(Shape::Rows) => {
+                self.load_rows(&parts, address, step, row_of(step, offset), offset);
+                return;
+            }
+            Some(Shape::Dense) if bytes == 4 && count > 1 => {
+                if count != 2 || !self.load_whole(&parts, offset, address) {
+                    self.load_rows(&parts, address, step, offset, offset);
+                }
+                return;
+            }
+            _ => {}
+        }
+        for &part in parts.iter().flatten() {
+            let d = self.define(part, 0);
+            self.hold(d);
+            self.base_of(address);
+            self.fetch_ahead(bytes as i32, offset, address, false);
+            self.load_elements(bytes, &[d], place(offset), 0, 0);
+        }
     }
 
     /// Prefetches the memory that later waves will probably access: what follows the memory of this wave.
@@ -1006,6 +999,75 @@ impl Emit<'_> {
         }
         self.bases.kept.clear();
         self.let_go();
+    }
+
+    /// Loads of dwords of lanes that are one, two or four dwords apart, by whole rows.
+    /// They begin at `from`.
+    fn load_rows(&mut self, parts: &[Option<Id>], address: u16, step: i32, from: i32, offset: i32) {
+        let row = (step / 4) as usize;
+        let first = (offset - from) as usize / 4;
+        let temps: Vec<u8> = (1..row)
+            .map(|_| {
+                let t = self.temp();
+                self.hold(t);
+                t
+            })
+            .collect();
+        self.base_of(address);
+        self.fetch_ahead(step, from, address, false);
+        for at in 0..(first + parts.len()).div_ceil(row) {
+            let mut data = [None; 4];
+            for (k, d) in data.iter_mut().take(row).enumerate() {
+                let part = (at * row + k).checked_sub(first);
+                if let Some(part) = part.and_then(|k| *parts.get(k)?) {
+                    let r = self.define(part, 0);
+                    self.hold(r);
+                    *d = Some(r);
+                }
+            }
+            let from = from + at as i32 * step;
+            match (row, temps.as_slice()) {
+                (2, &[t]) => self.row_of_two(data, from, t),
+                (4, &[t, u, v]) => self.row_of_four(data, from, [t, u, v]),
+                _ => {
+                    if let Some(d) = data[0] {
+                        let on = self.on_or_zero();
+                        self.a.zk(op::MOVDQU32, d, 0, Rm::M(place(from)), on);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Those wanted of a row of two dwords a lane.
+    fn row_of_two(&mut self, data: [Option<u8>; 4], from: i32, t: u8) {
+        if data == [None; 4] {
+            return;
+        }
+        self.a.z(op::MOVDQU32, t, 0, Rm::M(place(from)));
+        for (mix, d) in [Mix::Even, Mix::Odd].into_iter().zip(data) {
+            if let Some(d) = d {
+                self.mix(mix, d, t, Rm::M(place(from + 64)));
+            }
+        }
+    }
+
+    /// Those wanted of a row of four dwords a lane: every other dword, then again.
+    fn row_of_four(&mut self, data: [Option<u8>; 4], from: i32, [t, u, v]: [u8; 3]) {
+        for (k, mix) in [Mix::Even, Mix::Odd].into_iter().enumerate() {
+            if (data[k], data[k + 2]) == (None, None) {
+                continue;
+            }
+            for (half, to) in [(0, u), (128, v)] {
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(place(from + half)));
+                self.mix(mix, to, t, Rm::M(place(from + half + 64)));
+            }
+            for (mix, d) in [(Mix::Even, data[k]), (Mix::Odd, data[k + 2])] {
+                if let Some(d) = d {
+                    self.mix(mix, d, u, Rm::R(v));
+                }
+            }
+        }
     }
 
     /// Loads of elements that do not lie one behind the other.
