@@ -396,13 +396,13 @@ fn indices_of_64_and_24_bits() {
              v_mad_i64_i32 v[10:11], vcc, v9, v8, v[6:7]\n{address}v_xor_b32 v3, v2, v11"
         ),
         // A number of 24 bits that wraps: of it the element's index, and the number itself.
-        format!(
+        String::from(
             "v_add_u32 v9, 0x7ff010, v1\nv_mul_i32_i24 v10, 1, v9\nv_and_b32 v11, 0xfff, v10\nv_lshlrev_b32 v11, 2, v11\n\
-             global_load_dword v2, v11, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v3, v2, v10"
+             global_load_dword v2, v11, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v3, v2, v10",
         ),
-        format!(
+        String::from(
             "v_add_u32 v9, 0xfff010, v1\nv_mul_u32_u24 v10, 1, v9\nv_and_b32 v11, 0xfff, v10\nv_lshlrev_b32 v11, 2, v11\n\
-             global_load_dword v2, v11, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v3, v2, v10"
+             global_load_dword v2, v11, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v3, v2, v10",
         ),
     ];
     for body in bodies {
