@@ -12,6 +12,8 @@
 mod code_hashes;
 mod codec;
 mod context;
+#[cfg(test)]
+mod coverage;
 mod frontend;
 mod hash;
 mod ir;

@@ -19,6 +19,8 @@ pub use address::{Shape, row_of, within_register};
 pub(crate) use extract::extract_affine;
 
 use crate::hash::Map;
+#[cfg(test)]
+use crate::ir::Inst;
 use crate::ir::affine::AffineVgprs;
 use crate::ir::region::{Block, LiveLanes, Store, Terminator, WaveHelper, WaveHelperCall};
 use crate::ir::{Id, Node};
@@ -53,6 +55,36 @@ fn affine_writes(c: &Block, lin: &[Option<AffineValue>]) -> Vec<(usize, i32)> {
 pub(crate) fn both(graph: &[Node], facts: &AffineVgprs, of: [Id; 2]) -> bool {
     let lin = values(graph, facts);
     of.iter().all(|&id| lin[id as usize].is_some())
+}
+
+/// The operation because of which a value of a block is not affine.
+#[cfg(test)]
+pub(crate) fn blamed(graph: &[Node], facts: &AffineVgprs, id: Id) -> String {
+    let found = values(graph, facts);
+    let is_affine = |id: Id| {
+        found[id as usize].is_some() || matches!(graph[id as usize].op, Inst::Affine { .. })
+    };
+    let mut at = id;
+    loop {
+        let n = &graph[at as usize];
+        if is_affine(at) {
+            return "nothing".into();
+        }
+        match n.inputs().iter().find(|&&a| !is_affine(a)) {
+            Some(&a) => at = a,
+            None => {
+                let step = |&a: &Id| match graph[a as usize].op {
+                    Inst::Affine { step, .. } => step.to_string(),
+                    _ => found[a as usize].map_or("?".into(), |l| l.step.to_string()),
+                };
+                let steps: Vec<_> = n.inputs().iter().map(step).collect();
+                let text = n.to_string();
+                let text = text.split(['%', ':']).next().unwrap_or_default();
+                let text = text.trim_end_matches(|c: char| c.is_ascii_digit());
+                return format!("{text} of steps {}", steps.join(", "));
+            }
+        }
+    }
 }
 
 /// The VGPRs that are affine after an all-active block, from those before it.
