@@ -69,6 +69,8 @@ pub struct Machine<'a> {
     pub global: &'a Global,
     /// On gfx7 and gfx8: the guest address to which the offset in FLAT_SCRATCH is relative (SH_HIDDEN_PRIVATE_BASE_VMID).
     pub hidden_private_base: u64,
+    /// SGPRs with the IDs that they take in a workgroup in the middle of the dispatch.
+    pub middle: &'a [(u16, u32)],
 }
 
 /// The relation between the values of 16 lanes (0 to 15, 16 to 31, 32 to 47 and 48 to 63), whether the lanes are active or not.

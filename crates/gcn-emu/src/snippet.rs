@@ -84,6 +84,7 @@ pub fn run_beside(
         lds,
         global,
         hidden_private_base: 0,
+        middle: &[],
     };
     let mut fuel = max;
     let stop = loop {

@@ -70,6 +70,7 @@ impl Program<'_> {
                         affine: entry.is_some() && level != Level::Avx2,
                         steps: Vec::new(),
                         sgprs: [0; 128],
+                        typical: None,
                         guessed: Default::default(),
                         facts: facts(self.target),
                         dump: None,

@@ -42,6 +42,7 @@ impl Counts {
                 affine: true,
                 steps: Vec::new(),
                 sgprs: [0; 128],
+                typical: None,
                 guessed: Default::default(),
                 facts: facts(target),
                 dump: None,

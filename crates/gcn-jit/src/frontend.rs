@@ -11,6 +11,7 @@ mod cross_lane;
 mod insn;
 mod memory;
 mod region;
+mod typical;
 mod value;
 mod wave_helper;
 
@@ -40,6 +41,7 @@ use insn::Val;
 pub use region::region;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+pub use typical::TypicalWave;
 
 /// The analysis of one instruction.
 pub(crate) struct InsnInfo {
@@ -114,6 +116,8 @@ pub struct CompileRequest<'a> {
     pub steps: Vec<(u16, i32)>,
     /// The scalar registers of the wave that is at the entry. Buffer resources are guessed from them.
     pub sgprs: [u32; 128],
+    /// A wave by which the usual results of comparisons are told, if `entry` is there.
+    pub typical: Option<TypicalWave<'a>>,
     /// The bits of these that were used.
     pub guessed: RefCell<BTreeMap<u8, u32>>,
     pub facts: &'a FactTable,
@@ -168,6 +172,8 @@ pub(crate) struct Builder<'a> {
     /// All lanes are active throughout: EXEC is a constant.
     full: bool,
     decided: Vec<AssumedCompare>,
+    /// The block begins where waves start.
+    at_entry: bool,
 }
 
 /// Why an instruction does not become a part of the block.
@@ -245,6 +251,7 @@ impl<'a> Builder<'a> {
             late: Vec::new(),
             full: false,
             decided: Vec::new(),
+            at_entry: false,
         }
     }
 

@@ -359,6 +359,7 @@ fn run(
         lds: &mut lds,
         global: &global,
         hidden_private_base: 0,
+        middle: &[],
     };
     engine.run(wave, &mut machine, &mut 1000)
 }

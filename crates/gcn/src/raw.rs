@@ -167,6 +167,7 @@ fn together(
         lds: &mut bench.lds,
         global: &bench.global,
         hidden_private_base: 0,
+        middle: &[],
     };
     let mut ends: Vec<Option<End>> = states.iter().map(|_| None).collect();
     let mut waiting = vec![false; states.len()];

@@ -91,6 +91,7 @@ impl Gpu {
     pub(super) fn run(&self, setup: &Setup<'_>, launch: &Launch) -> Result<Stats, RunError> {
         let shared = Shared {
             setup,
+            middle: setup.own(setup.shape.groups.map(|n| n / 2), 0),
             memory: &self.memory,
             output: &self.output,
             target: self.target,
@@ -203,6 +204,8 @@ impl Gpu {
 /// The state that the threads of a dispatch share.
 struct Shared<'a> {
     setup: &'a Setup<'a>,
+    /// The values of a workgroup in the middle.
+    middle: Own,
     memory: &'a Memory,
     output: &'a Output,
     target: Target,
@@ -868,6 +871,7 @@ impl Worker<'_> {
                 lds: &mut group.lds,
                 global: &shared.global,
                 hidden_private_base: shared.setup.scratch,
+                middle: shared.middle.ids(),
             };
             let mut done = 0;
             let stop = if self.rows.len() > 1 && next == 0 && turned == 0 {
@@ -1078,6 +1082,7 @@ impl Worker<'_> {
             lds: &mut group.lds,
             global: &shared.global,
             hidden_private_base: shared.setup.scratch,
+            middle: shared.middle.ids(),
         };
         let _at_work = self.accesses.begin();
         let Some(observer) = &mut self.observer else {

@@ -17,6 +17,8 @@ pub(super) struct Tracer<'a> {
     /// The VGPRs that are affine where the plain blocks begin.
     pub facts: &'a Map<u64, AffineVgprs>,
     pub written: u128,
+    /// Where waves start.
+    pub entry: u64,
 }
 
 /// Adds variants to the blocks that gain from one.
@@ -73,6 +75,7 @@ impl<'a> Tracer<'a> {
         let mut most = usize::MAX;
         loop {
             let mut b = self.builder();
+            b.at_entry = start == self.entry;
             let mut over = Vec::new();
             let ended = self.follow(&mut b, start, most, starts, stops, &mut over);
             if over.is_empty() {
@@ -299,7 +302,35 @@ impl Builder<'_> {
         if !affine::both(&self.g.nodes, facts, of) {
             return None;
         }
+        let Some(usual) = self.usual(id) else {
+            decided.push(AssumedCompare { op, ty: n.ty, of });
+            return Some(out);
+        };
+        // The comparison that holds in all lanes.
+        let (op, of) = match (op, usual? == out) {
+            (_, true) => (op, of),
+            (Op::Lt, false) => (Op::Le, [of[1], of[0]]),
+            (Op::Le, false) => (Op::Lt, [of[1], of[0]]),
+            _ => return None,
+        };
         decided.push(AssumedCompare { op, ty: n.ty, of });
-        Some(out)
+        usual
+    }
+
+    /// A comparison's result in all lanes of a typical wave: `None` if that is not known, `Some(None)` if lanes differ.
+    fn usual(&self, id: Id) -> Option<Option<bool>> {
+        let wave = self.s.typical.as_ref().filter(|_| self.at_entry)?;
+        let entry = self.s.entry?;
+        let of_lane = |lane: u32| {
+            let lane = typical::InLane {
+                graph: &self.g,
+                wave,
+                entry,
+                lane,
+            };
+            Some(lane.value(id)? & 1 != 0)
+        };
+        let (first, last) = (of_lane(0)?, of_lane(63)?);
+        Some((first == last).then_some(first))
     }
 }

@@ -49,6 +49,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
                 s,
                 facts: &at,
                 written: code.written,
+                entry,
             };
             all_active::add_variants(&tracer, &mut blocks);
         }

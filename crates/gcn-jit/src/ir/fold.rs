@@ -83,11 +83,16 @@ impl Graph {
 
     /// The value of an operation on constants.
     fn constant_of(&self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Option<u64> {
-        let mut values = [[0]; 3];
+        let mut values = [0; 3];
         for (value, &a) in values.iter_mut().zip(&args[..op.arity()]) {
-            *value = [self.value_of(a)?];
+            *value = self.value_of(a)?;
         }
-        let [a, b, c] = &values;
+        self.evaluate(op, ty, out, values)
+    }
+
+    /// The value of an operation, if it has one without lanes.
+    pub(crate) fn evaluate(&self, op: Op, ty: Ty, out: Ty, values: [u64; 3]) -> Option<u64> {
+        let [a, b, c] = &values.map(|value| [value]);
         let mut d = [0];
         let operation = Operation {
             op,

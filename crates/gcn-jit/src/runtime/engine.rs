@@ -502,6 +502,21 @@ impl Jit {
         let (pc, mode, vgprs, entry) = key;
         let dump = self.dump.as_deref().map(|to| Dump::after(&to.pass));
         let noted = Noted::default();
+        let read = |at: u64| {
+            let mut bytes = [0; 4];
+            let done = machine.memory.read(at, &mut bytes);
+            done.ok().map(|()| u32::from_le_bytes(bytes))
+        };
+        let typical = entry.map(|_| {
+            let mut sgprs = *sgprs;
+            for &(register, id) in machine.middle {
+                if let Some(s) = sgprs.get_mut(register as usize) {
+                    *s = id;
+                }
+            }
+            let read = &read;
+            frontend::TypicalWave { sgprs, read }
+        });
         let mut request = frontend::CompileRequest {
             target: machine.target,
             mode,
@@ -513,6 +528,7 @@ impl Jit {
             affine: entry.is_some() && self.level != Level::Avx2,
             steps: self.steps.clone(),
             sgprs: *sgprs,
+            typical,
             guessed: Default::default(),
             facts,
             dump: dump.as_ref(),

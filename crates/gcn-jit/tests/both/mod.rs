@@ -443,6 +443,7 @@ fn run(
                     lds: &mut lds,
                     global: &global,
                     hidden_private_base: 0,
+                    middle: &[],
                 };
                 let stop = loop {
                     let before = fuel;
