@@ -25,6 +25,15 @@ pub fn metadata(data: &[u8]) {
             "{text}"
         );
     }
+    if let Some(made) = metadata::faithful(data) {
+        assert_eq!(made.descriptor, data);
+        let again = metadata::assemble(&made.text);
+        assert_eq!(again, Ok((made.descriptor, made.minor)), "{}", made.text);
+    }
+    if let Some(version) = metadata::accepted_version(data) {
+        let read = Metadata::from_note(data);
+        assert_eq!(read.map(|read| read.version), Ok(version));
+    }
     if let Ok(tree) = metadata::decode(data) {
         same(&tree);
     }
