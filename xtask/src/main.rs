@@ -17,6 +17,7 @@ mod libraries;
 mod listings;
 mod mc;
 mod measure;
+mod mutate;
 mod objects;
 mod parallel;
 #[path = "../../crates/gcn-emu/tests/programs/mod.rs"]
@@ -65,6 +66,8 @@ enum Task {
     Libraries(libraries::Options),
     /// LLVM's own tests, llvm/test/MC/AMDGPU and llvm/test/MC/Disassembler/AMDGPU, through our assembler and disassembler
     Mc(mc::Options),
+    /// Weaken and take out each s_waitcnt and s_nop of code objects; count what `gcn check --static` reports
+    Mutate(mutate::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target, and testdata/bench/*.cl for the measured one
     Fixtures,
     /// Build and link the HSA runtime, libhsa-runtime64.so.1, into target/release/gcn-hsa
@@ -105,6 +108,7 @@ fn main() -> ExitCode {
         Task::Vectors => diff::vectors(&repo_root()).map(|()| true),
         Task::Corpus(options) => corpus::run(&options),
         Task::Mc(options) => mc::run(&options),
+        Task::Mutate(options) => mutate::run(&options),
         Task::Objects(options) => objects::run(&options),
         Task::Listings(options) => listings::run(&options, &repo_root()),
         Task::Clang(options) => clang::run_all(&options, &repo_root()),

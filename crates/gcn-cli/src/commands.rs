@@ -3,6 +3,7 @@
 pub mod asm;
 mod attend;
 pub mod bundle;
+pub mod check;
 pub mod demo;
 pub mod dis;
 pub mod doc;

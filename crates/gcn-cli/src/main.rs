@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use commands::{asm, bundle, demo, dis, doc, eval, help, hip, info, run};
+use commands::{asm, bundle, check, demo, dis, doc, eval, help, hip, info, run};
 use gcn::io;
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
@@ -48,6 +48,8 @@ enum Command {
     Info(info::Options),
     /// Run a kernel of a code object, a plan of launches, or raw code
     Run(Box<run::Options>),
+    /// Find what is wrong with kernels: missing waits, hazards, uninitialised registers
+    Check(check::Options),
     /// Run instructions on one wave and say what changed
     Eval(eval::Options),
     /// The manual: an instruction, a format, or everything
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         Command::Dis(args) => dis::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Run(args) => run::run(*args),
+        Command::Check(args) => check::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Doc(args) => doc::run(&args),
         Command::Bundle(args) => bundle::run(&args),

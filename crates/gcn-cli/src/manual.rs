@@ -7,8 +7,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use gcn::check::report::Check;
+use gcn::isa::access::Facts;
 use gcn::isa::encode::Encoder;
 use gcn::isa::format::{Encoding, Field, Format, Layout, layout_of};
+use gcn::isa::hazard::{HAZARDS, Rule};
 use gcn::isa::inst::{Flags, Inst};
 use gcn::isa::insts;
 use gcn::isa::meaning::{Change, Exactness, Op, meaning};
@@ -23,6 +26,7 @@ use crate::meaning_text;
 
 /// The decisions about what the documents leave open or get wrong.
 static ERRATA: &str = include_str!("../../../docs/errata.md");
+static CHECKS: &str = include_str!("../../../docs/check.md");
 
 /// The targets that stand for the differing instruction tables, oldest first.
 pub fn table_targets() -> Vec<Target> {
@@ -502,7 +506,123 @@ fn instruction(out: &mut String, row: &'static Inst, alone: bool) {
         }
     }
     notes(out, row, &targets, alone);
+    if alone {
+        wait_states(out, row, &targets);
+    }
     errata(out, row, alone);
+}
+
+/// The hazards of an instruction: the wait states that must follow it, and those that must come before it.
+fn wait_states(out: &mut String, row: &'static Inst, targets: &[Target]) {
+    let mut waits_lines = String::new();
+    let mut others = String::new();
+    for hazard in &HAZARDS {
+        let waits = |t: Target, as_first: bool| {
+            let facts = Facts::new(row, t);
+            let takes_part = match as_first {
+                true => hazard.first_row(row, &facts, t.generation()),
+                false => hazard.second_row(row, &facts, t.generation()),
+            };
+            let waits = if takes_part { hazard.waits_in(t) } else { 0 };
+            (waits, hazard.disputed_in(t))
+        };
+        for as_first in [true, false] {
+            for (of, (waits, disputed)) in by_text(targets, |t| waits(t, as_first)) {
+                let on = targets_text(&of);
+                match hazard.rule {
+                    _ if waits == 0 => {}
+                    Rule::Wait(first, second) => {
+                        let doubt = if disputed { " (sources disagree)" } else { "" };
+                        let role = if as_first { "first" } else { "second" };
+                        let (first, second) = (first.text(), second.text());
+                        let _ = writeln!(
+                            waits_lines,
+                            "{} | {role} | {first} | {waits}{doubt} | {second} | {on}",
+                            hazard.name
+                        );
+                    }
+                    // Described once, where the instruction is the second.
+                    _ if as_first => {}
+                    _ => {
+                        let _ = writeln!(others, "* {} ({on}): {}", hazard.name, hazard.about);
+                    }
+                }
+            }
+        }
+    }
+    if waits_lines.is_empty() && others.is_empty() {
+        return;
+    }
+    out.push_str("\n## Wait states\n");
+    if !waits_lines.is_empty() {
+        out.push_str("\nWait states that must lie between two instructions, of which it is one:\n\nHazard | It is | First instruction | Wait states | Second instruction | Targets\n----|----|----|----|----|----\n");
+        out.push_str(&waits_lines);
+    }
+    if !others.is_empty() {
+        let _ = write!(out, "\n{others}");
+    }
+}
+
+/// The page of a check, from docs/check.md, with the table of hazards where it belongs.
+pub fn check_page(name: &str) -> Option<String> {
+    let check = Check::ALL.into_iter().find(|check| check.name() == name)?;
+    let mut page = section(CHECKS, name)?;
+    if check == Check::Hazard {
+        page.push_str("\n\n");
+        page.push_str(&hazard_table());
+    }
+    page.push('\n');
+    Some(page)
+}
+
+/// The page of a hazard, by its name.
+pub fn hazard_page(name: &str) -> Option<String> {
+    let hazard = HAZARDS.iter().find(|h| h.name == name)?;
+    let mut out = format!("# {name}\n\n{}\n\n", hazard.about);
+    if let Rule::Wait(first, second) = hazard.rule {
+        let _ = writeln!(
+            out,
+            "First: {}.\nSecond: {}.\n",
+            first.text(),
+            second.text()
+        );
+    }
+    let _ = writeln!(out, "Target | Wait states\n-------|------------");
+    for generation in Gen::ALL {
+        let n = generation as usize;
+        let text = match (hazard.waits[n], hazard.disputed[n]) {
+            (0, _) => "none".to_string(),
+            (waits, true) => format!("{waits} (sources disagree: reported as a note)"),
+            (waits, false) => waits.to_string(),
+        };
+        let _ = writeln!(out, "{} | {text}", generation.name());
+    }
+    let _ = writeln!(out, "\nSources: {}.", hazard.sources);
+    Some(out)
+}
+
+/// All hazards.
+fn hazard_table() -> String {
+    let mut out = String::from(
+        "Hazard | First instruction | Second instruction | gfx6 | gfx7 | gfx8 | gfx9\n-------|----|----|---|---|---|---\n",
+    );
+    for hazard in &HAZARDS {
+        let (first, second) = match hazard.rule {
+            Rule::Wait(first, second) => (first.text(), second.text()),
+            _ => (hazard.about, ""),
+        };
+        let _ = write!(out, "{} | {first} | {second}", hazard.name);
+        for (waits, disputed) in hazard.waits.iter().zip(hazard.disputed) {
+            let _ = match (waits, disputed) {
+                (0, _) => write!(out, " | "),
+                (waits, true) => write!(out, " | {waits}?"),
+                (waits, false) => write!(out, " | {waits}"),
+            };
+        }
+        out.push('\n');
+    }
+    out.push_str("\n`?`: sources disagree; it is reported as a note. `gcn doc NAME` has the sources of a hazard.\n");
+    out
 }
 
 /// Whether a word stands in a text by itself.
@@ -1500,7 +1620,12 @@ fn names_table(out: &mut String, what: &str, table: &[names::Name]) {
 
 /// The entries of docs/errata.md: a heading `## name` or `### name` and the text below it.
 pub fn erratum(name: &str) -> Option<String> {
-    let mut lines = ERRATA.lines();
+    section(ERRATA, name)
+}
+
+/// The text below a heading whose first word is `name`, up to the next heading.
+fn section(text: &str, name: &str) -> Option<String> {
+    let mut lines = text.lines();
     let heading = |line: &str| {
         line.starts_with('#')
             .then(|| line.trim_start_matches('#').trim().to_string())

@@ -298,8 +298,15 @@ pub struct Facts {
     uses: Vec<Use>,
     memory: Option<(MemoryKind, Option<u16>)>,
     signals: u32,
+    /// Bits of the constants below.
+    special: u8,
     flow: FlowFacts,
 }
+
+/// Bits of [`Facts::special`]: it sets MODE.VSKIP, adds the lane's number to an LDS address, stores out of LDS.
+const SETS_VSKIP: u8 = 1;
+const ADDS_LANE: u8 = 2;
+const READS_LDS: u8 = 4;
 
 /// The properties of the operands that the meaning reads through [`Op::Src`] and similar nodes.
 #[derive(Clone, Copy, Default)]
@@ -454,10 +461,12 @@ impl Facts {
                 }
             }
         }
+        let special = special(program, &live);
         Facts {
             uses: uses.list,
             memory,
             signals,
+            special,
             flow: FlowFacts::new(program),
         }
     }
@@ -542,6 +551,54 @@ impl Facts {
         self.signals & 1 << signal as u32 != 0
     }
 
+    /// Returns true if it sets MODE.VSKIP, other than by s_setreg.
+    pub(crate) fn sets_vskip(&self) -> bool {
+        self.special & SETS_VSKIP != 0
+    }
+
+    /// Returns true if it adds the lane's number to an LDS address.
+    pub(crate) fn adds_lane(&self) -> bool {
+        self.special & ADDS_LANE != 0
+    }
+
+    /// Returns true if it stores data out of LDS.
+    pub(crate) fn reads_lds(&self) -> bool {
+        self.special & READS_LDS != 0
+    }
+
+    /// Returns true if the number of an SGPR that it reads or writes is computed.
+    pub(crate) fn computes_sgpr(&self) -> bool {
+        (self.uses.iter()).any(|u| matches!(u.what, What::Any(File::Scalar, _)))
+    }
+
+    /// Returns true if it reads, or writes, a register that no operand names.
+    pub(crate) fn names(&self, file: File, register: u16, write: bool) -> bool {
+        (self.uses.iter()).any(|u| match u.what {
+            What::Fixed(f, first, count) => {
+                u.write == write && f == file && (first..first + count as u16).contains(&register)
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns true if it writes memory.
+    pub(crate) fn stores(&self) -> bool {
+        matches!(
+            self.memory,
+            Some((MemoryKind::Store | MemoryKind::Atomic, _))
+        )
+    }
+
+    /// Returns true if a branch depends on a state.
+    pub(crate) fn branches_on(&self, state: State) -> bool {
+        self.flow.branches_on(state)
+    }
+
+    /// Returns true if it jumps to an address in registers.
+    pub(crate) fn jumps_indirectly(&self) -> bool {
+        self.flow.jumps_indirectly()
+    }
+
     /// Returns true if the next instruction's address is saved in a register: a call, or s_getpc_b64.
     pub fn keeps_pc(&self) -> bool {
         self.flow.keeps_pc()
@@ -602,6 +659,19 @@ fn flat_scratch(generation: Gen) -> What {
         Some(code) => What::Fixed(File::Scalar, code, 2),
         None => What::Fixed(File::Scalar, 0, 0),
     }
+}
+
+/// The bits of [`Facts::special`].
+fn special(program: &Program, live: &[bool]) -> u8 {
+    let has = |op: Op| {
+        let mut nodes = program.nodes.iter().zip(live);
+        nodes.any(|(node, live)| *live && node.op == op)
+    };
+    let vskip = |e: &Effect| e.change == Change::Set(State::Vskip);
+    let bit = |on: bool, bit: u8| if on { bit } else { 0 };
+    bit(program.effects.iter().any(vskip), SETS_VSKIP)
+        | bit(program.row.format == Format::Ds && has(Op::Lane), ADDS_LANE)
+        | bit(has(Op::LdsOfLane), READS_LDS)
 }
 
 /// The live nodes: those that effects and atomics need.

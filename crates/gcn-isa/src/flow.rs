@@ -170,6 +170,15 @@ impl FlowFacts {
         self.keeps_pc
     }
 
+    pub(crate) fn branches_on(&self, on: State) -> bool {
+        let when = self.jump.map(|jump| jump.when);
+        matches!(when, Some(Condition::If { state, .. }) if state == on)
+    }
+
+    pub(crate) fn jumps_indirectly(&self) -> bool {
+        self.jump.is_some_and(|jump| !jump.direct)
+    }
+
     pub(crate) fn of(&self, insn: &Insn) -> Flow {
         if self.ends || self.kills && insn.field(Field::Simm16) & 1 != 0 {
             return Flow::End;

@@ -128,6 +128,7 @@ pub mod decode;
 pub mod encode;
 pub mod flow;
 pub mod format;
+pub mod hazard;
 pub mod image;
 pub mod inst;
 pub mod insts;

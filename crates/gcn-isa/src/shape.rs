@@ -282,6 +282,13 @@ pub enum Mods {
     Export,
 }
 
+impl Mods {
+    /// Returns true if `lds` is one of them: data go between memory and LDS.
+    pub const fn to_lds(self) -> bool {
+        matches!(self, Mods::Buffer | Mods::BufferLds | Mods::Flat)
+    }
+}
+
 impl Shape {
     /// The slot that has a role.
     #[inline]

@@ -33,6 +33,7 @@ pub mod watch;
 pub mod whereabouts;
 
 pub use gcn_asm as asm;
+pub use gcn_check as check;
 pub use gcn_emu as emu;
 pub use gcn_isa as isa;
 #[cfg(all(feature = "jit", target_arch = "x86_64"))]

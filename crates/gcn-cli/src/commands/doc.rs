@@ -9,7 +9,7 @@ use gcn_cli::manual;
 
 #[derive(Args)]
 pub struct Options {
-    /// An instruction (s_bfe_u32), a format (SOP2), or an entry of the errata (sop2-bfe); nothing for the table of contents
+    /// An instruction (s_bfe_u32), a format (SOP2), an entry of the errata (sop2-bfe), a check (waitcnt) or a hazard (valu-sgpr-vmem); nothing for the table of contents
     name: Option<String>,
     /// How many rows each format has in each generation and in targets that differ in them, and how
     /// many have a meaning
@@ -66,6 +66,9 @@ pub fn run(args: &Options) -> Result<(), String> {
     if !rows.is_empty() {
         return io::print(manual::instruction_page(&rows).as_bytes());
     }
+    if let Some(page) = manual::check_page(name).or_else(|| manual::hazard_page(name)) {
+        return io::print(page.as_bytes());
+    }
     if let Some(entry) = manual::erratum(name) {
         return io::print(entry.as_bytes());
     }
@@ -76,6 +79,6 @@ pub fn run(args: &Options) -> Result<(), String> {
         format!("; did you mean {}?", near.join(", "))
     };
     Err(format!(
-        "`{name}` is no instruction, format or errata entry{hint}\n`gcn doc` lists what there is"
+        "`{name}` is no instruction, format, errata entry, check or hazard{hint}\n`gcn doc` lists what there is"
     ))
 }

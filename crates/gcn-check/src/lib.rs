@@ -1,0 +1,20 @@
+//! Finds what is wrong with GCN kernels.
+//!
+//! [`statically`] looks at code without running it: all paths of each kernel and function, for missing waits
+//! ([`waitcnt`]), missing wait states ([`hazards`]) and uses of registers that nothing writes ([`uninit`]).
+//!
+//! The facts about instructions are those of `gcn-isa`: its rows, [`gcn_isa::access`] and the table [`gcn_isa::hazard::HAZARDS`].
+
+#![forbid(unsafe_code)]
+
+pub mod code;
+pub mod hazards;
+pub mod mutate;
+pub mod registers;
+pub mod report;
+pub mod sarif;
+pub mod statically;
+pub mod suppress;
+pub mod text;
+pub mod uninit;
+pub mod waitcnt;

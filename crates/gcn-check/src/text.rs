@@ -1,0 +1,157 @@
+//! Reports as text.
+
+use std::fmt::Write as _;
+
+use gcn_isa::access::File;
+
+use crate::report::{Report, Severity};
+
+/// The columns of a text that name a register: `v4`, `s[0:3]`, `vcc`.
+fn columns(text: &str, register: (File, u16)) -> Option<(usize, usize)> {
+    let operands = text.find(' ')? + 1;
+    let mut at = operands;
+    // The last operand that names it: destinations come first, and uses are what most reports are about.
+    let mut found = None;
+    while at < text.len() {
+        let rest = &text[at..];
+        let end = rest.find([',', ' ']).unwrap_or(rest.len());
+        let word = rest[..end].trim_matches(['-', '|']);
+        if names(word, register) {
+            let from = at + rest.find(word).unwrap_or(0);
+            found = Some((from, from + word.len()));
+        }
+        at += end.max(1);
+    }
+    found
+}
+
+fn names(word: &str, (file, register): (File, u16)) -> bool {
+    let prefix = match file {
+        File::Scalar => 's',
+        File::Vector => 'v',
+        _ => return false,
+    };
+    let special = match (file, register) {
+        (File::Scalar, 106 | 107) => "vcc",
+        (File::Scalar, 126 | 127) => "exec",
+        (File::Scalar, 124) => "m0",
+        _ => "",
+    };
+    if !special.is_empty() && word.starts_with(special) {
+        return true;
+    }
+    let Some(rest) = word.strip_prefix(prefix) else {
+        return false;
+    };
+    let range = match rest.strip_prefix('[').and_then(|r| r.strip_suffix(']')) {
+        Some(range) => range.split_once(':').unwrap_or((range, range)),
+        None => (rest, rest),
+    };
+    match (range.0.parse::<u16>(), range.1.parse::<u16>()) {
+        (Ok(first), Ok(last)) => (first..=last).contains(&register),
+        _ => false,
+    }
+}
+
+/// Adds a report in the manner of rustc: the message, the place, the code with marks, the help.
+pub fn report(out: &mut String, report: &Report, file: &str) {
+    let severity = report.severity.name();
+    let _ = writeln!(
+        out,
+        "{severity}[{}]: {}",
+        report.check.name(),
+        report.message
+    );
+    let width = report
+        .code
+        .iter()
+        .map(|line| format!("{:x}", line.pc).len());
+    let width = width.max().unwrap_or(1);
+    let pad = " ".repeat(width);
+    let source = report.source.as_ref();
+    let source = source.map_or(String::new(), |s| format!(" ({s})"));
+    let _ = writeln!(
+        out,
+        "{pad}--> {file}: {} at {:#x}{source}",
+        report.kernel, report.pc
+    );
+    let _ = writeln!(out, "{pad} |");
+    let mut before = None;
+    for line in &report.code {
+        if before.is_some_and(|end| end + 8 < line.pc) {
+            let _ = writeln!(out, "{}", ".".repeat(width.max(3)));
+        }
+        before = Some(line.pc);
+        let _ = writeln!(out, "{:>width$x} | {}", line.pc, line.text);
+        let own = line.pc == report.pc;
+        let others = report
+            .related
+            .iter()
+            .filter(|other| other.pc == Some(line.pc));
+        let mut mark = |sign: char, label: &str| {
+            let all = (0, line.text.len());
+            let marked = report
+                .register
+                .and_then(|r| columns(&line.text, r))
+                .unwrap_or(all);
+            let signs = sign.to_string().repeat((marked.1 - marked.0).max(1));
+            let text = format!("{pad} | {}{signs} {label}", " ".repeat(marked.0));
+            let _ = writeln!(out, "{}", text.trim_end());
+        };
+        if own {
+            let sign = if report.severity == Severity::Error {
+                '^'
+            } else {
+                '-'
+            };
+            mark(sign, "here");
+        }
+        for other in others {
+            mark('-', &other.message);
+        }
+    }
+    let _ = writeln!(out, "{pad} |");
+    for other in report.related.iter().filter(|other| other.pc.is_none()) {
+        let _ = writeln!(out, "{pad} = {}: {}", other.role.name(), other.message);
+    }
+    if let Some(at) = report.at {
+        let [x, y, z] = at.workgroup;
+        let _ = writeln!(
+            out,
+            "{pad} = in: launch {}, workgroup ({x}, {y}, {z}), wave {}, instruction {} of the wave",
+            at.launch, at.wave, at.step
+        );
+    }
+    if let Some(lanes) = report.lanes {
+        let _ = writeln!(out, "{pad} = lanes: {lanes:#x}");
+    }
+    if report.count > 1 {
+        let _ = writeln!(out, "{pad} = {} times", report.count);
+    }
+    if let Some(help) = &report.help {
+        let _ = writeln!(out, "{pad} = help: {help}");
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_columns_of_a_register() {
+        let text = "buffer_load_dword v1, v[2:3], s[4:7], 0 addr64";
+        assert_eq!(columns(text, (File::Vector, 3)), Some((22, 28)));
+        assert_eq!(columns(text, (File::Scalar, 5)), Some((30, 36)));
+        assert_eq!(columns(text, (File::Scalar, 8)), None);
+        assert_eq!(
+            columns("v_add_f32_e64 v0, -v1, |v2|", (File::Vector, 2)),
+            Some((24, 26))
+        );
+        assert_eq!(columns("s_endpgm", (File::Vector, 2)), None);
+        assert_eq!(
+            columns("s_mov_b64 exec, vcc", (File::Scalar, 107)),
+            Some((16, 19))
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! `cargo xtask mutate`: each s_waitcnt and s_nop of code objects weakened and taken out in turn; what share `gcn check --static`
+//! reports, and why the others make no difference.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow};
+use gcn::check::mutate::{self, Change, Reason};
+use gcn::check::statically;
+use gcn::check::waitcnt::Entry;
+use gcn::isa::access::FactTable;
+use gcn::isa::print::{Style, print};
+use gcn::object::CodeObject;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Code objects
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Print each change that is not reported
+    #[arg(long)]
+    list: bool,
+    /// Only every Nth kernel or function
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    every: usize,
+}
+
+#[derive(Default)]
+struct Totals {
+    kernels: usize,
+    /// By change: how many are reported, and all.
+    changes: BTreeMap<String, (u64, u64)>,
+    /// By change and reason: how many are not reported.
+    reasons: BTreeMap<(String, Reason), u64>,
+}
+
+/// Runs it. Returns false if a change should have been reported and was not.
+///
+/// # Errors
+/// A file that cannot be checked.
+pub fn run(options: &Options) -> Result<bool> {
+    let mut totals = Totals::default();
+    for file in &options.files {
+        let of_file = || file.display().to_string();
+        let bytes = std::fs::read(file).with_context(of_file)?;
+        let object = CodeObject::parse(&bytes).with_context(of_file)?;
+        let target =
+            gcn::dis::target_of(&object).map_err(|e| anyhow!("{}: {e}", file.display()))?;
+        let table = FactTable::new(target);
+        let wanted = statically::Options {
+            notes: true,
+            ..statically::Options::default()
+        };
+        let checked = statically::check(&object, &table, None, &wanted);
+        let checked = checked.map_err(|e| anyhow!("{}: {e}", file.display()))?;
+        for mut checked in checked {
+            totals.kernels += 1;
+            if totals.kernels.is_multiple_of(options.every.max(1)) {
+                totals.kernel(options, &of_file(), &mut checked);
+            }
+        }
+    }
+    println!("{:42} {:>9} {:>9}", "change", "reported", "of");
+    for (change, (reported, all)) in &totals.changes {
+        println!("{change:42} {reported:9} {all:9}");
+        for ((_, reason), count) in totals.reasons.iter().filter(|r| r.0.0 == *change) {
+            println!("    {:38} {count:9}", reason.name());
+        }
+    }
+    Ok(totals
+        .reasons
+        .keys()
+        .all(|(_, reason)| *reason != Reason::Missed))
+}
+
+impl Totals {
+    fn kernel(&mut self, options: &Options, file: &str, checked: &mut statically::Checked<'_>) {
+        let entry = if checked.kernel {
+            Entry::Kernel
+        } else {
+            Entry::Function
+        };
+        let graph = &mut checked.graph;
+        for at in 0..graph.sites.len() {
+            for change in mutate::changes(graph, at) {
+                let found = mutate::findings(
+                    graph,
+                    at,
+                    change,
+                    entry,
+                    checked.settings,
+                    &checked.findings,
+                );
+                let name = match change {
+                    Change::Without(counter) => format!("s_waitcnt without {}", counter.name()),
+                    Change::Weaker(counter) => format!("s_waitcnt with 1 more {}", counter.name()),
+                    Change::NoNop => "without s_nop".into(),
+                    Change::ShorterNop => "s_nop shorter by 1".into(),
+                };
+                let total = self.changes.entry(name.clone()).or_default();
+                total.1 += 1;
+                if !found.is_empty() {
+                    total.0 += 1;
+                    continue;
+                }
+                let reason = mutate::reason(graph, at, change);
+                *self.reasons.entry((name.clone(), reason)).or_default() += 1;
+                if options.list {
+                    let mut text = String::new();
+                    print(&graph.sites[at].insn, &Style::LLVM, &mut text);
+                    let place = format!("{file}: {} at {:#x}", checked.name, graph.sites[at].pc);
+                    println!("{place}: {text}: {name}: {}", reason.name());
+                }
+            }
+        }
+    }
+}
