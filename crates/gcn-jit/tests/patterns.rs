@@ -410,3 +410,19 @@ fn indices_of_64_and_24_bits() {
         same(&body, &before);
     }
 }
+
+/// A class mask in a register, as compilers keep one that is used often.
+#[test]
+fn classes_of_a_mask_in_a_register() {
+    let body = format!(
+        "s_movk_i32 s9, 0x1f8\n{READ}v_cmp_class_f32 vcc, v2, s9\nv_cndmask_b32 v3, v1, v2, vcc{WRITE}"
+    );
+    let numbers =
+        words(|n| [0, 1, 0x7f80_0000, 0xffc0_0000, 0x3f80_0000, 0x8000_0000][n as usize % 6]);
+    let other = format!(
+        "s_lshl_b32 s9, s2, 3\n{READ}v_cmp_class_f32 vcc, v2, s9\nv_cndmask_b32 v3, v1, v2, vcc{WRITE}"
+    );
+    for body in [body, other] {
+        compiled(same(&body, &numbers), &body);
+    }
+}

@@ -144,10 +144,11 @@ impl Graph {
         let [a, b, c] = args;
         Some(match op {
             Op::Rev if ty.bits() == 32 && self.vec(a) => self.reversed(a),
-            Op::Class => {
-                let mask = self.value_of(b).filter(|mask| mask & 0x1f8 != 0)?;
-                self.classes(ty, a, mask)
-            }
+            Op::Class => match self.value_of(b) {
+                Some(mask) if mask & 0x1f8 != 0 => self.classes(ty, a, mask),
+                Some(_) => return None,
+                None => self.class_of(ty, a, b),
+            },
             Op::Zext => self.zext(ty.bits(), out.bits(), a),
             Op::Trunc => self.trunc(ty.bits(), out, a),
             Op::Sext => self.sext(ty.bits(), out, a),

@@ -223,4 +223,58 @@ impl Graph {
         }
         Ok(any)
     }
+
+    /// Returns true if a float is of one of the classes of a mask that is not a constant: its class's number selects the bit.
+    pub(crate) fn class_of(&mut self, ty: Ty, a: Id, mask: Id) -> Got {
+        // The upper bits of the number, whether there are others, and where the exponent begins in the upper ones.
+        let (upper, lower, bits, place) = match ty {
+            Ty::F16 => (self.and1(Op::And, Ty::B32, a, 0xffff)?, None, 16, 10),
+            Ty::F32 => (a, None, 32, 23),
+            Ty::F64 => (self.hi(a), Some(self.lo(a)), 32, 20),
+            _ => return Err(Unsupported),
+        };
+        let u32 = Ty::U32;
+        let top = 1u64 << (bits - 1);
+        let (least, infinity) = (1u64 << place, top - (1 << place));
+        let size = self.and1(Op::And, Ty::B32, upper, top - 1)?;
+        let negative = self.and1(Op::Shr, Ty::B32, upper, bits - 1)?;
+        let compare = |g: &mut Self, op: Op, x: Id, with: u64| {
+            let with = g.constant(Ty::B32, with);
+            g.alu(op, u32, Ty::Bool, [x, with, 0])
+        };
+        let (mut nan, mut any) = (compare(self, Op::Gt, size, infinity)?, size);
+        if let Some(lower) = lower {
+            let infinite = compare(self, Op::Eq, size, infinity)?;
+            let more = compare(self, Op::Ne, lower, 0)?;
+            let both = self.alu(Op::And, Ty::Bool, Ty::Bool, [infinite, more, 0])?;
+            nan = self.alu(Op::Or, Ty::Bool, Ty::Bool, [nan, both, 0])?;
+            any = self.alu(Op::Or, Ty::B32, Ty::B32, [size, lower, 0])?;
+        }
+        // 0 infinity, 1 normal numbers, 2 denormal ones, 3 zero.
+        let mut level = self.constant(Ty::B32, 0);
+        for (x, op, limit) in [
+            (size, Op::Lt, infinity),
+            (size, Op::Lt, least),
+            (any, Op::Eq, 0),
+        ] {
+            let one = compare(self, op, x, limit)?;
+            let one = self.alu(Op::Zext, Ty::Bool, Ty::B32, [one, 0, 0])?;
+            level = self.alu(Op::Add, u32, u32, [level, one, 0])?;
+        }
+        let (two, nine, one) = (
+            self.constant(Ty::B32, 2),
+            self.constant(Ty::B32, 9),
+            self.constant(Ty::B32, 1),
+        );
+        let below = self.alu(Op::Add, u32, u32, [level, two, 0])?;
+        let above = self.alu(Op::Sub, u32, u32, [nine, level, 0])?;
+        let is_negative = compare(self, Op::Ne, negative, 0)?;
+        let number = self.alu(Op::Select, Ty::B32, Ty::B32, [is_negative, below, above])?;
+        let quiet = self.and1(Op::Shr, Ty::B32, upper, place - 1)?;
+        let quiet = self.alu(Op::And, Ty::B32, Ty::B32, [quiet, one, 0])?;
+        let class = self.alu(Op::Select, Ty::B32, Ty::B32, [nan, quiet, number])?;
+        let bit = self.alu(Op::Shr, Ty::B32, Ty::B32, [mask, class, 0])?;
+        let bit = self.alu(Op::And, Ty::B32, Ty::B32, [bit, one, 0])?;
+        compare(self, Op::Ne, bit, 0)
+    }
 }
