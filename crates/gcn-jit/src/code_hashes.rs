@@ -47,48 +47,46 @@ impl Program<'_> {
         decode(self.target, self.code.get(from..)?)
     }
 
-    /// The hash of all variants of the region at the program's beginning, and the bytes of code in them.
-    fn variants(&self) -> (u64, usize) {
+    /// The hash of all variants of a level of the region at the program's beginning, and the bytes of code in them.
+    fn variants(&self, level: Level) -> (u64, usize) {
         let mut all = Vec::new();
         let start = EntryVgprs([Pattern::Consecutive, Pattern::Same, Pattern::Any]);
-        for level in [Level::Avx512, Level::Avx2] {
-            for (mode, entry, exact) in [
-                (MODES[0], None, false),
-                (MODES[0], Some(start), false),
-                (MODES[1], Some(start), false),
-                (MODES[2], None, true),
-            ] {
-                let region = frontend::region(
-                    self.at,
-                    &frontend::CompileRequest {
-                        target: self.target,
-                        mode,
-                        vgprs: 128,
-                        all_live: false,
-                        precise: false,
-                        entry,
-                        affine: entry.is_some() && level != Level::Avx2,
-                        steps: Vec::new(),
-                        sgprs: [0; 128],
-                        typical: None,
-                        guessed: Default::default(),
-                        facts: facts(self.target),
-                        dump: None,
-                        fetch: &|pc| self.fetch(pc),
-                    },
-                );
-                let live_ins = LiveIns::of(&region, 128);
-                let batched = (entry.is_some() && live_ins.few()).then_some(&live_ins);
-                let style = x64::Style {
-                    level,
-                    tally: false,
-                    exact,
-                    aliased: false,
+        for (mode, entry, exact) in [
+            (MODES[0], None, false),
+            (MODES[0], Some(start), false),
+            (MODES[1], Some(start), false),
+            (MODES[2], None, true),
+        ] {
+            let region = frontend::region(
+                self.at,
+                &frontend::CompileRequest {
+                    target: self.target,
+                    mode,
+                    vgprs: 128,
+                    all_live: false,
+                    precise: false,
+                    entry,
+                    affine: entry.is_some(),
+                    steps: Vec::new(),
+                    sgprs: [0; 128],
+                    typical: None,
+                    guessed: Default::default(),
+                    facts: facts(self.target),
                     dump: None,
-                };
-                if let Ok(emitted) = x64::emit(&region, mode, style, batched) {
-                    all.extend(of_first(&emitted));
-                }
+                    fetch: &|pc| self.fetch(pc),
+                },
+            );
+            let live_ins = LiveIns::of(&region, 128);
+            let batched = (entry.is_some() && live_ins.few()).then_some(&live_ins);
+            let style = x64::Style {
+                level,
+                tally: false,
+                exact,
+                aliased: false,
+                dump: None,
+            };
+            if let Ok(emitted) = x64::emit(&region, mode, style, batched) {
+                all.extend(of_first(&emitted));
             }
         }
         (hash(&all), all.len())
@@ -123,13 +121,22 @@ fn kernels(target: &str) -> BTreeMap<String, (u64, Vec<u8>)> {
 #[test]
 #[ignore = "prints figures to compare by hand"]
 fn code_hashes() {
+    for level in [Level::Avx512, Level::Avx2] {
+        println!("gfx: {}", level.name());
+        let begun = std::time::Instant::now();
+        hashes_of(level);
+        eprintln!("{} {:?}", level.name(), begun.elapsed());
+    }
+}
+
+fn hashes_of(level: Level) {
     let mut sum = 0;
     for name in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
         let target: Target = Target::parse(name).expect("a target");
         let mut insns: Vec<Vec<u8>> = Vec::new();
         for (kernel, (at, code)) in kernels(name) {
             let code = &code[..];
-            let (hash, bytes) = Program { target, at, code }.variants();
+            let (hash, bytes) = Program { target, at, code }.variants(level);
             println!("{kernel} {bytes} {hash:016x}");
             sum ^= hash.rotate_left(1);
             let mut from = 0;
@@ -158,7 +165,7 @@ fn code_hashes() {
             code.extend(0xbf81_0000_u32.to_le_bytes());
             let at = 0x1000;
             let code = &code[..];
-            let (hash, some) = Program { target, at, code }.variants();
+            let (hash, some) = Program { target, at, code }.variants(level);
             all.extend(hash.to_le_bytes());
             bytes += some;
         }

@@ -182,9 +182,6 @@ pub struct Ctx {
     pub save: [Line; 32],
     pub save_k: [u64; 8],
     pub vectors: [Line; VECTORS],
-    /// For AVX2 code: opmasks, and temporaries within one translated instruction.
-    pub opmasks: [Line; 32],
-    pub scratch: [Line; 4],
     /// For each slice: the bases of affine values, and the host addresses of affine accesses.
     pub affine_bases: [[u32; 4]; AFFINE_BASES],
     pub affine_addresses: [[u64; 4]; AFFINE_ADDRESSES],
@@ -196,8 +193,6 @@ pub struct Ctx {
     pub ranges: [[u64; 2]; RANGES],
     /// The access that a shared slot's range belongs to.
     pub range_tags: [u32; RANGES],
-    /// The first active lane of the slice.
-    pub first: u32,
     /// The state of the mapping that `ranges` is of.
     pub mapping: u64,
     /// The bytes that `range` checks, from the base on: the first, and the one after the last.

@@ -17,6 +17,7 @@ mod coverage;
 mod frontend;
 mod hash;
 mod ir;
+mod lir;
 mod passes;
 mod runtime;
 mod target;

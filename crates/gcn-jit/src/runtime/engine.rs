@@ -524,8 +524,7 @@ impl Jit {
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             precise: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
             entry,
-            // AVX2 code has no affine values.
-            affine: entry.is_some() && self.level != Level::Avx2,
+            affine: entry.is_some(),
             steps: self.steps.clone(),
             sgprs: *sgprs,
             typical,

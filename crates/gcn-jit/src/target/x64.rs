@@ -6,7 +6,7 @@
 //! is spilled.
 
 use crate::context::LiveIns;
-use crate::context::{Ctx, MASKS, SCALARS, TimeSlice, VECTORS};
+use crate::context::{Ctx, SCALARS, TimeSlice, VECTORS};
 use crate::hash::Map;
 use crate::ir::affine::BaseKind;
 use crate::ir::fast_path::Call;
@@ -39,10 +39,6 @@ pub const EXIT_NEXT: u64 = 7;
 /// The interpreter must run the block outside compiled code.
 pub const EXIT_ALONE: u64 = 8;
 
-/// The number of vector operations from which on a block's four slices are the iterations of a loop. By measurement that makes
-/// no difference to speed from about ten on, and the code is a third.
-const LOOP: usize = 20;
-
 /// The number of VGPRs below the address in R12, so that short displacements reach more.
 pub const VGPR_BIAS: i32 = 32;
 
@@ -52,10 +48,6 @@ const VGPRS: Gpr = R12;
 pub const BIAS: Gpr = R13;
 const PAGES: Gpr = R14;
 const FUEL: Gpr = R15;
-/// The opmask of the slice's active lanes, and the opmask of lanes whose results failed a check.
-pub const K_EXEC: u8 = 7;
-const K_BAD: u8 = 6;
-
 macro_rules! ctx {
     ($field:ident) => {
         mem(CTX, offset_of!(Ctx, $field) as i32)
@@ -67,22 +59,21 @@ macro_rules! ctx {
 
 mod affine;
 mod atomic;
+mod avx2;
+mod avx512;
 mod cross_lane;
 pub(crate) mod encode;
-mod gather;
 mod lds;
 mod memory;
-mod nans;
-mod ops;
 mod profile;
 pub(crate) mod range;
-mod registers;
 mod scalar;
 mod slice;
-mod slow_path;
 mod time_slices;
 mod wave_helper;
 
+use atomic::Joined;
+use lds::Two;
 use scalar::Scalars;
 use slice::vgpr_line;
 
@@ -139,15 +130,6 @@ pub struct Emitted {
     pub batch: Option<usize>,
 }
 
-/// The memory of AVX2 code for registers that the host does not have: that where they would be saved.
-const HOMES: Homes = Homes {
-    base: CTX,
-    vectors: offset_of!(Ctx, save) as i32,
-    masks: offset_of!(Ctx, opmasks) as i32,
-    scratch: offset_of!(Ctx, scratch) as i32,
-    first: offset_of!(Ctx, first) as i32,
-};
-
 /// The name of a memory operand, for [`name_of`](crate::target::name_of).
 pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
     match base {
@@ -185,6 +167,72 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
     }
 }
 
+/// The vector code of a level: its registers, their width, its masks and its selection of instructions. Scalars, entries and exits,
+/// batches and the calls of helpers are the same at all levels.
+///
+/// Vector code works on slices of 16 lanes, which skip or do the work of their lanes as a whole or in parts. Between the functions
+/// of a level no vector register holds anything but what the level itself keeps.
+pub(crate) trait Vectors: Default {
+    /// There are bitwise operations on three values.
+    const TERNARY_LOGIC: bool;
+
+    /// Returns true if the four slices of a block with this number of vector operations are the iterations of a loop.
+    fn looped(operations: usize) -> bool;
+
+    /// Saves all vector registers in [`Ctx::save`].
+    fn save(a: &mut Asm);
+
+    /// Restores what [`Vectors::save`] saved.
+    fn restore(a: &mut Asm);
+
+    /// Copies 16, 32 or 64 bytes by a vector register below 8.
+    fn copy(a: &mut Asm, bytes: u8, r: u8, from: Mem, to: Mem);
+
+    /// Clears what [`Vectors::store_line`] stores.
+    fn zero(a: &mut Asm);
+
+    /// Stores 64 bytes of zeros.
+    fn store_line(a: &mut Asm, to: Mem);
+
+    /// A vector register that holds nothing before the vector code and after it.
+    fn free(&self) -> u8;
+
+    /// Computes all bases, and checks the guards and the affine addresses.
+    fn bases(e: &mut Emit<'_, Self>);
+
+    /// The code of the slices: all vector values, and what happens to them. `used`: the values that are used.
+    fn slices(e: &mut Emit<'_, Self>, used: &[bool]);
+
+    /// Stores operands of a wave-wide helper that are the same for a slice where the helper reads them.
+    fn stage_apart(e: &mut Emit<'_, Self>, inputs: &[(usize, Id)]);
+
+    /// Jumps unless `bytes` from all addresses on that the staged operands have in active lanes are within LDS and the limit, and the
+    /// addresses are multiples of a power of two. Clobbers RAX and RDX.
+    fn staged_in_lds(
+        e: &mut Emit<'_, Self>,
+        operands: &[usize],
+        limit: Id,
+        bytes: i32,
+        multiple: u64,
+        other: Label,
+    );
+
+    /// RCX becomes the reduction of the active lanes' staged data. RAX stays.
+    fn reduce_staged(e: &mut Emit<'_, Self>, j: &Joined);
+
+    /// A VGPR takes a staged operand in active lanes.
+    fn write_staged(e: &mut Emit<'_, Self>, operand: usize, vgpr: u8);
+
+    /// Stores staged dwords to LDS at RCX: all lanes' first values, then the second ones.
+    fn store_two(e: &mut Emit<'_, Self>, two: Two);
+
+    /// What was deferred until nothing can fail: stores, VGPRs, affine VGPRs.
+    fn effects(e: &mut Emit<'_, Self>);
+
+    /// The out-of-line code of the above.
+    fn out_of_line(e: &mut Emit<'_, Self>);
+}
+
 /// Emits the code of a region. `batch`: the registers of waves that start in the code, if waves may start one after the other.
 ///
 /// # Errors
@@ -195,17 +243,27 @@ pub fn emit(
     style: Style<'_>,
     batch: Option<&LiveIns>,
 ) -> Result<Emitted, Refused> {
+    match style.level {
+        Level::Avx512 => emit_for::<avx512::Avx512>(region, mode, style, batch),
+        Level::Avx2 => emit_for::<avx2::Avx2>(region, mode, style, batch),
+    }
+}
+
+/// [`emit`] at a level.
+fn emit_for<V: Vectors>(
+    region: &Region,
+    mode: u32,
+    style: Style<'_>,
+    batch: Option<&LiveIns>,
+) -> Result<Emitted, Refused> {
     let Style {
-        level,
         tally,
         exact,
         aliased,
         dump,
+        ..
     } = style;
-    let mut a = match level {
-        Level::Avx512 => Asm::new(),
-        Level::Avx2 => Asm::avx2(HOMES),
-    };
+    let mut a = Asm::new();
     a.noted_from = Some(range::UNPLACED);
     let mode = Mode(mode);
     let default = FpEnv::of(&mode.env32());
@@ -213,22 +271,22 @@ pub fn emit(
     let first = a.label();
     let waits = region.has_barrier();
     let single = batch.is_some() && !waits;
-    let (barrier, ended) = time_slices::between(&mut a, exit, waits, single.then_some(first));
-    let batch = batch.map(|live_ins| time_slices::begin(&mut a, live_ins, first));
+    let (barrier, ended) = time_slices::between::<V>(&mut a, exit, waits, single.then_some(first));
+    let batch = batch.map(|live_ins| time_slices::begin::<V>(&mut a, live_ins, first));
     let slow = [
-        slow_call(&mut a, offset_of!(Ctx, load)),
-        slow_call(&mut a, offset_of!(Ctx, store)),
-        slow_call(&mut a, offset_of!(Ctx, rare)),
+        slow_call::<V>(&mut a, offset_of!(Ctx, load)),
+        slow_call::<V>(&mut a, offset_of!(Ctx, store)),
+        slow_call::<V>(&mut a, offset_of!(Ctx, rare)),
     ];
-    let range_call = slow_call(&mut a, offset_of!(Ctx, range));
-    let around_call = slow_call(&mut a, offset_of!(Ctx, around));
+    let range_call = slow_call::<V>(&mut a, offset_of!(Ctx, range));
+    let around_call = slow_call::<V>(&mut a, offset_of!(Ctx, around));
     let labels: Map<u64, Label> = region.blocks.iter().map(|c| (c.start, a.label())).collect();
     let mut starts = Vec::with_capacity(region.blocks.len());
     let options = passes::Options {
         mode,
         exact,
         precise: region.precise,
-        ternary_logic: !a.is_avx2(),
+        ternary_logic: V::TERNARY_LOGIC,
     };
     let (mut too_large, mut mistake) = (false, false);
     let mut calls = Vec::new();
@@ -255,6 +313,7 @@ pub fn emit(
                 a.bind(plain);
             }
             let mut e = Emit {
+                v: V::default(),
                 a: &mut a,
                 c,
                 number: number as u64,
@@ -269,7 +328,6 @@ pub fn emit(
                 slow,
                 range_call,
                 around_call,
-                bases: affine::BaseRegisters::default(),
                 default,
                 mode,
                 precise: region.precise,
@@ -280,28 +338,15 @@ pub fn emit(
                 restart: None,
                 slice: 0,
                 looped: false,
-                z: Bank::default(),
-                k: Bank::default(),
-                out_of_line: Vec::new(),
-                slow_paths: Vec::new(),
                 scalar_out_of_line: Vec::new(),
                 calls: &mut calls,
                 ranges: &mut ranges,
                 spots: &mut spots,
                 call_of: Map::default(),
-                accumulators: Vec::new(),
-                deferred_writes: Vec::new(),
-                deferred_values: Vec::new(),
-                unchecked_values: Vec::new(),
-                next_slot: 0,
-                next_mask: 0,
                 exact,
                 aliased,
-                fixes: Vec::new(),
-                pos: 0,
                 too_large: false,
                 mistake: false,
-                forked: false,
             };
             e.block(tally);
             too_large |= e.too_large;
@@ -313,7 +358,7 @@ pub fn emit(
     if too_large {
         return Err(Refused::TooLarge);
     }
-    if mistake || a.unknown {
+    if mistake {
         return Err(Refused::Mistake);
     }
     a.finish();
@@ -388,18 +433,12 @@ fn unless_mxcsr(a: &mut Asm, wanted: FpEnv) -> Label {
 }
 
 /// A routine that calls a helper with the context and ESI, and saves all registers but RAX and the flags.
-fn slow_call(a: &mut Asm, helper: usize) -> Label {
+fn slow_call<V: Vectors>(a: &mut Asm, helper: usize) -> Label {
     let label = a.here();
     for r in [RCX, RDX, RDI, R8, R9, R10, R11] {
         a.push(r);
     }
-    for z in 0..a.registers() {
-        a.z(op::MOVDQU32_ST, z, 0, Rm::M(ctx!(save, 64 * z as usize)));
-    }
-    // Other opmasks are in memory.
-    for k in 1..a.host_opmasks() {
-        a.kstore16(ctx!(save_k, 8 * k as usize), k);
-    }
+    V::save(a);
     a.store(true, ctx!(fuel), FUEL);
     a.stmxcsr(ctx!(saved_mxcsr));
     a.ldmxcsr(ctx!(host_mxcsr));
@@ -407,12 +446,7 @@ fn slow_call(a: &mut Asm, helper: usize) -> Label {
     a.mov(true, RDI, Rm::R(CTX));
     a.call(Rm::M(mem(CTX, helper as i32)));
     a.ldmxcsr(ctx!(saved_mxcsr));
-    for z in 0..a.registers() {
-        a.z(op::MOVDQU32, z, 0, Rm::M(ctx!(save, 64 * z as usize)));
-    }
-    for k in 1..a.host_opmasks() {
-        a.kload16(k, ctx!(save_k, 8 * k as usize));
-    }
+    V::restore(a);
     for r in [R11, R10, R9, R8, RDI, RDX, RCX] {
         a.pop(r);
     }
@@ -420,58 +454,9 @@ fn slow_call(a: &mut Asm, helper: usize) -> Label {
     label
 }
 
-/// A part of a value in a register. 64-bit values per lane have two.
-type Part = (Id, u8);
-
-#[derive(Default)]
-pub(crate) struct Bank {
-    /// What each register holds.
-    pub regs: [Option<Part>; 32],
-    pub at: Map<Part, u8>,
-    spilled: Map<Part, u16>,
-    /// Registers that must not be allocated now.
-    pub busy: u32,
-}
-
-impl Bank {
-    fn holds(&self, id: Id) -> bool {
-        let part = (id, 0);
-        self.at.contains_key(&part) || self.spilled.contains_key(&part)
-    }
-}
-
-/// A deferred write of a VGPR: its value, in a register or in memory.
-#[derive(Clone, Copy)]
-struct DeferredWrite {
-    reg: Option<u8>,
-    slot: u16,
-    /// The index in [`Block::vgprs`].
-    write: usize,
-    pub slice: u8,
-}
-
-/// A slow path of an access, out of line.
-pub(crate) struct OutOfLine {
-    pub from: Label,
-    pub back: Label,
-    pub store: bool,
-    pub space: Space,
-    pub bytes: u8,
-    pub offset: i32,
-    pub lo: u8,
-    /// The upper half. `None` for addresses in LDS.
-    pub hi: Option<u8>,
-    /// For LDS: the scalar that limits addresses.
-    pub limit: Option<Id>,
-    /// The registers that are loaded, or stored.
-    pub data: Vec<u8>,
-    /// Temporary registers.
-    pub free: [u8; 2],
-    /// The remembered range, and the label where it is compared.
-    range: Option<(range::Range, Label)>,
-}
-
-pub(crate) struct Emit<'a> {
+pub(crate) struct Emit<'a, V> {
+    /// The state of vector code.
+    pub v: V,
     pub a: &'a mut Asm,
     pub c: &'a Block,
     number: u64,
@@ -492,7 +477,6 @@ pub(crate) struct Emit<'a> {
     range_call: Label,
     /// The routine that calls the helper for the memory around lanes' addresses.
     around_call: Label,
-    bases: affine::BaseRegisters,
     default: FpEnv,
     mode: Mode,
     /// See [`Region::precise`].
@@ -507,11 +491,6 @@ pub(crate) struct Emit<'a> {
     /// The slice that code is written for, unless the code is the loop of all four.
     pub slice: u8,
     pub looped: bool,
-    pub z: Bank,
-    pub k: Bank,
-    pub out_of_line: Vec<OutOfLine>,
-    /// The slow paths of values, and their calls by number.
-    slow_paths: Vec<slow_path::SlowPath>,
     /// The slow paths of scalar loads.
     scalar_out_of_line: Vec<range::ScalarOut>,
     calls: &'a mut Vec<Arc<Call>>,
@@ -520,29 +499,17 @@ pub(crate) struct Emit<'a> {
     /// See [`Emitted`].
     ranges: &'a mut Vec<u32>,
     spots: &'a mut Vec<range::Spot>,
-    accumulators: Vec<Id>,
-    /// The VGPRs that are written at the end.
-    deferred_writes: Vec<DeferredWrite>,
-    /// The values that each slice keeps in registers until nothing can fail, and those of them that are still to be checked for NaNs.
-    deferred_values: Vec<Id>,
-    unchecked_values: Vec<Id>,
-    next_slot: u16,
-    next_mask: u16,
     /// NaNs of float results are put right as they are made.
     exact: bool,
     /// See [`Style::aliased`].
     aliased: bool,
-    fixes: Vec<nans::Fix>,
-    pos: u32,
     /// The block needs more room than there is in the context.
     too_large: bool,
     /// The block has something that this target has no code for: the compiler is wrong.
     mistake: bool,
-    /// See [`Emit::forked`].
-    forked: bool,
 }
 
-impl Emit<'_> {
+impl<V: Vectors> Emit<'_, V> {
     pub fn node(&self, id: Id) -> &Node {
         &self.c.graph[id as usize]
     }
@@ -730,14 +697,14 @@ impl Emit<'_> {
             || !c.effects.deferred_stores.is_empty()
             || c.effects.wave_helper.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == Inst::Ballot);
-        self.looped = self.plan.ops.len() >= LOOP;
+        self.looped = V::looped(self.plan.ops.len());
         let bases = !c.affine.ops.is_empty();
         if vectors || bases {
             self.before_vectors();
-            self.compute_bases();
+            V::bases(self);
         }
         if vectors {
-            self.slices(&used);
+            V::slices(self, &used);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.plan.late[at] && c.graph[at].op != Inst::Ballot {
@@ -749,9 +716,7 @@ impl Emit<'_> {
             self.call_whole(&w);
         }
         // Nothing fails from here on.
-        self.deferred_stores();
-        self.commit_deferred_writes();
-        self.base_writes();
+        V::effects(self);
         if c.fp.is_some_and(|k| k != self.default) {
             self.a.ldmxcsr(mxcsr_of(self.default));
         }
@@ -783,22 +748,7 @@ impl Emit<'_> {
             Terminator::Interpret { .. } | Terminator::Leave => {}
         }
         self.as_in_vectors();
-        self.out_of_line();
-        self.slow_paths();
-        self.fixes();
-        self.bases_out_of_line();
+        V::out_of_line(self);
         self.scalar_out_of_line();
-        if self.next_slot as usize > VECTORS || self.next_mask as usize > MASKS {
-            self.too_large = true;
-        }
     }
-}
-
-fn keep_on() -> K {
-    keep(K_EXEC)
-}
-
-fn vslot_mem(n: u16) -> Mem {
-    let n = (n as usize).min(VECTORS - 1);
-    mem(CTX, (offset_of!(Ctx, vectors) + 64 * n) as i32)
 }

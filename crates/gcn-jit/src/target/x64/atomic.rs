@@ -1,27 +1,26 @@
 //! Atomics that need no helper. Those of all lanes on one place in memory, where nobody wants what they find: the lanes' data
 //! are put together, and the host does one atomic operation. And those on LDS, lane after lane.
 
-use super::lds::{exec_of, staged};
 use super::*;
 use crate::ir::region::WaveHelper;
 use crate::ir::region::WaveHelperCall;
 use gcn_isa::meaning::AtomicOp;
 
 /// The operand that is the data, among those of [`WaveHelper::Atomic`].
-const DATA: usize = 2;
+pub(super) const DATA: usize = 2;
 
 /// Such an atomic.
 #[derive(Clone, Copy)]
-pub(super) struct Joined {
-    op: AtomicOp,
-    signed: bool,
+pub(crate) struct Joined {
+    pub(super) op: AtomicOp,
+    pub(super) signed: bool,
     lo: Id,
     hi: Id,
 }
 
 /// An atomic on dwords of LDS.
 #[derive(Clone, Copy)]
-pub(super) struct Lanes {
+pub(crate) struct Lanes {
     op: AtomicOp,
     signed: bool,
     limit: Id,
@@ -43,7 +42,7 @@ fn plain(op: AtomicOp) -> bool {
 
 impl Joined {
     /// What changes nothing.
-    fn none(self) -> u32 {
+    pub(super) fn none(self) -> u32 {
         match (self.op, self.signed) {
             (AtomicOp::Min, true) => i32::MAX as u32,
             (AtomicOp::Max, true) => i32::MIN as u32,
@@ -51,23 +50,9 @@ impl Joined {
             _ => 0,
         }
     }
-
-    /// The operation that puts data together.
-    fn with(self) -> E {
-        match (self.op, self.signed) {
-            (AtomicOp::Min, true) => op::MINSD,
-            (AtomicOp::Min, false) => op::MINUD,
-            (AtomicOp::Max, true) => op::MAXSD,
-            (AtomicOp::Max, false) => op::MAXUD,
-            (AtomicOp::And, _) => op::ANDD,
-            (AtomicOp::Or, _) => op::ORD,
-            (AtomicOp::Xor, _) => op::XORD,
-            _ => op::ADDD,
-        }
-    }
 }
 
-impl Emit<'_> {
+impl<V: Vectors> Emit<'_, V> {
     /// Whether a helper is one that compiled code does mostly without.
     pub(super) fn joined(&self, w: &WaveHelperCall) -> Option<Joined> {
         let WaveHelper::Atomic {
@@ -84,7 +69,7 @@ impl Emit<'_> {
             return None;
         };
         let one = self.one_a_slice(lo) && self.one_a_slice(hi);
-        let fits = joins && one && ty.bits() == 32 && !ty.is_float() && !self.a.is_avx2();
+        let fits = joins && one && ty.bits() == 32 && !ty.is_float();
         fits.then_some(Joined {
             op,
             signed: ty.is_signed(),
@@ -157,24 +142,7 @@ impl Emit<'_> {
         self.a.alu_imm(alu::AND, false, Rm::R(RCX), 3);
         self.a.jcc(Cc::Ne, slow);
         self.range_of(4, 3, slow);
-        // Two registers gather the data of the active lanes, of two slices each.
-        let with = j.with();
-        for slice in 0..4 {
-            let to = slice & 1;
-            if slice < 2 {
-                self.bcast_const(to, j.none() as u64, false);
-            }
-            self.a.kload16(1, exec_of(slice));
-            let data = Rm::M(staged(DATA, slice));
-            self.a.zk(with, to, to, data, keep(1));
-        }
-        self.a.z(with, 0, 0, Rm::R(1));
-        for _ in 0..4 {
-            self.mix(Mix::Even, 1, 0, Rm::R(0));
-            self.mix(Mix::Odd, 2, 0, Rm::R(0));
-            self.a.z(with, 0, 1, Rm::R(2));
-        }
-        self.a.evex(op::MOVD_ST, 0, 0, 0, Rm::R(RCX), ALL, None);
+        V::reduce_staged(self, j);
         self.a.mov(true, RSI, Rm::R(RAX));
         self.of_host(RSI);
         let place = Rm::M(Mem {
@@ -210,7 +178,7 @@ impl Emit<'_> {
         }
         self.a.jmp(done);
         self.a.bind(slow);
-        self.stage_apart(&[(0, j.lo), (1, j.hi)]);
+        V::stage_apart(self, &[(0, j.lo), (1, j.hi)]);
         done
     }
 
@@ -238,7 +206,7 @@ impl Emit<'_> {
     /// Does the atomics, or goes on with the code behind this, which calls the helper. Gives where to go on after both.
     pub(super) fn lane_after_lane(&mut self, lanes: Lanes) -> Label {
         let (slow, done) = (self.a.label(), self.a.label());
-        self.staged_in_lds(&[0], lanes.limit, 4, 4, slow);
+        V::staged_in_lds(self, &[0], lanes.limit, 4, 4, slow);
         let (some, found) = (self.a.label(), self.a.label());
         let exec = sgpr_home(EXEC as u8);
         self.a.mov(true, RDI, Rm::M(ctx!(lds)));
@@ -264,17 +232,11 @@ impl Emit<'_> {
         self.a.jcc(Cc::Ne, top);
         self.a.bind(found);
         if let Some(dst) = lanes.dst {
-            for slice in 0..4 {
-                self.a.kload16(1, exec_of(slice));
-                let from = Rm::M(staged(FOUND, slice));
-                self.a.z(op::MOVDQU32, 0, 0, from);
-                let home = vgpr_line(dst as u16, slice);
-                self.a.zk(op::MOVDQU32_ST, 0, 0, Rm::M(home), keep(1));
-            }
+            V::write_staged(self, FOUND, dst);
         }
         self.a.jmp(done);
         self.a.bind(slow);
-        self.stage_apart(&[(1, lanes.limit)]);
+        V::stage_apart(self, &[(1, lanes.limit)]);
         done
     }
 

@@ -5,9 +5,7 @@
 // Instructions have many fields.
 #![allow(clippy::too_many_arguments)]
 
-mod avx2;
-
-pub use avx2::{Homes, Mix};
+pub mod vex;
 
 /// A general register by number; 4 is RSP.
 pub type Gpr = u8;
@@ -156,7 +154,8 @@ pub mod op {
     pub const CVTTPD2DQ: E = e(1, 1, 1, 0xe6);
     pub const CVTTPD2UDQ: E = e(1, 0, 1, 0x78);
     pub const PERMD: E = e(2, 1, 0, 0x36);
-    pub const PERMT2D: E = e(2, 1, 0, 0x7e);
+    /// Elements of two registers; the destination numbers them.
+    pub const PERMI2D: E = e(2, 1, 0, 0x76);
     pub const PMOVZXDQ: E = en(2, 1, 0, 0x35, 32);
     pub const PMOVZXBD: E = en(2, 1, 0, 0x31, 16);
     pub const PMOVZXWD: E = en(2, 1, 0, 0x33, 32);
@@ -304,11 +303,7 @@ pub struct Asm {
     consts: Vec<(u64, u8)>,
     /// Where a 32-bit distance to a constant is to be put, and the bytes that follow it.
     const_fixups: Vec<(u32, u32, u8)>,
-    /// Where AVX2 code has what it has no registers for; nothing in AVX-512 code.
-    homes: Option<Homes>,
-    lines: avx2::Lines,
-    /// An instruction has no AVX2 code: what was written is worth nothing.
-    pub unknown: bool,
+    lines: vex::Lines,
     /// Where the code ends and constants follow.
     pub end: usize,
     /// Displacements from this on are noted: where, and what was written.
@@ -395,10 +390,6 @@ impl Asm {
 
     /// An EVEX instruction of vector length `ll` (0: 128, 1: 256, 2: 512 bits).
     pub fn evex(&mut self, e: E, ll: u8, reg: u8, v: u8, rm: Rm, mask: K, imm: Option<u8>) {
-        if self.homes.is_some() {
-            self.narrow(e, ll, reg, v, rm, mask, imm);
-            return;
-        }
         let (mut x, mut b) = (1, 1);
         let mut v = v;
         let mut bcast = 0;
@@ -445,10 +436,6 @@ impl Asm {
 
     /// The same of registers, rounding as the field RC of MXCSR numbers it.
     pub fn zr(&mut self, e: E, dst: u8, a: u8, b: u8, rc: u8) {
-        if self.homes.is_some() {
-            self.narrow_rounded(e, dst, a, b, rc);
-            return;
-        }
         let at = self.buf.len();
         self.evex(e, 2, dst, a, Rm::R(b), ALL, None);
         // Where the bit of broadcasts is set of registers, the length is a rounding.
@@ -499,75 +486,39 @@ impl Asm {
 
     /// Of two opmasks of 16 bits: 0x41 and, 0x42 and-not (first inverted), 0x45 or, 0x46 xnor, 0x47 xor.
     pub fn kop(&mut self, op: u8, dst: u8, a: u8, b: u8) {
-        if self.homes.is_some() {
-            self.narrow_kop(op, dst, a, b);
-            return;
-        }
         self.vex(1, 0, 0, 1, op, dst, a, Rm::R(b), None);
     }
 
     pub fn knot(&mut self, dst: u8, a: u8) {
-        if self.homes.is_some() {
-            self.narrow_knot(dst, a);
-            return;
-        }
         self.vex(1, 0, 0, 0, 0x44, dst, 0, Rm::R(a), None);
     }
 
     pub fn kload16(&mut self, dst: u8, m: Mem) {
-        if self.homes.is_some() {
-            self.narrow_kload(dst, m);
-            return;
-        }
         self.vex(1, 0, 0, 0, 0x90, dst, 0, Rm::M(m), None);
     }
 
     pub fn kstore16(&mut self, m: Mem, src: u8) {
-        if self.homes.is_some() {
-            self.narrow_kstore(m, src);
-            return;
-        }
         self.vex(1, 0, 0, 0, 0x91, src, 0, Rm::M(m), None);
     }
 
     pub fn k_to_gpr(&mut self, dst: Gpr, k: u8) {
-        if self.homes.is_some() {
-            self.narrow_k_to_gpr(dst, k);
-            return;
-        }
         self.vex(1, 0, 0, 0, 0x93, dst, 0, Rm::R(k), None);
     }
 
     pub fn gpr_to_k(&mut self, k: u8, src: Gpr) {
-        if self.homes.is_some() {
-            self.narrow_gpr_to_k(k, src);
-            return;
-        }
         self.vex(1, 0, 0, 0, 0x92, k, 0, Rm::R(src), None);
     }
 
     pub fn kortest(&mut self, a: u8, b: u8) {
-        if self.homes.is_some() {
-            self.narrow_kortest(a, b);
-            return;
-        }
         self.vex(1, 0, 0, 0, 0x98, a, 0, Rm::R(b), None);
     }
 
     pub fn kshiftr(&mut self, dst: u8, a: u8, by: u8) {
-        if self.homes.is_some() {
-            self.narrow_kshiftr(dst, a, by);
-            return;
-        }
         self.vex(3, 1, 1, 0, 0x30, dst, 0, Rm::R(a), Some(by));
     }
 
     /// `low` below the low eight bits of `high`.
     pub fn kunpckbw(&mut self, dst: u8, high: u8, low: u8) {
-        if self.homes.is_some() {
-            self.narrow_kunpckbw(dst, high, low);
-            return;
-        }
         self.vex(1, 1, 0, 1, 0x4b, dst, high, Rm::R(low), None);
     }
 
@@ -681,6 +632,24 @@ impl Asm {
         self.b(0);
     }
 
+    /// Compares 8 bits of memory with a constant.
+    pub fn cmp8(&mut self, m: Mem, value: u8) {
+        self.g(false, &[0x80], 7, Rm::M(m));
+        self.b(value);
+    }
+
+    /// Tests 8 bits of memory and of a register.
+    pub fn test8(&mut self, m: Mem, r: Gpr) {
+        self.rex(false, r, &Rm::M(m), true);
+        self.b(0x84);
+        self.modrm(r, &Rm::M(m), 1, 8, 0);
+    }
+
+    /// Extends 32 bits with their sign.
+    pub fn movsxd(&mut self, dst: Gpr, rm: Rm) {
+        self.g(true, &[0x63], dst, rm);
+    }
+
     /// 4 shl, 5 shr, 7 sar, 1 ror by an immediate.
     pub fn shift_imm(&mut self, which: u8, wide: bool, dst: Gpr, by: u8) {
         self.g(wide, &[0xc1], which, Rm::R(dst));
@@ -725,6 +694,12 @@ impl Asm {
 
     pub fn imul(&mut self, wide: bool, dst: Gpr, rm: Rm) {
         self.g(wide, &[0x0f, 0xaf], dst, rm);
+    }
+
+    /// Times a constant.
+    pub fn imul_imm(&mut self, wide: bool, dst: Gpr, src: Gpr, by: i32) {
+        self.g(wide, &[0x69], dst, Rm::R(src));
+        self.d(by as u32);
     }
 
     pub fn test(&mut self, wide: bool, a: Gpr, b: Gpr) {

@@ -41,7 +41,7 @@ pub(super) fn field(displacement: usize) -> Option<&'static str> {
     (!name.is_empty()).then_some(name)
 }
 
-impl Emit<'_> {
+impl<V: Vectors> Emit<'_, V> {
     /// Begins a block of code that counts.
     pub(super) fn tally(&mut self, number: usize) {
         let at = |field: usize| mem(CTX, field as i32);

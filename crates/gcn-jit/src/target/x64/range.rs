@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// An access's place for what is remembered, by the access's number. Accesses differ in what they need and in how far they
 /// reach: where they share a place, a tag says whose range is there.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
     /// Its number among those of the process.
     number: u32,
@@ -153,7 +153,7 @@ pub(crate) struct ScalarOut {
     bad: Label,
 }
 
-impl Emit<'_> {
+impl<V: Vectors> Emit<'_, V> {
     /// A place for another access. No two have one number: code is not made any more when these are used up.
     pub(super) fn new_range(&mut self) -> Range {
         let next = NEXT.fetch_update(Relaxed, Relaxed, |n| n.checked_add(1));

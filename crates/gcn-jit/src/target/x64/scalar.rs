@@ -40,7 +40,7 @@ enum Take {
     Loaded(u8, Id, u8, u8),
 }
 
-impl Emit<'_> {
+impl<V: Vectors> Emit<'_, V> {
     // ---- when ----
 
     /// The time at which a scalar is computed: before the vector code, whose time is the graph's length, or after it.
@@ -546,12 +546,7 @@ impl Emit<'_> {
 
     /// Copies dwords. Clobbers RCX.
     fn copy(&mut self, from: Mem, to: Mem, dwords: u8) {
-        let held = self
-            .deferred_writes
-            .iter()
-            .filter_map(|p| p.reg)
-            .fold(0, |b, r| b | 1u32 << r);
-        let z = (!held).trailing_zeros().min(31) as u8;
+        let z = self.v.free();
         let mut done = 0;
         while done < dwords {
             let left = dwords - done;
@@ -564,11 +559,7 @@ impl Emit<'_> {
                 self.a.mov(n == 2, RCX, Rm::M(at(from)));
                 self.a.store(n == 2, at(to), RCX);
             } else {
-                let ll = n.trailing_zeros() as u8 - 2;
-                self.a
-                    .evex(op::MOVDQU32, ll, z, 0, Rm::M(at(from)), ALL, None);
-                self.a
-                    .evex(op::MOVDQU32_ST, ll, z, 0, Rm::M(at(to)), ALL, None);
+                V::copy(self.a, 4 * n, z, at(from), at(to));
             }
             done += n;
         }

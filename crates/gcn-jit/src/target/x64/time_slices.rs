@@ -31,7 +31,7 @@ macro_rules! batch {
 ///
 /// `first`: where waves of a batch begin, with their time slice in RCX, in regions without barriers. Each wave may have the state
 /// of the one before it, so less is noted in time slices ([`Batch::single`]).
-pub(super) fn between(
+pub(super) fn between<V: Vectors>(
     a: &mut Asm,
     exit: Label,
     waits: bool,
@@ -164,13 +164,13 @@ pub(super) fn between(
     a.mov(true, RSI, Rm::R(RDI));
     a.alu(alu::ADD, true, RSI, Rm::R(RCX));
     a.alu_imm(alu::SUB, true, Rm::R(RSI), 64);
-    a.z(op::XORD, 0, 0, Rm::R(0));
+    V::zero(a);
     a.bind(lines);
-    a.z(op::MOVDQU32_ST, 0, 0, Rm::M(mem(RDI, 0)));
+    V::store_line(a, mem(RDI, 0));
     a.alu_imm(alu::ADD, true, Rm::R(RDI), 64);
     a.alu(alu::CMP, true, RDI, Rm::R(RSI));
     a.jcc(Cc::B, lines);
-    a.z(op::MOVDQU32_ST, 0, 0, Rm::M(mem(RSI, 0)));
+    V::store_line(a, mem(RSI, 0));
     a.jmp(no_lds);
     a.bind(bytes);
     a.imm(RAX, 0);
@@ -183,7 +183,7 @@ pub(super) fn between(
 
 /// The code where a wave of a batch begins: it loads the registers that the region reads, and goes to the region's first block.
 /// Returns its offset. At `first` the time slice is in RCX already.
-pub(super) fn begin(a: &mut Asm, live_ins: &LiveIns, first: Label) -> usize {
+pub(super) fn begin<V: Vectors>(a: &mut Asm, live_ins: &LiveIns, first: Label) -> usize {
     const LINE: i32 = 64;
     let here = a.buf.len();
     a.mov(true, RCX, Rm::M(ctx!(turn)));
@@ -192,8 +192,7 @@ pub(super) fn begin(a: &mut Asm, live_ins: &LiveIns, first: Label) -> usize {
     let mut at = 0;
     let mut copy = |a: &mut Asm, to: Mem| {
         let z = (at / LINE % 8) as u8;
-        a.z(op::MOVDQU32, z, 0, Rm::M(mem(RDX, at)));
-        a.z(op::MOVDQU32_ST, z, 0, Rm::M(to));
+        V::copy(a, 64, z, mem(RDX, at), to);
         at += LINE;
     };
     for &line in &live_ins.sgprs {
@@ -204,10 +203,10 @@ pub(super) fn begin(a: &mut Asm, live_ins: &LiveIns, first: Label) -> usize {
         copy(a, to);
     }
     if !live_ins.zeros().is_empty() {
-        a.z(op::XORD, 0, 0, Rm::R(0));
+        V::zero(a);
     }
     for to in live_ins.zeros().iter().flat_map(|&n| lines(n)) {
-        a.z(op::MOVDQU32_ST, 0, 0, Rm::M(to));
+        V::store_line(a, to);
     }
     a.mov(true, RCX, Rm::M(batch!(row)));
     for id in 0..3 {

@@ -4,20 +4,7 @@ use super::*;
 use crate::ir::region::WaveHelper;
 use crate::ir::region::WaveHelperCall;
 
-impl Emit<'_> {
-    /// Stores the slice's operands where the helper reads them.
-    pub fn stage(&mut self, w: &WaveHelperCall) {
-        self.let_go();
-        for (n, &id) in w.inputs.iter().enumerate() {
-            if !self.staged(w, n) {
-                continue;
-            }
-            let r = self.zreg(id, 0);
-            let to = self.by_slice(ctx!(stage, 256 * n));
-            self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
-        }
-    }
-
+impl<V: Vectors> Emit<'_, V> {
     /// The helper that the block calls at its end. Stores of several dwords to memory also have one, because after a fault memory must
     /// have what the lanes before store, element by element.
     pub fn whole(&self) -> Option<WaveHelperCall> {
@@ -55,7 +42,7 @@ impl Emit<'_> {
         };
         let done = match (self.joined(w), self.two_in_lds(w), self.lanes_in_lds(w)) {
             (Some(j), ..) => Some(self.join(&j)),
-            (_, Some(two), _) => Some(self.store_two(two)),
+            (_, Some(two), _) => Some(self.two_to_lds(two)),
             (.., Some(lanes)) => Some(self.lane_after_lane(lanes)),
             _ => None,
         };
@@ -71,22 +58,5 @@ impl Emit<'_> {
         if let Some(done) = done {
             self.a.bind(done);
         }
-    }
-
-    /// Stores operands that are the same for a slice where the helper reads them.
-    pub(super) fn stage_apart(&mut self, inputs: &[(usize, Id)]) {
-        let looped = std::mem::take(&mut self.looped);
-        for slice in 0..4 {
-            self.slice = slice;
-            self.z = Bank::default();
-            self.let_go();
-            for &(n, id) in inputs {
-                let r = self.zreg(id, 0);
-                let to = self.by_slice(ctx!(stage, 256 * n));
-                self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(to));
-            }
-        }
-        self.z = Bank::default();
-        self.looped = looped;
     }
 }

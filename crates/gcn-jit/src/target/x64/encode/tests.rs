@@ -117,7 +117,7 @@ fn rows() -> Vec<Row> {
         CVTTPD2DQ Vcvttpd2dq RegRm, b;
         CVTTPD2UDQ Vcvttpd2udq RegRm, b;
         PERMD Vpermd RegVRm, b;
-        PERMT2D Vpermt2d RegVRm, b;
+        PERMI2D Vpermi2d RegVRm, b;
         PMOVZXDQ Vpmovzxdq RegRm, ;
         PMOVZXBD Vpmovzxbd RegRm, ;
         PMOVZXWD Vpmovzxwd RegRm, ;

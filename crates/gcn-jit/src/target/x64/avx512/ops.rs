@@ -2,12 +2,12 @@
 
 use super::*;
 
-impl Emit<'_> {
+impl Emit<'_, Avx512> {
     pub(super) fn vector(&mut self, vop: &VectorOp) {
         let n = *self.node(vop.id);
         let [x, y, w] = vop.args;
         self.let_go();
-        self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD;
+        self.v.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD;
         if let Some(ternary) = self.plan.ternary.get(&vop.id) {
             let table = ternary.table;
             self.tern(vop.id, table, vop.args);
@@ -22,7 +22,7 @@ impl Emit<'_> {
                 self.a.kload16(k, m);
             }
             // It may have been loaded as it is.
-            Inst::Pair if self.z.holds(vop.id) => {}
+            Inst::Pair if self.v.z.holds(vop.id) => {}
             Inst::Pair => self.combine(vop.id, x, y),
             Inst::LanesIn(v) => self.lanes_in(vop.id, v, x),
             Inst::VgprAt => self.vgpr_at(vop.id, x),
@@ -108,23 +108,9 @@ impl Emit<'_> {
             for part in 0..1 + wide as u8 {
                 self.fix(vop, o, part, wide);
                 self.let_go();
-                self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
+                self.v.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
             }
         }
-    }
-
-    /// An operation of registers that rounds as the field RC of MXCSR numbers it.
-    fn rounded(&mut self, e: E, d: u8, a: u8, b: u8, rc: u8) {
-        if !self.a.is_avx2() {
-            self.a.zr(e, d, a, b, rc);
-            return;
-        }
-        // Only MXCSR says so there. MODE numbers the directed ones the other way round.
-        let now = self.c.fp.unwrap_or(self.default);
-        let round = [0, 2, 1, 3][rc as usize & 3];
-        self.a.ldmxcsr(mxcsr_of(FpEnv { round, ..now }));
-        self.a.z(e, d, a, Rm::R(b));
-        self.a.ldmxcsr(mxcsr_of(now));
     }
 
     /// Flushes a result and notes NaNs.
@@ -142,9 +128,9 @@ impl Emit<'_> {
                 .zk(op::TESTNMD.wide(wide), k, r, Rm::C(exponent), ALL);
             self.a.zk(op::ANDD.wide(wide), r, r, Rm::C(sign), keep(k));
         }
-        if vop.check && !wide && self.deferred_values.contains(&vop.id) {
+        if vop.check && !wide && self.v.deferred_values.contains(&vop.id) {
             // Looked at where the slice ends, two at a time.
-            self.unchecked_values.push(vop.id);
+            self.v.unchecked_values.push(vop.id);
         } else if vop.check {
             let mut on = self.on();
             if part == 1 && self.full.is_none() {
@@ -160,10 +146,10 @@ impl Emit<'_> {
     /// Notes NaNs of the values that are kept in registers until nothing can fail.
     pub(super) fn check_deferred(&mut self) {
         let mut registers = Vec::new();
-        for id in std::mem::take(&mut self.unchecked_values) {
+        for id in std::mem::take(&mut self.v.unchecked_values) {
             let of =
                 |p: &&DeferredWrite| p.slice == self.slice && self.c.effects.vgprs[p.write].1 == id;
-            let r = self.deferred_writes.iter().find(of).and_then(|p| p.reg);
+            let r = self.v.deferred_writes.iter().find(of).and_then(|p| p.reg);
             if r.is_none() {
                 self.mistaken();
             }
@@ -194,13 +180,13 @@ impl Emit<'_> {
     }
 
     pub(super) fn reuse(&mut self, from: Part, to: Part, r: u8) -> u8 {
-        let held = self.z.busy >> r & 1 != 0;
+        let held = self.v.z.busy >> r & 1 != 0;
         if self.next_use(from.0) == u32::MAX
             && !held
             && !self.exact
-            && self.z.at.get(&from) == Some(&r)
+            && self.v.z.at.get(&from) == Some(&r)
         {
-            self.z.at.remove(&from);
+            self.v.z.at.remove(&from);
             self.put(to.0, to.1, r);
             return r;
         }
@@ -240,21 +226,22 @@ impl Emit<'_> {
             Mix::ZipLow => ctx!(zip_low),
             Mix::ZipHigh => ctx!(zip_high),
         };
-        self.a.mix(mix, d, p, q, index);
+        self.a.z(op::MOVDQU32, d, 0, Rm::M(index));
+        self.a.z(op::PERMI2D, d, p, q);
     }
 
     /// An operation whose result is a truth value.
     pub(super) fn truth(&mut self, id: Id, o: Op, n: &Node, x: Id, y: Id) {
         if n.ty == Ty::Bool {
             let p = self.kreg(x);
-            self.k.busy |= 1 << p;
+            self.v.k.busy |= 1 << p;
             if o == Op::Not {
                 let d = self.kdefine(id);
                 self.a.knot(d, p);
                 return;
             }
             let q = self.kreg(y);
-            self.k.busy |= 1 << q;
+            self.v.k.busy |= 1 << q;
             let d = self.kdefine(id);
             let code = match o {
                 Op::And => kop::AND,
@@ -299,14 +286,14 @@ impl Emit<'_> {
             let q = self.wrm(y, 0);
             self.hold_rm(q);
             let low = self.ktemp();
-            self.k.busy |= 1 << low;
+            self.v.k.busy |= 1 << low;
             self.a.zi(op::CMPPS.pd(), low, p, q, ALL, predicate);
             let p = self.wreg(x, 1);
             self.hold(p);
             let q = self.wrm(y, 1);
             self.hold_rm(q);
             let high = self.ktemp();
-            self.k.busy |= 1 << high;
+            self.v.k.busy |= 1 << high;
             self.a.zi(op::CMPPS.pd(), high, p, q, ALL, predicate);
             let d = self.kdefine(id);
             self.a.kunpckbw(d, high, low);
@@ -345,7 +332,7 @@ impl Emit<'_> {
             let p = self.wreg(x, part);
             self.hold(p);
             let k = self.ktemp();
-            self.k.busy |= 1 << k;
+            self.v.k.busy |= 1 << k;
             self.a.zi(op::FPCLASSPS.pd(), k, 0, Rm::R(p), ALL, imm);
             halves[part as usize] = k;
         }
@@ -441,7 +428,7 @@ impl Emit<'_> {
             }
             Op::Select => {
                 let k = self.kreg(x);
-                self.k.busy |= 1 << k;
+                self.v.k.busy |= 1 << k;
                 let p = self.zreg(w, 0);
                 self.hold(p);
                 let q = self.rm(y);
@@ -476,8 +463,8 @@ impl Emit<'_> {
     fn operand_order(&self, vop: &VectorOp, o: Op, n: &Node, x: Id, y: Id) -> (Id, Id) {
         let swap = matches!(o, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor)
             && n.arity() == 2
-            && !self.z.at.contains_key(&(x, 0))
-            && (self.z.at.contains_key(&(y, 0)) || !self.node(x).vec)
+            && !self.v.z.at.contains_key(&(x, 0))
+            && (self.v.z.at.contains_key(&(y, 0)) || !self.node(x).vec)
             && !vop.neg[0];
         if swap { (y, x) } else { (x, y) }
     }
@@ -619,9 +606,9 @@ impl Emit<'_> {
                 let d = self.define(id, 0);
                 let k = self.ktemp();
                 self.a.z(op::MULPS, t, p, q);
-                self.rounded(op::ADDPS, d, t, r, 3);
-                self.rounded(op::ADDPS, u, t, r, 1);
-                self.rounded(op::ADDPS, t, t, r, 2);
+                self.a.zr(op::ADDPS, d, t, r, 3);
+                self.a.zr(op::ADDPS, u, t, r, 1);
+                self.a.zr(op::ADDPS, t, t, r, 2);
                 self.a.zi(op::CMPPS, k, t, Rm::R(u), ALL, 0x0c);
                 self.a.zk(op::ORD, d, d, Rm::C(1), keep(k));
             }
@@ -675,10 +662,10 @@ impl Emit<'_> {
         for &s in sources {
             if self.next_use(s) == u32::MAX
                 && !self.exact
-                && let Some(&r) = self.z.at.get(&(s, 0))
-                && !self.deferred_writes.iter().any(|p| p.reg == Some(r))
+                && let Some(&r) = self.v.z.at.get(&(s, 0))
+                && !self.v.deferred_writes.iter().any(|p| p.reg == Some(r))
             {
-                self.z.at.remove(&(s, 0));
+                self.v.z.at.remove(&(s, 0));
                 self.put(id, 0, r);
                 return r;
             }
@@ -695,10 +682,10 @@ impl Emit<'_> {
 
     pub(super) fn kreg_of_zext(&mut self, id: Id) -> u8 {
         let k = self.node(id).args[0];
-        if let Some(&r) = self.k.at.get(&(k, 0)) {
+        if let Some(&r) = self.v.k.at.get(&(k, 0)) {
             return r;
         }
-        if self.k.spilled.contains_key(&(k, 0))
+        if self.v.k.spilled.contains_key(&(k, 0))
             || matches!(
                 self.node(k).op,
                 Inst::Exec | Inst::Const(_) | Inst::Affine { .. }
@@ -718,7 +705,7 @@ impl Emit<'_> {
         // d = x * y + w, over the register of x or of w.
         let signs = |e: E| e.turned(vop.neg[0] != vop.neg[1], vop.neg[2]);
         let dies = |e: &Self, id: Id| {
-            e.next_use(id) == u32::MAX && e.z.at.contains_key(&(id, 0)) && e.node(id).vec
+            e.next_use(id) == u32::MAX && e.v.z.at.contains_key(&(id, 0)) && e.node(id).vec
         };
         if dies(self, w) || !dies(self, x) && !dies(self, y) {
             let p = self.zreg(x, 0);
@@ -817,7 +804,7 @@ impl Emit<'_> {
                     self.hold(t);
                     let u = self.temp();
                     let k = self.ktemp();
-                    self.rounded(op::CVTPD2PS, t, 0, p, 3);
+                    self.a.zr(op::CVTPD2PS, t, 0, p, 3);
                     self.a.z(op::CVTPS2PD, u, 0, Rm::R(t));
                     self.a.zi(op::CMPPS.pd(), k, u, Rm::R(p), ALL, 0x0c);
                     self.a.zk(op::ORD, t, t, Rm::C(1), keep(k));
@@ -910,7 +897,7 @@ impl Emit<'_> {
         let mut masks = [0; 2];
         for (mask, &half) in masks.iter_mut().zip(&halves) {
             let k = self.ktemp();
-            self.k.busy |= 1 << k;
+            self.v.k.busy |= 1 << k;
             // Less than the positive bound, and the negation less than the negative one.
             self.a.zi(op::CMPPS.pd(), k, half, positive, ALL, p);
             self.a.z(op::XORD.pd(), t, half, Rm::C(1 << 63));
@@ -918,7 +905,7 @@ impl Emit<'_> {
             *mask = k;
         }
         let k = self.ktemp();
-        self.k.busy |= 1 << k;
+        self.v.k.busy |= 1 << k;
         self.a.kunpckbw(k, masks[1], masks[0]);
         k
     }
@@ -1054,7 +1041,7 @@ impl Emit<'_> {
             }
             Op::Select => {
                 let k = self.kreg(x);
-                self.k.busy |= 1 << k;
+                self.v.k.busy |= 1 << k;
                 let mut k = k;
                 if part == 1 {
                     let t = self.ktemp();

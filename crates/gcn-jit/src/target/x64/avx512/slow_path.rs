@@ -33,20 +33,20 @@ pub(crate) struct SlowPath {
 /// The first line of the context's data for the result. The lines before are for the leaves.
 const RESULT: usize = 2 * crate::ir::fast_path::LEAVES;
 
-impl Emit<'_> {
+impl Emit<'_, Avx512> {
     pub(super) fn rare(&mut self, vop: &VectorOp, n: &Node, number: u16) {
         let [when, short, _] = vop.args;
         let c = self.c;
         let rare = &c.fast_paths[number as usize];
         let parts = 1 + (n.out.bits() > 32) as u8;
         let condition = self.kreg(when);
-        self.k.busy |= 1 << condition;
+        self.v.k.busy |= 1 << condition;
         let mut leaves = Vec::new();
         for (at, &leaf) in rare.leaves.iter().enumerate() {
             let l = *self.node(leaf);
             if l.out == Ty::Bool {
                 let k = self.kreg(leaf);
-                self.k.busy |= 1 << k;
+                self.v.k.busy |= 1 << k;
                 leaves.push((2 * at, At::K(k)));
                 continue;
             }
@@ -65,7 +65,7 @@ impl Emit<'_> {
         }
         let to = if n.out == Ty::Bool {
             let d = self.ktemp();
-            self.k.busy |= 1 << d;
+            self.v.k.busy |= 1 << d;
             match self.konst(short) {
                 Some(v) => self
                     .a
@@ -86,11 +86,11 @@ impl Emit<'_> {
                     self.zreg(short, 0)
                 };
                 let dies = self.next_use(short) == u32::MAX
-                    && self.z.at.get(&(short, part)) == Some(&r)
+                    && self.v.z.at.get(&(short, part)) == Some(&r)
                     && self.node(short).vec
-                    && !self.deferred_writes.iter().any(|p| p.reg == Some(r));
+                    && !self.v.deferred_writes.iter().any(|p| p.reg == Some(r));
                 let d = if dies {
-                    self.z.at.remove(&(short, part));
+                    self.v.z.at.remove(&(short, part));
                     self.put(vop.id, part, r);
                     r
                 } else {
@@ -123,7 +123,7 @@ impl Emit<'_> {
         if call.is_none() {
             self.mistaken();
         }
-        self.slow_paths.push(SlowPath {
+        self.v.slow_paths.push(SlowPath {
             from,
             back,
             lanes: k,
@@ -136,7 +136,7 @@ impl Emit<'_> {
 
     /// The out-of-line code.
     pub(super) fn slow_paths(&mut self) {
-        for long in std::mem::take(&mut self.slow_paths) {
+        for long in std::mem::take(&mut self.v.slow_paths) {
             self.a.bind(long.from);
             let line = |n: usize| ctx!(data, 64 * n);
             for &(n, at) in &long.leaves {

@@ -6,7 +6,7 @@ use crate::ir::affine::BaseKind;
 /// The number of ballots that are collected in registers, from R8 on. The others are collected in memory.
 const ACCUMULATORS: usize = 3;
 
-impl Emit<'_> {
+impl Emit<'_, Avx512> {
     pub(super) fn slices(&mut self, used: &[bool]) {
         let c = self.c;
         // Constants that vector code needs in memory are stored once.
@@ -23,7 +23,7 @@ impl Emit<'_> {
                 self.a.store(true, slot, RAX);
             }
         }
-        self.accumulators = ballots;
+        self.v.accumulators = ballots;
         let lane_guards = c.guards.iter().any(|&g| c.graph[g as usize].vec);
         if self.plan.checks || lane_guards {
             self.a.kop(kop::XOR, K_BAD, K_BAD, K_BAD);
@@ -44,10 +44,9 @@ impl Emit<'_> {
             && !critical.is_empty()
             && critical.len() <= 4
             && !self.looped
-            && self.whole().is_none()
-            && !self.a.is_avx2();
+            && self.whole().is_none();
         if keep {
-            self.deferred_values = critical.iter().map(|&i| c.effects.vgprs[i].1).collect();
+            self.v.deferred_values = critical.iter().map(|&i| c.effects.vgprs[i].1).collect();
         }
         let turn = |e: &mut Self, exec: Mem| e.slice_code(exec, &critical, fallible, keep);
         let end = |e: &mut Self| e.turn_ballots();
@@ -57,8 +56,8 @@ impl Emit<'_> {
             let r = self.restart();
             self.a.jcc(Cc::Ne, r);
         }
-        for i in 0..self.accumulators.len().min(ACCUMULATORS) {
-            self.ballot_in(self.accumulators[i], R8 + i as u8);
+        for i in 0..self.v.accumulators.len().min(ACCUMULATORS) {
+            self.ballot_in(self.v.accumulators[i], R8 + i as u8);
         }
     }
 
@@ -66,14 +65,14 @@ impl Emit<'_> {
     fn slice_code(&mut self, exec: Mem, critical: &[usize], fallible: bool, keep: bool) {
         let c = self.c;
         if self.full.is_none() {
-            self.a.on(K_EXEC, exec);
+            self.a.kload16(K_EXEC, exec);
         }
-        self.z = Bank::default();
-        self.k = Bank::default();
-        self.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
+        self.v.z = Bank::default();
+        self.v.k = Bank::default();
+        self.v.k.busy = 1 | 1 << K_EXEC | 1 << K_BAD | !0xff;
         self.let_go();
         for pos in 0..self.plan.ops.len() {
-            self.pos = pos as u32;
+            self.v.pos = pos as u32;
             let vop = self.plan.ops[pos];
             match vop.commit {
                 None => self.vector(&vop),
@@ -81,10 +80,10 @@ impl Emit<'_> {
             }
             self.release(&vop);
         }
-        self.pos = self.plan.ops.len() as u32;
+        self.v.pos = self.plan.ops.len() as u32;
         self.check_deferred();
-        for i in 0..self.accumulators.len() {
-            let b = self.accumulators[i];
+        for i in 0..self.v.accumulators.len() {
+            let b = self.v.accumulators[i];
             let k = self.kreg(self.node(b).args[0]);
             self.a.k_to_gpr(RAX, k);
             if self.slice > 0 {
@@ -132,11 +131,11 @@ impl Emit<'_> {
         if !self.looped {
             return;
         }
-        for i in 0..self.accumulators.len() {
+        for i in 0..self.v.accumulators.len() {
             let to = if i < ACCUMULATORS {
                 Rm::R(R8 + i as u8)
             } else {
-                Rm::M(self.slot(self.accumulators[i]))
+                Rm::M(self.slot(self.v.accumulators[i]))
             };
             self.a.rotate_right(true, to, 16);
         }
@@ -165,7 +164,7 @@ impl Emit<'_> {
         let value = self.zreg(id, 0);
         let home = self.home(v);
         let late = critical && fallible;
-        self.z.busy |= 1 << value;
+        self.v.z.busy |= 1 << value;
         let from = if live == LiveLanes::All {
             let t = self.temp();
             self.a.z(op::MOVDQU32, t, 0, Rm::M(home));
@@ -179,11 +178,11 @@ impl Emit<'_> {
         } else {
             value
         };
-        self.z.busy &= !(1 << value);
+        self.v.z.busy &= !(1 << value);
         if !late && !critical {
             self.a.z(op::MOVDQU32_ST, from, 0, Rm::M(home));
         } else if late && keep {
-            self.deferred_writes.push(DeferredWrite {
+            self.v.deferred_writes.push(DeferredWrite {
                 reg: Some(from),
                 slot: 0,
                 write: i,
@@ -192,11 +191,11 @@ impl Emit<'_> {
             self.let_go();
         } else {
             // One write may be the source of another, so all are deferred.
-            let slot = self.next_slot;
-            self.next_slot += if self.looped { 4 } else { 1 };
+            let slot = self.v.next_slot;
+            self.v.next_slot += if self.looped { 4 } else { 1 };
             let m = self.kept_back(slot);
             self.a.z(op::MOVDQU32_ST, from, 0, Rm::M(m));
-            self.deferred_writes.push(DeferredWrite {
+            self.v.deferred_writes.push(DeferredWrite {
                 reg: None,
                 slot,
                 write: i,
@@ -207,10 +206,10 @@ impl Emit<'_> {
 
     /// Does the deferred writes.
     pub(super) fn commit_deferred_writes(&mut self) {
-        if self.deferred_writes.is_empty() {
+        if self.v.deferred_writes.is_empty() {
             return;
         }
-        let deferred_values = std::mem::take(&mut self.deferred_writes);
+        let deferred_values = std::mem::take(&mut self.v.deferred_writes);
         // Every register without a deferred write is free by now.
         let held = deferred_values
             .iter()
@@ -241,15 +240,15 @@ impl Emit<'_> {
     }
 
     pub(super) fn vslot(&mut self) -> (u16, Mem) {
-        let n = self.next_slot;
-        self.next_slot += 1;
+        let n = self.v.next_slot;
+        self.v.next_slot += 1;
         (n, vslot_mem(n))
     }
 
     /// The position of the next use of a value.
     pub fn next_use(&self, id: Id) -> u32 {
         let u = &self.plan.uses[id as usize];
-        let at = u.partition_point(|&p| p <= self.pos);
+        let at = u.partition_point(|&p| p <= self.v.pos);
         u.get(at).copied().unwrap_or(u32::MAX)
     }
 
@@ -273,27 +272,27 @@ impl Emit<'_> {
     }
 
     pub(super) fn drop_part(&mut self, part: Part) {
-        if let Some(r) = self.z.at.remove(&part) {
-            self.z.regs[r as usize] = None;
+        if let Some(r) = self.v.z.at.remove(&part) {
+            self.v.z.regs[r as usize] = None;
         }
-        if let Some(r) = self.k.at.remove(&part) {
-            self.k.regs[r as usize] = None;
+        if let Some(r) = self.v.k.at.remove(&part) {
+            self.v.k.regs[r as usize] = None;
         }
     }
 
     /// A free vector register, which is not allocated. Spills a value if needed.
     pub fn temp(&mut self) -> u8 {
-        if let Some(r) = (0..self.a.registers())
-            .find(|&r| self.z.busy >> r & 1 == 0 && self.z.regs[r as usize].is_none())
+        if let Some(r) = (0..REGISTERS)
+            .find(|&r| self.v.z.busy >> r & 1 == 0 && self.v.z.regs[r as usize].is_none())
         {
             return r;
         }
         let mut best: Option<(u32, u8)> = None;
-        for r in 0..self.a.registers() {
-            if self.z.busy >> r & 1 != 0 {
+        for r in 0..REGISTERS {
+            if self.v.z.busy >> r & 1 != 0 {
                 continue;
             }
-            if let Some((id, _)) = self.z.regs[r as usize] {
+            if let Some((id, _)) = self.v.z.regs[r as usize] {
                 // A value that is also in memory costs nothing to drop.
                 let clean = matches!(
                     self.node(id).op,
@@ -309,26 +308,21 @@ impl Emit<'_> {
             }
         }
         let Some((_, r)) = best else {
-            // AVX2 code has more registers, in memory.
-            let more = |&r: &u8| self.z.busy >> r & 1 == 0 && self.z.regs[r as usize].is_none();
-            let found = (self.a.registers()..32).find(more);
-            if found.is_none() {
-                self.mistaken();
-            }
-            return found.unwrap_or(31);
+            self.mistaken();
+            return REGISTERS - 1;
         };
-        let part = self.z.regs[r as usize].take().unwrap_or((0, 0));
-        self.z.at.remove(&part);
+        let part = self.v.z.regs[r as usize].take().unwrap_or((0, 0));
+        self.v.z.at.remove(&part);
         let n = self.node(part.0);
         let clean = matches!(
             n.op,
             Inst::VIn(_) | Inst::Const(_) | Inst::SIn(_) | Inst::Lane | Inst::Affine { .. }
         ) || !n.vec;
-        if !clean && !self.z.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
+        if !clean && !self.v.z.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
             self.spill();
             let (slot, m) = self.vslot();
             self.a.z(op::MOVDQU32_ST, r, 0, Rm::M(m));
-            self.z.spilled.insert(part, slot);
+            self.v.z.spilled.insert(part, slot);
         }
         r
     }
@@ -337,34 +331,34 @@ impl Emit<'_> {
     /// there. Room is made now: two opmasks, and a vector register if one is needed.
     pub(super) fn forked(&mut self, vector: bool) {
         let k = self.ktemp();
-        self.k.busy |= 1 << k;
+        self.v.k.busy |= 1 << k;
         self.ktemp();
-        self.k.busy &= !(1 << k);
+        self.v.k.busy &= !(1 << k);
         if vector {
             self.temp();
         }
-        self.forked = true;
+        self.v.forked = true;
     }
 
     /// Where out-of-line code returns.
     pub(super) fn rejoined(&mut self, back: Label) {
         self.a.bind(back);
-        self.forked = false;
+        self.v.forked = false;
     }
 
     /// Notes that a value is spilled, which must not happen in code that may be skipped.
     fn spill(&mut self) {
         debug_assert!(
-            !self.forked,
+            !self.v.forked,
             "a value is put by where it may be passed over"
         );
-        if self.forked {
+        if self.v.forked {
             self.mistaken();
         }
     }
 
     pub(super) fn next_use_or_now(&self, id: Id) -> bool {
-        self.plan.uses[id as usize].iter().any(|&p| p >= self.pos) || self.is_group_part(id)
+        self.plan.uses[id as usize].iter().any(|&p| p >= self.v.pos) || self.is_group_part(id)
     }
 
     pub(super) fn is_group_part(&self, id: Id) -> bool {
@@ -379,17 +373,17 @@ impl Emit<'_> {
     }
 
     pub fn put(&mut self, id: Id, part: u8, r: u8) {
-        self.z.regs[r as usize] = Some((id, part));
-        self.z.at.insert((id, part), r);
+        self.v.z.regs[r as usize] = Some((id, part));
+        self.v.z.at.insert((id, part), r);
     }
 
     /// A part of a value in a register.
     pub fn zreg(&mut self, id: Id, part: u8) -> u8 {
-        if let Some(&r) = self.z.at.get(&(id, part)) {
+        if let Some(&r) = self.v.z.at.get(&(id, part)) {
             return r;
         }
         let r = self.temp();
-        if let Some(&slot) = self.z.spilled.get(&(id, part)) {
+        if let Some(&slot) = self.v.z.spilled.get(&(id, part)) {
             self.a.z(op::MOVDQU32, r, 0, Rm::M(vslot_mem(slot)));
             self.put(id, part, r);
             return r;
@@ -423,7 +417,7 @@ impl Emit<'_> {
     /// A part of a value in a register that is about to change. A copy in memory becomes invalid.
     pub(super) fn changed(&mut self, id: Id, part: u8) -> u8 {
         let r = self.zreg(id, part);
-        self.z.spilled.remove(&(id, part));
+        self.v.z.spilled.remove(&(id, part));
         r
     }
 
@@ -446,7 +440,7 @@ impl Emit<'_> {
         }
         // Uniform: both parts are the same. Their key is apart from that of the 32-bit broadcast.
         let key = (id, 2);
-        if let Some(&r) = self.z.at.get(&key) {
+        if let Some(&r) = self.v.z.at.get(&key) {
             return r;
         }
         let r = self.temp();
@@ -472,11 +466,11 @@ impl Emit<'_> {
 
     /// The second operand of an instruction: a register, memory, a constant.
     pub fn rm(&mut self, id: Id) -> Rm {
-        if let Some(&r) = self.z.at.get(&(id, 0)) {
+        if let Some(&r) = self.v.z.at.get(&(id, 0)) {
             return Rm::R(r);
         }
         let last = self.next_use(id) == u32::MAX;
-        if last && let Some(&slot) = self.z.spilled.get(&(id, 0)) {
+        if last && let Some(&slot) = self.v.z.spilled.get(&(id, 0)) {
             return Rm::M(vslot_mem(slot));
         }
         let n = *self.node(id);
@@ -490,7 +484,7 @@ impl Emit<'_> {
     }
 
     pub fn hold(&mut self, r: u8) {
-        self.z.busy |= 1 << r;
+        self.v.z.busy |= 1 << r;
     }
 
     pub fn hold_rm(&mut self, rm: Rm) {
@@ -500,27 +494,28 @@ impl Emit<'_> {
     }
 
     pub fn let_go(&mut self) {
-        self.z.busy = self
+        self.v.z.busy = self
+            .v
             .deferred_writes
             .iter()
             .filter_map(|p| p.reg)
-            .fold(self.bases.kept(), |b, r| b | 1u32 << r);
+            .fold(self.v.bases.kept(), |b, r| b | 1u32 << r);
     }
 
     // ---- opmasks ----
 
     pub fn ktemp(&mut self) -> u8 {
-        if let Some(r) = (1..self.a.opmasks())
-            .find(|&r| self.k.busy >> r & 1 == 0 && self.k.regs[r as usize].is_none())
+        if let Some(r) = (1..OPMASKS)
+            .find(|&r| self.v.k.busy >> r & 1 == 0 && self.v.k.regs[r as usize].is_none())
         {
             return r;
         }
         let mut best: Option<(u32, u8)> = None;
-        for r in 1..self.a.opmasks() {
-            if self.k.busy >> r & 1 != 0 {
+        for r in 1..OPMASKS {
+            if self.v.k.busy >> r & 1 != 0 {
                 continue;
             }
-            if let Some((id, _)) = self.k.regs[r as usize] {
+            if let Some((id, _)) = self.v.k.regs[r as usize] {
                 let when = self.next_use(id);
                 if best.is_none_or(|b| when > b.0) {
                     best = Some((when, r));
@@ -531,21 +526,21 @@ impl Emit<'_> {
             self.mistaken();
             return 1;
         };
-        let part = self.k.regs[r as usize].take().unwrap_or((0, 0));
-        self.k.at.remove(&part);
-        if !self.k.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
+        let part = self.v.k.regs[r as usize].take().unwrap_or((0, 0));
+        self.v.k.at.remove(&part);
+        if !self.v.k.spilled.contains_key(&part) && self.next_use_or_now(part.0) {
             self.spill();
-            let slot = self.next_mask.min(MASKS as u16 - 1);
-            self.next_mask += 1;
+            let slot = self.v.next_mask.min(MASKS as u16 - 1);
+            self.v.next_mask += 1;
             self.a.kstore16(ctx!(masks, 2 * slot as usize), r);
-            self.k.spilled.insert(part, slot);
+            self.v.k.spilled.insert(part, slot);
         }
         r
     }
 
     pub(super) fn kput(&mut self, id: Id, r: u8) {
-        self.k.regs[r as usize] = Some((id, 0));
-        self.k.at.insert((id, 0), r);
+        self.v.k.regs[r as usize] = Some((id, 0));
+        self.v.k.at.insert((id, 0), r);
     }
 
     pub(super) fn kdefine(&mut self, id: Id) -> u8 {
@@ -560,11 +555,11 @@ impl Emit<'_> {
         if n.op == Inst::Exec {
             return K_EXEC;
         }
-        if let Some(&r) = self.k.at.get(&(id, 0)) {
+        if let Some(&r) = self.v.k.at.get(&(id, 0)) {
             return r;
         }
         let r = self.ktemp();
-        if let Some(&slot) = self.k.spilled.get(&(id, 0)) {
+        if let Some(&slot) = self.v.k.spilled.get(&(id, 0)) {
             self.a.kload16(r, ctx!(masks, 2 * slot as usize));
         } else {
             match n.op {

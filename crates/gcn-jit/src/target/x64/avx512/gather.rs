@@ -11,7 +11,7 @@ pub(super) enum Upper {
     Scalar(Id),
 }
 
-impl Emit<'_> {
+impl Emit<'_, Avx512> {
     /// `t`: how far behind the beginning of a range that is remembered the addresses are of the active lanes; RAX: the
     /// host's address of that beginning. Jumps to `from` where they are not all in it. Opmasks may be spent.
     pub(super) fn in_range(&mut self, lo: u8, hi: Upper, t: u8, from: Label) -> (Range, Label) {
@@ -24,7 +24,7 @@ impl Emit<'_> {
             ..start
         };
         let k = self.ktemp();
-        self.k.busy |= 1 << k;
+        self.v.k.busy |= 1 << k;
         self.a.z(op::SUBD, t, lo, Rm::B(start));
         self.a
             .zi(op::CMPUD, k, t, Rm::B(range.bytes()), keep(K_EXEC), 5);
@@ -42,7 +42,7 @@ impl Emit<'_> {
             }
         }
         self.a.kortest(k, k);
-        self.k.busy &= !(1 << k);
+        self.v.k.busy &= !(1 << k);
         self.a.jcc(Cc::Ne, from);
         self.a.mov(true, RAX, Rm::M(start));
         self.of_host(RAX);
@@ -119,7 +119,7 @@ impl Emit<'_> {
         offset: i32,
     ) {
         let k = self.ktemp();
-        self.k.busy |= 1 << k;
+        self.v.k.busy |= 1 << k;
         let at = |n: usize| Mem {
             base: RAX,
             index: Some((t, 1)),
@@ -159,7 +159,7 @@ impl Emit<'_> {
             self.a.z(op::MOVDQU32, x, 0, Rm::R(u));
             self.a.z(op::MOVDQU32, y, 0, Rm::R(t));
         }
-        self.k.busy &= !(1 << k);
+        self.v.k.busy &= !(1 << k);
     }
 
     /// The lanes' distances from the first one.
@@ -415,9 +415,4 @@ impl Emit<'_> {
         self.a.jmp(bad);
         self.a.bind(done);
     }
-}
-
-/// Bytes from an address on that an access may touch: gathers have no elements of less than four.
-pub(super) fn reach(bytes: u8, count: usize) -> u64 {
-    (bytes as u64 * count as u64).max(4)
 }

@@ -22,13 +22,13 @@ pub(crate) struct Fix {
 const SIGNALLING: u8 = 0x80;
 const NAN: u8 = 0x81;
 
-impl Emit<'_> {
+impl Emit<'_, Avx512> {
     /// Sees to the NaNs of a result.
     pub(super) fn fix(&mut self, vop: &VectorOp, op: Op, part: u8, wide: bool) {
         let r = self.changed(vop.id, part);
         self.hold(r);
         let lanes = self.ktemp();
-        self.k.busy |= 1 << lanes;
+        self.v.k.busy |= 1 << lanes;
         let mut on = K_EXEC;
         if part == 1 {
             self.a.kshiftr(lanes, K_EXEC, 8);
@@ -46,7 +46,7 @@ impl Emit<'_> {
         let k = self.ktemp();
         let product = match op {
             Op::Fma | Op::Mad => {
-                self.k.busy |= 1 << k;
+                self.v.k.busy |= 1 << k;
                 Some(self.ktemp())
             }
             _ => None,
@@ -56,7 +56,7 @@ impl Emit<'_> {
         let (from, back) = (self.a.label(), self.a.label());
         self.a.jcc(Cc::Ne, from);
         self.a.bind(back);
-        self.fixes.push(Fix {
+        self.v.fixes.push(Fix {
             from,
             back,
             op,
@@ -73,7 +73,7 @@ impl Emit<'_> {
     /// The code after the block.
     pub(super) fn fixes(&mut self) {
         let ieee = self.mode.env32().ieee;
-        for f in std::mem::take(&mut self.fixes) {
+        for f in std::mem::take(&mut self.v.fixes) {
             self.a.bind(f.from);
             let (t, k) = (f.t, f.k);
             let (default, quiet) = if f.wide {

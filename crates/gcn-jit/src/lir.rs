@@ -1,0 +1,120 @@
+//! The machine IR: a target's instructions with virtual registers, between instruction selection and encoding.
+//!
+//! Code is a flat sequence of instructions. Every register is defined by one of them, before its uses. An instruction of a target
+//! may stand for several of the host, and may have out-of-line code that begins and ends at it: the target writes such a section
+//! after the block, with the registers that the instruction has been given. So nothing here knows control flow, opcodes, or what an
+//! instruction does: only which registers it reads and writes, and how ([`Role`]).
+//!
+//! [`regalloc`] assigns host registers. The target encodes the steps that come of it, as often as it has copies of the code.
+
+pub(crate) mod regalloc;
+#[cfg(test)]
+mod tests;
+
+/// A virtual register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct VReg(pub u32);
+
+/// A bank of host registers, by number.
+pub(crate) type Class = u8;
+
+/// How an instruction uses an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// It reads the operand from a register.
+    Use,
+    /// It reads the operand from a register or from memory.
+    Any,
+    /// It writes the operand when it has read all others.
+    Def,
+    /// It may write the operand before it has read the others.
+    Early,
+    /// It writes the operand to the register of the operand before this one, which is a [`Role::Use`].
+    Tied,
+    /// A register that it may change.
+    Temp,
+}
+
+/// Whether an instruction can be executed anywhere instead of spilling its result. It reads no registers then, and the memory that it
+/// reads does not change while the code runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Again {
+    /// It is executed once, where it stands.
+    No,
+    /// It is executed where its result is needed.
+    Value,
+    /// The same, and its result is in memory already: [`Role::Any`] may name the instruction.
+    Memory,
+}
+
+/// An instruction.
+pub(crate) struct Inst<O> {
+    pub op: O,
+    pub again: Again,
+    first: u32,
+    count: u32,
+}
+
+/// Instructions in order.
+pub(crate) struct Code<O> {
+    pub insts: Vec<Inst<O>>,
+    operands: Vec<(VReg, Role)>,
+    classes: Vec<Class>,
+    /// The instruction that defines each register.
+    origin: Vec<u32>,
+}
+
+impl<O> Default for Code<O> {
+    fn default() -> Code<O> {
+        Code {
+            insts: Vec::new(),
+            operands: Vec::new(),
+            classes: Vec::new(),
+            origin: Vec::new(),
+        }
+    }
+}
+
+impl<O> Code<O> {
+    /// A new virtual register.
+    pub fn reg(&mut self, class: Class) -> VReg {
+        self.classes.push(class);
+        self.origin.push(u32::MAX);
+        VReg(self.classes.len() as u32 - 1)
+    }
+
+    /// Appends an instruction.
+    pub fn push(&mut self, op: O, operands: &[(VReg, Role)]) {
+        self.push_as(op, Again::No, operands);
+    }
+
+    /// Appends an instruction that defines a register and can be executed anywhere.
+    pub fn push_again(&mut self, op: O, again: Again, class: Class) -> VReg {
+        let d = self.reg(class);
+        self.push_as(op, again, &[(d, Role::Def)]);
+        d
+    }
+
+    fn push_as(&mut self, op: O, again: Again, operands: &[(VReg, Role)]) {
+        let at = self.insts.len() as u32;
+        for &(reg, role) in operands {
+            if matches!(role, Role::Def | Role::Early | Role::Tied | Role::Temp) {
+                debug_assert_eq!(self.origin[reg.0 as usize], u32::MAX, "defined once");
+                self.origin[reg.0 as usize] = at;
+            }
+        }
+        self.insts.push(Inst {
+            op,
+            again,
+            first: self.operands.len() as u32,
+            count: operands.len() as u32,
+        });
+        self.operands.extend_from_slice(operands);
+    }
+
+    /// The operands of an instruction.
+    pub fn operands(&self, inst: u32) -> &[(VReg, Role)] {
+        let i = &self.insts[inst as usize];
+        &self.operands[i.first as usize..][..i.count as usize]
+    }
+}

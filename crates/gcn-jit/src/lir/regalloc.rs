@@ -1,0 +1,358 @@
+//! Register allocation of straight code, in one pass forward.
+//!
+//! The next use of each value is known beforehand. Where no register is free the value with the latest next use leaves its one: it is
+//! stored to a spill slot, or forgotten if its instruction can be executed again. A value that can be executed again is computed where
+//! it is first needed in a register. As every value is defined once, a slot stays valid until the value's last use.
+
+use super::{Again, Class, Code, Role, VReg};
+
+/// Where an operand is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    Reg(u8),
+    /// A spill slot.
+    Slot(u16),
+    /// The memory that an instruction reads ([`Again::Memory`]).
+    Memory(u32),
+}
+
+/// What is to be encoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// An instruction; its operands' places begin at an index of [`Allocation::places`].
+    Inst {
+        inst: u32,
+        places: u32,
+    },
+    Spill {
+        class: Class,
+        reg: u8,
+        slot: u16,
+    },
+    Reload {
+        class: Class,
+        reg: u8,
+        slot: u16,
+    },
+    Move {
+        class: Class,
+        from: u8,
+        to: u8,
+    },
+}
+
+/// The result.
+#[derive(Default)]
+pub(crate) struct Allocation {
+    pub steps: Vec<Step>,
+    places: Vec<Place>,
+    /// The number of spill slots.
+    pub slots: u16,
+}
+
+impl Allocation {
+    /// The places of an instruction's operands.
+    pub fn places<O>(&self, code: &Code<O>, inst: u32, places: u32) -> &[Place] {
+        &self.places[places as usize..][..code.operands(inst).len()]
+    }
+}
+
+/// The maximum number of classes and of a class's registers.
+pub(crate) const CLASSES: usize = 2;
+pub(crate) const REGISTERS: usize = 32;
+
+const NEVER: u32 = u32::MAX;
+const NO_REG: u8 = u8::MAX;
+const NO_SLOT: u16 = u16::MAX;
+
+/// How much later a value counts as used that need not be stored to leave its register.
+const CLEAN: u32 = 4;
+
+struct State<'a, O> {
+    code: &'a Code<O>,
+    counts: [u8; CLASSES],
+    out: Allocation,
+    /// Of each operand: the next use of its register after the instruction.
+    after: Vec<u32>,
+    /// Of each virtual register: its next use, its register and its slot.
+    next: Vec<u32>,
+    reg: Vec<u8>,
+    slot: Vec<u16>,
+    holds: [[Option<VReg>; REGISTERS]; CLASSES],
+    /// Registers that the current instruction needs.
+    pinned: [u32; CLASSES],
+    free_slots: Vec<u16>,
+}
+
+/// Assigns registers, of each class the first `counts`. `None` if an instruction has more operands than there are registers.
+pub(crate) fn allocate<O>(code: &Code<O>, counts: [u8; CLASSES]) -> Option<Allocation> {
+    let n = code.classes.len();
+    let mut s = State {
+        code,
+        counts,
+        out: Allocation::default(),
+        after: next_uses(code),
+        next: vec![NEVER; n],
+        reg: vec![NO_REG; n],
+        slot: vec![NO_SLOT; n],
+        holds: [[None; REGISTERS]; CLASSES],
+        pinned: [0; CLASSES],
+        free_slots: Vec::new(),
+    };
+    for at in 0..code.insts.len() as u32 {
+        s.inst(at)?;
+    }
+    Some(s.out)
+}
+
+/// Of each operand: the first instruction after its own that reads its register.
+fn next_uses<O>(code: &Code<O>) -> Vec<u32> {
+    let mut after = vec![NEVER; code.operands.len()];
+    let mut seen = vec![NEVER; code.classes.len()];
+    for (at, inst) in code.insts.iter().enumerate().rev() {
+        let range = inst.first as usize..(inst.first + inst.count) as usize;
+        for k in range.clone() {
+            after[k] = seen[code.operands[k].0.0 as usize];
+        }
+        for &(reg, role) in &code.operands[range] {
+            if matches!(role, Role::Use | Role::Any) {
+                seen[reg.0 as usize] = at as u32;
+            }
+        }
+    }
+    after
+}
+
+impl<O> State<'_, O> {
+    fn inst(&mut self, at: u32) -> Option<()> {
+        let code = self.code;
+        let inst = &code.insts[at as usize];
+        let operands = code.operands(at);
+        let first = inst.first as usize;
+        if inst.again != Again::No {
+            // Computed where it is needed.
+            self.next[operands[0].0.0 as usize] = self.after[first];
+            return Some(());
+        }
+        self.pinned = [0; CLASSES];
+        // What is in registers stays there.
+        for &(reg, role) in operands {
+            if matches!(role, Role::Use | Role::Any) {
+                self.pin(reg);
+            }
+        }
+        let places = self.out.places.len();
+        self.out
+            .places
+            .resize(places + operands.len(), Place::Reg(0));
+        for (k, &(reg, role)) in operands.iter().enumerate() {
+            let after = self.after[first + k];
+            let tied = operands.get(k + 1).filter(|o| o.1 == Role::Tied);
+            let place = match (role, tied) {
+                (Role::Use, Some(&(to, _))) => {
+                    let others = operands.iter().filter(|o| o.0 == reg).count();
+                    let dies = after == NEVER && others == 1;
+                    let r = self.tie(reg, to, dies)?;
+                    self.next[to.0 as usize] = self.after[first + k + 1];
+                    Place::Reg(r)
+                }
+                (Role::Use, None) => Place::Reg(self.load(reg)?),
+                (Role::Any, _) => self.any(reg, after)?,
+                (Role::Temp | Role::Early, _) => {
+                    self.next[reg.0 as usize] = after;
+                    Place::Reg(self.define(reg)?)
+                }
+                (Role::Tied, _) => self.out.places[places + k - 1],
+                (Role::Def, _) => continue,
+            };
+            self.out.places[places + k] = place;
+        }
+        for (k, &(reg, role)) in operands.iter().enumerate() {
+            if matches!(role, Role::Use | Role::Any) {
+                self.next[reg.0 as usize] = self.after[first + k];
+                // A result may take the register, as it is written last. A value that lives on is stored before the instruction.
+                let r = self.reg[reg.0 as usize];
+                if r != NO_REG {
+                    self.pinned[self.class(reg) as usize] &= !(1 << r);
+                }
+                if self.after[first + k] == NEVER {
+                    self.leave(reg);
+                }
+            }
+        }
+        for (k, &(reg, role)) in operands.iter().enumerate() {
+            if role == Role::Def {
+                self.next[reg.0 as usize] = self.after[first + k];
+                self.out.places[places + k] = Place::Reg(self.define(reg)?);
+            }
+        }
+        self.out.steps.push(Step::Inst {
+            inst: at,
+            places: places as u32,
+        });
+        for &(reg, _) in operands {
+            if self.next[reg.0 as usize] == NEVER {
+                self.leave(reg);
+                // A slot may be used again after the instruction that reads it.
+                let slot = std::mem::replace(&mut self.slot[reg.0 as usize], NO_SLOT);
+                if slot != NO_SLOT {
+                    self.free_slots.push(slot);
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn class(&self, reg: VReg) -> Class {
+        self.code.classes[reg.0 as usize]
+    }
+
+    fn again(&self, reg: VReg) -> Again {
+        self.code.insts[self.code.origin[reg.0 as usize] as usize].again
+    }
+
+    fn pin(&mut self, reg: VReg) {
+        let r = self.reg[reg.0 as usize];
+        if r != NO_REG {
+            self.pinned[self.class(reg) as usize] |= 1 << r;
+        }
+    }
+
+    /// Takes a value out of its register.
+    fn leave(&mut self, reg: VReg) {
+        let r = std::mem::replace(&mut self.reg[reg.0 as usize], NO_REG);
+        if r != NO_REG {
+            let class = self.class(reg) as usize;
+            self.holds[class][r as usize] = None;
+        }
+    }
+
+    /// A register for a value, which the current instruction needs.
+    fn define(&mut self, reg: VReg) -> Option<u8> {
+        let r = self.take(self.class(reg))?;
+        self.put(reg, r);
+        Some(r)
+    }
+
+    fn put(&mut self, reg: VReg, r: u8) {
+        let class = self.class(reg) as usize;
+        self.holds[class][r as usize] = Some(reg);
+        self.reg[reg.0 as usize] = r;
+        self.pinned[class] |= 1 << r;
+    }
+
+    fn free(&self, class: Class) -> Option<u8> {
+        let (holds, pinned) = (&self.holds[class as usize], self.pinned[class as usize]);
+        let free = |&r: &u8| holds[r as usize].is_none() && pinned >> r & 1 == 0;
+        (0..self.counts[class as usize]).find(free)
+    }
+
+    /// A register that holds nothing any more.
+    fn take(&mut self, class: Class) -> Option<u8> {
+        if let Some(r) = self.free(class) {
+            return Some(r);
+        }
+        let mut best: Option<(u32, u8, VReg)> = None;
+        for r in 0..self.counts[class as usize] {
+            if self.pinned[class as usize] >> r & 1 != 0 {
+                continue;
+            }
+            let held = self.holds[class as usize][r as usize]?;
+            let clean = self.again(held) != Again::No || self.slot[held.0 as usize] != NO_SLOT;
+            let mut when = self.next[held.0 as usize];
+            if clean {
+                when = when.saturating_add(CLEAN);
+            }
+            if best.is_none_or(|b| when > b.0) {
+                best = Some((when, r, held));
+            }
+        }
+        let (_, r, held) = best?;
+        if self.again(held) == Again::No && self.slot[held.0 as usize] == NO_SLOT {
+            let slot = self.free_slots.pop().unwrap_or_else(|| {
+                self.out.slots += 1;
+                self.out.slots - 1
+            });
+            self.slot[held.0 as usize] = slot;
+            self.out.steps.push(Step::Spill {
+                class,
+                reg: r,
+                slot,
+            });
+        }
+        self.leave(held);
+        Some(r)
+    }
+
+    /// Loads a value that is in no register to one.
+    fn fetch(&mut self, reg: VReg, r: u8) {
+        let class = self.class(reg);
+        let slot = self.slot[reg.0 as usize];
+        if slot != NO_SLOT {
+            self.out.steps.push(Step::Reload {
+                class,
+                reg: r,
+                slot,
+            });
+            return;
+        }
+        let places = self.out.places.len() as u32;
+        self.out.places.push(Place::Reg(r));
+        self.out.steps.push(Step::Inst {
+            inst: self.code.origin[reg.0 as usize],
+            places,
+        });
+    }
+
+    /// The register of a value.
+    fn load(&mut self, reg: VReg) -> Option<u8> {
+        let r = self.reg[reg.0 as usize];
+        if r != NO_REG {
+            return Some(r);
+        }
+        let r = self.define(reg)?;
+        self.fetch(reg, r);
+        Some(r)
+    }
+
+    /// A place of a value that may be in memory.
+    fn any(&mut self, reg: VReg, after: u32) -> Option<Place> {
+        let r = self.reg[reg.0 as usize];
+        if r != NO_REG {
+            return Some(Place::Reg(r));
+        }
+        let slot = self.slot[reg.0 as usize];
+        if self.again(reg) == Again::Memory
+            && (after == NEVER || self.free(self.class(reg)).is_none())
+        {
+            return Some(Place::Memory(self.code.origin[reg.0 as usize]));
+        }
+        if slot != NO_SLOT && after == NEVER {
+            return Some(Place::Slot(slot));
+        }
+        Some(Place::Reg(self.load(reg)?))
+    }
+
+    /// A register for `to` that holds the value of `from`, which may be that of `from` if it dies.
+    fn tie(&mut self, from: VReg, to: VReg, dies: bool) -> Option<u8> {
+        let class = self.class(from);
+        let r = self.reg[from.0 as usize];
+        if r != NO_REG && dies {
+            self.leave(from);
+            self.put(to, r);
+            return Some(r);
+        }
+        let d = self.take(class)?;
+        self.put(to, d);
+        if r == NO_REG {
+            self.fetch(from, d);
+        } else {
+            self.out.steps.push(Step::Move {
+                class,
+                from: r,
+                to: d,
+            });
+        }
+        Some(d)
+    }
+}

@@ -1,0 +1,290 @@
+//! Fast paths whose slow path is called out of line, and NaNs as the interpreter has them.
+
+use super::*;
+use crate::lir::{Role, VReg};
+
+/// A value with a fast path. Operands: the condition; the leaves; the fast path's result, each register followed by the result's.
+#[derive(Debug)]
+pub(super) struct Slow {
+    /// The first line of each leaf, and its kind.
+    leaves: Vec<(usize, Kind)>,
+    result: Kind,
+    call: u32,
+    active: At,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kind {
+    Bool,
+    Narrow,
+    Wide,
+}
+
+impl Kind {
+    fn of(ty: Ty) -> Kind {
+        match ty {
+            Ty::Bool => Kind::Bool,
+            t if t.bits() > 32 => Kind::Wide,
+            _ => Kind::Narrow,
+        }
+    }
+
+    fn registers(self) -> usize {
+        1 + (self == Kind::Wide) as usize
+    }
+}
+
+/// The first line of the context's data for the result. The lines before are for the leaves.
+const RESULT: usize = 2 * crate::ir::fast_path::LEAVES;
+
+/// NaNs of a result that are put right. Operands: the result (tied); the operands; three temporary registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fix {
+    op: Op,
+    wide: bool,
+    arity: usize,
+}
+
+fn line(n: usize) -> Mem {
+    ctx!(data, 64 * n)
+}
+
+impl Select<'_, '_> {
+    pub(super) fn fast_path(&mut self, op: &VectorOp, n: &Node, number: u16) {
+        let [when, short, _] = op.args;
+        let condition = self.mask(when);
+        let mut operands = vec![(condition, Role::Use)];
+        let mut leaves = Vec::new();
+        let c = self.e.c;
+        for (at, &leaf) in c.fast_paths[number as usize].leaves.iter().enumerate() {
+            let kind = Kind::of(self.e.node(leaf).out);
+            leaves.push((2 * at, kind));
+            match kind {
+                Kind::Wide => operands.extend(self.wide(leaf).map(|r| (r, Role::Any))),
+                Kind::Narrow => operands.push((self.val(leaf), Role::Any)),
+                Kind::Bool => operands.push((self.mask(leaf), Role::Use)),
+            }
+        }
+        let result = Kind::of(n.out);
+        let fast = match result {
+            Kind::Wide => self.wide(short),
+            Kind::Bool => [self.mask(short); 2],
+            Kind::Narrow => [self.val(short); 2],
+        };
+        let mut out = Vec::new();
+        for &r in &fast[..result.registers()] {
+            let d = self.reg();
+            operands.extend([(r, Role::Use), (d, Role::Tied)]);
+            out.push(d);
+        }
+        let call = self.e.call_of.get(&number).copied();
+        if call.is_none() {
+            self.e.mistaken();
+        }
+        let slow = Slow {
+            leaves,
+            result,
+            call: call.unwrap_or_default(),
+            active: self.at(EXEC_BITS),
+        };
+        self.code.push(M::Slow(Rc::new(slow)), &operands);
+        match out[..] {
+            [a, b] => self.define_wide(op.id, [a, b]),
+            _ => self.define(op.id, out[0]),
+        }
+    }
+
+    /// Puts NaNs of a result right.
+    pub(super) fn fix(&mut self, op: &VectorOp, o: Op, wide: bool) {
+        let Some(r) = self.have(op.id) else {
+            return;
+        };
+        let arity = if o == Op::Ldexp { 1 } else { o.arity() };
+        let mut all: Vec<[VReg; 2]> = Vec::new();
+        for &a in &op.args[..arity] {
+            let r = match wide {
+                true => self.wide(a),
+                false => [self.val(a); 2],
+            };
+            all.push(r);
+        }
+        let mut out = r;
+        for k in 0..1 + wide as usize {
+            let d = self.reg();
+            let mut operands = vec![(r[k], Role::Use), (d, Role::Tied)];
+            operands.extend(all.iter().map(|a| (a[k], Role::Use)));
+            for _ in 0..3 {
+                operands.push((self.reg(), Role::Temp));
+            }
+            let fix = Fix { op: o, wide, arity };
+            self.code.push(M::Fix(fix), &operands);
+            out[k] = d;
+        }
+        match wide {
+            true => self.define_wide(op.id, out),
+            false => self.define(op.id, out[0]),
+        }
+    }
+}
+
+impl Emit<'_, Avx2> {
+    pub(super) fn slow_code(&mut self, slow: &Rc<Slow>, p: Places<'_>) {
+        // Active lanes for which the fast path does not hold.
+        self.bits_of(RCX, p.r(0));
+        self.a.alu_imm(alu::XOR, false, Rm::R(RCX), 0xff);
+        self.test_active(slow.active, RCX, RAX);
+        let (from, back) = (self.a.label(), self.a.label());
+        self.a.jcc(Cc::Ne, from);
+        self.a.bind(back);
+        let (slow, mut leaves) = (slow.clone(), Vec::new());
+        let mut k = 1;
+        for &(at, kind) in &slow.leaves {
+            let parts: Vec<H> = (0..kind.registers()).map(|i| self.h(p, k + i)).collect();
+            k += kind.registers();
+            leaves.push((at, kind, parts));
+        }
+        let to: Vec<u8> = (0..slow.result.registers())
+            .map(|i| p.r(k + 2 * i + 1))
+            .collect();
+        self.section(move |e| {
+            e.a.bind(from);
+            if e.full.is_none() {
+                let m = e.at(slow.active, RAX);
+                e.a.movzx8(RAX, m);
+                e.a.alu(alu::AND, false, RCX, Rm::R(RAX));
+            }
+            e.a.store16(ctx!(lanes_on), RCX);
+            // What other lanes have stays.
+            e.store_leaf(RESULT, slow.result, &to);
+            // What is not in registers goes through that of the result, which is stored.
+            for (at, kind, parts) in leaves {
+                let mut registers = Vec::new();
+                for (k, part) in parts.into_iter().enumerate() {
+                    let free = to[k.min(to.len() - 1)];
+                    registers.push(match part {
+                        H::R(r) => r,
+                        part => {
+                            e.a.y(LOAD, free, 0, part);
+                            free
+                        }
+                    });
+                    if kind == Kind::Wide && to.len() == 1 && k == 0 {
+                        e.store_part(at, 0, registers[0]);
+                    }
+                }
+                match kind == Kind::Wide && to.len() == 1 {
+                    true => e.store_part(at, 1, registers[1]),
+                    false => e.store_leaf(at, kind, &registers),
+                }
+            }
+            e.a.imm(RSI, slow.call as u64);
+            let call = e.slow[2];
+            e.a.call_label(call);
+            if e.plan.checks {
+                e.a.test(false, RAX, RAX);
+                let restart = e.restart();
+                e.a.jcc(Cc::Ne, restart);
+            }
+            e.load_result(slow.result, &to);
+            e.a.jmp(back);
+        });
+    }
+
+    /// A register of a 64-bit value in the order of lanes.
+    fn store_part(&mut self, at: usize, part: usize, r: u8) {
+        let to = line(at);
+        let plus = |by: i32| Mem {
+            disp: to.disp + by,
+            ..to
+        };
+        let by = 16 * part as i32;
+        self.a.x(STORE, r, 0, H::M(plus(by)));
+        self.a.yi(EXTRACT, r, 0, H::M(plus(32 + by)), 1);
+    }
+
+    fn store_leaf(&mut self, at: usize, kind: Kind, r: &[u8]) {
+        match kind {
+            Kind::Narrow => self.a.y(STORE, r[0], 0, H::M(line(at))),
+            Kind::Bool => {
+                self.bits_of(RAX, r[0]);
+                self.a.store(false, line(at), RAX);
+            }
+            Kind::Wide => {
+                self.store_part(at, 0, r[0]);
+                self.store_part(at, 1, r[1]);
+            }
+        }
+    }
+
+    fn load_result(&mut self, kind: Kind, r: &[u8]) {
+        let from = line(RESULT);
+        let plus = |by: i32| Mem {
+            disp: from.disp + by,
+            ..from
+        };
+        match kind {
+            Kind::Narrow => self.a.y(LOAD, r[0], 0, H::M(from)),
+            Kind::Bool => self.mask_of_bits(At::same(from), r[0], RAX),
+            Kind::Wide => {
+                for (k, &r) in r.iter().enumerate() {
+                    let by = 16 * k as i32;
+                    self.a.x(LOAD, r, 0, H::M(plus(by)));
+                    self.a.yi(INSERT, r, r, H::M(plus(32 + by)), 1);
+                }
+            }
+        }
+    }
+
+    pub(super) fn fix_code(&mut self, fix: Fix, p: Places<'_>) {
+        let r = p.r(1);
+        let operands = p.range(2, fix.arity);
+        let [t, u, nans] = [0, 1, 2].map(|k| p.r(2 + fix.arity + k));
+        let compare = X(1, fix.wide as u8, 0, 0xc2);
+        self.a.yi(compare, nans, r, H::R(r), 3);
+        self.bits_of(RAX, nans);
+        self.a.test(false, RAX, RAX);
+        let (from, back) = (self.a.label(), self.a.label());
+        self.a.jcc(Cc::Ne, from);
+        self.a.bind(back);
+        let ieee = self.mode.env32().ieee;
+        self.section(move |e| {
+            e.a.bind(from);
+            let wide = fix.wide;
+            let (default, quiet) = match wide {
+                true => (0xfff8 << 48, 1 << 51),
+                false => (0xffc0_0000, 1 << 22),
+            };
+            let default = e.a.every(default, wide);
+            let quiet = e.a.every(quiet, wide);
+            if let Op::Min | Op::Max = fix.op {
+                // Both are NaNs, or one is signalling: the first of those made quiet, else the second operand.
+                let [a, b] = [operands[0], operands[1]];
+                e.a.y(LOAD, t, 0, H::R(b));
+                for x in [b, a] {
+                    e.signalling(wide, u, x);
+                    e.a.yi(BLENDV, t, t, H::R(x), u << 4);
+                    e.a.y(AND, u, u, quiet);
+                    e.a.y(OR, t, t, H::R(u));
+                }
+            } else {
+                // The first operand that is a NaN; an invalid product comes before what is added to it.
+                e.a.y(LOAD, t, 0, default);
+                for (at, &a) in operands.iter().enumerate().rev() {
+                    e.a.yi(compare, u, a, H::R(a), 3);
+                    e.a.yi(BLENDV, t, t, H::R(a), u << 4);
+                    if at == 2 && matches!(fix.op, Op::Fma | Op::Mad) {
+                        let multiply = X(1, wide as u8, 0, 0x59);
+                        e.a.y(multiply, u, operands[0], H::R(operands[1]));
+                        e.a.yi(compare, u, u, H::R(u), 3);
+                        e.a.yi(BLENDV, t, t, default, u << 4);
+                    }
+                }
+                if ieee {
+                    e.a.y(OR, t, t, quiet);
+                }
+            }
+            e.a.yi(BLENDV, r, r, H::R(t), nans << 4);
+            e.a.jmp(back);
+        });
+    }
+}
