@@ -1834,10 +1834,14 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
             self.violate(span, "expected a VGPR");
         } else if !source {
             // A scalar destination in a field of eight bits may hold a constant's code.
+            let constant = match self.parser.clrx {
+                true => self.clrx_number(&operand.val, slot.ty),
+                false => number_as(&operand.val, slot.ty, false, false, self.parser.target)
+                    .map(|(constant, _)| constant),
+            };
             if matches!(slot.role, Role::SdstV | Role::CmpDst | Role::CarryIn)
                 && !operand.has_mods()
-                && let Ok((Constant::Inline(code), _)) =
-                    number_as(&operand.val, slot.ty, false, false, self.parser.target)
+                && let Ok(Constant::Inline(code)) = constant
                 && self.encoder.set_code(slot.role, code)
             {
                 self.violate(span, "expected an SGPR");

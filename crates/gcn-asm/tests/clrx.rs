@@ -656,3 +656,27 @@ fn refusals_of_kernels() {
         "#]],
     );
 }
+
+/// What `gcn dis --syntax clrx` prints where a constant's code stands for the register of a carry, in both spellings.
+#[test]
+fn constants_in_place_of_carries() {
+    let target = gcn_isa::Target::parse("gfx803").expect("a target");
+    for (clrx, llvm, code) in [
+        ("0.15915494", "0.15915494309189532", 248u64),
+        ("0.5", "0.5", 240),
+        ("-4.0", "-4.0", 247),
+        ("17", "17", 145),
+        ("-16", "-16", 208),
+    ] {
+        let of = |name: &str, carry: &str, syntax| {
+            gcn_asm::snippet(target, &format!("{name} v0, s0, s0, {carry}"), syntax, true)
+        };
+        let words = (0xd100_0000 | code << 50).to_le_bytes().to_vec();
+        let read = of("v_cndmask_b32", clrx, gcn_asm::Syntax::Clrx);
+        assert_eq!(read.as_ref(), Ok(&words), "{clrx}");
+        assert_eq!(
+            of("v_cndmask_b32_e64", llvm, gcn_asm::Syntax::Llvm),
+            Ok(words)
+        );
+    }
+}
