@@ -357,6 +357,19 @@ struct Bench<'a> {
     runs: u16,
 }
 
+/// A program to measure: what it does, and with which files.
+struct Trial<'a> {
+    work: Work,
+    tool: &'a str,
+    /// The program is one that ours is compared with.
+    peer: bool,
+    program: &'a Path,
+    args: &'a [&'a str],
+    /// The file that it reads, and the one that it writes.
+    read: &'a str,
+    written: &'a str,
+}
+
 impl Bench<'_> {
     fn measure(&self, input: &mut Input) -> Result<(Vec<Row>, Vec<String>)> {
         let (mut rows, mut notes) = (Vec::new(), Vec::new());
@@ -378,25 +391,25 @@ impl Bench<'_> {
             fs::write(&hex, lines)?;
             let tools = Tools::of(llvm_mc, &input.target);
             tools.wrap(&raw, &object)?;
-            rows.push(self.row(
-                Work::Disassemble,
-                "llvm-objdump -d",
-                true,
-                tools.objdump(),
-                &tools.dumping(&object),
-                &object,
-                &out,
-            )?);
+            rows.push(self.row(&Trial {
+                work: Work::Disassemble,
+                tool: "llvm-objdump -d",
+                peer: true,
+                program: tools.objdump(),
+                args: &tools.dumping(&object),
+                read: &object,
+                written: &out,
+            })?);
             let args = ["-disassemble", "-arch=amdgcn", &mcpu, &hex];
-            rows.push(self.row(
-                Work::Disassemble,
-                "llvm-mc -disassemble",
-                true,
-                llvm_mc,
-                &args,
-                &hex,
-                &out,
-            )?);
+            rows.push(self.row(&Trial {
+                work: Work::Disassemble,
+                tool: "llvm-mc -disassemble",
+                peer: true,
+                program: llvm_mc,
+                args: &args,
+                read: &hex,
+                written: &out,
+            })?);
             input.text = fs::read_to_string(&out)?;
             input.text = input
                 .text
@@ -419,15 +432,15 @@ impl Bench<'_> {
                 args.extend(plain.then_some("--plain"));
                 args.extend(threads.iter().flat_map(|n| ["--threads", n]));
                 args.extend([raw.as_str(), "-o", &out]);
-                rows.push(self.row(
-                    Work::Disassemble,
-                    &named(name, *threads),
-                    false,
-                    self.gcn,
-                    &args,
-                    &raw,
-                    &out,
-                )?);
+                rows.push(self.row(&Trial {
+                    work: Work::Disassemble,
+                    tool: &named(name, *threads),
+                    peer: false,
+                    program: self.gcn,
+                    args: &args,
+                    read: &raw,
+                    written: &out,
+                })?);
                 if plain {
                     let ours = fs::read_to_string(&out)?;
                     if input.text.is_empty() {
@@ -449,30 +462,30 @@ impl Bench<'_> {
         fs::write(&text, &input.text)?;
         if let Some(llvm_mc) = self.llvm_mc {
             let tools = Tools::of(llvm_mc, &input.target);
-            rows.push(self.row(
-                Work::Assemble,
-                "llvm-mc -filetype=obj",
-                true,
-                tools.mc(),
-                &tools.assembling(&text, &out),
-                &text,
-                &out,
-            )?);
+            rows.push(self.row(&Trial {
+                work: Work::Assemble,
+                tool: "llvm-mc -filetype=obj",
+                peer: true,
+                program: tools.mc(),
+                args: &tools.assembling(&text, &out),
+                read: &text,
+                written: &out,
+            })?);
         }
         for threads in self.threads("asm") {
             // LLVM takes an interpolation of two SGPRs, which breaks a rule.
             let mut args = vec!["asm", "--raw", "--permissive", "--arch", &arch];
             args.extend(threads.iter().flat_map(|n| ["--threads", n]));
             args.extend([text.as_str(), "-o", &out]);
-            rows.push(self.row(
-                Work::Assemble,
-                &named("gcn asm --raw", *threads),
-                false,
-                self.gcn,
-                &args,
-                &text,
-                &out,
-            )?);
+            rows.push(self.row(&Trial {
+                work: Work::Assemble,
+                tool: &named("gcn asm --raw", *threads),
+                peer: false,
+                program: self.gcn,
+                args: &args,
+                read: &text,
+                written: &out,
+            })?);
             if fs::read(&out)? != input.bytes {
                 notes.push("gcn asm gives other bytes than the input's".to_owned());
             }
@@ -512,17 +525,16 @@ impl Bench<'_> {
     }
 
     /// The median of some runs, with one before them to warm the file cache.
-    #[allow(clippy::too_many_arguments)]
-    fn row(
-        &self,
-        work: Work,
-        tool: &str,
-        peer: bool,
-        program: &Path,
-        args: &[&str],
-        read: &str,
-        written: &str,
-    ) -> Result<Row> {
+    fn row(&self, trial: &Trial) -> Result<Row> {
+        let Trial {
+            work,
+            tool,
+            peer,
+            program,
+            args,
+            read,
+            written,
+        } = *trial;
         let stdout = self.dir.join("bench.stdout");
         let to_stdout = !args.contains(&"-o");
         let mut all = Vec::new();

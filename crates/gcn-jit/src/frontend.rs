@@ -612,10 +612,9 @@ impl<'a> Builder<'a> {
             }
             false => None,
         };
-        let out = program.nodes[s.of as usize].out;
         let id = self
             .g
-            .shortcut(program, s.of, &sources, vcc, when, short, out, s.normal)
+            .shortcut((program, s), &sources, vcc, when, short)
             .ok_or(Refusal::Interpreter)?;
         Ok(self.g.division(id).unwrap_or(id))
     }

@@ -45,7 +45,7 @@ use notes::*;
 use pairs::*;
 
 use crate::lines::Lines;
-use crate::listing::{Fixes, Listing, Marks, Own};
+use crate::listing::{Fixes, Labels, Listing, Marks, Own};
 use crate::turns;
 
 /// What the listing shows beside the text.

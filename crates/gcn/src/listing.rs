@@ -182,6 +182,20 @@ fn assembles(text: &Text) -> bool {
     gcn_asm::assemble(&text, "", &options).object.is_some()
 }
 
+/// What [`Listing::labelled`] prints beside the instructions.
+#[derive(Clone, Copy)]
+pub struct Labels<'p, 'a> {
+    /// The address of the first byte.
+    pub base: u64,
+    pub show: Show,
+    /// Labels that there are already, at addresses that are multiples of 4.
+    pub named: &'a Marks,
+    /// Expressions that replace operands.
+    pub fixes: &'a Fixes,
+    /// The names of branch targets begin with this.
+    pub prefix: &'p str,
+}
+
 /// What a listing has that is not plain.
 struct Labelled<'a> {
     /// The address of the first byte.
@@ -322,20 +336,20 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Source that assembles to the same bytes, with labels at branch targets, whose names begin
-    /// with `prefix`. `base` is the address of the first byte; `named` holds the labels there are
-    /// anyway, at addresses that are multiples of 4, and `fixes` what is no number.
-    #[expect(clippy::too_many_arguments, reason = "each is one thing of its own")]
+    /// Source that assembles to the same bytes, with labels at branch targets.
     pub fn labelled(
         target: Target,
         bytes: &'a [u8],
-        base: u64,
         style: Style,
-        show: Show,
-        named: &'a Marks,
-        fixes: &'a Fixes,
-        prefix: &str,
+        labels: Labels<'_, 'a>,
     ) -> Listing<'a> {
+        let Labels {
+            base,
+            show,
+            named,
+            fixes,
+            prefix,
+        } = labels;
         let decoder = Decoder::new(target);
         let mut starts = Bits::new(bytes.len());
         let mut labels = Bits::new(bytes.len());
@@ -1159,10 +1173,16 @@ mod tests {
         let mut bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
         bytes.extend([1, 2, 3]);
         let (named, fixes) = (Marks::new(), Fixes::new());
-        let show = Show::default();
+        let labels = Labels {
+            base: 0,
+            show: Show::default(),
+            named: &named,
+            fixes: &fixes,
+            prefix: ".L",
+        };
         for listing in [
             Listing::plain(target, &bytes, Style::LLVM),
-            Listing::labelled(target, &bytes, 0, Style::LLVM, show, &named, &fixes, ".L"),
+            Listing::labelled(target, &bytes, Style::LLVM, labels),
         ] {
             let mut whole = Text::new();
             listing.print_all(&mut whole);

@@ -8,7 +8,7 @@ use gcn::dis::Proof;
 use gcn::isa::Target;
 use gcn::isa::print::Style;
 use gcn::lines::Lines;
-use gcn::listing::{Fixes, Listing, Marks};
+use gcn::listing::{Fixes, Labels, Listing, Marks};
 use gcn::{dis, dis_json, dot, io};
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -247,8 +247,14 @@ fn disassemble_raw(
         }
         out.write_all(dis::raw_header(arch, style).as_bytes())?;
         let (marks, fixes) = (Marks::new(), Fixes::new());
-        Listing::labelled(arch, bytes, base, style, show, &marks, &fixes, dis::LABEL)
-            .write(threads, out)
+        let labels = Labels {
+            base,
+            show,
+            named: &marks,
+            fixes: &fixes,
+            prefix: dis::LABEL,
+        };
+        Listing::labelled(arch, bytes, style, labels).write(threads, out)
     })
 }
 

@@ -1,5 +1,6 @@
 //! One instruction: the nodes of its row's meaning become values of the block, its effects what the block changes.
 
+use super::value::Written;
 use super::*;
 
 /// A node's value while an instruction is lowered.
@@ -503,8 +504,10 @@ impl Lowering<'_, '_, '_> {
             Change::DstDword(slot, d) => self.destination(slot, Some(d), val, ty, when),
             Change::DstHalf(slot, half) => {
                 let o = &self.operands[slot as usize];
+                let value = value?;
+                let written = Written { value, ty, when };
                 self.b
-                    .write_half(o, &self.mods, half, value?, ty, when, &mut self.out)
+                    .write_half(o, &self.mods, half, written, &mut self.out)
             }
             Change::DstLane(slot) => self.insert_lane(effect, slot, value?, when),
             Change::Vgpr => {
@@ -550,10 +553,10 @@ impl Lowering<'_, '_, '_> {
         match val {
             Val::Old(_) if when.is_some() => Err(Refusal::Interpreter),
             Val::Old(shift) => self.b.give_old(o, dword.unwrap_or(0), shift, &mut self.out),
-            Val::Id(id) => {
+            Val::Id(value) => {
+                let written = Written { value, ty, when };
                 let (mods, vector) = (&self.mods, self.vector);
-                self.b
-                    .write(o, mods, dword, id, ty, when, vector, &mut self.out)
+                self.b.write(o, mods, dword, written, vector, &mut self.out)
             }
             _ => Err(Refusal::Interpreter),
         }

@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// A value that an instruction writes to an operand.
+#[derive(Clone, Copy)]
+pub(super) struct Written {
+    pub value: Id,
+    /// Its type, which may differ from the operand's.
+    pub ty: Ty,
+    /// The operand keeps its old value where this is false.
+    pub when: Option<Id>,
+}
+
 impl Builder<'_> {
     /// A truth value per lane for a mask register. Lanes where `when` is false keep their bits.
     pub(super) fn kept_mask(&mut self, v: Id, when: Option<Id>, code: u16) -> Result<Id, Refusal> {
@@ -151,29 +161,26 @@ impl Builder<'_> {
     }
 
     /// Writes a half of a VGPR and keeps the other.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn write_half(
         &mut self,
         o: &Opnd,
         mods: &Modifiers,
         half: u8,
-        value: Id,
-        value_ty: Ty,
-        when: Option<Id>,
+        written: Written,
         out: &mut Changes,
     ) -> Result<(), Refusal> {
         let Place::Vgpr(n) = o.place else {
             return Ok(());
         };
-        if when.is_some() || self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
+        if written.when.is_some() || self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
             return Err(Refusal::Interpreter);
         }
         if n >= self.s.vgprs {
             return Ok(());
         }
-        let mut value = value;
-        if value_ty.is_float() && mods.clamp {
-            value = self.clamped(value, value_ty)?;
+        let mut value = written.value;
+        if written.ty.is_float() && mods.clamp {
+            value = self.clamped(value, written.ty)?;
         }
         let have = out.v.iter().rev().find(|w| w.0 == n).map(|w| w.1);
         let old = have.unwrap_or_else(|| self.vgpr(n));
@@ -210,18 +217,21 @@ impl Builder<'_> {
         Ok(self.g.alu(Op::Select, bits, bits, [positive, v, zero])?)
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// Writes an operand, or one of its dwords. `vector` is true of instructions that run in each lane.
     pub(super) fn write(
         &mut self,
         o: &Opnd,
         mods: &Modifiers,
         dword: Option<u8>,
-        value: Id,
-        value_ty: Ty,
-        when: Option<Id>,
+        written: Written,
         vector: bool,
         out: &mut Changes,
     ) -> Result<(), Refusal> {
+        let Written {
+            value,
+            ty: value_ty,
+            when,
+        } = written;
         let d = dword.unwrap_or(0) as u16;
         let ty = if dword.is_some() { Ty::B32 } else { o.ty };
         match o.place {

@@ -12,7 +12,7 @@ use gcn_emu::interp::program_of;
 use gcn_emu::wave::mode::FP_ROUND;
 use gcn_isa::Target;
 use gcn_isa::insts;
-use gcn_isa::meaning::{Op, Program, State, width_mask};
+use gcn_isa::meaning::{Op, Program, Shortcut, State, width_mask};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::Gen;
 use std::cell::RefCell;
@@ -224,19 +224,18 @@ pub struct FastPath {
 }
 
 impl Graph {
-    /// A value of a row's semantics that has a fast path: it is `short` where `when` holds.
-    #[allow(clippy::too_many_arguments)]
+    /// A value of a row's semantics that has a fast path: it is `short` where `when` holds. These two are the values of the
+    /// shortcut's nodes.
     pub fn shortcut(
         &mut self,
-        program: &'static Program,
-        root: u16,
+        (program, shortcut): (&'static Program, &Shortcut),
         sources: &[(u8, Id)],
         vcc: Option<Id>,
         when: Id,
         short: Id,
-        out: Ty,
-        normal: bool,
     ) -> Option<Id> {
+        let root = shortcut.of;
+        let out = program.nodes[root as usize].out;
         let mut leaves = Vec::new();
         let mut leaf = |g: &Graph, id: Id| match g.value_of(id) {
             Some(v) => From::Const(v),
@@ -263,7 +262,7 @@ impl Graph {
             generation: self.generation,
             mode: self.mode,
         };
-        self.rare(sub, leaves, when, short, out, normal)
+        self.rare(sub, leaves, when, short, out, shortcut.normal)
     }
 
     /// The value of an operation that has a fast path.

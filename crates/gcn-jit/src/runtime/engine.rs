@@ -5,7 +5,7 @@ use crate::context::Tally;
 use crate::context::{Ctx, TimeSlice};
 use crate::frontend;
 use crate::passes::Dump;
-use crate::runtime::cache::saved::{Noted, Request, Saved};
+use crate::runtime::cache::saved::{Noted, Origin, Request, Saved};
 use crate::runtime::cache::{self, BlockEntry, Compiled, DumpTo, Key, Known, Library, Made, Table};
 use crate::runtime::check::check;
 use crate::runtime::disk::{Name, Store};
@@ -587,9 +587,13 @@ impl Jit {
         // A region for which the host had no memory may be possible later.
         let lasts = refused || matches!(saved.made, Made::Region(_));
         if let Some((store, name, _)) = stored.filter(|_| lasts) {
-            saved.save(
-                &store, &name, &noted, &guessed, sgprs, machine, &ranges, &spots,
-            );
+            let origin = Origin {
+                noted: &noted,
+                guessed: &guessed,
+                sgprs,
+                machine,
+            };
+            saved.save((&store, &name), &origin, &ranges, &spots);
         }
         saved
     }

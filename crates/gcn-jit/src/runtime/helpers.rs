@@ -1,4 +1,4 @@
-//! The functions that compiled code calls.
+//! The functions that compiled code calls. They take the context as a pointer, as the code has it.
 
 use crate::context::Ctx;
 use crate::runtime::engine::fetch;
@@ -6,7 +6,9 @@ use gcn_emu::engine::{Engine, Machine, Stop};
 use gcn_emu::group::next_turn;
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{MAPPED, PAGE_SIZE};
+use gcn_emu::wave::WaveState;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// The state that helpers work on.
 pub(crate) struct Host<'a, 'm> {
@@ -21,7 +23,8 @@ pub(crate) struct Host<'a, 'm> {
 /// The context of compiled code, and the state that its helpers work on.
 ///
 /// # Safety
-/// `ctx` is the context of a run under way, whose host outlives the result, and nothing else uses the two meanwhile.
+/// `ctx` is the context of a run under way: its wave, its time slice, its page map and its host are valid, and nothing else uses
+/// them until the result is dropped.
 pub(crate) unsafe fn parts<'c>(ctx: *mut Ctx) -> (&'c mut Ctx, &'c mut Host<'c, 'c>) {
     // SAFETY: the caller's.
     unsafe {
@@ -32,13 +35,15 @@ pub(crate) unsafe fn parts<'c>(ctx: *mut Ctx) -> (&'c mut Ctx, &'c mut Host<'c, 
 }
 
 /// Runs one instruction. Nonzero: `stop` says why the wave does not go on, or it has jumped.
-pub(crate) extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
-    // SAFETY: `ctx` and what it points at are those of the run that called the code that called this; nothing else uses
-    // them meanwhile.
-    let (ctx, host, wave) = unsafe {
+///
+/// # Safety
+/// As of [`parts`].
+pub(crate) unsafe extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
+    // SAFETY: the caller's.
+    let (ctx, host, wave, turn) = unsafe {
         let (ctx, host) = parts(ctx);
-        let wave = &mut *ctx.wave;
-        (ctx, host, wave)
+        let (wave, turn) = (&mut *ctx.wave, &mut *ctx.turn);
+        (ctx, host, wave, turn)
     };
     wave.pc = pc;
     if !ctx.batch.row.is_null() {
@@ -51,16 +56,14 @@ pub(crate) extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
         *names.entry(insn.row.name).or_default() += 1;
     }
     let mut fuel = 1;
-    // SAFETY: the turn is that of the wave, which nobody else looks at now.
-    let late = unsafe { std::mem::take(&mut (*ctx.turn).late) };
+    let late = std::mem::take(&mut turn.late);
     wave.clock += 4 * (ctx.synced - ctx.fuel + late) as u64;
     let stop = host.interp.run(wave, host.machine, &mut fuel);
     *host.interpreted += 1 - fuel;
     ctx.fuel -= 1 - fuel as i64;
     ctx.synced = ctx.fuel;
     // The instruction may have changed the priority, and so the time slices.
-    // SAFETY: as above.
-    unsafe { (*ctx.turn).again = next_turn(wave, host.slice) as u32 };
+    turn.again = next_turn(wave, host.slice) as u32;
     match stop {
         Stop::Limit => 0,
         stop => {
@@ -76,9 +79,16 @@ pub(crate) fn lanes(ctx: &Ctx) -> impl Iterator<Item = usize> + use<> {
 }
 
 /// Loads lane by lane. Nonzero: the interpreter must do it.
-pub(crate) extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
-    // SAFETY: as in `interpret`.
-    let (ctx, host) = unsafe { parts(ctx) };
+///
+/// # Safety
+/// As of [`parts`].
+pub(crate) unsafe extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: the caller's.
+    let (ctx, host, wave) = unsafe {
+        let (ctx, host) = parts(ctx);
+        let wave = &*ctx.wave;
+        (ctx, host, wave)
+    };
     let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
     let offset = (what >> 32) as i32;
     for part in 0..count as usize {
@@ -107,7 +117,7 @@ pub(crate) extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
                     2 => host.machine.memory.load_u16(at).map(u32::from),
                     _ => host.machine.memory.load_u32(at),
                 };
-                if what >> 17 & 1 != 0 && aperture(ctx, at) {
+                if what >> 17 & 1 != 0 && aperture(wave, at) {
                     return 1;
                 }
                 match got {
@@ -134,12 +144,15 @@ const _: () = assert!(gcn_emu::mem::LEAST_PAGES > 3);
 
 /// Checks that the memory of an affine access, in slices with active lanes, may be accessed, and remembers how far around it
 /// memory is like that. Nonzero: it may not.
-pub(crate) extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
-    // SAFETY: as in `interpret`.
-    let (ctx, wave) = unsafe {
+///
+/// # Safety
+/// As of [`parts`].
+pub(crate) unsafe extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: the caller's.
+    let (ctx, wave, pages) = unsafe {
         let (ctx, _) = parts(ctx);
-        let wave = &*ctx.wave;
-        (ctx, wave)
+        let (wave, pages) = (&*ctx.wave, page_states(ctx));
+        (ctx, wave, pages)
     };
     let (address, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
     // Bytes from lane to lane, up or down, if inactive lanes are not accessed.
@@ -173,7 +186,7 @@ pub(crate) extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         if run.is_some_and(|(low, high)| low <= first && last < high) {
             continue;
         }
-        let Some((low, high)) = pages_around(ctx, first, last, need, BESIDE) else {
+        let Some((low, high)) = pages_around(pages, first, last, need, BESIDE) else {
             return 1;
         };
         run = Some((low, high));
@@ -189,20 +202,30 @@ pub(crate) extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
+/// The state of each page of the linear part.
+///
+/// # Safety
+/// As of [`parts`].
+pub(crate) unsafe fn page_states<'c>(ctx: &Ctx) -> &'c [AtomicU8] {
+    let pages = (ctx.linear_bytes / PAGE_SIZE) as usize;
+    // SAFETY: the memory that the run borrows has a byte for each page of its linear part, readable as long as the run lasts.
+    // Other threads change them by atomic stores alone.
+    unsafe { std::slice::from_raw_parts(ctx.pages.cast::<AtomicU8>(), pages) }
+}
+
 /// The pages around these, up to `far` on each side, that may all be accessed as `need` says: the first one, and the one after
 /// the last. `None` if these themselves may not.
 pub(crate) fn pages_around(
-    ctx: &Ctx,
+    states: &[AtomicU8],
     first: u64,
     last: u64,
     need: u8,
     far: u64,
 ) -> Option<(u64, u64)> {
-    let pages = ctx.linear_bytes / PAGE_SIZE;
+    let pages = states.len() as u64;
     let allowed = |page: u64| {
-        // SAFETY: there are as many bytes, which live as long as the memory that the run borrows; others change them by
-        // atomic stores only.
-        page < pages && unsafe { ctx.pages.add(page as usize).read_volatile() } & need == need
+        let state = states.get(page as usize);
+        state.is_some_and(|state| state.load(Relaxed) & need == need)
     };
     if !(first..=last).all(allowed) {
         return None;
@@ -216,9 +239,16 @@ pub(crate) fn pages_around(
 
 /// Checks that lanes' addresses lie in one range of memory that may be accessed, and remembers as much of it as can be reached
 /// from there. Nonzero: they do not.
-pub(crate) extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
-    // SAFETY: as in `interpret`.
-    let (ctx, _) = unsafe { parts(ctx) };
+///
+/// # Safety
+/// As of [`parts`].
+pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: the caller's.
+    let (ctx, pages) = unsafe {
+        let (ctx, _) = parts(ctx);
+        let pages = page_states(ctx);
+        (ctx, pages)
+    };
     let (bytes, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
     let offset = (what >> 32) as i32 as i64;
     // Another place's range must not be taken for this one's.
@@ -243,7 +273,7 @@ pub(crate) extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     if high - low > AROUND {
         return 1;
     }
-    let Some((begin, end)) = pages_around(ctx, low, high, need, AROUND) else {
+    let Some((begin, end)) = pages_around(pages, low, high, need, AROUND) else {
         return 1;
     };
     // Where accesses may begin, without the constant. All addresses have one upper half.
@@ -267,17 +297,22 @@ pub(crate) extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
 }
 
 /// Returns true if a flat address is in the aperture of LDS or scratch.
-pub(crate) fn aperture(ctx: &Ctx, at: u64) -> bool {
-    // SAFETY: as in `interpret`.
-    let wave = unsafe { &*ctx.wave };
+pub(crate) fn aperture(wave: &WaveState, at: u64) -> bool {
     let top = at >> 32 << 32;
     top == wave.shared_base() || top == wave.private_base()
 }
 
 /// Stores lane by lane.
-pub(crate) extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
-    // SAFETY: as in `interpret`.
-    let (ctx, host) = unsafe { parts(ctx) };
+///
+/// # Safety
+/// As of [`parts`].
+pub(crate) unsafe extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: the caller's.
+    let (ctx, host, wave) = unsafe {
+        let (ctx, host) = parts(ctx);
+        let wave = &*ctx.wave;
+        (ctx, host, wave)
+    };
     let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
     let offset = (what >> 32) as i32;
     // Every lane's first element is written before any lane's second one. If all lanes' addresses are multiples of their size,
@@ -310,7 +345,7 @@ pub(crate) extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
             }
             let at = (lo as u64 | (hi as u64) << 32)
                 .wrapping_add_signed(offset as i64 + (part as u64 * bytes) as i64);
-            if what >> 17 & 1 != 0 && aperture(ctx, at) {
+            if what >> 17 & 1 != 0 && aperture(wave, at) {
                 return 1;
             }
             let done = match bytes {
@@ -327,8 +362,11 @@ pub(crate) extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
 }
 
 /// Evaluates a slow path. Nonzero: the interpreter must run the block.
-pub(crate) extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
-    // SAFETY: as in `interpret`; and `what` is the number of one of the calls that the region keeps whose code called this.
+///
+/// # Safety
+/// As of [`parts`]; and `what` is the index of one of the calls that the region keeps whose code called this.
+pub(crate) unsafe extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: the caller's.
     let (ctx, call) = unsafe {
         let (ctx, _) = parts(ctx);
         let call = &**ctx.calls.add(what as usize);

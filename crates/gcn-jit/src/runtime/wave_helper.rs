@@ -1,16 +1,16 @@
-//! Wave-wide helpers: instructions for all 64 lanes at once, after compiled code has computed every lane's operands. Atomics,
-//! whose lanes follow each other, and sends of values to other lanes.
+//! Wave-wide helpers: instructions for all 64 lanes at once, after compiled code has computed every lane's operands. These are
+//! stores, atomics, whose lanes follow each other, and sends of values to other lanes.
 
 use crate::context::Ctx;
 use crate::ir::region::WaveHelper;
-use crate::runtime::helpers::{aperture, parts};
+use crate::runtime::helpers::{aperture, page_states, parts};
 use gcn_emu::engine::Machine;
 use gcn_emu::eval;
-use gcn_emu::mem::{MAPPED, Perm};
+use gcn_emu::mem::{MAPPED, PAGE_SIZE, Perm};
 use gcn_emu::wave::WaveState;
 use gcn_isa::meaning::{AtomicOp, Space};
 use gcn_isa::shape::Ty;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering::Relaxed};
 
 const OPS: [AtomicOp; 16] = [
     AtomicOp::Swap,
@@ -86,14 +86,17 @@ impl WaveHelper {
 }
 
 /// Called by compiled code. Nonzero: nothing was done, and the interpreter must do it.
-pub extern "sysv64" fn whole(ctx: *mut Ctx, what: u64) -> u64 {
-    // SAFETY: `ctx` and what it points at are those of the run that called the code that called this; nothing else uses
-    // them meanwhile.
-    let (ctx, host, wave) = unsafe {
+///
+/// # Safety
+/// As of [`parts`].
+pub unsafe extern "sysv64" fn whole(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: the caller's.
+    let (ctx, host, wave, pages) = unsafe {
         let (ctx, host) = parts(ctx);
-        let wave = &mut *ctx.wave;
-        (ctx, host, wave)
+        let (wave, pages) = (&mut *ctx.wave, page_states(ctx));
+        (ctx, host, wave, pages)
     };
+    let linear = Linear { ctx, pages };
     let exec = wave.exec();
     if exec == 0 {
         return 0;
@@ -104,7 +107,7 @@ pub extern "sysv64" fn whole(ctx: *mut Ctx, what: u64) -> u64 {
             let a = Atomic { op, ty, dst, lds };
             let done = match space {
                 Space::Lds => a.in_lds(ctx, host.machine, wave, exec),
-                _ => a.in_memory(ctx, host.machine, wave, exec, space == Space::Flat),
+                _ => a.in_memory(linear, host.machine, wave, exec, space == Space::Flat),
             };
             return !done as u64;
         }
@@ -121,7 +124,7 @@ pub extern "sysv64" fn whole(ctx: *mut Ctx, what: u64) -> u64 {
             ..
         } => {
             let flat = space == Space::Flat;
-            return !store(ctx, exec, dwords as usize, offset, flat) as u64;
+            return !store(linear, wave, dwords as usize, offset, flat) as u64;
         }
         WaveHelper::Send { dst } => {
             let mut out = [0; 64];
@@ -173,50 +176,73 @@ fn same(exec: u64, values: &[u32; 64]) -> bool {
     lanes(exec).all(|lane| values[lane] == first)
 }
 
-/// The host address of `size` bytes of mapped memory, if they may be accessed as `need` says.
-fn place(ctx: &Ctx, at: u64, size: u64, need: u8) -> Option<*mut u8> {
-    let first = at.wrapping_sub(ctx.linear_base);
-    let last = first.checked_add(size - 1)?;
-    if last >= ctx.linear_bytes {
-        return None;
-    }
-    let state = |offset: u64| {
-        // SAFETY: there is a byte for each page of the linear part, which may change meanwhile.
-        let page = unsafe { &*ctx.pages.add((offset >> 12) as usize).cast::<AtomicU8>() };
-        page.load(Relaxed)
-    };
-    let need = need | MAPPED;
-    let may = state(first) & state(last) & need == need;
-    may.then(|| ctx.bias.wrapping_add(at & ctx.host_bits) as *mut u8)
+/// The linear part of guest memory, as the context has it.
+#[derive(Clone, Copy)]
+struct Linear<'c> {
+    ctx: &'c Ctx,
+    /// The state of each page.
+    pages: &'c [AtomicU8],
 }
 
-/// Writes each lane's first dword before any lane's second. Writes nothing if a lane may not write.
-fn store(ctx: &Ctx, exec: u64, dwords: usize, offset: i32, flat: bool) -> bool {
-    let mut places = [std::ptr::null_mut::<u8>(); 64];
+impl Linear<'_> {
+    /// The host address of `size` bytes of mapped memory, if they may be accessed as `need` says.
+    fn host_address(self, at: u64, size: u64, need: u8) -> Option<*mut u8> {
+        let first = at.wrapping_sub(self.ctx.linear_base);
+        let last = first.checked_add(size - 1)?;
+        let state = |offset: u64| {
+            let page = self.pages.get((offset / PAGE_SIZE) as usize)?;
+            Some(page.load(Relaxed))
+        };
+        let need = need | MAPPED;
+        let may = state(first)? & state(last)? & need == need;
+        may.then(|| self.ctx.bias.wrapping_add(at & self.ctx.host_bits) as *mut u8)
+    }
+}
+
+/// Writes each active lane's first dword before any lane's second. Writes nothing if a lane may not write.
+fn store(linear: Linear<'_>, wave: &WaveState, dwords: usize, offset: i32, flat: bool) -> bool {
+    let (ctx, exec) = (linear.ctx, wave.exec());
+    let mut addresses = [std::ptr::null_mut::<u8>(); 64];
     for lane in lanes(exec) {
         let at = (ctx.stage[0][lane] as u64 | (ctx.stage[1][lane] as u64) << 32)
             .wrapping_add_signed(offset as i64);
-        match place(ctx, at, 4 * dwords as u64, 2) {
-            Some(p) if !flat || !aperture(ctx, at) => places[lane] = p,
+        match linear.host_address(at, 4 * dwords as u64, 2) {
+            Some(p) if !flat || !aperture(wave, at) => addresses[lane] = p,
             _ => return false,
         }
     }
     for part in 0..dwords {
         let values = &ctx.stage[2 + part];
         for lane in lanes(exec) {
-            let to = places[lane].wrapping_add(4 * part);
-            // SAFETY: the pages of these bytes are mapped in the linear part, which is the host's for the whole run.
-            // Other threads may access them: what programs do there is their own business, a dword is written as one.
-            unsafe {
-                if to.addr().is_multiple_of(4) {
-                    (*to.cast::<AtomicU32>()).store(values[lane], Relaxed);
-                } else {
-                    to.cast::<u32>().write_unaligned(values[lane]);
-                }
-            }
+            let to = addresses[lane].wrapping_add(4 * part);
+            // SAFETY: the pages of these bytes are mapped in the linear part, which is the host's for the whole run. Other
+            // threads access them by atomic operations alone.
+            unsafe { store_dword(to, values[lane]) };
         }
     }
     true
+}
+
+/// Stores a dword in its widest naturally aligned parts, as [`gcn_emu::mem::Memory`] does.
+///
+/// # Safety
+/// The four bytes may be written, and are accessed by atomic operations alone.
+unsafe fn store_dword(to: *mut u8, value: u32) {
+    // SAFETY: the bytes are the caller's, and each part is aligned.
+    unsafe {
+        match to.addr() % 4 {
+            0 => AtomicU32::from_ptr(to.cast()).store(value, Relaxed),
+            2 => {
+                AtomicU16::from_ptr(to.cast()).store(value as u16, Relaxed);
+                AtomicU16::from_ptr(to.add(2).cast()).store((value >> 16) as u16, Relaxed);
+            }
+            _ => {
+                AtomicU8::from_ptr(to).store(value as u8, Relaxed);
+                AtomicU16::from_ptr(to.add(1).cast()).store((value >> 8) as u16, Relaxed);
+                AtomicU8::from_ptr(to.add(3)).store((value >> 24) as u8, Relaxed);
+            }
+        }
+    }
 }
 
 /// The same in LDS, where bytes beyond the end are dropped.
@@ -354,20 +380,20 @@ impl Atomic {
 
     fn in_memory(
         &self,
-        ctx: &Ctx,
+        linear: Linear<'_>,
         machine: &Machine<'_>,
         wave: &mut WaveState,
         exec: u64,
         flat: bool,
     ) -> bool {
-        let memory = machine.memory;
+        let (ctx, memory) = (linear.ctx, machine.memory);
         let address = |lane: usize| ctx.stage[0][lane] as u64 | (ctx.stage[1][lane] as u64) << 32;
         let size = self.size();
         let may = |at: u64| {
-            if !at.is_multiple_of(size) || flat && aperture(ctx, at) {
+            if !at.is_multiple_of(size) || flat && aperture(wave, at) {
                 return false;
             }
-            place(ctx, at, size, 3).is_some()
+            linear.host_address(at, size, 3).is_some()
                 || memory.perm(at).is_some_and(|p| p.contains(Perm::RW))
         };
         let update = |at: u64, new: &mut dyn FnMut(u64) -> u64| match size {
@@ -451,6 +477,18 @@ impl Atomic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dwords_are_stored_at_any_address() {
+        for at in 0..8 {
+            let mut bytes = [0xeeu8; 12];
+            // SAFETY: the four bytes are among the array's, which nothing else uses.
+            unsafe { store_dword(bytes.as_mut_ptr().add(at), 0x4433_2211) };
+            let mut expected = [0xee; 12];
+            expected[at..at + 4].copy_from_slice(&[0x11, 0x22, 0x33, 0x44]);
+            assert_eq!(bytes, expected, "at {at}");
+        }
+    }
 
     #[test]
     fn what_is_told_is_understood() {

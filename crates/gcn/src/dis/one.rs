@@ -87,16 +87,14 @@ impl<'a> Source<'a> {
             let from = (start - base) as usize;
             let bytes = &bytes[from..(end - base) as usize];
             let prefix = self.prefix(index);
-            let listing = Listing::labelled(
-                self.target,
-                bytes,
-                start,
-                self.options.style,
-                self.options.show,
-                &self.marks[index],
-                &self.fixes[index],
-                &prefix,
-            );
+            let labels = Labels {
+                base: start,
+                show: self.options.show,
+                named: &self.marks[index],
+                fixes: &self.fixes[index],
+                prefix: &prefix,
+            };
+            let listing = Listing::labelled(self.target, bytes, self.options.style, labels);
             self.code(&listing, out)?;
         } else {
             let range = (start - base) as usize..(end - base) as usize;

@@ -166,16 +166,16 @@ impl<'a> Source<'a> {
     /// The code of a section.
     fn listing<'s>(&'s self, plan: &'s Plan<'s>, index: usize) -> &'s Listing<'s> {
         plan.listings[index].get_or_init(|| {
-            Listing::labelled(
-                self.target,
-                self.object.section_data(index),
-                self.base(index),
-                self.options.style,
-                self.options.show,
-                &self.marks[index],
-                &self.fixes[index],
-                &self.prefix(index),
-            )
+            let prefix = self.prefix(index);
+            let labels = Labels {
+                base: self.base(index),
+                show: self.options.show,
+                named: &self.marks[index],
+                fixes: &self.fixes[index],
+                prefix: &prefix,
+            };
+            let bytes = self.object.section_data(index);
+            Listing::labelled(self.target, bytes, self.options.style, labels)
         })
     }
 

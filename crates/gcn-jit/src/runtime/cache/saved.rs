@@ -67,6 +67,15 @@ impl Noted {
     }
 }
 
+/// What a region was compiled from.
+pub(crate) struct Origin<'a> {
+    pub noted: &'a Noted,
+    /// Bits of scalar registers on whose values the code depends, by register.
+    pub guessed: &'a BTreeMap<u8, u32>,
+    pub sgprs: &'a [u32; 128],
+    pub machine: &'a Machine<'a>,
+}
+
 /// What was compiled, and counts for reports.
 pub(crate) struct Saved {
     pub made: Made,
@@ -105,19 +114,20 @@ impl Spot {
 }
 
 impl Saved {
-    /// Puts it on disk, if it has a form there. `ranges` and `spots`: see [`crate::target::x64::Emitted`].
-    #[allow(clippy::too_many_arguments)]
+    /// Writes it to disk if it has a form there. `ranges` and `spots`: see [`crate::target::x64::Emitted`].
     pub fn save(
         &self,
-        store: &Store,
-        name: &Name,
-        noted: &Noted,
-        guessed: &BTreeMap<u8, u32>,
-        sgprs: &[u32; 128],
-        machine: &Machine<'_>,
+        (store, name): (&Store, &Name),
+        origin: &Origin<'_>,
         ranges: &[u32],
         spots: &[Spot],
     ) {
+        let Origin {
+            noted,
+            guessed,
+            sgprs,
+            machine,
+        } = *origin;
         let mut out = Out::default();
         let fetched: Vec<_> = noted.fetched.take().into_iter().collect();
         out.list(&fetched, |out, &(pc, bytes)| {
