@@ -523,41 +523,57 @@ pub unsafe extern "C" fn hsa_agent_get_info(
     code(runtime::get().and_then(|r| unsafe { agent_info(r, agent, attribute, value) }))
 }
 
-type Each = extern "C" fn(handle: Handle, data: *mut c_void) -> u32;
+/// A callback for each handle; a status other than 0 ends the iteration.
+pub type Each = unsafe extern "C" fn(handle: Handle, data: *mut c_void) -> u32;
 
-/// Calls back for each of the handles until it is told to stop, which is then the status.
-pub fn for_each(handles: &[Handle], callback: Option<Each>, data: *mut c_void) -> u32 {
-    let Some(callback) = callback else {
-        return Status::InvalidArgument as u32;
+/// Calls the callback with each of the handles. Returns the first status other than 0, or 0.
+///
+/// # Safety
+/// The callback may be called with `data`.
+pub unsafe fn for_each(
+    handles: Result<&[Handle], Status>,
+    callback: Option<Each>,
+    data: *mut c_void,
+) -> u32 {
+    let handles = match (handles, callback) {
+        (Err(status), _) => return status as u32,
+        (Ok(_), None) => return Status::InvalidArgument as u32,
+        (Ok(handles), Some(callback)) => handles.iter().map(move |&handle| {
+            // SAFETY: the caller's.
+            unsafe { callback(handle, data) }
+        }),
     };
-    for &handle in handles {
-        match callback(handle, data) {
-            0 => {}
-            status => return status,
-        }
-    }
-    0
+    handles.into_iter().find(|&status| status != 0).unwrap_or(0)
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn hsa_iterate_agents(callback: Option<Each>, data: *mut c_void) -> u32 {
-    match runtime::get() {
-        Ok(_) => for_each(&[CPU, GPU], callback, data),
-        Err(status) => status as u32,
-    }
+/// The handles of all agents.
+pub fn agents() -> Result<&'static [Handle], Status> {
+    runtime::get().map(|_| [CPU, GPU].as_slice())
 }
 
+/// The handles of an agent's instruction sets.
+pub fn isas(agent: Handle) -> Result<&'static [Handle], Status> {
+    Ok(if is_gpu(agent)? { &[ISA] } else { &[] })
+}
+
+/// # Safety
+/// The callback may be called with `data`.
 #[unsafe(no_mangle)]
-pub extern "C" fn hsa_agent_iterate_isas(
+pub unsafe extern "C" fn hsa_iterate_agents(callback: Option<Each>, data: *mut c_void) -> u32 {
+    // SAFETY: the caller's.
+    unsafe { for_each(agents(), callback, data) }
+}
+
+/// # Safety
+/// The callback may be called with `data`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_agent_iterate_isas(
     agent: Handle,
     callback: Option<Each>,
     data: *mut c_void,
 ) -> u32 {
-    match is_gpu(agent) {
-        Ok(true) => for_each(&[ISA], callback, data),
-        Ok(false) => 0,
-        Err(status) => status as u32,
-    }
+    // SAFETY: the caller's.
+    unsafe { for_each(isas(agent), callback, data) }
 }
 
 /// # Safety

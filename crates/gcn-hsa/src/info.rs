@@ -2,23 +2,50 @@
 //!
 //! It is asked through the functions that programs call.
 
-use crate::agent::{
-    hsa_agent_get_info, hsa_agent_iterate_isas, hsa_isa_get_info_alt, hsa_iterate_agents,
-    hsa_system_get_info,
-};
-use crate::memory::{hsa_amd_agent_iterate_memory_pools, hsa_amd_memory_pool_get_info};
+use crate::agent::{agents, hsa_agent_get_info, hsa_isa_get_info_alt, hsa_system_get_info, isas};
+use crate::memory::{hsa_amd_memory_pool_get_info, pools};
 use crate::runtime::hsa_init;
+use crate::status::Status;
 use crate::types::Handle;
 use std::ffi::c_void;
 use std::fmt::Write;
 
-/// An attribute's value, with room for what is larger than it should be.
-fn ask<T: Copy>(what: &str, get: impl Fn(*mut c_void) -> u32) -> Result<T, String> {
-    let mut room = [0u64; 32];
-    assert!(size_of::<T>() <= size_of_val(&room));
+/// The value of an attribute, read from the bytes that the runtime wrote.
+trait Attribute {
+    fn read(bytes: &[u8]) -> Self;
+}
+
+macro_rules! numbers {
+    ($($ty:ty)*) => { $(
+        impl Attribute for $ty {
+            fn read(bytes: &[u8]) -> $ty {
+                bytes.first_chunk().map_or(0, |bytes| <$ty>::from_ne_bytes(*bytes))
+            }
+        }
+    )* };
+}
+
+numbers!(u8 u16 u32 u64 usize);
+
+impl Attribute for bool {
+    fn read(bytes: &[u8]) -> bool {
+        u8::read(bytes) != 0
+    }
+}
+
+impl<T: Attribute, const N: usize> Attribute for [T; N] {
+    fn read(bytes: &[u8]) -> [T; N] {
+        std::array::from_fn(|n| T::read(bytes.get(n * size_of::<T>()..).unwrap_or_default()))
+    }
+}
+
+/// The bytes that an attribute may have.
+const ROOM: usize = 256;
+
+fn ask<T: Attribute>(what: &str, get: impl Fn(*mut c_void) -> u32) -> Result<T, String> {
+    let mut room = [0u8; ROOM];
     match get(room.as_mut_ptr().cast()) {
-        // SAFETY: the room is large enough, and the types asked for are plain numbers.
-        0 => Ok(unsafe { room.as_ptr().cast::<T>().read_unaligned() }),
+        0 => Ok(T::read(&room)),
         status => Err(format!("{what}: status {status:#x}")),
     }
 }
@@ -27,18 +54,6 @@ fn text(what: &str, get: impl Fn(*mut c_void) -> u32) -> Result<String, String> 
     let bytes: [u8; 64] = ask(what, get)?;
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
-}
-
-/// The handles that a function calls back with.
-fn each(iterate: impl Fn(extern "C" fn(Handle, *mut c_void) -> u32, *mut c_void)) -> Vec<Handle> {
-    extern "C" fn take(handle: Handle, list: *mut c_void) -> u32 {
-        // SAFETY: it is the list below.
-        unsafe { (*list.cast::<Vec<Handle>>()).push(handle) };
-        0
-    }
-    let mut list: Vec<Handle> = Vec::new();
-    iterate(take, (&raw mut list).cast());
-    list
 }
 
 fn line(out: &mut String, depth: usize, name: &str, value: impl std::fmt::Display) {
@@ -58,7 +73,7 @@ fn yes(value: bool) -> &'static str {
 fn pool(out: &mut String, number: usize, pool: Handle) -> Result<(), String> {
     let get = |attribute: u32| {
         move |to: *mut c_void| {
-            // SAFETY: `ask` passes room for its type, which is as large as each attribute that is asked for here.
+            // SAFETY: `ask` passes `ROOM` bytes; no attribute is larger.
             unsafe { hsa_amd_memory_pool_get_info(pool, attribute, to) }
         }
     };
@@ -98,7 +113,7 @@ fn pool(out: &mut String, number: usize, pool: Handle) -> Result<(), String> {
 fn isa(out: &mut String, number: usize, isa: Handle) -> Result<(), String> {
     let get = |attribute: u32| {
         move |to: *mut c_void| {
-            // SAFETY: `ask` passes room for its type, which is as large as each attribute that is asked for here.
+            // SAFETY: `ask` passes `ROOM` bytes; no attribute is larger.
             unsafe { hsa_isa_get_info_alt(isa, attribute, to) }
         }
     };
@@ -136,7 +151,7 @@ fn isa(out: &mut String, number: usize, isa: Handle) -> Result<(), String> {
 fn agent(out: &mut String, number: usize, agent: Handle) -> Result<(), String> {
     let get = |attribute: u32| {
         move |to: *mut c_void| {
-            // SAFETY: `ask` passes room for its type, which is as large as each attribute that is asked for here.
+            // SAFETY: `ask` passes `ROOM` bytes; no attribute is larger.
             unsafe { hsa_agent_get_info(agent, attribute, to) }
         }
     };
@@ -202,17 +217,12 @@ fn agent(out: &mut String, number: usize, agent: Handle) -> Result<(), String> {
         yes(ask("cooperative queues", get(0xa010))?),
     );
     let _ = writeln!(out, "  Pool Info:");
-    let pools = each(|take, list| {
-        hsa_amd_agent_iterate_memory_pools(agent, Some(take), list);
-    });
-    for (n, handle) in pools.into_iter().enumerate() {
+    let named = |status: Status| format!("an agent: status {:#x}", status as u32);
+    for (n, &handle) in pools(agent).map_err(named)?.iter().enumerate() {
         pool(out, n + 1, handle)?;
     }
-    let isas = each(|take, list| {
-        hsa_agent_iterate_isas(agent, Some(take), list);
-    });
     let _ = writeln!(out, "  ISA Info:");
-    for (n, handle) in isas.into_iter().enumerate() {
+    for (n, &handle) in isas(agent).map_err(named)?.iter().enumerate() {
         isa(out, n + 1, handle)?;
     }
     Ok(())
@@ -228,7 +238,7 @@ pub fn tell() -> Result<String, String> {
     }
     let get = |attribute: u32| {
         move |to: *mut c_void| {
-            // SAFETY: `ask` passes room for its type, which is as large as each attribute that is asked for here.
+            // SAFETY: `ask` passes `ROOM` bytes; no attribute is larger.
             unsafe { hsa_system_get_info(attribute, to) }
         }
     };
@@ -253,10 +263,8 @@ pub fn tell() -> Result<String, String> {
     line(&mut out, 0, "System Endianness", "LITTLE");
     out.push('\n');
     title(&mut out, "HSA Agents", '=');
-    let agents = each(|take, list| {
-        hsa_iterate_agents(Some(take), list);
-    });
-    for (n, handle) in agents.into_iter().enumerate() {
+    let all = agents().map_err(|status| format!("the agents: status {:#x}", status as u32))?;
+    for (n, &handle) in all.iter().enumerate() {
         agent(&mut out, n + 1, handle)?;
     }
     Ok(out)

@@ -102,7 +102,7 @@ pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for (n, signal) in SIGNALS.into_iter().enumerate() {
-            let handle: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = handle;
+            let handle: unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = handle;
             // SAFETY: the structures are plain numbers, for which zeros are values; the handler keeps to what handlers may do.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
@@ -158,9 +158,13 @@ fn tell(address: u64) {
     unsafe { libc::write(2, line.text.as_ptr().cast(), line.len) };
 }
 
-extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+/// The handler of [`SIGNALS`].
+///
+/// # Safety
+/// The kernel calls it, with the structures that a handler with `SA_SIGINFO` gets.
+unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let n = usize::from(signal == libc::SIGBUS);
-    // SAFETY: the kernel gives handlers of this kind a structure; it was written before this became the handler.
+    // SAFETY: the caller's; `BEFORE` was written before this became the handler.
     let (address, before) = unsafe {
         let before = (&raw const BEFORE).cast::<libc::sigaction>().add(n);
         ((*info).si_addr() as u64, &*before)

@@ -98,9 +98,11 @@ unsafe extern "C" fn query_executable(device: *const c_void, executable: *mut Ha
     }))
 }
 
-extern "C" fn iterate_loaded_code_objects(
+/// # Safety
+/// The callback may be called with `data`.
+unsafe extern "C" fn iterate_loaded_code_objects(
     executable: Handle,
-    callback: Option<extern "C" fn(Handle, Handle, *mut c_void) -> u32>,
+    callback: Option<unsafe extern "C" fn(Handle, Handle, *mut c_void) -> u32>,
     data: *mut c_void,
 ) -> u32 {
     let (Ok(r), Some(callback)) = (runtime::get(), callback) else {
@@ -108,7 +110,8 @@ extern "C" fn iterate_loaded_code_objects(
     };
     for (of, object, _) in r.objects() {
         if of == executable {
-            match callback(executable, object, data) {
+            // SAFETY: the caller's.
+            match unsafe { callback(executable, object, data) } {
                 0 => {}
                 status => return status,
             }

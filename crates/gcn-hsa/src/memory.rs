@@ -4,7 +4,7 @@
 //! program is lent page by page. Where it is locked it gets another address for kernels, as HIP 5.2 cannot release it
 //! again if both are the same.
 
-use crate::agent::{CPU, GPU, is_gpu};
+use crate::agent::{CPU, Each, GPU, for_each, is_gpu};
 use crate::runtime::{self, Runtime};
 use crate::signal::lock;
 use crate::status::{Status, code};
@@ -72,17 +72,25 @@ fn owner(pool: Handle) -> Handle {
     if pool >= VRAM { GPU } else { CPU }
 }
 
+/// The handles of an agent's pools.
+pub fn pools(agent: Handle) -> Result<&'static [Handle], Status> {
+    Ok(if is_gpu(agent)? {
+        &[VRAM, GROUP]
+    } else {
+        &[FINE, KERNARG, COARSE]
+    })
+}
+
+/// # Safety
+/// The callback may be called with `data`.
 #[unsafe(no_mangle)]
-pub extern "C" fn hsa_amd_agent_iterate_memory_pools(
+pub unsafe extern "C" fn hsa_amd_agent_iterate_memory_pools(
     agent: Handle,
-    callback: Option<extern "C" fn(Handle, *mut c_void) -> u32>,
+    callback: Option<Each>,
     data: *mut c_void,
 ) -> u32 {
-    match is_gpu(agent) {
-        Ok(true) => crate::agent::for_each(&[VRAM, GROUP], callback, data),
-        Ok(false) => crate::agent::for_each(&[FINE, KERNARG, COARSE], callback, data),
-        Err(status) => status as u32,
-    }
+    // SAFETY: the caller's.
+    unsafe { for_each(pools(agent), callback, data) }
 }
 
 /// # Safety

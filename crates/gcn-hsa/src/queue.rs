@@ -396,18 +396,23 @@ pub extern "C" fn hsa_queue_destroy(queue: *mut QueueHead) -> u32 {
 }
 
 /// An index of a queue of the program.
-fn index<'a>(queue: *const QueueHead, which: u64) -> &'a AtomicU64 {
+///
+/// # Safety
+/// The queue was created here and is not destroyed while the result is used.
+unsafe fn index<'a>(queue: *const QueueHead, which: u64) -> &'a AtomicU64 {
     let at = queue.expose_provenance() + which as usize;
-    // SAFETY: the queue is one that was made here and not destroyed, as the manual asks of callers; indices are accessed by
-    // atomics alone.
+    // SAFETY: the caller's; indices are accessed by atomics alone.
     unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(at) }
 }
 
 macro_rules! indices {
     ($($name:ident $which:ident $order:ident;)*) => { $(
+        /// # Safety
+        /// The queue was created here and is not destroyed.
         #[unsafe(no_mangle)]
-        pub extern "C" fn $name(queue: *const QueueHead) -> u64 {
-            index(queue, $which).load($order)
+        pub unsafe extern "C" fn $name(queue: *const QueueHead) -> u64 {
+            // SAFETY: the caller's.
+            unsafe { index(queue, $which).load($order) }
         }
     )* };
 }
@@ -421,9 +426,12 @@ indices! {
 
 macro_rules! changes {
     ($($name:ident $change:ident $order:ident $which:ident;)*) => { $(
+        /// # Safety
+        /// The queue was created here and is not destroyed.
         #[unsafe(no_mangle)]
-        pub extern "C" fn $name(queue: *const QueueHead, value: u64) -> u64 {
-            index(queue, $which).$change(value, $order)
+        pub unsafe extern "C" fn $name(queue: *const QueueHead, value: u64) -> u64 {
+            // SAFETY: the caller's.
+            unsafe { index(queue, $which).$change(value, $order) }
         }
     )* };
 }
@@ -437,9 +445,12 @@ changes! {
 
 macro_rules! writes {
     ($($name:ident $which:ident;)*) => { $(
+        /// # Safety
+        /// The queue was created here and is not destroyed.
         #[unsafe(no_mangle)]
-        pub extern "C" fn $name(queue: *const QueueHead, value: u64) {
-            index(queue, $which).store(value, Release);
+        pub unsafe extern "C" fn $name(queue: *const QueueHead, value: u64) {
+            // SAFETY: the caller's.
+            unsafe { index(queue, $which).store(value, Release) };
         }
     )* };
 }
