@@ -92,7 +92,7 @@ pub fn text_round_trips(target: Target, syntax: Syntax, permissive: bool, text: 
         assert_eq!(
             taken,
             bytes.len(),
-            "{}: {:02x?} of {text:?} is no instruction",
+            "{}: {:02x?} of {text:?} is not an instruction",
             target.name(),
             &bytes[taken..]
         );

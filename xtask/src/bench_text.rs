@@ -107,7 +107,7 @@ pub fn run(options: &Options, root: &Path) -> Result<()> {
     for target in &options.targets {
         let generation = Generation::of_target(target)
             .filter(|generation| generation.llvm_disassembles())
-            .with_context(|| format!("{target} is no gfx8 or gfx9 target"))?;
+            .with_context(|| format!("{target} is not a gfx8 or gfx9 target"))?;
         let llvm = llvm_mc
             .as_ref()
             .ok()
@@ -152,7 +152,7 @@ fn given(path: &Path, target: &str) -> Result<Input> {
 /// Counts the instructions and keeps whole dwords.
 fn input(name: String, target: &str, mut bytes: Vec<u8>) -> Result<Input> {
     bytes.truncate(bytes.len() / 4 * 4);
-    let known = Target::parse(target).with_context(|| format!("{target} is no target"))?;
+    let known = Target::parse(target).with_context(|| format!("{target} is not a target"))?;
     let instructions = decode_all(known, &bytes);
     Ok(Input {
         name,
@@ -171,7 +171,7 @@ fn generated(
     options: &Options,
     llvm: Option<&Llvm>,
 ) -> Result<Input> {
-    let known = Target::parse(target).with_context(|| format!("{target} is no target"))?;
+    let known = Target::parse(target).with_context(|| format!("{target} is not a target"))?;
     let names = [
         "SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "VOP1", "VOP2", "VOPC", "VOP3",
     ];

@@ -119,7 +119,7 @@ impl Case {
             }
             None => {
                 let library = self.library();
-                let library = library.to_str().context("the path is no text")?;
+                let library = library.to_str().context("the path is not text")?;
                 command.args(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", library]);
             }
         }

@@ -196,7 +196,7 @@ impl Checker {
     /// # Errors
     /// When a tool cannot be run or its output is not understood.
     pub fn add(&mut self, name: &str, target: &str, bytes: &[u8]) -> Result<()> {
-        let known = Target::parse(target).with_context(|| format!("{target} is no target"))?;
+        let known = Target::parse(target).with_context(|| format!("{target} is not a target"))?;
         let mut code = self.by_target.remove(target).unwrap_or_default();
         code.objects += 1;
         code.bytes += bytes.len() as u64;

@@ -220,7 +220,7 @@ fn plan(options: &Options) -> Result<(Vec<Report>, Vec<Job>)> {
     let (mut reports, mut jobs) = (Vec::new(), Vec::new());
     for target in &options.targets {
         let generation = Generation::of_target(target)
-            .with_context(|| format!("{target} is no gfx6 to gfx9 target"))?;
+            .with_context(|| format!("{target} is not a gfx6 to gfx9 target"))?;
         let mut report = |name: &str, sources: Vec<Source>| {
             let at = reports.len();
             if !sources.is_empty() {

@@ -174,7 +174,7 @@ pub fn run(root: &Path) -> Result<()> {
     let gfx900 = (0_u8..)
         .zip(Target::all())
         .find(|(_, target)| target.name() == "gfx900");
-    let (gfx900, _) = gfx900.context("gfx900 is no target")?;
+    let (gfx900, _) = gfx900.context("gfx900 is not a target")?;
     for entry in fs::read_dir(root.join("testdata"))? {
         let path = entry?.path();
         if path.extension().is_none_or(|extension| extension != "gcn") {

@@ -1,4 +1,4 @@
-//! The subcommands, a file each, and the words that several of them take.
+//! The subcommands, a file each, and the options that several of them share.
 
 pub mod asm;
 mod attend;
@@ -23,21 +23,21 @@ use gcn::io;
 use gcn::isa::Target;
 use gcn::object::CodeObject;
 
-/// Targets by all their names; a shell completes gfx600 … gfx90c.
+/// Parses a target by any of its names; shells complete gfx600 … gfx90c.
 fn target() -> impl TypedValueParser<Value = Target> {
     let values = Target::all().map(|t| PossibleValue::new(t.name()).aliases(t.info().aliases));
     PossibleValuesParser::new(values).try_map(|name| Target::parse(&name).ok_or("no such target"))
 }
 
-/// A target's name, where a code name such as `vega20` is given; an entry's whole id stays as it is.
+/// Replaces a code name such as `vega20` by the target's name; an entry's complete id is unchanged.
 fn entry_target(text: &str) -> Result<String, String> {
     Ok(Target::parse(text).map_or(text, |t| t.name()).to_string())
 }
 
-/// How source is written.
+/// The syntax of source.
 #[derive(Clone, Copy, ValueEnum)]
 enum SourceSyntax {
-    /// LLVM's reading wins wherever a line is valid LLVM
+    /// LLVM's wherever a line is valid LLVM, otherwise CLRX's
     Auto,
     Llvm,
     Clrx,
@@ -53,20 +53,20 @@ impl From<SourceSyntax> for gcn::asm::Syntax {
     }
 }
 
-/// Which code object of a file is meant.
+/// Selects a code object of a file.
 #[derive(Args)]
 struct Choice {
-    /// Of a bundle, or a program or library that carries some: the code for this target (gfx906,
-    /// gfx906:xnack-, or an entry's whole id)
+    /// In a bundle, or a program or library with bundles: the code for this target (gfx906,
+    /// gfx906:xnack-, or an entry's complete id)
     #[arg(long, value_parser = entry_target)]
     target: Option<String>,
-    /// The entry of this number (`gcn bundle list --long` has them)
+    /// The entry with this number (`gcn bundle list --long` prints them)
     #[arg(long, value_name = "N")]
     entry: Option<usize>,
 }
 
 impl Choice {
-    /// The code object that is meant; without --target, that for `arch`.
+    /// The selected code object; without --target, the one for `arch`.
     fn object(&self, path: &Path, arch: Option<Target>) -> Result<CodeObject, String> {
         let target = self.target.as_deref().or(arch.map(|arch| arch.name()));
         io::code_object(path, target, self.entry)
@@ -79,26 +79,26 @@ impl Choice {
     }
 }
 
-/// What runs code, where a command has a choice.
+/// Selects the engine.
 #[derive(Args)]
 struct Engine {
-    /// What runs the code: interp or jit
+    /// The engine that runs the code: interp or jit
     #[arg(long, value_parser = Kind::parse)]
     engine: Option<Kind>,
-    /// What instructions of the host the jit may use; by default the best that it has
+    /// The instruction set of the jit's code; by default the best that the host has
     #[arg(long, value_name = "LEVEL", value_parser = LEVELS)]
     jit_level: Option<String>,
 }
 
 impl Engine {
-    /// The engine: of a level that is named, of the name that is given, or `rest`.
+    /// The selected engine, by default `rest`.
     ///
     /// # Errors
-    /// A sentence: the host has not the level, or the interpreter is to have one.
+    /// A sentence: the host does not support the level, or the interpreter is selected with a level.
     fn kind(&self, rest: Kind) -> Result<Kind, String> {
         match (&self.jit_level, self.engine) {
             (Some(_), Some(Kind::Interp)) => {
-                Err("--jit-level is nothing for --engine interp".into())
+                Err("--jit-level cannot be used with --engine interp".into())
             }
             (Some(level), _) => Kind::jit_level(level),
             (None, engine) => Ok(engine.unwrap_or(rest)),
@@ -112,22 +112,22 @@ fn address(text: &str) -> Result<u64, String> {
         .and_then(|v| u64::try_from(v).ok())
         .filter(|v| v % 4 == 0 && *v < 1 << 48)
         .ok_or_else(|| {
-            format!("`{text}` is no address of 48 bits that is a multiple of 4, as 0x10000")
+            format!("`{text}` is not an address: expected a multiple of 4 below 2^48, as 0x10000")
         })
 }
 
-/// How many threads work where no option says.
+/// The default number of threads.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Ends a subcommand with status 2: its command line is wrong.
+/// Ends a subcommand with status 2: wrong usage.
 fn wrong_usage(subcommand: &str, kind: clap::error::ErrorKind, message: &str) -> ! {
     use clap::CommandFactory;
     let mut command = crate::Cli::command();
     let command = match command.find_subcommand_mut(subcommand) {
         Some(found) => {
-            // As clap itself names it in a usage line.
+            // The name that clap prints in a usage line.
             *found = std::mem::take(found).bin_name(format!("gcn {subcommand}"));
             found
         }

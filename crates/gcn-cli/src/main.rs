@@ -44,25 +44,25 @@ enum Command {
     Asm(asm::Options),
     /// Disassemble a code object or raw bytes to source
     Dis(dis::Options),
-    /// What a code object is for, what its kernels take, how many waves fit
+    /// Show a code object's target, its kernels' arguments and resources, and occupancy
     Info(info::Options),
     /// Run a kernel of a code object, a plan of launches, or raw code
     Run(Box<run::Options>),
-    /// Find what is wrong with kernels: missing waits, hazards, uninitialised registers
+    /// Check kernels for missing waits, hazards and uninitialised registers
     Check(check::Options),
-    /// Run instructions on one wave and say what changed
+    /// Run instructions on one wave and print what changed
     Eval(eval::Options),
-    /// The manual: an instruction, a format, or everything
+    /// Show the manual: an instruction, a format, or everything
     Doc(doc::Options),
-    /// Offload bundles, and programs and libraries that carry them: list, extract, create, replace
+    /// List, extract, create and replace code objects in offload bundles, programs and libraries
     Bundle(bundle::Options),
-    /// Assemble and run a kernel that ships with the program, and draw its picture
+    /// Assemble and run an example kernel and draw its picture
     Demo(demo::Options),
     /// Run a HIP program, unmodified, with this machine as its GPU
     Hip(hip::Options),
-    /// Print what makes a shell complete this command's words
+    /// Print a completion script for a shell
     Completions(help::CompletionsOptions),
-    /// Print this command's manual page, or write those of all subcommands
+    /// Print this command's manual page, or write the pages of all subcommands
     Man(help::ManOptions),
 }
 
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(e) if e.use_stderr() => e.exit(),
-        // What was asked for, as by --help.
+        // The output of --help or --version.
         Err(e) => {
             let printed = e.print().and_then(|()| std::io::stdout().flush());
             return match printed {

@@ -603,7 +603,7 @@ fn lines_of_the_test_language() {
         ("s_nop 0 => end = nonsense", "end: expected one of"),
         ("s_nop 0   v300 = 1", "`v300`"),
         ("s_nop 0   lds[0x100000] = 1", "beyond"),
-        ("s_nop 0   v0 = x", "`x` is no number"),
+        ("s_nop 0   v0 = x", "`x` is not a number"),
         ("global_load_dword v0, v[2:3], off", "address 0x0, lane 0"),
         (
             "global_load_dword v0, v[2:3], off =>",
@@ -892,7 +892,7 @@ fn holes_and_endless_input_take_little_memory() {
         ),
         ("dis /dev/zero".into(), 1, "no code object"),
         ("info - < /dev/zero".into(), 1, "no code object"),
-        ("asm - < /dev/zero".into(), 1, "it has a byte that is zero"),
+        ("asm - < /dev/zero".into(), 1, "it has a zero byte"),
     ] {
         let (code, stderr) = in_shell(LIMIT, &line);
         assert_eq!(code, status, "{line}: {stderr}");
@@ -943,9 +943,9 @@ fn parts_of_raw_bytes_and_plain_objects() {
     for (more, message) in [
         (
             &["--skip", "17000"][..],
-            "dump.bin: --skip 0x4268: it has 0x1c bytes",
+            "dump.bin: --skip 0x4268: the file has 0x1c bytes",
         ),
-        (&["--range", "0x100..0x200"], "its code is at 0x0..0x1c"),
+        (&["--range", "0x100..0x200"], "the code is at 0x0..0x1c"),
         (&["--range", "2..8"], "multiples of 4"),
     ] {
         let ran = raw(more);

@@ -335,7 +335,7 @@ fn wrong_launches_are_refused() {
         (
             format!("--kernel vadd {size} {three} --arg u32:1 --out 3=x"),
             1,
-            "argument 3 is no buffer",
+            "argument 3 is not a buffer",
         ),
         (
             format!("--kernel vadd {size} {three} --arg u32:1 --out 2=/no/such/folder/x"),

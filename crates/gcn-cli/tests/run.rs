@@ -129,7 +129,7 @@ fn mistakes_in_plans_are_told_with_their_places() {
         (
             "type = \"f32\"",
             "type = \"f31\"",
-            "changed.toml:8:8: `f31` is no type of elements; expected u8, ",
+            "changed.toml:8:8: `f31` is not a type of elements; expected u8, ",
         ),
         (
             "ramp = {",
@@ -164,7 +164,7 @@ fn mistakes_in_plans_are_told_with_their_places() {
         (
             "\"u32:1000\"",
             "\"u33:1000\"",
-            "changed.toml:21:19: `u33` is no kind of argument",
+            "changed.toml:21:19: `u33` is not a kind of argument",
         ),
         (
             "\"u32:1000\"",
@@ -236,7 +236,7 @@ fn what_a_plan_can_say() {
         ),
     );
     let ran = gcn(&["run", &plan, "--json"]);
-    assert_eq!(ran.status, 1, "-1 is no u64: {}", ran.stderr);
+    assert_eq!(ran.status, 1, "-1 is not a u64: {}", ran.stderr);
     assert!(
         ran.stderr.contains(": -1 does not fit u64"),
         "{}",
@@ -517,7 +517,7 @@ fn raw_code_on_given_registers() {
         ("[[segments]]\naddress = 4", "segments[0]: it is empty"),
         ("[[segments]]\nfile = 'none'\naddress = 4", "segments[0]: "),
         ("a = [", "regs.toml:1:"),
-        ("waves = 1", "`waves` is no list"),
+        ("waves = 1", "`waves` is not a list"),
         ("pc = 5", "pc: expected a multiple of 4"),
         ("pc = 4096", "where the code ends"),
     ] {
@@ -645,7 +645,7 @@ fn compiled_code_is_shown_beside_its_source() {
     let run = |rest: &[&str]| gcn(&[&["run", path.as_str()][..], &args, &more, rest].concat());
     let ran = run(&["--engine", "interp", "--dump-jit"]);
     assert_eq!(ran.status, 1);
-    assert!(ran.stderr.contains("makes no code"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("generates no code"), "{}", ran.stderr);
     if gcn::engine::Kind::jit().is_none() {
         return eprintln!("passed over: nothing is compiled on this host");
     }
@@ -995,19 +995,19 @@ fn mistaken_arguments_are_explained() {
         ("64", "did you mean i32:64?"),
         ("1.5", "did you mean f32:1.5?"),
         (ints.as_str(), "did you mean buf:"),
-        ("int:64", "`int` is no kind of argument; expected u8, "),
+        ("int:64", "`int` is not a kind of argument; expected u8, "),
         ("float:1", "did you mean f32?"),
         ("zero:64", "did you mean to write buf: before it?"),
         (
             "buf:zero:64xf31",
-            "`64xf31` is no size; expected bytes, as 4096, or elements and their type",
+            "`64xf31` is not a size; expected bytes, as 4096, or elements and their type",
         ),
         (
             "buf:rand:64",
             "expected buf:rand:BYTES:SEED, as buf:rand:4096:1",
         ),
         ("buf:rand:64:x", "expected a seed"),
-        ("ptr:x", "`x` is no address"),
+        ("ptr:x", "`x` is not an address"),
     ] {
         let ran = vadd(&[words], &[]);
         assert!(
@@ -1029,7 +1029,10 @@ fn mistaken_arguments_are_explained() {
         &["--out", "0=no-such-folder/x.npy"],
     );
     assert!(
-        ran.status == 1 && ran.stderr.contains("there is no folder no-such-folder"),
+        ran.status == 1
+            && ran
+                .stderr
+                .contains("the folder no-such-folder does not exist"),
         "{}",
         ran.stderr
     );
@@ -1101,14 +1104,14 @@ fn arrays_keep_their_shapes() {
         (header("bytes.npy").0.as_str(), header("bytes.npy").1),
         ("|u1", vec![256])
     );
-    // What is no array of numbers.
+    // What is not an array of numbers.
     let bad = folder.write("bad.npy", "no array");
     let ran = vadd(
         &[&format!("buf:{bad}"), "buf:zero:4", "buf:zero:4", "u32:1"],
         &[],
     );
     assert!(
-        ran.status == 1 && ran.stderr.contains("bad.npy: it is no .npy file"),
+        ran.status == 1 && ran.stderr.contains("bad.npy: it is not a .npy file"),
         "{}",
         ran.stderr
     );

@@ -77,7 +77,7 @@ struct Level {
 
 const TILED: &str = "the image is tiled, and where a tiled image has its elements depends on the chip's memory configuration, \
      which no descriptor says: only linear images (TILING_INDEX 8 on gfx6 to gfx8, SW_MODE 0 on gfx9) can be reached";
-const NO_IMAGE: &str = "the resource's TYPE is no image's (8 to 15)";
+const NO_IMAGE: &str = "the resource's TYPE is not an image's (8 to 15)";
 const COMPRESSED: &str = "the image is compressed (COMPRESSION_EN), and where its metadata lie depends on the chip's memory configuration";
 const BLOCKS: &str =
     "the image's DATA_FORMAT is block-compressed or subsampled, which the machine does not decode";

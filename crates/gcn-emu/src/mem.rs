@@ -170,7 +170,7 @@ impl fmt::Display for MemError {
             MemError::BadRegion { addr, size } => {
                 write!(f, "no such region of memory: {size} bytes at {addr:#x}")
             }
-            MemError::BadAlign(align) => write!(f, "alignment {align} is no power of two"),
+            MemError::BadAlign(align) => write!(f, "alignment {align} is not a power of two"),
             MemError::Overlap { addr } => write!(f, "the page at {addr:#x} is mapped already"),
             MemError::NotMapped { addr } => write!(f, "nothing is mapped at {addr:#x}"),
             MemError::Host(why) => write!(f, "the host gave no memory: {why}"),

@@ -87,7 +87,7 @@ fn dpp_moves_between_lanes() {
     let shifted = |l: u32, edge: u32| if l & 15 == 0 { edge } else { l - 1 };
     assert_eq!(dpp([0x11, 1, 0xff], !0), want(&|l| shifted(l, OLD)));
     assert_eq!(dpp([0x11, 9, 0xff], !0), want(&|l| shifted(l, 0)));
-    // A lane that is off is no source.
+    // A lane that is off is not a source.
     let got = dpp([0x11, 1, 0xff], !(1 << 4));
     assert_eq!((got[4], got[5], got[6]), (OLD, OLD, 5));
     let got = dpp([0x11, 9, 0xff], !(1 << 4));

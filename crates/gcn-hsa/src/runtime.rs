@@ -67,7 +67,7 @@ fn host_bytes() -> u64 {
 fn target() -> Result<Target, String> {
     if let Some(name) = variable("GCN_TARGET") {
         return Target::parse(&name)
-            .ok_or_else(|| format!("GCN_TARGET={name} is no gfx6 to gfx9 target"));
+            .ok_or_else(|| format!("GCN_TARGET={name} is not a gfx6 to gfx9 target"));
     }
     let own = own_targets(Path::new("/proc/self/exe"));
     let default = Target::parse("gfx900").ok_or("there is no gfx900")?;
@@ -148,7 +148,7 @@ fn memory() -> Result<Memory, String> {
     let mut bytes = match variable("GCN_HIP_MEMORY") {
         Some(text) => {
             let number = text.parse::<u64>().ok().filter(|&n| n > 0);
-            number.ok_or_else(|| format!("GCN_HIP_MEMORY={text} is no number of MiB"))? << 20
+            number.ok_or_else(|| format!("GCN_HIP_MEMORY={text} is not a number of MiB"))? << 20
         }
         None => 2 * host_bytes(),
     };

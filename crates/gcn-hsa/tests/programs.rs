@@ -160,6 +160,31 @@ fn launches() {
 }
 
 #[test]
+fn references() {
+    check("references", &["gfx900", "gfx803"]);
+}
+
+#[test]
+fn updates() {
+    check("updates", &["gfx900"]);
+}
+
+#[test]
+fn reduction() {
+    check("reduction", &["gfx900", "gfx803", "gfx906"]);
+}
+
+#[test]
+fn managed() {
+    check("managed", &["gfx900", "gfx803"]);
+}
+
+#[test]
+fn loading() {
+    check("loading", &["gfx900", "gfx803"]);
+}
+
+#[test]
 fn aql() {
     check("aql", &["gfx900", "gfx803"]);
 }

@@ -1,4 +1,4 @@
-//! Compiled kernels with some of their bits turned over, on both engines: most are no programs any more, and fail, wait for
+//! Compiled kernels with some of their bits turned over, on both engines: most are not programs any more, and fail, wait for
 //! ever or run until they are stopped. Dispatches that are deterministic or have a limit leave the same in memory then, have
 //! run as many instructions, and are reported in the same words. `BLOCKS`, `SEED` and `TARGET` as in `differential.rs`.
 #![cfg(target_arch = "x86_64")]

@@ -134,7 +134,7 @@ pub fn read_header(from: impl Read, size: u64) -> Result<(Vec<Item>, u64), Error
         }
         let id = header.bytes(length, &what)?;
         let Ok(id) = String::from_utf8(id) else {
-            return bad(format!("the id of entry {n} is no UTF-8"));
+            return bad(format!("the id of entry {n} is not UTF-8"));
         };
         items.push(Item { id, offset, size });
     }
@@ -169,7 +169,7 @@ fn check(items: &[Item], size: u64) -> Result<(), Error> {
 pub fn write(entries: &[(&str, &[u8])], align: u64) -> Result<Vec<u8>, Error> {
     if !align.is_power_of_two() || align > 1 << 20 {
         return bad(format!(
-            "an alignment of {align} is no power of two up to 1048576"
+            "an alignment of {align} is not a power of two up to 1048576"
         ));
     }
     for (n, (id, _)) in entries.iter().enumerate() {
@@ -466,7 +466,7 @@ pub fn read_offload_binary(bytes: &[u8]) -> Result<(Vec<Item>, u64), Error> {
         match (rest, end) {
             (Some(rest), Some(end)) => match std::str::from_utf8(&rest[..end]) {
                 Ok(text) => Ok(text.to_string()),
-                Err(_) => bad("a string of the offload binary is no UTF-8"),
+                Err(_) => bad("a string of the offload binary is not UTF-8"),
             },
             _ => bad("a string of the offload binary lies outside it"),
         }

@@ -554,7 +554,7 @@ fn key_text(key: &Value) -> Result<String, MetadataError> {
         Value::String(_) | Value::Integer(_) | Value::Boolean(_) => write_scalar(&mut text, key)?,
         _ => {
             return Err(MetadataError::NoText(
-                "a key that is no string, integer or boolean",
+                "a key that is not a string, integer or boolean",
             ));
         }
     }
@@ -569,7 +569,7 @@ fn write_scalar(out: &mut String, value: &Value) -> Result<(), MetadataError> {
         Value::String(s) => {
             let text = s
                 .as_str()
-                .ok_or(MetadataError::NoText("a string that is no UTF-8"))?;
+                .ok_or(MetadataError::NoText("a string that is not UTF-8"))?;
             // Without a tag the text would be read as another type.
             if !matches!(scalar(text, None), Ok(Value::String(_))) {
                 out.push_str("!str ");

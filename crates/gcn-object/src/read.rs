@@ -263,7 +263,7 @@ impl Names {
         match std::str::from_utf8(bytes) {
             Ok(name) => Ok(name.to_string()),
             Err(_) => Err(Error::Elf(format!(
-                "the name '{}' is no UTF-8",
+                "the name '{}' is not UTF-8",
                 String::from_utf8_lossy(bytes)
             ))),
         }
@@ -817,7 +817,7 @@ impl CodeObject {
         };
         match std::str::from_utf8(text) {
             Ok(text) => Ok(Some(text.trim_end_matches('\0'))),
-            Err(_) => Err(Error::Elf("the metadata note is no UTF-8 text".into())),
+            Err(_) => Err(Error::Elf("the metadata note is not UTF-8 text".into())),
         }
     }
 

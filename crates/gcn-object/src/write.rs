@@ -369,7 +369,7 @@ impl Builder {
             }
             if section.align > MAX_ALIGN || section.align > 0 && !section.align.is_power_of_two() {
                 return layout(format!(
-                    "section '{}': alignment {:#x} is no power of two up to {MAX_ALIGN:#x}",
+                    "section '{}': alignment {:#x} is not a power of two up to {MAX_ALIGN:#x}",
                     section.name, section.align
                 ));
             }

@@ -150,7 +150,7 @@ fn bundles_that_lie() {
     refused(put(&plain, 32, &huge), "entry 0");
     refused(put(&plain, 40, &huge), "entry 0");
     refused(put(&plain, 48, &huge), "an id of");
-    refused(put(&plain, 56, &[0xff]), "no UTF-8");
+    refused(put(&plain, 56, &[0xff]), "not UTF-8");
     refused(plain[..40].to_vec(), "the bytes end within");
     // As many entries as the bytes could hold, each covering all bytes.
     let mut many = bundle::MAGIC.to_vec();

@@ -20,7 +20,7 @@ impl DemangleWrite for Bounded {
     }
 }
 
-/// `vadd(float const*, float*)` for `_Z4vaddPKfPf`; `None` for what is no mangled name of C++.
+/// `vadd(float const*, float*)` for `_Z4vaddPKfPf`; `None` for what is not a mangled name of C++.
 pub fn demangled(name: &str) -> Option<String> {
     if !name.starts_with("_Z") || name.len() > LONGEST {
         return None;

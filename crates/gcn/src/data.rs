@@ -276,7 +276,7 @@ impl Number {
         match self {
             Number::Int(v) => {
                 let (low, high) = ty.bounds();
-                // The bits of a negative number are what hexadecimal gives.
+                // A hexadecimal number gives the bits of a negative one.
                 let fits = (low..=high).contains(&v)
                     || (!ty.is_float() && v > 0 && v < 1 << (8 * ty.size()));
                 fits.then(|| ty.from_int(v))
@@ -316,7 +316,7 @@ fn sized(size: u64) -> Result<usize, String> {
     usize::try_from(size).map_err(|_| format!("a buffer of {size} bytes is too large"))
 }
 
-/// Room for so many bytes.
+/// Memory for this many bytes.
 fn room(size: usize) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     (out.try_reserve_exact(size))

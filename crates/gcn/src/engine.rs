@@ -13,7 +13,7 @@ pub enum Kind {
     Jit(gcn_jit::Level),
 }
 
-/// The levels of the compiling engine, by name: what instructions of the host its code may use.
+/// The levels of the compiling engine: the instruction sets that its code may use.
 pub const LEVELS: [&str; 2] = ["avx2", "avx512"];
 
 /// True if the compiling engine is part of this build.
@@ -22,7 +22,7 @@ const COMPILES: bool = cfg!(all(feature = "jit", target_arch = "x86_64"));
 const NO_COMPILER: &str =
     "this build has no jit (the feature `jit`, on x86-64); the engine is interp";
 
-/// The compiling engine where the host can run what it makes, else the interpreter.
+/// The compiling engine if the host can run its code, else the interpreter.
 impl Default for Kind {
     fn default() -> Kind {
         Kind::jit().unwrap_or(Kind::Interp)
@@ -30,7 +30,7 @@ impl Default for Kind {
 }
 
 impl Kind {
-    /// The compiling engine, if the host can run what it makes.
+    /// The compiling engine, if the host can run its code.
     pub fn jit() -> Option<Kind> {
         #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         if let Some(level) = gcn_jit::Level::best() {
@@ -48,7 +48,7 @@ impl Kind {
     /// The compiling engine at one of the [`LEVELS`].
     ///
     /// # Errors
-    /// A sentence that says what the host lacks, or that there is no such level.
+    /// A sentence: the host does not support the level, or it does not exist.
     pub fn jit_level(name: &str) -> Result<Kind, String> {
         #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         if let Some(level) = gcn_jit::Level::parse(name)
@@ -65,10 +65,10 @@ impl Kind {
         })
     }
 
-    /// The engine that a name stands for: `interp`, `jit`.
+    /// Parses the name of an engine: `interp`, `jit`.
     ///
     /// # Errors
-    /// A sentence that says what was expected, or what the host lacks.
+    /// A sentence with the expected names, or with what the host does not support.
     pub fn parse(text: &str) -> Result<Kind, String> {
         match text {
             "interp" => Ok(Kind::Interp),
@@ -81,7 +81,7 @@ impl Kind {
         }
     }
 
-    /// One for a host thread.
+    /// An engine for a host thread.
     pub fn engine(self) -> Box<dyn Engine> {
         match self {
             Kind::Interp => Box::new(Interp::new()),
@@ -90,7 +90,7 @@ impl Kind {
         }
     }
 
-    /// Where engines of this kind keep their code.
+    /// The cache that engines of this kind share.
     #[cfg(all(feature = "jit", target_arch = "x86_64"))]
     fn cache(self) -> gcn_jit::Cache {
         match self {
@@ -99,7 +99,7 @@ impl Kind {
         }
     }
 
-    /// What makes the engines of a GPU's dispatches.
+    /// Creates the engines of a GPU's dispatches.
     pub fn maker(self) -> impl Fn() -> Box<dyn Engine> + Send + Sync + 'static {
         let engines = Engines::new(self);
         move || engines.engine()
@@ -114,7 +114,7 @@ pub fn pass_names() -> Vec<&'static str> {
     Vec::new()
 }
 
-/// Engines of a kind, with what they share.
+/// Engines of a kind, and the state that they share.
 #[derive(Clone)]
 pub struct Engines {
     kind: Kind,
@@ -136,25 +136,25 @@ pub fn ticks() -> u64 {
     0
 }
 
-/// What a stretch of instructions came to that ran one behind the other.
+/// Counts of a stretch of consecutive instructions.
 pub struct Stretch {
-    /// The address of the first, and the one behind the last.
+    /// The address of the first instruction, and the end.
     pub start: u64,
     pub end: u64,
-    /// How many there are; 0 where the ticks are a part of what follows.
+    /// The number of instructions; 0 if the ticks belong to what follows.
     pub instructions: u32,
-    /// How often a wave ran it.
+    /// The number of executions by a wave.
     pub times: u64,
-    /// Lanes that were on, of all times.
+    /// Active lanes, summed over all executions.
     pub lanes: u64,
-    /// Ticks of the host's time stamp counter that it took.
+    /// Its ticks of the host's time stamp counter.
     pub ticks: u64,
     /// Whether it is compiled code.
     pub compiled: bool,
 }
 
 impl Engines {
-    /// Engines that know no code yet.
+    /// Engines without compiled code.
     pub fn new(kind: Kind) -> Engines {
         Engines {
             kind,
@@ -163,7 +163,7 @@ impl Engines {
         }
     }
 
-    /// Engines that count what they do, for [`Engines::counted`], where their kind can.
+    /// Engines whose code has counters, for [`Engines::counted`], if their kind compiles.
     pub fn counting(kind: Kind) -> Engines {
         Engines {
             kind,
@@ -172,7 +172,7 @@ impl Engines {
         }
     }
 
-    /// The same engines, which keep the IR of what they compile as it is after a pass, for [`Engines::dump_ir`].
+    /// The same engines, which keep the IR after a pass, for [`Engines::dump_ir`].
     #[must_use]
     pub fn dumping_ir(self, pass: &str) -> Engines {
         #[cfg(all(feature = "jit", target_arch = "x86_64"))]
@@ -187,7 +187,7 @@ impl Engines {
         }
     }
 
-    /// The IR of what they have compiled, as text.
+    /// The IR of the compiled code, as text.
     pub fn dump_ir(&self) -> String {
         #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         return self.cache.dump();
@@ -195,12 +195,12 @@ impl Engines {
         String::new()
     }
 
-    /// Whether they compile, and so can count by themselves.
+    /// Returns true if they compile.
     pub fn compile(&self) -> bool {
         self.kind != Kind::Interp
     }
 
-    /// One for a host thread.
+    /// An engine for a host thread.
     pub fn engine(&self) -> Box<dyn Engine> {
         match self.kind {
             Kind::Interp => Box::new(Interp::new()),
@@ -209,8 +209,8 @@ impl Engines {
         }
     }
 
-    /// What was counted by engines that do, of every stretch of code that ran, and the ticks that counting adds to each run
-    /// of one. `None` if their kind does not count.
+    /// The counts of every stretch of code that ran, and the ticks that counting adds to each execution. `None` if their kind
+    /// does not compile.
     pub fn counted(&self) -> Option<(Vec<Stretch>, u64)> {
         #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         if self.compile() {
@@ -234,7 +234,7 @@ impl Engines {
         None
     }
 
-    /// What they have compiled, in a line; nothing if their kind does not compile.
+    /// A line about the compiled code. `None` if their kind does not compile.
     pub fn compiled(&self) -> Option<String> {
         #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         if self.compile() {
@@ -255,7 +255,7 @@ impl Engines {
         None
     }
 
-    /// The code that they have made. `None` if their kind does not compile.
+    /// The compiled code. `None` if their kind does not compile.
     #[cfg(all(feature = "jit", target_arch = "x86_64"))]
     pub fn report(&self) -> Option<gcn_jit::Report> {
         self.compile().then(|| self.cache.report())

@@ -27,7 +27,7 @@ pub struct Answer {
 /// Runs one line of the test language.
 ///
 /// # Errors
-/// What cannot be read or assembled; with `=>`, what differs.
+/// A line that cannot be parsed or assembled; with `=>`, the differences.
 pub fn line(
     target: Target,
     text: &str,
@@ -82,7 +82,7 @@ pub fn assemble(target: Target, text: &str) -> Result<Vec<u8>, String> {
     assemble_as(target, text, Syntax::Llvm)
 }
 
-/// As [`assemble`], in a spelling of choice. [`Syntax::Auto`] reads as CLRX does what LLVM does not take.
+/// Like [`assemble`], with a choice of syntax. [`Syntax::Auto`] parses lines that are not valid LLVM as CLRX's.
 ///
 /// # Errors
 /// The diagnostics, rendered: those of LLVM's reading where neither takes the text.
@@ -153,21 +153,21 @@ fn json_line(
     let target = match request.get("arch") {
         Some(arch) => {
             let name = arch.as_str().ok_or(NO_ARCH)?;
-            Target::parse(name).ok_or_else(|| format!("`{name}` is no target"))?
+            Target::parse(name).ok_or_else(|| format!("`{name}` is not a target"))?
         }
         None => arch.ok_or(NO_ARCH)?,
     };
     let code = match (request.get("inst"), request.get("bytes")) {
         (Some(inst), None) => {
-            let text = inst.as_str().ok_or("`inst` is no string")?;
+            let text = inst.as_str().ok_or("`inst` is not a string")?;
             assemble_as(target, text, syntax)?
         }
-        (None, Some(bytes)) => hex_bytes(bytes.as_str().ok_or("`bytes` is no string")?)?,
+        (None, Some(bytes)) => hex_bytes(bytes.as_str().ok_or("`bytes` is not a string")?)?,
         _ => return Err("expected either `inst` or `bytes`".into()),
     };
     let mut bench = Bench::new(target)?;
     if let Some(state) = request.get("state") {
-        let state = state.as_object().ok_or("`state` is no object")?;
+        let state = state.as_object().ok_or("`state` is not an object")?;
         set_state(&mut bench, state).map_err(|e| format!("state.{e}"))?;
     }
     if let Some(pc) = request.get("pc") {
@@ -205,7 +205,7 @@ pub(crate) fn end_json(outcome: &Outcome, answer: &mut Map<String, Json>) {
     }
 }
 
-/// A fault as JSON: what, where, and what the instruction's operands held.
+/// A fault as JSON: kind, location, and the values of the instruction's operands.
 pub fn fault_json(report: &FaultReport) -> Map<String, Json> {
     let mut fault = Map::new();
     fault.insert("kind".into(), json!(report.kind.to_string()));
@@ -240,7 +240,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     let digit = |b: u8| {
         (b as char)
             .to_digit(16)
-            .ok_or_else(|| format!("`{}` in `bytes` is no hex digit", b as char))
+            .ok_or_else(|| format!("`{}` in `bytes` is not a hex digit", b as char))
     };
     digits
         .chunks(2)
@@ -255,7 +255,7 @@ pub(crate) fn count(value: &Json) -> Result<u64, String> {
         Json::String(s) => lang::integer(s).and_then(|v| u64::try_from(v).ok()),
         _ => None,
     };
-    number.ok_or_else(|| format!("{value} is no number from 0 to 2^64 - 1"))
+    number.ok_or_else(|| format!("{value} is not a number from 0 to 2^64 - 1"))
 }
 
 /// A number: JSON's own, or a string in hex, decimal or as a float.
@@ -264,7 +264,7 @@ fn json_number(value: &Json, bits: u32) -> Result<u64, String> {
         Json::Number(n) => lang::number(&n.to_string(), bits),
         Json::String(s) => lang::number(s, bits),
         Json::Bool(b) => Ok(*b as u64),
-        other => Err(format!("{other} is no number")),
+        other => Err(format!("{other} is not a number")),
     }
 }
 
@@ -274,7 +274,7 @@ pub(crate) fn set_state(bench: &mut Bench, state: &Map<String, Json>) -> Result<
             "s" | "v" | "ttmp" | "lds" | "gds" | "mem" => {
                 let entries = value
                     .as_object()
-                    .ok_or_else(|| format!("{key} is no object"))?;
+                    .ok_or_else(|| format!("{key} is not an object"))?;
                 for (index, value) in entries {
                     let place_name = match key.as_str() {
                         "lds" | "gds" | "mem" => format!("{key}[{index}]"),
@@ -294,7 +294,7 @@ fn set_place(bench: &mut Bench, name: &str, value: &Json) -> Result<(), String> 
     let place = lang::place(name, bench.target)
         .filter(|p| *p != Place::Pc)
         .ok_or_else(|| match name.split_once('[') {
-            Some(("lds" | "gds" | "mem", _)) => "it is no address".to_owned(),
+            Some(("lds" | "gds" | "mem", _)) => "it is not an address".to_owned(),
             _ => format!("{} has no such register", bench.target.name()),
         })?;
     let bits = lang::width(place);

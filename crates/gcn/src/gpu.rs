@@ -26,7 +26,7 @@
 //! # }
 //! ```
 //!
-//! Arguments are checked against what the object says of its kernel's parameters, and everything that goes wrong is an
+//! Arguments are checked against the object's metadata of the kernel's parameters, and every failure is an
 //! [`Error`] that can be matched on:
 //!
 //! ```
@@ -83,7 +83,7 @@ pub enum Error {
         /// Why.
         source: gcn_object::Error,
     },
-    /// A code object, or what carries it, cannot be read or chosen.
+    /// A code object, or the file that contains it, cannot be read or selected.
     #[error(transparent)]
     Object(#[from] gcn_object::Error),
     /// A code object cannot be loaded.
@@ -96,7 +96,7 @@ pub enum Error {
         text: String,
     },
     /// A code object is for no chip of gfx6 to gfx9.
-    #[error("{0} is no gfx6 to gfx9 target")]
+    #[error("{0} is not a gfx6 to gfx9 target")]
     Target(String),
     /// The program has no such kernel.
     #[error("no kernel `{name}`; the object has: {}", crate::cpp::list(have))]
@@ -146,13 +146,13 @@ pub enum Error {
         bytes: usize,
     },
     /// A kernel's arguments, or its LDS, have more bytes than there can be.
-    #[error("kernel {kernel}: {bytes} bytes of {what} are too many")]
+    #[error("kernel {kernel}: {bytes} bytes of {what} exceed the limit")]
     TooLarge {
         /// The kernel.
         kernel: String,
         /// Arguments or LDS.
         what: &'static str,
-        /// How many there are.
+        /// The number of elements.
         bytes: u64,
     },
     /// A read or write beyond a buffer's end.
@@ -160,7 +160,7 @@ pub enum Error {
     Range {
         /// The first element.
         start: usize,
-        /// The one behind the last.
+        /// The end, exclusive.
         end: usize,
         /// Elements of the buffer.
         len: usize,
@@ -233,8 +233,8 @@ pub enum Mismatch {
     /// The machine has nothing of the kind.
     #[error("{0} arguments are not supported")]
     Unsupported(String),
-    /// The object places it outside the kernel's arguments.
-    #[error("expected a place inside the kernarg segment")]
+    /// The object's metadata place it outside the kernel's arguments.
+    #[error("expected an offset inside the kernarg segment")]
     Outside,
 }
 
@@ -278,7 +278,7 @@ element!(
     u8: U8, i8: I8, u16: U16, i16: I16, u32: U32, i32: I32, u64: U64, i64: I64, f32: F32, f64: F64
 );
 
-/// A GPU: memory, and what runs waves. Clones are the same GPU.
+/// A GPU: memory and an engine. Clones are the same GPU.
 #[derive(Clone)]
 pub struct Gpu {
     machine: Arc<dispatch::Gpu>,
@@ -296,7 +296,7 @@ impl Gpu {
         Gpu::with_memory(target, MEMORY)
     }
 
-    /// A GPU with so many bytes of memory.
+    /// A GPU with this many bytes of memory.
     ///
     /// # Errors
     /// As [`Gpu::new`].
@@ -323,7 +323,7 @@ impl Gpu {
         &self.machine
     }
 
-    /// Where the text goes that kernels print, by OpenCL's printf or HIP's; standard output until now. It comes in the
+    /// Sets the writer for the text that kernels print with OpenCL's or HIP's printf; by default standard output. Text comes in the
     /// order of workgroups, whatever number of threads runs them.
     pub fn set_output(&self, output: impl std::io::Write + Send + 'static) {
         self.machine.set_output(output);
@@ -337,7 +337,7 @@ impl Gpu {
         self.choose(Source::from_bytes(bytes.to_vec()))
     }
 
-    /// As [`Gpu::load`], from a file, of which only what is needed is read.
+    /// Like [`Gpu::load`], from a file; only the necessary parts are read.
     ///
     /// # Errors
     /// [`Error::File`], and as [`Gpu::load`].
@@ -379,7 +379,7 @@ impl Gpu {
         })
     }
 
-    /// Assembles source, in LLVM's or the documents' spelling, and loads what comes of it.
+    /// Assembles source, in LLVM's or the documents' syntax, and loads the result.
     ///
     /// # Errors
     /// [`Error::Assembly`], [`Error::Load`].
@@ -417,7 +417,7 @@ impl Gpu {
     }
 }
 
-/// Source to a code object; `name` is the file's in diagnostics, `target` what it is for where it does not say so.
+/// Assembles source to a code object. `name` is the file's in diagnostics, `target` the target if the source names none.
 ///
 /// # Errors
 /// [`Error::Assembly`], [`Error::Object`].
@@ -567,7 +567,7 @@ impl Pointer {
         self.address
     }
 
-    /// The type of the numbers that are there, where it is known.
+    /// The type of the elements, if it is known.
     pub fn elements(&self) -> Option<Ty> {
         self.elements
     }
@@ -582,7 +582,7 @@ pub enum Arg {
     Numbers(Ty, Vec<u8>),
     /// The address of a buffer.
     Buffer(Pointer),
-    /// A dynamic local pointer to so many bytes of LDS.
+    /// A dynamic local pointer to this many bytes of LDS.
     Local(u32),
 }
 
@@ -684,7 +684,7 @@ impl Program {
         })
     }
 
-    /// A global variable, as elements of a type: as many as fit its size.
+    /// A global variable as a buffer of elements of a type; its size gives their number.
     ///
     /// # Errors
     /// [`Error::NoVariable`].
@@ -882,7 +882,7 @@ impl Launch {
         self
     }
 
-    /// The next argument: a pointer to so many bytes of LDS of its own.
+    /// The next argument: a pointer to this many bytes of LDS.
     pub fn local(self, bytes: u32) -> Launch {
         self.arg(Arg::Local(bytes))
     }
@@ -918,7 +918,7 @@ impl Launch {
         self
     }
 
-    /// Bytes of LDS behind those that the kernel declares: HIP's `extern __shared__`.
+    /// Bytes of LDS after the kernel's own: HIP's `extern __shared__`.
     pub fn dynamic_lds(mut self, bytes: u32) -> Launch {
         self.options.dynamic_lds = bytes;
         self
@@ -930,7 +930,7 @@ impl Launch {
         self
     }
 
-    /// Who looks on while it runs.
+    /// The observers of the launch.
     pub fn watch(mut self, watch: Watch) -> Launch {
         self.options.watch = watch;
         self
@@ -941,7 +941,7 @@ impl Launch {
         &self.kernel
     }
 
-    /// Everything that a dispatch can be told but its arguments, which are those of [`Launch::arg`].
+    /// All settings of a dispatch, except its arguments, which are those of [`Launch::arg`].
     pub fn options(&mut self) -> &mut dispatch::Launch {
         &mut self.options
     }

@@ -5,7 +5,7 @@ use gcn_object::{CodeObject, Container, Source};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The most bytes that are read of what has no size, such as a pipe: endless input must end.
+/// The maximum number of bytes that are read from input without a size, such as a pipe.
 const MOST_STREAMED: u64 = 1 << 30;
 /// The most bytes of a file that is read whole. Sources are counted in 32 bits.
 const MOST_READ: u64 = (1 << 32) - 1;
@@ -18,7 +18,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     read_until(path, |_| None)
 }
 
-/// As [`read`]; `wrong` sees each piece as it is read, and may say what is wrong with it.
+/// Like [`read`]; `wrong` gets each piece as it is read, and may return an error message.
 fn read_until(path: &Path, wrong: impl Fn(&[u8]) -> Option<String>) -> Result<Vec<u8>, String> {
     let read = if path.as_os_str() == "-" {
         read_all(std::io::stdin().lock(), None, wrong)
@@ -48,7 +48,7 @@ fn read_all(
         Some(_) => MOST_READ,
     };
     let mut bytes = Vec::new();
-    // One more than there are, so that the end is seen without more room.
+    // One more byte than the file has, so that the end is detected without reallocation.
     let room = usize::try_from(size.unwrap_or(0)).unwrap_or(usize::MAX);
     bytes.try_reserve_exact(room.saturating_add(32))?;
     loop {
@@ -69,7 +69,7 @@ fn read_all(
         if bytes.len() as u64 > most {
             return too_large(match most {
                 MOST_STREAMED => {
-                    "it goes on after 1 GiB, the most that is read of a pipe or a device; a file may be larger"
+                    "it has more than 1 GiB, the limit for pipes and devices; a file may be larger"
                 }
                 _ => "it is larger than 4 GiB, the most that is read of a file",
             });
@@ -100,7 +100,7 @@ pub fn container(path: &Path) -> Result<Container, String> {
 /// The code object in a file, or in standard input: by its number among the file's entries, by its target, or the only one.
 ///
 /// # Errors
-/// A message with the file's name; where the choice is not clear, one that lists what there is.
+/// A message with the file's name; if the selection is ambiguous, it lists the entries.
 pub fn code_object(
     path: &Path,
     target: Option<&str>,
@@ -141,7 +141,7 @@ fn chosen(
 pub fn read_text(path: &Path) -> Result<String, String> {
     // No text has such a byte, and endless zeros have nothing else.
     let zero = |piece: &[u8]| {
-        (piece.contains(&0)).then(|| "it is no text: it has a byte that is zero".to_string())
+        (piece.contains(&0)).then(|| "it is not text: it has a zero byte".to_string())
     };
     read_until(path, zero).and_then(|bytes| as_text(path, bytes))
 }
@@ -220,7 +220,7 @@ fn read_parts(_: &Path, _: usize) -> Option<Vec<u8>> {
     None
 }
 
-/// Writes a file, or standard output. A reader that has gone away is no error. A plain file is whole or as it was
+/// Writes a file, or standard output. A closed reader is not an error. A regular file is complete or unchanged
 /// ([`Output`]).
 ///
 /// # Errors
@@ -229,7 +229,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     stream(path, |out| out.write_all(bytes))
 }
 
-/// Writes to standard output. A reader that has gone away is no error.
+/// Writes to standard output. A closed reader is not an error.
 ///
 /// # Errors
 /// A message.
@@ -243,7 +243,7 @@ pub fn print(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Has `make` write a file, or standard output, piece by piece. A reader that has gone away is no error. A plain file is
+/// Has `make` write a file, or standard output, piece by piece. A closed reader is not an error. A regular file is
 /// whole or as it was ([`Output`]).
 ///
 /// # Errors
@@ -305,7 +305,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Opens it. `like` says who may run it, where it is new.
+    /// Opens it. A new file gets the permissions to execute of `like`.
     ///
     /// # Errors
     /// Where it cannot be written.
@@ -345,10 +345,10 @@ impl Output {
         Ok(output)
     }
 
-    /// Puts the file in its place.
+    /// Renames the file to its final name.
     ///
     /// # Errors
-    /// Where what was written could not be, as on a full disk. The old file stays then.
+    /// A message if writing failed, as on a full disk. The old file is then unchanged.
     pub fn finish(mut self) -> std::io::Result<()> {
         self.file.flush()?;
         if let Some((name, place)) = &self.names {
@@ -418,7 +418,7 @@ fn beside(place: &Path) -> Option<(PathBuf, std::fs::File)> {
     })
 }
 
-/// Writes to standard error. Where nobody reads it there is nobody to tell.
+/// Writes to standard error. A closed reader is ignored.
 pub fn complain(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! The test language: one line is instructions, a state, and what is expected of them.
+//! The test language: one line has instructions, a state, and the expected changes.
 //!
 //! `v_add_f32 v2, v0, v1   v0 = 1.0, v1 = [2.0, 3.0 ..]  => v2 = [3.0, 4.0 ..]`
 //!
@@ -55,7 +55,7 @@ pub struct Line {
     pub before: Vec<(Place, Value)>,
     /// What is expected, with `=>`.
     pub after: Option<Vec<(Place, Value)>>,
-    /// `end = …` behind `=>`.
+    /// `end = …` after `=>`.
     pub end: Option<String>,
 }
 
@@ -79,7 +79,7 @@ impl Value {
 /// Takes a line apart.
 ///
 /// # Errors
-/// A sentence that says what could not be read.
+/// A sentence about the part that could not be parsed.
 pub fn parse(line: &str, target: Target) -> Result<Line, String> {
     let (before, after) = match line.split_once("=>") {
         Some((a, b)) => (a, Some(b)),
@@ -93,7 +93,7 @@ pub fn parse(line: &str, target: Target) -> Result<Line, String> {
     let mut end = None;
     out.before = assignments(&before[at..], target, &mut end)?;
     if end.is_some() {
-        return Err("`end` belongs behind `=>`".into());
+        return Err("`end` must be after `=>`".into());
     }
     if let Some(after) = after {
         out.after = Some(assignments(after, target, &mut out.end)?);
@@ -144,7 +144,7 @@ fn assignments(
         }
         let (name, value) = part
             .split_once('=')
-            .ok_or_else(|| format!("`{part}` is no assignment; expected `name = value`"))?;
+            .ok_or_else(|| format!("`{part}` is not an assignment; expected `name = value`"))?;
         let (name, value) = (name.trim(), value.trim());
         if name == "end" {
             if !ENDS.contains(&value) {
@@ -181,7 +181,7 @@ fn split_commas(text: &str) -> Vec<&str> {
     out
 }
 
-/// The bits a place has.
+/// The number of bits of a location.
 pub(crate) fn width(place: Place) -> u32 {
     match place {
         Place::Scalar(_, n) | Place::Vgpr(_, n) => 32 * n as u32,
@@ -325,7 +325,7 @@ pub fn number(text: &str, bits: u32) -> Result<u64, String> {
         "nan" => f64::NAN,
         _ => digits
             .parse()
-            .map_err(|_| format!("`{text}` is no number"))?,
+            .map_err(|_| format!("`{text}` is not a number"))?,
     };
     let out = match kind {
         64 => value.to_bits(),
@@ -389,7 +389,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Sets a place.
+    /// Sets a location.
     ///
     /// # Errors
     /// When it is outside LDS or memory.
@@ -443,7 +443,7 @@ impl Bench {
                 self.wave.exports.set(target, k, !0, value);
             }
             Place::ExportDone | Place::ExportValid => {
-                return Err("it is what an export leaves; it cannot be set before".into());
+                return Err("it is the result of an export and cannot be set before".into());
             }
             Place::Pc => self.start = one,
         }
@@ -458,7 +458,7 @@ impl Bench {
         }
     }
 
-    /// The value of a place.
+    /// The value of a location.
     pub fn get(&self, place: Place) -> Value {
         Value::One(match place {
             Place::Scalar(code, 1) => self.wave.sgprs[code as usize] as u64,
@@ -514,7 +514,7 @@ impl Bench {
         snippet::run_beside(snippet, wave, lds, &self.memory, &self.global, engine)
     }
 
-    /// A copy of what can change.
+    /// A copy of the state.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             wave: self.wave.clone(),
@@ -524,7 +524,7 @@ impl Bench {
         }
     }
 
-    /// The regions of memory with their bytes; what may not be read counts as zeros.
+    /// The regions of memory with their bytes; unreadable memory is zeros.
     fn contents(&self) -> impl Iterator<Item = (u64, Vec<u8>)> {
         self.memory.regions().map(|(base, size)| {
             let mut bytes = vec![0; size as usize];
@@ -537,7 +537,7 @@ impl Bench {
         })
     }
 
-    /// The places whose value is not the snapshot's, register by register.
+    /// The locations whose values differ from the snapshot's, register by register.
     pub fn changes(&self, before: &Snapshot) -> Vec<Place> {
         let mut out = Vec::new();
         for code in 0..128u16 {
@@ -651,7 +651,7 @@ pub fn pair_up(places: &[Place], target: Target) -> Vec<Place> {
     out
 }
 
-/// The name of a place, as the language writes it.
+/// The name of a location in the language.
 pub fn name(place: Place, target: Target) -> String {
     let generation = target.generation();
     match place {
@@ -746,7 +746,7 @@ pub fn end_name(end: &End) -> &'static str {
     }
 }
 
-/// Compares what changed with what a line expects: each change listed, each listed value as it is.
+/// Compares the changes with a line's expectation: each change is listed, and each listed value is as expected.
 /// Gives a sentence for each difference.
 pub fn check(line: &Line, bench: &Bench, changes: &[Place], outcome: &Outcome) -> Vec<String> {
     let Some(expected) = &line.after else {

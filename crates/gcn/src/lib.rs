@@ -20,6 +20,7 @@ pub mod lanes;
 pub mod lang;
 pub mod lines;
 pub mod listing;
+pub mod locations;
 pub mod npy;
 pub mod parameter;
 pub mod plan;
@@ -30,7 +31,6 @@ pub mod run;
 pub mod trace;
 mod turns;
 pub mod watch;
-pub mod whereabouts;
 
 pub use gcn_asm as asm;
 pub use gcn_check as check;

@@ -43,7 +43,7 @@ const LONGEST: usize = 1 << 16;
 /// The header of a file, of which no more is read.
 ///
 /// # Errors
-/// A sentence without the file's name: it cannot be read, or is no `.npy` file of numbers.
+/// A sentence without the file's name: the file cannot be read, or is not a `.npy` file of numbers.
 pub fn header_of(path: &Path) -> Result<Header, String> {
     let mut start = Vec::new();
     File::open(path)
@@ -55,11 +55,11 @@ pub fn header_of(path: &Path) -> Result<Header, String> {
 /// The header of a file that begins with these bytes.
 ///
 /// # Errors
-/// A sentence: it is no `.npy` file of numbers.
+/// A sentence: it is not a `.npy` file of numbers.
 pub fn header(file: &[u8]) -> Result<Header, String> {
-    let rest = file
-        .strip_prefix(MAGIC)
-        .ok_or("it is no .npy file: it does not begin with \\x93NUMPY, as numpy.save writes it")?;
+    let rest = file.strip_prefix(MAGIC).ok_or(
+        "it is not a .npy file: it does not begin with \\x93NUMPY, as numpy.save writes it",
+    )?;
     let (text, before) = match rest {
         [1, _, a, b, rest @ ..] => {
             let len = u16::from_le_bytes([*a, *b]) as usize;
@@ -156,7 +156,7 @@ fn numbers(text: &str) -> Option<Vec<usize>> {
     inside.split(',').map(number).collect()
 }
 
-/// Kind, size and byte order of what `descr` says.
+/// Kind, size and byte order of `descr`.
 fn element(descr: &str) -> Result<(char, usize, bool), String> {
     let Some(name) = unquoted(descr) else {
         return Err(format!(
@@ -199,7 +199,7 @@ fn element(descr: &str) -> Result<(char, usize, bool), String> {
 /// The header and the elements of a `.npy` file: little-endian, the last index changing fastest, whatever they are in the file.
 ///
 /// # Errors
-/// A sentence: it is no `.npy` file of numbers, or has more or fewer than its header says; or there is not enough memory to
+/// A sentence: it is not a `.npy` file of numbers, or has more or fewer than its header says; or there is not enough memory to
 /// reorder them.
 pub fn elements(mut file: Vec<u8>) -> Result<(Header, Vec<u8>), String> {
     let header = header(&file)?;
@@ -230,7 +230,7 @@ fn transposed(from: &[u8], size: usize, shape: &[usize]) -> Result<Vec<u8>, Stri
     let mut out = Vec::new();
     out.try_reserve_exact(from.len())
         .map_err(|e| format!("its elements cannot be reordered: {e}"))?;
-    // How far apart elements are whose index differs by one.
+    // The distance between elements whose index differs by one.
     let mut steps = Vec::with_capacity(shape.len());
     let mut step = size;
     for n in shape {
@@ -284,7 +284,7 @@ pub fn file(data: &[u8], descr: &str) -> Vec<u8> {
     )
 }
 
-/// A `.npy` file of an array with so many elements in each dimension, the last of which lie side by side.
+/// A `.npy` file of an array with the given dimensions, the last of which is contiguous.
 pub fn array(data: &[u8], descr: &str, shape: &[usize]) -> Vec<u8> {
     let shape = match shape {
         [one] => format!("{one},"),
@@ -410,7 +410,7 @@ mod tests {
             let error = told(descr, shape);
             assert!(error.contains(part), "{part}: {error}");
         }
-        assert!(data(b"").unwrap_err().contains("it is no .npy file"));
+        assert!(data(b"").unwrap_err().contains("it is not a .npy file"));
         assert!(
             data(b"\x93NUMPY\x01\x00\xff")
                 .unwrap_err()

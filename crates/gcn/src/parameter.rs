@@ -4,7 +4,7 @@ use crate::data::Ty;
 use crate::gpu::{Arg, Mismatch};
 use gcn_object::metadata::{Arg as Parameter, ValueKind};
 
-/// The numbers that a type of OpenCL C holds: `float4` four f32. `None` for structures, and what a typedef names.
+/// The numbers in a type of OpenCL C: `float4` has four f32. `None` for structures and typedefs.
 pub fn numbers(name: &str) -> Option<(Ty, usize)> {
     let name = name.trim();
     let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -49,7 +49,7 @@ pub fn describe(parameter: &Parameter) -> String {
     format!("{ty} {name}").trim().to_owned()
 }
 
-/// What an argument puts where a parameter lies, which is no LDS.
+/// The bytes that an argument stores for a parameter other than LDS.
 ///
 /// # Errors
 /// How it does not fit.

@@ -1,4 +1,4 @@
-//! Runs: buffers, launches in order, checks of what came of them, and files that are saved. docs/plans.md describes how they
+//! Runs: buffers, launches in order, checks of the results, and files that are saved. docs/plans.md describes how they
 //! are written down; [`crate::plan_toml`] reads that.
 
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ pub struct Plan {
     pub checks: Vec<CheckPlan>,
     /// What is written then.
     pub saves: Vec<SavePlan>,
-    /// All launches run so many times more, with the buffers set back before.
+    /// The number of repetitions of all launches, with the buffers reset before each.
     pub repeat: u32,
 }
 
@@ -37,11 +37,11 @@ pub struct BufferPlan {
     pub name: String,
     /// What it holds before the first launch.
     pub contents: Contents,
-    /// The type of its elements, where it is known.
+    /// The type of its elements, if it is known.
     pub ty: Option<Ty>,
-    /// Its elements in each dimension, where that is known beside what a file says.
+    /// Its elements in each dimension, if the plan gives them; a file has its own.
     pub shape: Option<Vec<usize>>,
-    /// The number of an object, and the global variable of it that this is, in place of memory of its own.
+    /// The index of an object and the name of its global variable, if the buffer is one.
     pub variable: Option<(usize, String)>,
     /// The addresses that it holds before the first launch.
     pub pointers: Vec<PointerPlan>,
@@ -72,7 +72,7 @@ pub struct LaunchPlan {
     pub group: [u32; 3],
     /// What OpenCL's get_global_id counts from.
     pub offset: [u64; 3],
-    /// Bytes of LDS behind those that the kernel declares.
+    /// Bytes of LDS after the kernel's own.
     pub dynamic_lds: u32,
     /// Types of arguments are not compared with the kernel's.
     pub any_type: bool,
@@ -107,7 +107,7 @@ pub struct CheckPlan {
     pub ty: Ty,
     /// The first element.
     pub first: usize,
-    /// How many elements; to the buffer's end, or as many as are expected, if it does not say.
+    /// The number of elements; by default up to the buffer's end, or the number of expected elements.
     pub count: Option<usize>,
     /// What is expected.
     pub expected: Expected,
@@ -127,7 +127,7 @@ pub enum Expected {
     Buffer(usize, usize),
 }
 
-/// How far from what is expected an element may be: it is good if any of these says so, or if its bits are the same.
+/// Tolerances: an element passes if it is within one of them, or if its bits are the expected ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tolerance {
     /// Units in the last place.
@@ -181,7 +181,7 @@ pub struct Options {
     pub debug_traps: bool,
     /// What kernels print goes to standard error, because standard output holds something else.
     pub text_to_stderr: bool,
-    /// Who looks on.
+    /// Observers, progress and control.
     pub watch: Watch,
     /// What runs waves.
     pub engines: crate::engine::Engines,
@@ -223,11 +223,11 @@ pub struct CheckReport {
     pub wrong: usize,
     /// The first of them.
     pub first: Vec<Difference>,
-    /// The greatest distance of all elements in units in the last place.
+    /// The maximum difference of all elements in units in the last place.
     pub most_ulps: u64,
 }
 
-/// An element that is not what is expected.
+/// A wrong element.
 pub struct Difference {
     /// Its number in the buffer.
     pub index: usize,
@@ -241,7 +241,7 @@ pub struct Difference {
 const LISTED: usize = 10;
 
 impl CheckReport {
-    /// What to tell of it, in lines.
+    /// The report, in lines.
     pub fn text(&self) -> String {
         let CheckReport { buffer, ty, .. } = self;
         if self.wrong == 0 {
@@ -278,7 +278,7 @@ impl CheckReport {
     }
 }
 
-/// A message with the place before it, where there is one.
+/// A message after its location, if there is one.
 pub fn located(at: &str, message: &str) -> String {
     match at {
         "" => message.to_owned(),
@@ -326,7 +326,7 @@ fn place(bytes: &mut [u8], pointers: &[PointerPlan], buffers: &[Buffer<u8>]) -> 
     Ok(())
 }
 
-/// The buffers of a plan, and what they hold before the first launch.
+/// The buffers of a plan, and their contents before the first launch.
 fn buffers(
     plan: &Plan,
     gpu: &Gpu,
@@ -347,7 +347,7 @@ fn buffers(
         if filled.len() != buffer.len() {
             let (have, want) = (filled.len(), buffer.len());
             return Err(what(format!(
-                "the variable has {want} bytes, and {have} are given"
+                "the variable has {want} bytes, but {have} are given"
             )));
         }
         Ok(buffer)
@@ -378,10 +378,10 @@ fn clear(buffer: &Buffer<u8>, size: usize) -> Result<(), crate::gpu::Error> {
         .try_for_each(|at| buffer.write(at, &zeros[..zeros.len().min(size - at)]))
 }
 
-/// Why a run did not come to its end.
+/// Why a run failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// What to tell.
+    /// The report.
     pub message: String,
     /// What stopped the kernel, where one ran.
     pub run: Option<Box<RunError>>,
@@ -400,8 +400,8 @@ impl From<&str> for Failure {
 }
 
 impl Failure {
-    /// What stopped a kernel, as JSON: what the message says, where it was, and of a fault what the operands of the instruction
-    /// held. `None` where no kernel ran.
+    /// The failure of a kernel as JSON: the message, the location, and for a fault the values of the instruction's operands. `None` if
+    /// no kernel ran.
     pub fn json(&self) -> Option<Json> {
         let run = self.run.as_deref()?;
         let mut error = match run {
@@ -422,7 +422,7 @@ impl Failure {
     }
 }
 
-/// What the buffers hold before the first launch. Zeros are what memory holds anyway.
+/// Initialises the buffers before the first launch. New memory is zero.
 fn filled(plan: &Plan) -> Result<Vec<Filled>, String> {
     let one = |b: &BufferPlan| {
         let zeros = matches!(
@@ -444,7 +444,7 @@ fn folders_exist(plan: &Plan) -> Result<(), String> {
         let folder = save.file.parent().filter(|p| !p.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             let (file, folder) = (save.file.display(), folder.display());
-            let what = format!("{file}: there is no folder {folder}");
+            let what = format!("{file}: the folder {folder} does not exist");
             return Err(located(&save.at, &what));
         }
     }
@@ -454,11 +454,11 @@ fn folders_exist(plan: &Plan) -> Result<(), String> {
 /// Loads the objects, fills the buffers, launches, saves and compares.
 ///
 /// # Errors
-/// A message that says where and why. Differences are no error but in the report.
+/// A message with location and cause. Differences found by checks are not errors; the report has them.
 pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
     let first = plan.objects.first().ok_or("there is no code object")?;
     let target = Target::parse(first.target_name())
-        .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", first.target_name()))?;
+        .ok_or_else(|| format!("{} is not a gfx6 to gfx9 target", first.target_name()))?;
     let mut contents = filled(plan)?;
     let total: u64 = contents.iter().map(|b| b.len() as u64).sum();
     let memory = total.saturating_mul(2).saturating_add(1 << 30);
@@ -547,7 +547,7 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
                 let start = Instant::now();
                 let stats = launch.run().map_err(|e| Failure {
                     message: {
-                        let told = crate::whereabouts::report(&plan.objects, &e);
+                        let told = crate::locations::report(&plan.objects, &e);
                         located(&plan.launches[n].at, &told)
                     },
                     run: match e {
@@ -646,7 +646,7 @@ fn compare(
     let whole = |bytes: &[u8], what: &str| match bytes.len() % size {
         0 => Ok(bytes.len() / size),
         _ => Err(format!(
-            "{what}: {} bytes are no whole number of {ty}",
+            "{what}: {} bytes are not a multiple of {ty}",
             bytes.len()
         )),
     };

@@ -105,7 +105,7 @@ impl TryFrom<Written> for NumberToml {
             Written::Float(v) => Number::Float(v),
             Written::Text(text) => {
                 let integer = crate::run::integer(&text);
-                Number::Int(integer.ok_or_else(|| format!("`{text}` is no integer"))?)
+                Number::Int(integer.ok_or_else(|| format!("`{text}` is not an integer"))?)
             }
         }))
     }
@@ -214,7 +214,7 @@ pub fn read(path: &Path, target: Option<Target>) -> Result<(Plan, Options), Stri
     reader.plan(file, target)
 }
 
-/// The number of the buffer of a name, which stands at a place of the plan.
+/// The index of the named buffer; the name has a location in the plan.
 type Numbers<'n> = &'n dyn Fn(&str, &str) -> Result<usize, String>;
 
 /// Addresses among bytes, of buffers that `buffer` finds by their names.
@@ -255,7 +255,7 @@ impl Reader<'_> {
         let Some(name) = name else { return Ok(None) };
         Ty::parse(name.get_ref()).map(Some).ok_or_else(|| {
             format!(
-                "{}: `{}` is no type of elements; expected {}",
+                "{}: `{}` is not a type of elements; expected {}",
                 self.of(name),
                 name.get_ref(),
                 Ty::names()
@@ -283,7 +283,7 @@ impl Reader<'_> {
     fn plan(&self, file: File, target: Option<Target>) -> Result<(Plan, Options), String> {
         let named = file.target.as_ref().map(|name| {
             Target::parse(name.get_ref())
-                .ok_or_else(|| format!("{}: `{}` is no target", self.of(name), name.get_ref()))
+                .ok_or_else(|| format!("{}: `{}` is not a target", self.of(name), name.get_ref()))
         });
         let target = target.or(named.transpose()?);
         let mut names: Vec<&str> = Vec::new();
@@ -442,7 +442,7 @@ impl Reader<'_> {
             check.equals.is_some(),
         ];
         let one = format!(
-            "{at}: expected one of `value`, `values`, `ramp`, `file` and `equals`, which say what is expected"
+            "{at}: expected one of `value`, `values`, `ramp`, `file` and `equals`, for the expected contents"
         );
         if many.iter().filter(|m| **m).count() != 1 {
             return Err(one);
@@ -452,7 +452,7 @@ impl Reader<'_> {
                 return Err(format!("{at}: `{key}` must not be below 0"));
             }
         }
-        // What is made up is as long as what it is compared with.
+        // Generated contents have the length of the buffer that they are compared with.
         let size = || -> Result<u64, String> {
             let bytes = match there.contents.size() {
                 Ok(bytes) => bytes / ty.size(),
@@ -552,7 +552,7 @@ impl Reader<'_> {
         let path = self.file(name.get_ref());
         if !path.is_file() {
             return Err(format!(
-                "{}: there is no file {}",
+                "{}: file not found: {}",
                 self.of(name),
                 path.display()
             ));
@@ -591,7 +591,7 @@ impl Reader<'_> {
         }
         let shape = buffer.shape.as_deref();
         if let (Some(_), Some(_)) = (shape, &buffer.file) {
-            return Err("`shape` is for what is made here; a file has its own".into());
+            return Err("`shape` cannot be used with `file`, which has its own shape".into());
         }
         if let Some(name) = &buffer.file {
             return Ok((Contents::File(self.existing(name, ty)?), ty));
@@ -623,7 +623,7 @@ impl Reader<'_> {
                 bytes / element.size() as u64
             }
             (None, Some(bytes), None) => {
-                return Err(format!("{bytes} bytes are no whole number of {element}"));
+                return Err(format!("{bytes} bytes are not a multiple of {element}"));
             }
             _ => {
                 return Err(
@@ -655,7 +655,7 @@ impl Reader<'_> {
             let rising = low.to_f64().partial_cmp(&high.to_f64());
             if rising.is_none_or(|order| order.is_gt()) {
                 return Err(format!(
-                    "random numbers from {low} to {high}: there are none"
+                    "random numbers from {low} to {high}: the range is empty"
                 ));
             }
             Contents::Random(element, count, random.seed, low, high)

@@ -150,9 +150,9 @@ pub struct Row {
     pub text: String,
     /// Its kind.
     pub class: &'static str,
-    /// How often a wave ran it.
+    /// The number of executions by a wave.
     pub times: u64,
-    /// Lanes that were on, of all times.
+    /// Active lanes, summed over all executions.
     pub lanes: u64,
     /// It has lanes.
     pub vector: bool,

@@ -17,7 +17,7 @@ use crate::{eval, io};
 /// How many instructions of all waves run where nothing else is said.
 pub const MAX: u64 = 100_000_000;
 
-/// Instructions of a wave before the next wave's turn.
+/// Instructions in a wave's time slice.
 const SLICE: u64 = 4096;
 
 /// The most waves of a workgroup.
@@ -152,7 +152,7 @@ fn tell(bench: &Bench, before: &Snapshot, end: End, code_end: u64) -> Ran {
     }
 }
 
-/// Runs the waves in turns until each has ended or waits for ever.
+/// Runs the waves in time slices until each has ended or waits forever.
 fn together(
     bench: &mut Bench,
     mut states: Vec<WaveState>,
@@ -240,14 +240,14 @@ fn read(path: &Path) -> Result<Map<String, Json>, String> {
     }
 }
 
-/// Sets what all waves share, and gives each wave's registers with its first PC.
+/// Initialises the shared state. Returns each wave's registers and its first PC.
 fn set(
     bench: &mut Bench,
     file: &Map<String, Json>,
     path: Option<&Path>,
     fresh: &WaveState,
 ) -> Result<Vec<(WaveState, u64)>, String> {
-    // One wave's registers may stand in the file itself.
+    // A single wave's registers may be at the top level of the file.
     let mut shared = Map::new();
     let mut lists: Vec<Map<String, Json>> = Vec::new();
     let mut own = Map::new();
@@ -259,7 +259,7 @@ fn set(
             }
             "state" => own.extend(object(value, "state")?.clone()),
             "waves" => {
-                let list = value.as_array().ok_or("`waves` is no list")?;
+                let list = value.as_array().ok_or("`waves` is not a list")?;
                 for wave in list {
                     lists.push(object(wave, "waves")?.clone());
                 }
@@ -303,7 +303,7 @@ fn object<'a>(value: &'a Json, name: &str) -> Result<&'a Map<String, Json>, Stri
 
 /// Memory from files: `address`, `file`, perhaps `size`, which zeros follow the file up to.
 fn segments(bench: &mut Bench, list: &Json, path: Option<&Path>) -> Result<(), String> {
-    let list = list.as_array().ok_or("`segments` is no list")?;
+    let list = list.as_array().ok_or("`segments` is not a list")?;
     for (n, segment) in list.iter().enumerate() {
         let wrong = |e: String| format!("segments[{n}]: {e}");
         let segment = object(segment, "segments")?;
@@ -322,7 +322,7 @@ fn segments(bench: &mut Bench, list: &Json, path: Option<&Path>) -> Result<(), S
             Some(name) => {
                 let name = name
                     .as_str()
-                    .ok_or_else(|| wrong("`file` is no name".into()))?;
+                    .ok_or_else(|| wrong("`file` is not a name".into()))?;
                 let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
                 io::read(&folder.join(name)).map_err(wrong)?
             }

@@ -16,14 +16,14 @@ pub enum ArgSpec {
     Buffer(Contents, Option<Vec<usize>>),
     /// An address, whatever is there.
     Pointer(u64),
-    /// A dynamic local pointer to so many bytes of LDS.
+    /// A dynamic local pointer to this many bytes of LDS.
     Local(u32),
 }
 
 /// Reads `i32:5`, `buf:zero:4096` and the other forms.
 ///
 /// # Errors
-/// A sentence that says what was expected.
+/// A sentence with the expected input.
 pub fn parse_arg(text: &str) -> Result<ArgSpec, String> {
     let (kind, value) = text.split_once(':').ok_or_else(|| {
         let guess = match (integer(text), text.parse::<f64>()) {
@@ -46,13 +46,13 @@ pub fn parse_arg(text: &str) -> Result<ArgSpec, String> {
         "ptr" => {
             let address = integer(value).and_then(|v| u64::try_from(v).ok());
             ArgSpec::Pointer(address.ok_or_else(|| {
-                format!("`{value}` is no address; expected a number, as ptr:0 or ptr:0x1000")
+                format!("`{value}` is not an address; expected a number, as ptr:0 or ptr:0x1000")
             })?)
         }
         "local" => {
             let n = integer(value).and_then(|v| u32::try_from(v).ok());
             ArgSpec::Local(n.ok_or_else(|| {
-                format!("`{value}` is no number of bytes; expected local:BYTES, as local:1024")
+                format!("`{value}` is not a number of bytes; expected local:BYTES, as local:1024")
             })?)
         }
         "buf" => {
@@ -75,7 +75,7 @@ pub fn parse_arg(text: &str) -> Result<ArgSpec, String> {
                 _ => "",
             };
             return Err(format!(
-                "`{kind}` is no kind of argument; expected {}, bytes, buf, local or ptr{meant}",
+                "`{kind}` is not a kind of argument; expected {}, bytes, buf, local or ptr{meant}",
                 Ty::names()
             ));
         }
@@ -84,13 +84,13 @@ pub fn parse_arg(text: &str) -> Result<ArgSpec, String> {
 
 /// The bytes of a number; an integer of a signed type may be given by its bits.
 fn scalar(ty: Ty, text: &str) -> Result<Vec<u8>, String> {
-    let wrong = || format!("`{text}` is no number");
+    let wrong = || format!("`{text}` is not a number");
     let bits = match ty {
         // Not by way of an f64, which would round twice.
         Ty::F32 => text.parse::<f32>().map_err(|_| wrong())?.to_bits().into(),
         Ty::F16 | Ty::F64 => ty.from_f64(text.parse().map_err(|_| wrong())?),
         _ => {
-            let value = integer(text).ok_or_else(|| format!("`{text}` is no integer"))?;
+            let value = integer(text).ok_or_else(|| format!("`{text}` is not an integer"))?;
             let bits = Number::Int(value).bits(ty);
             bits.ok_or_else(|| format!("{value} does not fit {ty}"))?
         }
@@ -107,7 +107,7 @@ enum Size {
 fn size(text: &str) -> Result<Size, String> {
     let wrong = || {
         format!(
-            "`{text}` is no size; expected bytes, as 4096, or elements and their type, as 1024xf32 or 64x32xf32"
+            "`{text}` is not a size; expected bytes, as 4096, or elements and their type, as 1024xf32 or 64x32xf32"
         )
     };
     if let Some(bytes) = integer(text) {
@@ -118,7 +118,7 @@ fn size(text: &str) -> Result<Size, String> {
     let shape: Option<Vec<usize>> = shape.split('x').map(|n| n.parse().ok()).collect();
     let shape = shape.ok_or_else(wrong)?;
     let count = (shape.iter()).try_fold(1u64, |all, n| all.checked_mul(*n as u64));
-    let count = count.ok_or_else(|| format!("`{text}`: there cannot be as many elements"))?;
+    let count = count.ok_or_else(|| format!("`{text}`: too many elements"))?;
     Ok(Size::Array(ty, count, shape))
 }
 
@@ -199,7 +199,7 @@ pub fn integer(text: &str) -> Option<i128> {
 
 fn hex(text: &str) -> Result<Vec<u8>, String> {
     if !text.len().is_multiple_of(2) || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(format!("`{text}` is no even number of hex digits"));
+        return Err(format!("`{text}` is not an even number of hex digits"));
     }
     (0..text.len())
         .step_by(2)
@@ -209,7 +209,7 @@ fn hex(text: &str) -> Result<Vec<u8>, String> {
 
 /// A launch as the command line asks for it.
 pub struct Request<'a> {
-    /// The kernel's name; not needed where there is one.
+    /// The kernel's name; optional if there is only one.
     pub kernel: Option<&'a str>,
     /// Work-items in each dimension.
     pub grid: [u32; 3],
@@ -217,7 +217,7 @@ pub struct Request<'a> {
     pub group: [u32; 3],
     /// What OpenCL's get_global_id counts from.
     pub offset: [u64; 3],
-    /// Bytes of LDS behind those that the kernel declares.
+    /// Bytes of LDS after the kernel's own.
     pub dynamic_lds: u32,
     /// Types of arguments are not compared with the kernel's.
     pub any_type: bool,
@@ -232,7 +232,7 @@ pub struct Request<'a> {
 /// The plan of one launch.
 ///
 /// # Errors
-/// A message, where an output is no buffer.
+/// A message if an output is not a buffer.
 pub fn plan(object: CodeObject, request: Request<'_>) -> Result<Plan, String> {
     let mut plan = Plan {
         objects: vec![object],
@@ -243,7 +243,7 @@ pub fn plan(object: CodeObject, request: Request<'_>) -> Result<Plan, String> {
         let here = format!("--out {n}={}", path.display());
         let why = match request.args.get(*n) {
             Some(ArgSpec::Buffer(..)) => continue,
-            Some(_) => format!("argument {n} is no buffer"),
+            Some(_) => format!("argument {n} is not a buffer"),
             None => format!(
                 "there is no argument {n}; there are {}, the first is 0",
                 request.args.len()

@@ -118,7 +118,7 @@ impl Trace {
     /// Writes what is not written yet.
     ///
     /// # Errors
-    /// What has kept the trace from being written whole. That nobody reads it any more is no error.
+    /// What has kept the trace from being written whole. That nobody reads it any more is not an error.
     pub fn finish(&self) -> Result<(), String> {
         if !self.0.seen.load(Relaxed) {
             let Filter { wave, pc, .. } = &self.0.filter;

@@ -84,7 +84,7 @@ pub struct Wrong {
 pub struct Verdict {
     /// LLVM's text (gfx8/9) or bytes (gfx6/7) agree with ours for the whole sample.
     pub equal: bool,
-    /// The first dword is no instruction to us (with LLVM alone: to LLVM).
+    /// The first dword is not an instruction to us (with LLVM alone: to LLVM).
     pub undecoded: bool,
     /// What LLVM loses, and what could not be compared because of it.
     pub classes: Vec<&'static str>,

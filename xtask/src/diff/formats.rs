@@ -319,7 +319,7 @@ pub static FORMATS: &[Format] = &[
             &[VSRC1, VDST, DPP]),
     ] },
     Format { name: "VOP3", encodings: &[
-        // What is no compare: those are VOPC's. From 896 on gfx8/9 is VOP3P.
+        // What is not a compare: those are VOPC's. From 896 on gfx8/9 is VOP3P.
         enc("VOP3", OLD, 0xfc00_0000, 0xd000_0000, (17, 9), (256, 511), &[VOP3_VDST, VOP3_LOW_OLD, VOP3_THREE_SOURCES, VOP3_HIGH]),
         enc("VOP3", NEW, 0xfc00_0000, 0xd000_0000, (16, 10), (256, 895), &[VOP3_VDST, VOP3_LOW_NEW, VOP3_THREE_SOURCES, VOP3_HIGH]),
     ] },

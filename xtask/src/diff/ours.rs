@@ -395,7 +395,7 @@ fn line_number(text: &str) -> Option<usize> {
 pub fn check(program: &Path) -> Result<()> {
     let metadata =
         std::fs::metadata(program).with_context(|| format!("no gcn at {}", program.display()))?;
-    ensure!(metadata.is_file(), "{} is no file", program.display());
+    ensure!(metadata.is_file(), "{} is not a file", program.display());
     Ok(())
 }
 

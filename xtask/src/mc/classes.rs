@@ -86,7 +86,7 @@ static CLASSES: &[Class] = &[
         },
     },
     Class {
-        name: "a counter that is no number",
+        name: "a counter that is not a number",
         reason: "where .amdgcn.next_free_vgpr is set to a symbol, LLVM refuses the instructions behind it, ours the \
                  symbol's value",
         holds: |f| {

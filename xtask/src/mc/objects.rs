@@ -9,7 +9,7 @@ use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind}
 use super::source::{Kind, Line};
 use super::{Failure, Outcome, Tally, Test, our_errors};
 
-/// Checks what [`super::instruction`] does not: the lines that are no instructions (all lines, where
+/// Checks what [`super::instruction`] does not: the lines that are not instructions (all lines, where
 /// these could not be told apart) and, where LLVM takes the whole text, the object.
 pub fn check(
     test: &Test,

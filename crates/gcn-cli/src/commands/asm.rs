@@ -34,62 +34,62 @@ fn define(text: &str) -> Result<(String, i64), String> {
     match number {
         Ok(n) if value.starts_with('-') => Ok((name.into(), (n as i64).wrapping_neg())),
         Ok(n) => Ok((name.into(), n as i64)),
-        Err(_) => Err(format!("`{value}` is no number, decimal or 0x…")),
+        Err(_) => Err(format!("`{value}` is not a number, decimal or 0x…")),
     }
 }
 
 #[derive(Args)]
 #[command(after_help = "\
-The source says for what it is (`.amdgcn_target`, `.hsa_code_object_isa`, `.gpu`), or --arch does.
-docs/asm.md has the language: sections, data, symbols, macros, conditions, kernels.
+The source names its target (`.amdgcn_target`, `.hsa_code_object_isa`, `.gpu`), or --arch does.
+docs/asm.md describes the language: sections, data, symbols, macros, conditions, kernels.
 
 Examples:
-  gcn asm kernel.s -o kernel.co                    what clang -S writes, to a code object that loads
+  gcn asm kernel.s -o kernel.co                    output of clang -S to a loadable code object
   gcn asm -c kernel.s && ld.lld -shared kernel.o -o kernel.co
-  gcn asm --raw --arch gfx900 code.s -o - | xxd    the bytes of the code alone
-  gcn asm -D TILE=16 -I include kernel.s           with a symbol defined and a folder of includes
+  gcn asm --raw --arch gfx900 code.s -o - | xxd    only the bytes of the code
+  gcn asm -D TILE=16 -I include kernel.s           define a symbol, add an include folder
   gcn asm -g -l kernel.lst kernel.s                with line tables for debuggers, and a listing
   gcn dis kernel.co | gcn asm -o same.co -         there and back")]
 pub struct Options {
-    /// Source, or `-`
+    /// The source file, or `-`
     file: PathBuf,
-    /// The target, where the source does not say (gfx600 … gfx90c, or a code name)
+    /// The target, if the source does not name it (gfx600 … gfx90c, or a code name)
     #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
     arch: Option<Target>,
-    /// A relocatable object, which ld.lld links
+    /// Write a relocatable object for ld.lld
     #[arg(short = 'c', conflicts_with = "raw")]
     relocatable: bool,
-    /// The bytes of .text alone
+    /// Write only the bytes of .text
     #[arg(long)]
     raw: bool,
-    /// The system that loads the file (hsa, mesa3d, pal, none), where the source does not say; by default hsa
+    /// The operating system of the object (hsa, mesa3d, pal, none), if the source does not name it; by default hsa
     #[arg(long, value_parser = abi)]
     abi: Option<Os>,
-    /// The code object version (2 to 6), where the source does not say; by default 4
+    /// The code object version (2 to 6), if the source does not give it; by default 4
     #[arg(long, value_name = "N", value_parser = code_object_version)]
     code_object_version: Option<Version>,
-    /// Debugging information: each instruction's line of the source
+    /// Write debugging information: line tables for the source
     #[arg(short)]
     g: bool,
-    /// Whose spelling the source has
+    /// The syntax of the source
     #[arg(long, default_value = "auto")]
     syntax: super::SourceSyntax,
-    /// Violations of operand rules are warnings, not errors
+    /// Report violations of operand rules as warnings, not errors
     #[arg(long)]
     permissive: bool,
     /// Define a symbol, as `.set NAME, VALUE` does; without a value it is 1
     #[arg(short = 'D', value_name = "NAME[=VALUE]", value_parser = define)]
     defines: Vec<(String, i64)>,
-    /// Another folder in which `.include` and `.incbin` look for files
+    /// Add a folder in which `.include` and `.incbin` look for files
     #[arg(short = 'I', value_name = "FOLDER")]
     include: Vec<PathBuf>,
-    /// Write the source beside its addresses and bytes to this file, or `-`
+    /// Write a listing, the source beside its addresses and bytes, to this file, or `-`
     #[arg(short = 'l', long, value_name = "FILE")]
     listing: Option<PathBuf>,
-    /// Threads that read a large source; by default one a core
+    /// Threads that assemble a large source; by default one per core
     #[arg(long)]
     threads: Option<NonZeroUsize>,
-    /// Output file, or `-`; by default FILE with .co, .o or .bin, or standard output where FILE is `-`
+    /// Output file, or `-`; by default FILE with .co, .o or .bin, or standard output if FILE is `-`
     #[arg(short, value_name = "OUT")]
     o: Option<PathBuf>,
 }
@@ -97,7 +97,7 @@ pub struct Options {
 /// Assembles and writes.
 ///
 /// # Errors
-/// A message; an empty one where the diagnostics have said it all.
+/// A message; an empty one if the diagnostics are complete.
 pub fn run(args: &Options) -> Result<(), String> {
     let threads = args.threads.map_or_else(super::cores, NonZeroUsize::get);
     let source = io::read_text_on(&args.file, threads)?;
@@ -163,7 +163,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     };
     if out == args.file && args.file.as_os_str() != "-" {
         return Err(format!(
-            "{}: the output would overwrite the source; -o names another file",
+            "{}: the output would overwrite the source; name another file with -o",
             out.display()
         ));
     }

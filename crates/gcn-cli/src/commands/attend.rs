@@ -1,9 +1,9 @@
-//! What the terminal hears of a run that takes long: a bar, and where waves are when none of them ends; and Ctrl-C.
+//! Feedback about long runs on the terminal: a progress bar, and reports of where waves are when no workgroup ends; and Ctrl-C.
 
 use gcn::emu::dispatch::watch::{Control, Progress, Whereabouts};
 use gcn::object::CodeObject;
 use gcn::plan::{self, Plan, Report};
-use gcn::{io, whereabouts};
+use gcn::{io, locations};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// The exit status of a run that was interrupted, as shells give it: 128 and SIGINT's number.
+/// The exit status of an interrupted run, like a shell's: 128 plus SIGINT's number.
 const INTERRUPTED: u8 = 130;
 
-/// After so long without a workgroup's end it is said where waves are, and again after ten times as long.
+/// The time without the end of a workgroup after which the locations of waves are printed; and again after ten times as long.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// Waves that are listed then.
+/// The number of waves in such a report.
 const LISTED: usize = 4;
 
-/// What Ctrl-C does while plans run: the first ends the dispatch with a report, the second ends the process.
+/// The effect of Ctrl-C while plans run: the first ends the dispatch with a report, the second ends the process.
 struct Interrupts {
     /// Ctrl-C was pressed.
     pressed: Arc<AtomicBool>,
-    /// The next one ends the process.
+    /// The next Ctrl-C ends the process.
     at_once: Arc<AtomicBool>,
 }
 
 impl Interrupts {
-    /// Where the host has no signals, or does not let them be handled, Ctrl-C ends the process as ever.
+    /// If the host has no signals, or does not allow handlers, Ctrl-C ends the process as usual.
     fn new() -> Interrupts {
         let interrupts = Interrupts {
             pressed: Arc::default(),
@@ -38,7 +38,7 @@ impl Interrupts {
         };
         let Interrupts { pressed, at_once } = &interrupts;
         let signal = signal_hook::consts::SIGINT;
-        // The order matters: the first sees what the third has set at the one before.
+        // The order matters: the first handler reads the flag that the third has set at the previous signal.
         let status = INTERRUPTED.into();
         let _ = signal_hook::flag::register_conditional_shutdown(signal, status, at_once.clone())
             .and_then(|_| signal_hook::flag::register(signal, pressed.clone()))
@@ -53,7 +53,7 @@ impl Drop for Interrupts {
     }
 }
 
-/// Runs the plan, with a bar on the terminal once it takes longer than a second. Says, too, whether it was interrupted.
+/// Runs the plan, with a progress bar on the terminal after a second. Also returns whether it was interrupted.
 pub fn run(plan: &Plan, options: &mut plan::Options) -> (Result<Report, plan::Failure>, bool) {
     let interrupts = Interrupts::new();
     let progress = Arc::new(Progress::default());
@@ -63,7 +63,7 @@ pub fn run(plan: &Plan, options: &mut plan::Options) -> (Result<Report, plan::Fa
     let result = std::thread::scope(|scope| {
         let (done, finished) = std::sync::mpsc::channel::<()>();
         let attend = move || attend(plan, &progress, &control, &finished);
-        // A run that nobody attends is as good.
+        // The run succeeds without this thread, too.
         let _ = std::thread::Builder::new().spawn_scoped(scope, attend);
         let result = plan::run(plan, options);
         drop(done);
@@ -72,13 +72,13 @@ pub fn run(plan: &Plan, options: &mut plan::Options) -> (Result<Report, plan::Fa
     (result, interrupts.pressed.load(SeqCst))
 }
 
-/// Says where an interrupted run was, and ends the process as shells expect it.
+/// Prints where an interrupted run was, and ends the process with the status that shells expect.
 pub fn end_interrupted(message: &str) -> ! {
     io::complain(&format!("gcn: {}\n", message.trim_end()));
     std::process::exit(INTERRUPTED.into())
 }
 
-/// Looks at a run from time to time, until the sender of `finished` is dropped.
+/// Checks the run periodically until the sender of `finished` is dropped.
 fn attend(plan: &Plan, progress: &Progress, control: &Control, finished: &Receiver<()>) {
     let over = |wait| finished.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
     if over(Duration::from_secs(1)) {
@@ -121,7 +121,7 @@ fn attend(plan: &Plan, progress: &Progress, control: &Control, finished: &Receiv
     }
 }
 
-/// Where waves are that have run for long.
+/// The report of where waves are.
 fn told(objects: &[CodeObject], found: &Whereabouts, silence: Duration) -> String {
     let kernel = found.waves.first().map_or("", |w| &w.place.kernel);
     let mut text = format!(
@@ -129,11 +129,11 @@ fn told(objects: &[CodeObject], found: &Whereabouts, silence: Duration) -> Strin
         silence.as_secs()
     );
     for wave in found.waves.iter().take(LISTED) {
-        text += &format!("  {}\n", whereabouts::wave(objects, wave));
+        text += &format!("  {}\n", locations::wave(objects, wave));
     }
     let others = found.others + found.waves.len().saturating_sub(LISTED);
     if others > 0 {
-        text += &format!("  and {others} waves more\n");
+        text += &format!("  and {others} more waves\n");
     }
     text + "  Ctrl-C ends it with a report, --max-instructions N after N instructions\n"
 }

@@ -1,4 +1,4 @@
-//! `gcn bundle`: what offload bundles hold, and host programs and libraries that carry them.
+//! `gcn bundle`: offload bundles, and host programs and libraries that contain them.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ Files are read where they are wanted: a library of gigabytes is listed at once. 
 which files are known, and how an entry is put into a program.
 
 Examples:
-  gcn bundle list libfoo.so                              what a library carries
+  gcn bundle list libfoo.so                              the entries of a library
   gcn bundle extract libfoo.so -d parts                  a file for each entry
   gcn bundle extract app --target gfx906 -o k.co         one of them
   gcn bundle replace app --target gfx906 --with new.co -o app.new
@@ -28,29 +28,29 @@ pub struct Options {
 
 #[derive(Subcommand)]
 enum Action {
-    /// One line an entry: its id, with the target in it, and its bytes
+    /// Print a line per entry: its id, which contains the target, and its size
     List(ListOptions),
     /// Write each entry to a file
     Extract(ExtractOptions),
     /// Write a bundle of code objects, as clang-offload-bundler does
     Create(CreateOptions),
-    /// Put another code object in an entry's place, in a bundle or in the program or library that carries it
+    /// Replace an entry's code object, in a bundle or in the program or library that contains it
     Replace(ReplaceOptions),
 }
 
-const FILE_HELP: &str = "A bundle (plain, compressed or LLVM's offload binary), a host program, library, object file or archive that carries bundles, or a code object; or `-`";
+const FILE_HELP: &str = "A bundle (plain, compressed or LLVM's offload binary), a host program, library, object file or archive that contains bundles, or a code object; or `-`";
 
 #[derive(Args)]
 struct ListOptions {
     #[arg(help = FILE_HELP)]
     file: PathBuf,
-    /// Entries that fit this target alone: gfx906, gfx906:xnack-, or a whole id
+    /// Only entries for this target: gfx906, gfx906:xnack-, or a complete id
     #[arg(long, value_parser = super::entry_target)]
     target: Option<String>,
-    /// Before each line the entry's number and its bundle's; after it where it starts, and how it is packed
+    /// Also print the numbers of the entry and its bundle, the entry's offset, and how it is packed
     #[arg(long, conflicts_with = "json")]
     long: bool,
-    /// One JSON object a line
+    /// Print a JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -59,16 +59,16 @@ struct ListOptions {
 struct ExtractOptions {
     #[arg(help = FILE_HELP)]
     file: PathBuf,
-    /// The folder that gets one file an entry; it is made where it is missing
+    /// The folder for one file per entry; created if it is missing
     #[arg(short, value_name = "DIR", required_unless_present = "o")]
     d: Option<PathBuf>,
-    /// Write the one entry that is chosen to this file, or to `-`
+    /// Write the single selected entry to this file, or to `-`
     #[arg(short, value_name = "OUT", conflicts_with = "d")]
     o: Option<PathBuf>,
-    /// Entries that fit this target alone: gfx906, gfx906:xnack-, or a whole id
+    /// Only entries for this target: gfx906, gfx906:xnack-, or a complete id
     #[arg(long, value_parser = super::entry_target)]
     target: Option<String>,
-    /// The entry of this number (`list --long` has them)
+    /// The entry with this number (`list --long` prints them)
     #[arg(long, value_name = "N")]
     entry: Option<usize>,
 }
@@ -79,16 +79,16 @@ Example:
   gcn bundle create -o all.hipfb host-x86_64-unknown-linux=/dev/null \\
       hipv4-amdgcn-amd-amdhsa--gfx900=a.co hipv4-amdgcn-amd-amdhsa--gfx906=b.co")]
 struct CreateOptions {
-    /// An id and the file of its bytes; `gfx906` alone stands for `hipv4-amdgcn-amd-amdhsa--gfx906`
+    /// An id and the file with its bytes; `gfx906` alone stands for `hipv4-amdgcn-amd-amdhsa--gfx906`
     #[arg(required = true, value_name = "ID=FILE", value_parser = id_and_file)]
     entries: Vec<(String, PathBuf)>,
     /// Output file, or `-`
     #[arg(short, value_name = "OUT")]
     o: PathBuf,
-    /// Each entry starts at a multiple of so many bytes; HIP's runtime wants 4096
+    /// The alignment of each entry in bytes; HIP's runtime requires 4096
     #[arg(long, default_value_t = bundle::PAGE)]
     align: u64,
-    /// Compress it
+    /// Compress the bundle
     #[arg(long, value_name = "METHOD", num_args = 0..=1, require_equals = true, default_missing_value = "zlib")]
     compress: Option<MethodArg>,
     /// The version of a compressed bundle's header: 1, 2 (LLVM 19) or 3
@@ -109,10 +109,10 @@ Example, which changes one kernel of a program:
 struct ReplaceOptions {
     #[arg(help = FILE_HELP)]
     file: PathBuf,
-    /// The entry for this target: gfx906, gfx906:xnack-, or a whole id
+    /// The entry for this target: gfx906, gfx906:xnack-, or a complete id
     #[arg(long, required_unless_present = "entry", value_parser = super::entry_target)]
     target: Option<String>,
-    /// The entry of this number (`list --long` has them)
+    /// The entry with this number (`list --long` prints them)
     #[arg(long, value_name = "N")]
     entry: Option<usize>,
     /// The new code object
@@ -121,7 +121,7 @@ struct ReplaceOptions {
     /// Output file, which may be FILE, or `-`
     #[arg(short, value_name = "OUT")]
     o: PathBuf,
-    /// Take any file as it is: code for another target, a relocatable object, or no code object
+    /// Accept any file: code for another target, a relocatable object, or no code object
     #[arg(long)]
     force: bool,
 }
@@ -147,7 +147,7 @@ fn whole_id(id: &str) -> String {
     }
 }
 
-/// Does what the command line says.
+/// Runs the subcommand.
 ///
 /// # Errors
 /// A message with the file's name.
@@ -160,7 +160,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     }
 }
 
-/// The entries that the options choose, in file order.
+/// The entries that the options select, in file order.
 fn chosen<'a>(
     container: &'a Container,
     target: Option<&str>,
@@ -240,7 +240,7 @@ fn extract(args: &ExtractOptions) -> Result<(), String> {
         return io::write(out, &bytes);
     }
     let Some(folder) = &args.d else {
-        return Err("a folder (-d) or a file (-o) is expected".into());
+        return Err("expected a folder (-d) or a file (-o)".into());
     };
     let entries = chosen(&container, args.target.as_deref(), args.entry).map_err(named)?;
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -253,7 +253,7 @@ fn extract(args: &ExtractOptions) -> Result<(), String> {
     Ok(())
 }
 
-/// The name of an entry's file: its id; before it the bundle's number, where there are several bundles.
+/// The name of an entry's file: its id, after the bundle's number if there are several bundles.
 fn file_name(
     container: &Container,
     entry: &Entry,
@@ -321,25 +321,25 @@ fn replace(args: &ReplaceOptions) -> Result<(), String> {
         patched.write(&mut out)
     })?;
     if patched.moved {
-        let text = "the new code is larger than its room, so the bundle has moved to the end of what is loaded";
+        let text = "the new code is larger than the old one, so the bundle was moved to the end of the loaded segments";
         io::complain(&format!("gcn: {}: {text}\n", args.o.display()));
     }
     Ok(())
 }
 
-/// The new bytes are a loadable code object for what the entry is for.
+/// Checks that the new bytes are a loadable code object for the entry's target.
 fn check(new: &[u8], entry: &Entry) -> Result<(), String> {
     const ELF_TYPE: usize = 16;
     let container = Container::new(Source::from_bytes(new.to_vec())).map_err(|e| e.to_string())?;
     let (Kind::CodeObject, [code]) = (container.kind, &container.entries[..]) else {
-        return Err("a code object is expected (--force takes anything)".into());
+        return Err("expected a code object (--force accepts any file)".into());
     };
     if new.get(ELF_TYPE..ELF_TYPE + 2) != Some(&[3, 0]) {
-        return Err("a linked code object is expected, and this is relocatable; `gcn asm` without -c or ld.lld -shared makes one (--force takes anything)".into());
+        return Err("expected a linked code object, found a relocatable one; `gcn asm` without -c or ld.lld -shared links it (--force accepts any file)".into());
     }
     match (&code.target, &entry.target) {
         (Some(new), Some(old)) if new.fits(old).is_none() => Err(format!(
-            "it is for {new}, and entry {} is {} (--force takes it all the same)",
+            "it is for {new}, but entry {} is {} (--force accepts it)",
             entry.index, entry.id
         )),
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! `gcn demo`: a kernel that ships with the program, and its picture.
+//! `gcn demo`: an example kernel and its picture.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use gcn_cli::demo;
 
 #[derive(Args)]
 pub struct Options {
-    /// Write the picture as a PNG file too
+    /// Also write the picture as a PNG file
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "mandelbrot.png")]
     png: Option<PathBuf>,
     /// Pixels in x and y
@@ -32,7 +32,7 @@ fn size(text: &str) -> Result<(u32, u32), String> {
 /// Computes the picture and draws it.
 ///
 /// # Errors
-/// A message: what of the program failed, or the file that cannot be written.
+/// A message: a fault of the program, or a file that cannot be written.
 pub fn run(args: &Options) -> Result<(), String> {
     let terminal = std::io::stdout().is_terminal();
     let (width, height) = args

@@ -35,17 +35,17 @@ Examples:
   gcn dis file.o | gcn asm -c -o same.o -                        a relocatable object
   gcn dis app --target gfx906 --kernel vadd                      one kernel of a fat binary
   gcn dis kernel.co --kernel vadd --cfg | dot -Tsvg > vadd.svg   its control-flow graph
-  gcn dis kernel.co --source                                     with the lines it was compiled from
-  gcn dis kernel.co --plain                                      one instruction a line, nothing else
+  gcn dis kernel.co --source                                     with the source lines
+  gcn dis kernel.co --plain                                      one instruction per line, nothing else
   gcn dis --raw --arch gfx900 code.bin                           instruction bytes
   gcn dis --raw --arch gfx900 dump.bin --skip 0x40 --base 0x7f0000001000 --range 0x7f0000001000..0x7f0000001400")]
 pub struct Options {
-    /// A code object, a bundle, a program or library that carries one, or with --raw instruction
+    /// A code object, a bundle, a program or library that contains one, or with --raw instruction
     /// bytes; or `-`
     file: PathBuf,
     #[command(flatten)]
     choice: super::Choice,
-    /// Only this kernel with its descriptor and metadata, or this symbol's code or data
+    /// Print only this kernel with its descriptor and metadata, or this symbol's code or data
     #[arg(
         long,
         visible_alias = "symbol",
@@ -53,50 +53,50 @@ pub struct Options {
         conflicts_with = "raw"
     )]
     kernel: Option<String>,
-    /// The control-flow graph of the kernel (or of --kernel's) as DOT; with --json as JSON (docs/json.md)
+    /// Print the control-flow graph of the kernel as DOT; with --json as JSON (docs/json.md)
     #[arg(long, conflicts_with_all = ["raw", "show_encoding"])]
     cfg: bool,
-    /// Comments with the source's file and line, where the object has line tables
+    /// Print comments with the source's file and line, if the object has line tables
     #[arg(long, short, conflicts_with_all = ["raw", "json", "cfg"])]
     lines: bool,
-    /// The same with the lines themselves, where the files are found
+    /// Like --lines, with the text of the lines, if the files are found
     #[arg(long, short = 'S', conflicts_with_all = ["raw", "json", "cfg"])]
     source: bool,
     /// Leave out sections that are not loaded: debugging information and comments
     #[arg(long, conflicts_with = "raw")]
     loaded_only: bool,
-    /// Print the source even where it does not assemble to the same file, and say what is lost
+    /// Print the source even if it does not assemble to the same file, and report what is lost
     #[arg(long, conflicts_with_all = ["raw", "json", "cfg"])]
     lossy: bool,
-    /// FILE is instruction bytes
+    /// FILE contains instruction bytes
     #[arg(long, requires = "arch")]
     raw: bool,
-    /// With --raw: the address of the first byte that is printed; by default 0
+    /// With --raw: the address of the first printed byte; by default 0
     #[arg(long, value_name = "ADDRESS", value_parser = super::address, requires = "raw")]
     base: Option<u64>,
-    /// With --raw: the bytes of the file before the code, which are passed over
+    /// With --raw: skip this many bytes of the file before the code
     #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "raw")]
     skip: Option<u64>,
-    /// With --raw: only the code at these addresses, counted from --base, as 0x100..0x180
+    /// With --raw: print only the code at these addresses (the first byte's is --base), as 0x100..0x180
     #[arg(long, value_name = "A..B", value_parser = gcn::trace::parse_range, requires = "raw")]
     range: Option<(u64, u64)>,
-    /// One instruction a line, without header, labels or comments
+    /// Print one instruction per line, without header, labels or comments
     #[arg(long, conflicts_with_all = ["cfg", "lines", "source"])]
     plain: bool,
-    /// The target of raw bytes; of a code object, what it must be for (gfx600 … gfx90c, or a code name)
+    /// The target of raw bytes, or the expected target of a code object (gfx600 … gfx90c, or a code name)
     #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
     arch: Option<Target>,
-    /// Whose spelling is printed
+    /// The syntax of the output
     #[arg(long, default_value = "llvm")]
     syntax: Syntax,
     /// Show each instruction's address and words in a comment
     #[arg(long, conflicts_with = "plain")]
     show_encoding: bool,
-    /// Threads that print code (default: one a core)
+    /// Threads that print code; by default one per core
     #[arg(long, conflicts_with = "json")]
     threads: Option<NonZeroUsize>,
-    /// One JSON object a line for each instruction: bytes, text, operands, registers read and written,
-    /// memory, control flow (docs/json.md)
+    /// Print a JSON object per line for each instruction: bytes, text, operands, registers read and
+    /// written, memory, control flow (docs/json.md)
     #[arg(long, conflicts_with_all = ["plain", "show_encoding"])]
     json: bool,
     /// Output file, or `-`
@@ -107,7 +107,7 @@ pub struct Options {
 fn bytes(text: &str) -> Result<u64, String> {
     gcn::run::integer(text)
         .and_then(|v| u64::try_from(v).ok())
-        .ok_or_else(|| format!("`{text}` is no number of bytes, as 256 or 0x100"))
+        .ok_or_else(|| format!("`{text}` is not a number of bytes, as 256 or 0x100"))
 }
 
 /// Disassembles and writes.
@@ -203,26 +203,26 @@ fn write_proven(
         lost = reading.write_proven(options, proof, out)?;
         match lost.is_empty() || args.lossy {
             true => Ok(()),
-            false => Err(std::io::Error::other("it would not come back whole")),
+            false => Err(std::io::Error::other("the source would not reproduce it")),
         }
     });
     tell_lost(args, &lost)?;
     written
 }
 
-/// Refuses an object that would not come back whole, or says what would be lost.
+/// Refuses an object that the source could not reproduce, or reports what would be lost.
 fn tell_lost(args: &Options, lost: &[String]) -> Result<(), String> {
     if lost.is_empty() {
         return Ok(());
     }
     let what = format!(
-        "the source would not give the same file again; lost would be: {}",
+        "the source would not assemble to the same file; it would lose: {}",
         lost.join("; ")
     );
     let message = io::named(&args.file, what);
     if !args.lossy {
         return Err(format!(
-            "{message}\n--lossy prints it all the same, and --kernel one kernel of it"
+            "{message}\n--lossy prints it anyway, --kernel prints one kernel"
         ));
     }
     io::complain(&format!("gcn: {message}\n"));
@@ -264,7 +264,8 @@ fn part<'a>(args: &Options, bytes: &'a [u8]) -> Result<(&'a [u8], u64), String> 
     let rest = usize::try_from(skip)
         .ok()
         .and_then(|skip| bytes.get(skip..));
-    let rest = rest.ok_or_else(|| format!("--skip {skip:#x}: it has {:#x} bytes", bytes.len()))?;
+    let rest =
+        rest.ok_or_else(|| format!("--skip {skip:#x}: the file has {:#x} bytes", bytes.len()))?;
     let base = args.base.unwrap_or(0);
     let Some((from, to)) = args.range else {
         return Ok((rest, base));
@@ -272,7 +273,7 @@ fn part<'a>(args: &Options, bytes: &'a [u8]) -> Result<(&'a [u8], u64), String> 
     let end = base.saturating_add(rest.len() as u64);
     if from < base || from >= end {
         return Err(format!(
-            "--range {from:#x}..: its code is at {base:#x}..{end:#x} (--base says where it begins)"
+            "--range {from:#x}..: the code is at {base:#x}..{end:#x} (--base sets its start)"
         ));
     }
     if !from.is_multiple_of(4) {

@@ -9,19 +9,18 @@ use gcn_cli::manual;
 
 #[derive(Args)]
 pub struct Options {
-    /// An instruction (s_bfe_u32), a format (SOP2), an entry of the errata (sop2-bfe), a check (waitcnt) or a hazard (valu-sgpr-vmem); nothing for the table of contents
+    /// An instruction (s_bfe_u32), a format (SOP2), an entry of the errata (sop2-bfe), a check (waitcnt) or a hazard (valu-sgpr-vmem); by default the table of contents
     name: Option<String>,
-    /// How many rows each format has in each generation and in targets that differ in them, and how
-    /// many have a meaning
+    /// Print the number of rows of each format, per generation and per target that differs
     #[arg(long, group = "table", conflicts_with_all = ["name", "all"])]
     stats: bool,
-    /// Every row: whether its results are exact, within a bound of the documents', or cannot be had
+    /// Print for every row whether its results are exact or within an error bound
     #[arg(long, group = "table", conflicts_with_all = ["name", "all"])]
     exactness: bool,
-    /// With --stats or --exactness: as JSON
+    /// With --stats or --exactness: print JSON
     #[arg(long, requires = "table")]
     json: bool,
-    /// Write every format's page
+    /// Write the pages of all formats
     #[arg(long, conflicts_with = "name", requires = "o")]
     all: bool,
     /// The folder for --all
@@ -32,7 +31,7 @@ pub struct Options {
 /// Prints a page, or writes them all.
 ///
 /// # Errors
-/// A message: what is no name of anything, or cannot be written.
+/// A message: an unknown name, or a file that cannot be written.
 pub fn run(args: &Options) -> Result<(), String> {
     if args.stats {
         let text = match args.json {
@@ -79,6 +78,6 @@ pub fn run(args: &Options) -> Result<(), String> {
         format!("; did you mean {}?", near.join(", "))
     };
     Err(format!(
-        "`{name}` is no instruction, format, errata entry, check or hazard{hint}\n`gcn doc` lists what there is"
+        "`{name}` is not an instruction, format, errata entry, check or hazard{hint}\n`gcn doc` lists what there is"
     ))
 }

@@ -1,4 +1,4 @@
-//! `gcn eval`: instructions on one wave, and what they changed.
+//! `gcn eval`: runs instructions on one wave and prints what they changed.
 
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -26,10 +26,10 @@ pub struct Options {
     /// Read JSON lines from a file or `-` and answer each
     #[arg(long, value_name = "FILE", conflicts_with = "line")]
     json: Option<PathBuf>,
-    /// How the instructions are written
+    /// The syntax of the instructions
     #[arg(long, value_enum, default_value = "auto")]
     syntax: super::SourceSyntax,
-    /// The most instructions run
+    /// The maximum number of instructions
     #[arg(long, default_value_t = eval::MAX)]
     max: u64,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub struct Options {
 /// Runs a line, or JSON lines, and prints what changed.
 ///
 /// # Errors
-/// A message: what is wrong with the line, or what differs from its `=>`.
+/// A message: a mistake in the line, or the differences from its `=>`.
 pub fn run(args: &Options) -> Result<(), String> {
     let engine = args.engine.kind(gcn::engine::Kind::Interp)?;
     let syntax = args.syntax.into();

@@ -1,4 +1,4 @@
-//! `gcn completions` and `gcn man`: from the definitions that `--help` has.
+//! `gcn completions` and `gcn man`, generated from the definitions of `--help`.
 
 use std::path::PathBuf;
 
@@ -16,10 +16,10 @@ pub struct CompletionsOptions {
     shell: clap_complete::Shell,
 }
 
-/// Prints what a shell reads.
+/// Prints a completion script.
 ///
 /// # Errors
-/// A message where it cannot be written.
+/// A message if it cannot be written.
 pub fn completions(args: &CompletionsOptions, mut command: Command) -> Result<(), String> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, "gcn", &mut text);
@@ -40,7 +40,7 @@ pub struct ManOptions {
 /// Prints the command's page, or writes those of all subcommands.
 ///
 /// # Errors
-/// A message where they cannot be written.
+/// A message if they cannot be written.
 pub fn man(args: &ManOptions, command: Command) -> Result<(), String> {
     let Some(folder) = &args.o else {
         let mut page = Vec::new();

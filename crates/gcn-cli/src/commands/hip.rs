@@ -8,81 +8,81 @@ use clap::Args;
 use gcn::io;
 use gcn::isa::Target;
 
-/// The library that takes the place of ROCm's.
+/// The library that replaces ROCm's.
 const LIBRARY: &str = "libhsa-runtime64.so.1";
 
-/// The program beside it that tells what it offers.
+/// The program beside it that prints its agents.
 const INFO: &str = "gcn-hsa-info";
 
-/// Where programs look for libraries first.
+/// The variable with the library path.
 const SEARCH: &str = "LD_LIBRARY_PATH";
 
 #[derive(Args)]
 #[command(after_help = "\
-The program is started with a library path at whose head is this machine's libhsa-runtime64.so.1, and
-with what the options say as GCN_… variables. Nothing of it is changed. The exit status is the
-program's; 1 where that was 0 and a launch failed. docs/hip.md says what runs.
+The program is started with this machine's libhsa-runtime64.so.1 first in the library path, and
+with the options in GCN_… variables. It is not modified. The exit status is the program's, or 1 if that
+is 0 and a launch failed. docs/hip.md says what runs.
 
-The library is found in ../lib/gcn-hsa beside the command's folder, in gcn-hsa beside the command
-(`cargo xtask hsa` puts it there), or in the folder that GCN_HSA names.
+The library is searched in ../lib/gcn-hsa beside the command's folder, in gcn-hsa beside the command
+(where `cargo xtask hsa` writes it), or in the folder that GCN_HSA names.
 
 Examples:
   hipcc --offload-arch=gfx900 vadd.cpp -o vadd && gcn hip -- ./vadd
   gcn hip --target gfx906 --threads 1 --profile -- ./app input.dat
   gcn hip --record launches -- ./app && gcn run launches/000001/plan.toml
   gcn hip --trace-instructions=trace.txt --launches 3 --trace-wave 0:1 -- ./app
-  gcn hip --info --target gfx906             what programs find, as rocminfo tells it
+  gcn hip --info --target gfx906             the agents that programs see, as rocminfo prints them
   eval \"$(gcn hip --env)\"                   the same for all programs of a shell")]
 pub struct Options {
-    /// The GPU that the program finds; without it that of the program's own code, else gfx900
+    /// The GPU that the program sees; by default the target of the program's own code, else gfx900
     #[arg(long, value_parser = super::target())]
     target: Option<Target>,
-    /// What runs waves: interp or jit
+    /// The engine that runs waves: interp or jit
     #[arg(long, value_parser = ["interp", "jit"])]
     engine: Option<String>,
-    /// Host threads for each launch; without it as many as the host has
+    /// Host threads per launch; by default one per core
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// The GPU's memory in MiB
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
     memory: Option<u64>,
-    /// At the end, tell of each kernel how often it ran, for how long, and what it executed
+    /// At the end, print for each kernel the number of launches, the time and the executed instructions
     #[arg(long)]
     profile: bool,
-    /// Tell of each launch when it begins: its number, kernel, grid and workgroup
+    /// Print each launch when it begins: its number, kernel, grid and workgroup
     #[arg(long)]
     trace: bool,
-    /// Write what --profile tells, and failures, to this file as JSON
+    /// Write the profile and failures to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write launches to this folder, each as a plan that `gcn run` replays
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Write each instruction with what it changed, as gcn run --trace does, to standard error or a file
+    /// Write each instruction and its changes, like gcn run --trace, to standard error or a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     trace_instructions: Option<PathBuf>,
-    /// Of --trace-instructions: a workgroup, and a wave of it, alone: 5, 1,2,0 or 5:3
+    /// With --trace-instructions: trace only this workgroup, or this wave of it: 5, 1,2,0 or 5:3
     #[arg(long, value_name = "G[:W]", requires = "trace_instructions", value_parser = wave)]
     trace_wave: Option<String>,
-    /// Of --trace-instructions: those at these addresses alone (as `gcn dis` shows them): 0x1000..0x1040
+    /// With --trace-instructions: only instructions at these addresses (as `gcn dis` prints them): 0x1000..0x1040
     #[arg(long, value_name = "A..B", requires = "trace_instructions", value_parser = range)]
     trace_pc: Option<String>,
-    /// Of --trace-instructions: the most of a launch
+    /// With --trace-instructions: the maximum number per launch
     #[arg(long, value_name = "N", requires = "trace_instructions")]
     trace_limit: Option<u64>,
-    /// Of --trace-instructions: every lane's value, however alike they are
+    /// With --trace-instructions: every lane's value, even if they are equal
     #[arg(long, requires = "trace_instructions")]
     trace_full: bool,
-    /// Record and trace launches with these numbers alone, as 7 or 10-20; without it the first 100 are recorded, all traced
+    /// Record and trace only launches with these numbers, as 7 or 10-20; by default the first 100 are recorded, all traced
     #[arg(long, value_name = "RANGE", value_parser = launches)]
     launches: Option<String>,
-    /// Print what makes a shell start all programs so, and start none
+    /// Print shell commands that make a shell start all programs so; start none
     #[arg(long, conflicts_with = "program")]
     env: bool,
-    /// Print what programs find, the agents, memory pools and instruction set, and start none
+    /// Print the agents, memory pools and instruction set that programs see; start none
     #[arg(long, conflicts_with_all = ["program", "env"])]
     info: bool,
-    /// The program and its arguments, behind `--`
+    /// The program and its arguments, after `--`
     #[arg(last = true, required_unless_present_any = ["env", "info"], value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
@@ -118,7 +118,7 @@ fn folder() -> Result<PathBuf, String> {
         });
     } else {
         let own = std::env::current_exe().and_then(|p| p.canonicalize());
-        let own = own.map_err(|e| format!("where this command is: {e}"))?;
+        let own = own.map_err(|e| format!("cannot find the path of this command: {e}"))?;
         let beside = own.parent().unwrap_or(Path::new("/"));
         places.push(beside.join("../lib/gcn-hsa"));
         places.push(beside.join("gcn-hsa"));
@@ -131,12 +131,12 @@ fn folder() -> Result<PathBuf, String> {
         }
     }
     Err(format!(
-        "there is no {}; `cargo xtask hsa` builds it, GCN_HSA names its folder",
+        "found no {}; `cargo xtask hsa` builds it, GCN_HSA names its folder",
         looked.join(" nor ")
     ))
 }
 
-/// A path that holds where the program goes on from.
+/// An absolute path, valid in any working directory.
 fn absolute(path: &Path) -> Result<OsString, String> {
     let path = std::path::absolute(path);
     Ok(path.map_err(|e| e.to_string())?.into_os_string())
@@ -201,14 +201,14 @@ impl Options {
     }
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        return Err("HIP programs run on x86-64 Linux alone".into());
+        return Err("HIP programs run only on x86-64 Linux".into());
     }
     let variables = options.variables()?;
     if options.info {
@@ -229,7 +229,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     Err(start(command, program))
 }
 
-/// Becomes the program: signals, terminal and exit status are its own.
+/// Replaces this process by the program, which gets its signals, terminal and exit status.
 #[cfg(unix)]
 fn start(mut command: Command, program: &std::ffi::OsStr) -> String {
     use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! `gcn info`: what a code object is for, what its kernels take, how many waves fit.
+//! `gcn info`: a code object's target, its kernels' arguments and resources, and occupancy.
 
 use std::path::{Path, PathBuf};
 
@@ -19,11 +19,11 @@ Examples:
   gcn info app --target gfx906
   gcn info kernel.co --json | jq '.kernels[] | {name, vgprs, waves_per_simd}'")]
 pub struct Options {
-    /// A code object, a bundle, or a program or library that carries one; or `-`
+    /// A code object, a bundle, or a program or library that contains one; or `-`
     file: PathBuf,
     #[command(flatten)]
     choice: super::Choice,
-    /// As JSON (docs/json.md)
+    /// Print JSON (docs/json.md)
     #[arg(long)]
     json: bool,
 }

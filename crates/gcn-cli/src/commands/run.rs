@@ -25,23 +25,22 @@ use super::wrong_usage;
 FILE is one of:
   PLAN.toml     buffers, launches, checks and files to save (docs/plans.md)
   KERNEL.s      source, which is assembled
-  anything else a code object, a bundle, or a program or library that carries one
+  anything else a code object, a bundle, or a program or library that contains one
 
 Arguments, in the order of the kernel's own:
   i32:5 u32:5 i64:5 u64:0x10 f32:1.5 f64:1.5 f16:1.5   a value (i8 u8 i16 u16 too)
   f32:1,2,3,4  bytes:HEX                               a vector, as OpenCL's float4; a structure
   buf:zero:BYTES  buf:rand:BYTES:SEED                  a global buffer of zeros or random bytes
   buf:randf32:BYTES:SEED  buf:randf64:BYTES:SEED       of floats, uniform in [0, 1)
-  buf:zero:64x32xf32  buf:rand:64x32xf32:SEED          an array of so many numbers (random floats: in [0, 1))
-  buf:FILE                                             of a file's bytes, or a .npy file's elements
+  buf:zero:64x32xf32  buf:rand:64x32xf32:SEED          an array of these dimensions (random floats: in [0, 1))
+  buf:FILE                                             a file's bytes, or a .npy file's elements
   local:BYTES                                          a dynamic local pointer
-  ptr:ADDRESS                                          an address as it is, as ptr:0 for NULL
+  ptr:ADDRESS                                          an address, as ptr:0 for NULL
 
-Types must be those that the code object says of its kernel's arguments, signed or not. The elements
-of a .npy file are stored with the last index changing fastest, whatever their order in the file, and
---out keeps an array's shape. A kernel whose object says nothing of its arguments gets them one after
-another, each aligned to its size. Random contents are SplitMix64's, so that a seed gives the same
-bytes everywhere.
+Types must match the code object's metadata, signed or unsigned. The elements of a .npy file are stored
+with the last index changing fastest, whatever their order in the file, and --out keeps an array's
+shape. If the object has no metadata for the arguments, they are stored one after another, each
+aligned to its size. Random contents come from SplitMix64, so a seed gives the same bytes everywhere.
 
 Examples:
   gcn run vadd.co --kernel vadd --grid 1000 --group 256 --arg buf:randf32:4000:1 \\
@@ -49,86 +48,86 @@ Examples:
   gcn run examples/saxpy.toml --profile
   gcn run --raw dump.bin --arch gfx900 --regs state.toml --base 0x10000")]
 pub struct Options {
-    /// A plan, source, or a code object or what carries one; or `-`
+    /// A plan, source, a code object, or a file that contains one; or `-`
     file: PathBuf,
     #[command(flatten)]
     choice: super::Choice,
-    /// The kernel's name, where the object has several
+    /// The kernel's name, if the object has several
     #[arg(long)]
     kernel: Option<String>,
     /// Work-items in x, y and z
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
     grid: Option<[u32; 3]>,
-    /// Work-items of a workgroup in x, y and z
+    /// Work-items per workgroup in x, y and z
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
     group: Option<[u32; 3]>,
-    /// What OpenCL's get_global_id counts from in x, y and z; by default 0
+    /// The first value of OpenCL's get_global_id in x, y and z; by default 0
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = offset)]
     offset: Option<[u64; 3]>,
-    /// LDS behind what the kernel declares: HIP's `extern __shared__`
+    /// LDS after the kernel's own: HIP's `extern __shared__`
     #[arg(long, value_name = "BYTES")]
     dynamic_lds: Option<u32>,
     /// An argument; see below
     #[arg(long = "arg", value_name = "A", value_parser = run::parse_arg, allow_hyphen_values = true)]
     args: Vec<run::ArgSpec>,
-    /// Take arguments of any type that has the right size, their bits as they are
+    /// Accept arguments of any type of the right size, without conversion
     #[arg(long)]
     any_type: bool,
     /// Write argument N's buffer after the run, as .npy or raw by FILE's name
     #[arg(long = "out", value_name = "N=FILE", value_parser = out_file)]
     outs: Vec<(usize, PathBuf)>,
-    /// Threads that run workgroups; by default one a core
+    /// Threads that run workgroups; by default one per core
     #[arg(long)]
     threads: Option<NonZeroUsize>,
-    /// One thread and one defined order: the same results every time, whatever the kernel does
+    /// Use one thread and a fixed order: the same results every time, whatever the kernel does
     #[arg(long)]
     deterministic: bool,
-    /// Run it so many times more, buffers set back before each
+    /// Repeat the run this many times, with buffers reset before each
     #[arg(long)]
     repeat: Option<u32>,
-    /// Stop after so many instructions of all waves
+    /// Stop after this many instructions of all waves
     #[arg(long)]
     max_instructions: Option<u64>,
-    /// s_trap 3, a debugger's breakpoint, ends the run as other traps do
+    /// End the run at s_trap 3, a debugger's breakpoint, as at other traps
     #[arg(long)]
     debug_traps: bool,
-    /// Write each instruction with what it changed, to standard error or a file. --trace-wave and the others below do so, too
+    /// Write each instruction and its changes to standard error or a file. The other --trace options imply it
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     trace: Option<PathBuf>,
-    /// Trace a workgroup, and a wave of it, alone: 5, 1,2,0 or 5:3
+    /// Trace only this workgroup, or this wave of it: 5, 1,2,0 or 5:3
     #[arg(long, value_name = "G[:W]", value_parser = trace::parse_wave)]
     trace_wave: Option<([u32; 3], Option<usize>)>,
-    /// Trace instructions at these addresses alone (as `gcn dis` shows them): 0x1000..0x1040
+    /// Trace only instructions at these addresses (as `gcn dis` prints them): 0x1000..0x1040
     #[arg(long, value_name = "A..B", value_parser = trace::parse_range)]
     trace_pc: Option<(u64, u64)>,
-    /// The most instructions traced
+    /// The maximum number of traced instructions
     #[arg(long, value_name = "N")]
     trace_limit: Option<u64>,
-    /// Trace every lane's value, however alike they are
+    /// Trace every lane's value, even if they are equal
     #[arg(long)]
     trace_full: bool,
-    /// Print how often each instruction ran, by line of disassembly and of source, and by kind; of compiled code with
-    /// the time it took
+    /// Print execution counts by line of disassembly, by source line and by kind of instruction; for compiled
+    /// code also times
     #[arg(long)]
     profile: bool,
-    /// Print what was compiled, GCN code beside x86-64 code, to standard output or a file
+    /// Print the compiled code, GCN code beside x86-64 code, to standard output or a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     dump_jit: Option<PathBuf>,
-    /// Print the compiler's intermediate representation of what was compiled, as it is after a pass: frontend, affine,
-    /// all_active, ternary_logic, demand, slow_paths, or schedule, the last one
+    /// Print the compiler's intermediate representation after a pass: frontend, affine, all_active,
+    /// ternary_logic, demand, slow_paths, or schedule, the last one
     #[arg(long, value_name = "PASS", num_args = 0..=1, require_equals = true, default_missing_value = "schedule",
           value_parser = pass_name, conflicts_with_all = ["raw", "json"])]
     dump_ir: Option<String>,
-    /// Print waves, instructions by kind, lanes in use, bytes loaded and stored, speed
+    /// Print waves, instructions by kind, active lanes, bytes loaded and stored, speed
     #[arg(long)]
     stats: bool,
-    /// Run instruction bytes, or source, on waves with the registers given by --regs
+    /// Run instruction bytes, or source, with the registers given by --regs
     #[arg(long, requires = "arch", conflicts_with_all = ["kernel", "grid", "group", "offset", "dynamic_lds", "any_type", "args", "outs", "profile", "stats", "trace", "trace_wave", "trace_pc", "trace_limit", "trace_full", "repeat", "dump_jit"])]
     raw: bool,
-    /// The target of --raw, or of source and entries where nothing else says it
+    /// The target of --raw; or of source and entries that do not name it
     #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
     arch: Option<Target>,
-    /// With --raw: registers, LDS and memory before, as TOML or JSON (docs/raw.md)
+    /// With --raw: initial registers, LDS and memory, as TOML or JSON (docs/raw.md)
     #[arg(long, value_name = "FILE", requires = "raw")]
     regs: Option<PathBuf>,
     /// With --raw: the address of the first byte
@@ -141,7 +140,7 @@ pub struct Options {
     json: bool,
 }
 
-/// One to three numbers by comma; those that are left out are `rest`.
+/// Parses one to three numbers separated by commas; missing ones are `rest`.
 fn three<T: Copy>(
     text: &str,
     rest: T,
@@ -154,7 +153,7 @@ fn three<T: Copy>(
     }
     for (slot, part) in out.iter_mut().zip(parts) {
         *slot =
-            number(part.trim()).ok_or_else(|| format!("`{part}` is no number of work-items"))?;
+            number(part.trim()).ok_or_else(|| format!("`{part}` is not a number of work-items"))?;
     }
     Ok(out)
 }
@@ -173,15 +172,15 @@ fn out_file(text: &str) -> Result<(usize, PathBuf), String> {
         .ok_or("expected N=FILE, as 2=sum.npy")?;
     let n = n
         .parse()
-        .map_err(|_| format!("`{n}` is no argument's number; the first is 0"))?;
+        .map_err(|_| format!("`{n}` is not the number of an argument; the first is 0"))?;
     Ok((n, PathBuf::from(file)))
 }
 
 /// Runs a kernel or a plan and prints its times.
 ///
 /// # Errors
-/// A message: the file, a value on the command line that does not fit the kernel, where the program failed, or what came of
-/// it that is not as the plan expects.
+/// A message: an invalid file, a value on the command line that does not fit the kernel, a fault of the program, or results
+/// that differ from the plan's expectation.
 pub fn run(args: Options) -> Result<(), String> {
     if args.raw {
         return run_raw(&args);
@@ -198,7 +197,7 @@ pub fn run(args: Options) -> Result<(), String> {
             (!args.outs.is_empty(), "--out"),
         ];
         if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
-            let message = format!("{option} cannot be used with a plan, which says it itself");
+            let message = format!("{option} cannot be used with a plan, which has its own");
             wrong_usage("run", ErrorKind::ArgumentConflict, &message);
         }
         plan_toml::read(&args.file, args.arch)?
@@ -207,7 +206,7 @@ pub fn run(args: Options) -> Result<(), String> {
             wrong_usage(
                 "run",
                 ErrorKind::MissingRequiredArgument,
-                "--grid and --group are required, unless the file is a plan (.toml): work-items in all and of a workgroup, \
+                "--grid and --group are required, unless the file is a plan (.toml): work-items in total and per workgroup, \
                  as --grid 1024 --group 256",
             );
         };
@@ -242,10 +241,10 @@ pub fn run(args: Options) -> Result<(), String> {
     if (args.dump_jit.is_some() || args.dump_ir.is_some()) && !options.engines.compile() {
         let name = if args.dump_jit.is_some() { "jit" } else { "ir" };
         return Err(format!(
-            "--dump-{name}: the interpreter makes no code; it needs --engine jit"
+            "--dump-{name}: the interpreter generates no code; use --engine jit"
         ));
     }
-    // Who looks on sees what the interpreter does.
+    // An observer makes the interpreter run each instruction.
     let counted = counts && traced(&args).is_none() && options.engines.compile();
     if counted {
         options.engines = Engines::counting(kind);
@@ -278,7 +277,7 @@ pub fn run(args: Options) -> Result<(), String> {
             true => "standard error".into(),
             false => path.display().to_string(),
         };
-        (trace.finish()).map_err(|e| format!("{name}: the trace is not whole: {e}"))
+        (trace.finish()).map_err(|e| format!("{name}: the trace is incomplete: {e}"))
     });
     let report = match (report, traced) {
         (Ok(report), traced) => {
@@ -312,7 +311,7 @@ pub fn run(args: Options) -> Result<(), String> {
     Ok(())
 }
 
-/// The object that is meant; source is assembled.
+/// The selected object; source is assembled.
 fn object(args: &Options) -> Result<CodeObject, String> {
     if args.file.extension().is_some_and(|e| e == "s") {
         return plan_toml::read_object(&args.file, args.arch, None, None);
@@ -320,7 +319,7 @@ fn object(args: &Options) -> Result<CodeObject, String> {
     args.choice.object(&args.file, args.arch)
 }
 
-/// Where a trace goes, if one is asked for.
+/// The file of the trace, if one is requested.
 fn traced(args: &Options) -> Option<&Path> {
     let chosen = args.trace_wave.is_some()
         || args.trace_pc.is_some()
@@ -366,7 +365,7 @@ fn print(
     };
     dump_jit(args, options, &objects)?;
     let ms: f64 = report.launches.iter().flat_map(|l| &l.ms).sum();
-    // Repetitions run as many instructions, but for those that depend on the order.
+    // Repetitions run the same number of instructions, unless it depends on the order of waves.
     let rounds = plan.repeat as f64 + 1.0;
     let speed = report.instructions as f64 * rounds / (ms / 1e3).max(1e-6);
     let threads = if options.deterministic {
@@ -445,7 +444,7 @@ fn print(
             text.push_str(&profile.mix_text());
             if let Some(lanes) = profile.lanes() {
                 text.push_str(&format!(
-                    "lanes in use: {lanes:.1} of 64 ({:.1}%)\n",
+                    "active lanes: {lanes:.1} of 64 ({:.1}%)\n",
                     lanes / 0.64
                 ));
             }
@@ -496,7 +495,7 @@ fn to_output(file: Option<&Path>) -> bool {
     file.is_some_and(|file| file.as_os_str() == "-")
 }
 
-/// Writes what was compiled to the file that is asked for.
+/// Writes the compiled code to the requested file.
 fn dump_jit(
     args: &Options,
     options: &plan::Options,
@@ -516,7 +515,7 @@ fn dump_jit(
     io::write(file, text.unwrap_or_default().as_bytes())
 }
 
-/// Whether a buffer is written to standard output.
+/// Returns true if a buffer is written to standard output.
 fn to_stdout(args: &Options) -> bool {
     args.outs.iter().any(|(_, file)| file.as_os_str() == "-")
 }
@@ -552,7 +551,10 @@ fn run_raw(args: &Options) -> Result<(), String> {
         io::read(&args.file)?
     };
     if code.is_empty() {
-        return Err(io::named(&args.file, "it is empty; expected instructions"));
+        return Err(io::named(
+            &args.file,
+            "the file is empty; expected instructions",
+        ));
     }
     if args.file.as_os_str() == "-" && args.regs.as_deref() == Some(Path::new("-")) {
         return Err("standard input cannot be both the code and --regs".into());

@@ -311,7 +311,7 @@ fn give(m: &Meaning, first: u8, value: V<'_>) {
     }
 }
 
-/// Up to gfx8 the LDS ignores the low bits of an address that is no multiple of the element's size.
+/// Up to gfx8 the LDS ignores the low bits of an address that is not a multiple of the element's size.
 fn aligned<'m>(m: &'m Meaning, address: V<'m>, bytes: u8) -> V<'m> {
     if m.target().generation() == Gen::Gfx9 || bytes == 1 {
         return address;

@@ -554,7 +554,7 @@ fn med3_float(m: &Meaning) {
     m.d(nan.select(a.min(b).min(c), middle));
 }
 
-/// An integer that compares as a float that is no NaN does, whatever MODE says of denormals. Of both zeros it is 0.
+/// An integer that compares as a float that is not a NaN does, whatever MODE says of denormals. Of both zeros it is 0.
 pub(super) fn ordered<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     let zero = m.c(Ty::I32, 0);
     let size = magnitude(m, x).as_(Ty::I32);

@@ -101,7 +101,7 @@ impl<'a> Words<'a> {
 }
 
 fn number(word: &str) -> Result<i64, String> {
-    let bad = || format!("`{word}` is no number");
+    let bad = || format!("`{word}` is not a number");
     match word.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).map(|v| v as i64),
         None => word.parse(),
@@ -112,13 +112,13 @@ fn number(word: &str) -> Result<i64, String> {
 fn id(word: &str) -> Result<Id, String> {
     let digits = word.strip_prefix('%');
     let id = digits.and_then(|d| d.parse().ok());
-    id.ok_or_else(|| format!("`{word}` is no value"))
+    id.ok_or_else(|| format!("`{word}` is not a value"))
 }
 
 fn ty(word: &str) -> Result<Ty, String> {
     let is = |t: &&Ty| format!("{t:?}").to_lowercase() == word;
     let found = TYPES.iter().find(is).copied();
-    found.ok_or_else(|| format!("`{word}` is no type"))
+    found.ok_or_else(|| format!("`{word}` is not a type"))
 }
 
 fn sgpr(word: &str) -> Result<u8, String> {
@@ -130,20 +130,20 @@ fn sgpr(word: &str) -> Result<u8, String> {
         "exec_hi" => 127,
         _ => {
             let digits = word.strip_prefix('s').and_then(|d| d.parse().ok());
-            digits.ok_or_else(|| format!("`{word}` is no scalar register"))?
+            digits.ok_or_else(|| format!("`{word}` is not a scalar register"))?
         }
     })
 }
 
 fn vgpr(word: &str) -> Result<u16, String> {
     let digits = word.strip_prefix('v').and_then(|d| d.parse().ok());
-    digits.ok_or_else(|| format!("`{word}` is no VGPR"))
+    digits.ok_or_else(|| format!("`{word}` is not a VGPR"))
 }
 
 fn space(name: &str) -> Result<Space, String> {
     let all = [Space::Global, Space::Flat, Space::Lds];
     let found = all.into_iter().find(|&s| space_name(s) == name);
-    found.ok_or_else(|| format!("`{name}` is no address space"))
+    found.ok_or_else(|| format!("`{name}` is not an address space"))
 }
 
 fn elements(word: &str) -> Result<(u8, u8), String> {
@@ -189,7 +189,7 @@ fn node(text: &str) -> Result<Node, String> {
         _ => {
             let (name, rest) = name
                 .split_once('.')
-                .ok_or(format!("`{name}` is no value"))?;
+                .ok_or(format!("`{name}` is not a value"))?;
             if name == "load" {
                 let (count, bytes) = elements(words.next()?)?;
                 Inst::Group {
@@ -201,7 +201,7 @@ fn node(text: &str) -> Result<Node, String> {
             } else {
                 of = ty(rest)?;
                 let op = ALU.into_iter().find(|op| op.name() == name);
-                Inst::Alu(op.ok_or(format!("`{name}` is no operation"))?)
+                Inst::Alu(op.ok_or(format!("`{name}` is not an operation"))?)
             }
         }
     };
@@ -250,7 +250,7 @@ fn fp(text: &str) -> Result<FpEnv, String> {
     })
 }
 
-/// A line that is no value's.
+/// A line that is not a value's.
 fn line(block: &mut Block, text: &str) -> Result<(), String> {
     let mut words = Words::of(text);
     let name = words.next()?;
@@ -260,7 +260,7 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
         "assume" => {
             let (op, of) = words.next()?.split_once('.').ok_or("expected OP.TYPE")?;
             let found = ALU.into_iter().find(|a| a.name() == op);
-            let op = found.ok_or(format!("`{op}` is no operation"))?;
+            let op = found.ok_or(format!("`{op}` is not an operation"))?;
             let of_ = [words.id()?, words.id()?];
             let ty = ty(of)?;
             block.assumed.push(AssumedCompare { op, ty, of: of_ });
@@ -302,7 +302,7 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
         }
         _ => {
             if words.next()? != "=" {
-                return Err(format!("`{name}` is no line of a block"));
+                return Err(format!("`{name}` is not a line of a block"));
             }
             let value = words.id()?;
             match (name, vgpr(name)) {

@@ -55,10 +55,13 @@ fn blocks_print_as_they_are_read() {
 fn messages_of_the_reader_name_the_line() {
     for (line, message) in [
         ("  %1 = vgpr v0 : lanes b32", "line 2: %0 is expected"),
-        ("  %0 = vgpr x0 : lanes b32", "line 2: `x0` is no VGPR"),
+        ("  %0 = vgpr x0 : lanes b32", "line 2: `x0` is not a VGPR"),
         ("  %0 = add.b32 %0 : b32", "line 2: 2 operands are expected"),
-        ("  %0 = frob.b32 %0 : b32", "line 2: `frob` is no operation"),
-        ("  %0 = const 0x1 : b33", "line 2: `b33` is no type"),
+        (
+            "  %0 = frob.b32 %0 : b32",
+            "line 2: `frob` is not an operation",
+        ),
+        ("  %0 = const 0x1 : b33", "line 2: `b33` is not a type"),
         ("  frob", "line 2: the line ends too early"),
     ] {
         let text = format!("block 0x0..0x4, 1 instructions\n{line}\n");

@@ -129,7 +129,7 @@ fn value(b: &Block, id: Id, node: &Node) -> Verified {
             if op == Op::Select {
                 rule!(
                     of(0).out.bits() == 1 || matches!(of(0).op, Inst::Const(_)),
-                    "%{id}'s condition is no truth value"
+                    "%{id}'s condition is not a truth value"
                 );
             }
             let float = node.ty.is_float() || node.out.is_float();

@@ -151,7 +151,7 @@ pub struct Jit {
     /// The instructions that the interpreter ran, by name, if they are to be counted: looking names up takes time.
     pub names: Option<HashMap<&'static str, u64>>,
     pub(crate) all_live: bool,
-    /// For tests: only live registers are written, also by code that is no program.
+    /// For tests: only live registers are written, also by code that is not a program.
     #[doc(hidden)]
     pub lean: bool,
     /// For tests: code is compiled for NaNs at once.

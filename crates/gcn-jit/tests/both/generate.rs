@@ -193,7 +193,7 @@ impl Maker {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut rest = code;
         while rest.len() >= 4 {
-            // What is no instruction is a piece, too.
+            // What is not an instruction is a piece, too.
             let len = decode(self.target, rest).map_or(4, |insn| insn.len as usize);
             pieces.push(Piece {
                 bytes: rest[..len].to_vec(),

@@ -142,7 +142,7 @@ impl<'a> Link<'a> {
                 let own = symbol.address.max(1);
                 if !own.is_power_of_two() || own > MAX_ALIGN {
                     return layout(format!(
-                        "common symbol '{}': alignment {own:#x} is no power of two up to {MAX_ALIGN:#x}",
+                        "common symbol '{}': alignment {own:#x} is not a power of two up to {MAX_ALIGN:#x}",
                         symbol.name
                     ));
                 }

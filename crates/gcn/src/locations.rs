@@ -1,11 +1,11 @@
-//! Where waves are, with the source lines that an object's line tables have for them.
+//! Locations of waves, with source lines from an object's line tables.
 
 use crate::Error;
 use crate::emu::dispatch::{Place, RunError, StuckWave};
 use crate::lines::Lines;
 use crate::object::CodeObject;
 
-/// The file and line of the instruction that a wave is at, where its kernel's object has line tables.
+/// The file and line of a wave's instruction, if its kernel's object has line tables.
 pub fn source_line(objects: &[CodeObject], place: &Place) -> Option<String> {
     let of = |object: &CodeObject| {
         let kernel = object.kernels.iter().find(|k| k.name == place.kernel)?;
@@ -25,7 +25,7 @@ pub fn source_line(objects: &[CodeObject], place: &Place) -> Option<String> {
     objects.iter().find_map(of)
 }
 
-/// A wave as reports have it, with its source line.
+/// A wave in a report, with its source line.
 pub fn wave(objects: &[CodeObject], wave: &StuckWave) -> String {
     match source_line(objects, &wave.place) {
         Some(line) => format!("{wave}, {line}"),
