@@ -1,9 +1,8 @@
-//! From blocks to AVX-512 code. For hosts without it the encoder writes each instruction as AVX2 ones (`encode/avx2.rs`).
+//! From blocks to x86-64 code. What all levels share is here and in the files of `x64/`; vector code is each level's own ([`Vectors`]).
 //!
 //! A block's code has this order: scalars that do not depend on lanes; the vector values of 16 lanes after the other (a slice
 //! without an active lane is skipped); scalars that depend on lanes; writes that were deferred until nothing can fail; the
-//! terminator. Vector registers are allocated as the code is written. If there is none left, the value with the latest next use
-//! is spilled.
+//! terminator.
 
 use crate::context::LiveIns;
 use crate::context::{Ctx, SCALARS, TimeSlice, VECTORS};

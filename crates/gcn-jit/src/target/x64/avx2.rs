@@ -1,6 +1,6 @@
 //! The vector code of AVX2: half a slice, 8 lanes, in each register of 256 bits; truth values are vectors of ones and zeros.
 //!
-//! A block's vector operations become machine instructions ([`select`](self::select)) once, for 8 lanes; registers are allocated
+//! A block's vector operations become machine instructions ([`select`]) once, for 8 lanes; registers are allocated
 //! ([`crate::lir`]); and the result is encoded for each half of each slice, or for the two halves in a loop of four slices.
 //! Where an operation moves values between the halves of a slice, the code is selected for both at once.
 //!

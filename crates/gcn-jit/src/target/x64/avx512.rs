@@ -187,7 +187,7 @@ impl Bank {
 struct DeferredWrite {
     reg: Option<u8>,
     slot: u16,
-    /// The index in [`Block::vgprs`].
+    /// The index in [`Effects::vgprs`](crate::ir::region::Effects::vgprs).
     write: usize,
     pub slice: u8,
 }
