@@ -203,7 +203,7 @@ impl Launches {
             return None;
         }
         let folder = folder.join(format!("{number:06}"));
-        match Recording::begin(r, folder, placed, launch, packet) {
+        match Recording::begin(r, number, folder, placed, launch, packet) {
             Ok(recording) => Some(recording),
             Err(e) => {
                 report::line(&format!("launch {number} is not recorded: {e}"));

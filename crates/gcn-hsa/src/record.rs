@@ -9,6 +9,10 @@ use crate::launches::quoted;
 use crate::report;
 use crate::runtime::Runtime;
 use gcn_emu::dispatch::{Launch, Packet};
+use gcn_isa::Target;
+use gcn_isa::decode::decode;
+use gcn_isa::meaning::{Change, GwsOp, Op, meaning};
+use gcn_object::CodeObject;
 use gcn_object::metadata::{Arg, ValueKind};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -137,10 +141,49 @@ fn read(r: &Runtime, at: u64, bytes: u64) -> Result<Vec<u8>, String> {
     Ok(held)
 }
 
+/// Why a replay of a kernel cannot succeed, if its code shows that.
+fn obstacle(target: Target, file: &[u8], name: &str) -> Option<&'static str> {
+    let object = CodeObject::parse(file).ok()?;
+    let symbol = object.symbols.iter().find(|s| s.name == name)?;
+    let (index, start, end) = gcn::dot::extent(&object, symbol)?;
+    let base = object.sections.get(index)?.address;
+    let code = object.section_data(index);
+    let mut rest = code.get((start - base) as usize..(end - base) as usize)?;
+    while !rest.is_empty() {
+        let insn = decode(target, rest);
+        let length = insn.as_ref().map_or(4, |insn| usize::from(insn.len));
+        rest = rest.get(length..).unwrap_or_default();
+        let Some(insn) = insn else { continue };
+        let program = meaning(insn.row, target);
+        let waits = |op: Op| matches!(op, Op::Gws(GwsOp::Take | GwsOp::Barrier));
+        if program.nodes.iter().any(|n| waits(n.op)) {
+            return Some(
+                "it waits for its whole grid by global wave sync, which HIP prepares in another launch",
+            );
+        }
+        let image = program
+            .effects
+            .iter()
+            .any(|e| matches!(e.change, Change::Image(_) | Change::StoreFormat(..)));
+        if image
+            || program
+                .nodes
+                .iter()
+                .any(|n| matches!(n.op, Op::LoadFormat(_)))
+        {
+            return Some(
+                "it accesses textures or surfaces, whose resources hold addresses that a replay does not translate",
+            );
+        }
+    }
+    None
+}
+
 impl Recording {
-    /// Saves what a launch begins with.
+    /// Saves what a launch begins with. `number` is the launch's.
     pub fn begin(
         r: &Runtime,
+        number: u64,
         folder: PathBuf,
         placed: &Placed,
         launch: &Launch,
@@ -156,9 +199,16 @@ impl Recording {
         for arg in args.iter().filter(|a| !a.value_kind.hidden()) {
             words.push(argument(r, arg, packet, &mut blocks)?);
         }
-        let mut plan = format!(
-            "object = \"kernel.co\"\ntarget = \"{}\"\n",
-            r.properties.target.name()
+        let target = r.properties.target;
+        let mut plan = String::new();
+        if let Some(why) = obstacle(target, file, &placed.kernel.name) {
+            report::line(&format!("launch {number} cannot be replayed: {why}"));
+            let _ = writeln!(plan, "# This launch cannot be replayed: {why}.");
+        }
+        let _ = writeln!(
+            plan,
+            "object = \"kernel.co\"\ntarget = \"{}\"",
+            target.name()
         );
         // What is found in one may be more of them.
         let mut n = 0;

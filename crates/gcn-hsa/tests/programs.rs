@@ -196,6 +196,35 @@ fn soak() {
     is_right("soak", &run(folder, &program, &["4000"], &[]));
 }
 
+/// Launches that a replay cannot reproduce are named when they are recorded, and in their plans.
+#[test]
+fn records_name_what_cannot_be_replayed() {
+    let Some(folder) = folder() else { return };
+    for (name, kernel, why) in [
+        ("textures", "", "it accesses textures or surfaces"),
+        ("cooperative", "ring", "it waits for its whole grid"),
+    ] {
+        let program = compile(name, "gfx900");
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("records-{name}"));
+        let _ = std::fs::remove_dir_all(&place);
+        let variables = [("GCN_HIP_RECORD", place.to_str().expect("UTF-8"))];
+        let output = run(folder, &program, &[], &variables);
+        is_right(name, &output);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(err.contains(&format!("cannot be replayed: {why}")), "{err}");
+        let plans = std::fs::read_dir(&place).expect("the records");
+        let plans = plans.map(|e| e.expect("an entry").path().join("plan.toml"));
+        let plans: Vec<_> = plans
+            .map(|p| std::fs::read_to_string(p).expect("a plan"))
+            .collect();
+        let marked = |plan: &&String| plan.starts_with("# This launch cannot be replayed: ");
+        assert!(plans.iter().filter(marked).all(|p| p.contains(kernel)));
+        assert!(plans.iter().any(|p| marked(&p)), "{plans:?}");
+        // Other launches, such as tiles, are not marked.
+        assert!(name != "cooperative" || !plans.iter().all(|p| marked(&p)));
+    }
+}
+
 /// Programs that do what they must not: the report names the launch, the kernel, the wave and the address, and HIP ends
 /// the program.
 #[test]
