@@ -116,7 +116,7 @@ pub struct CompileRequest<'a> {
     pub steps: Vec<(u16, i32)>,
     /// The scalar registers of the wave that is at the entry. Buffer resources are guessed from them.
     pub sgprs: [u32; 128],
-    /// A wave by which the usual results of comparisons are told, if `entry` is there.
+    /// A typical wave, where waves start: comparisons are assumed to have the results that they have in it.
     pub typical: Option<TypicalWave<'a>>,
     /// The bits of these that were used.
     pub guessed: RefCell<BTreeMap<u8, u32>>,

@@ -1,7 +1,9 @@
 //! What values are in a typical wave, so that blocks are made for the way that most waves go.
 
+use crate::hash::Map;
 use crate::ir::{Graph, Id, Inst};
 use gcn_emu::engine::{EntryVgprs, Pattern};
+use std::cell::RefCell;
 
 /// A wave that starts, of a workgroup in the middle of the dispatch.
 pub struct TypicalWave<'a> {
@@ -18,16 +20,30 @@ pub(super) struct InLane<'a> {
     pub lane: u32,
 }
 
+/// The values that have been computed, and those that are not known.
+type Found = Map<Id, Option<u64>>;
+
 impl InLane<'_> {
     /// A value, whose upper bits are 0.
     pub fn value(&self, id: Id) -> Option<u64> {
-        self.within(id, 100)
+        self.within(id, 100, &RefCell::default())
     }
 
-    fn within(&self, id: Id, depth: u32) -> Option<u64> {
-        let depth = depth.checked_sub(1)?;
+    /// A value, from operands at most `depth` operations away. Each is computed once, however many operations read it.
+    fn within(&self, id: Id, depth: u32, found: &RefCell<Found>) -> Option<u64> {
+        if let Some(&value) = found.borrow().get(&id) {
+            return value;
+        }
+        let value = depth
+            .checked_sub(1)
+            .and_then(|depth| self.compute(id, depth, found));
+        found.borrow_mut().insert(id, value);
+        value
+    }
+
+    fn compute(&self, id: Id, depth: u32, found: &RefCell<Found>) -> Option<u64> {
         let n = self.graph.get(id);
-        let of = |k: usize| self.within(n.args[k], depth);
+        let of = |k: usize| self.within(n.args[k], depth, found);
         let sgpr = |code: u8| Some(*self.wave.sgprs.get(code as usize)? as u64);
         let half = |value: u64| value & u32::MAX as u64;
         Some(match n.op {
@@ -51,7 +67,7 @@ impl InLane<'_> {
                 let Inst::SLoad { offset, .. } = load.op else {
                     return None;
                 };
-                let from = self.within(load.args[0], depth)?;
+                let from = self.within(load.args[0], depth, found)?;
                 let at = from.wrapping_add_signed(offset as i64 + 4 * k as i64);
                 (self.wave.read)(at)? as u64
             }
@@ -96,8 +112,12 @@ s_endpgm
 
     /// The assumptions of the all-active variant at the entry, for a limit and a workgroup.
     fn assumed(limit: Option<u32>, group: u32) -> Vec<String> {
+        assumed_in(CODE, limit, group)
+    }
+
+    fn assumed_in(code: &str, limit: Option<u32>, group: u32) -> Vec<String> {
         let target = Target::parse("gfx900").expect("a target");
-        let text = gcn_asm::assemble_snippet(target, CODE, false).expect("it assembles");
+        let text = gcn_asm::assemble_snippet(target, code, false).expect("it assembles");
         let fetch = |pc: u64| decode(target, text.get(pc as usize..)?);
         let read = |at: u64| limit.filter(|_| at == 0x1008);
         let mut sgprs = [0; 128];
@@ -135,5 +155,14 @@ s_endpgm
         assert_eq!(assumed(Some(1000), 3), ["lt"]);
         // Lanes of the typical wave are on both sides.
         assert_eq!(assumed(Some(200), 3), [""; 0]);
+    }
+
+    /// Each of these sums reads the one before it twice.
+    #[test]
+    fn shared_values_are_computed_once() {
+        let sums = "s_add_u32 s4, s4, s4\n".repeat(80);
+        let code = CODE.replace("v_cmp_le_u32", &format!("{sums}v_cmp_le_u32"));
+        // The limit is 0 in the end.
+        assert_eq!(assumed_in(&code, Some(1000), 3), ["le"]);
     }
 }
