@@ -279,7 +279,21 @@ fn emit_for<V: Vectors>(
     ];
     let range_call = slow_call::<V>(&mut a, offset_of!(Ctx, range));
     let around_call = slow_call::<V>(&mut a, offset_of!(Ctx, around));
-    let labels: Map<u64, Label> = region.blocks.iter().map(|c| (c.start, a.label())).collect();
+    let common = Common {
+        labels: region.blocks.iter().map(|c| (c.start, a.label())).collect(),
+        exit,
+        barrier,
+        ended,
+        waits,
+        slow,
+        range_call,
+        around_call,
+        default,
+        mode,
+        precise: region.precise,
+        exact,
+        aliased,
+    };
     let mut starts = Vec::with_capacity(region.blocks.len());
     let options = passes::Options {
         mode,
@@ -288,8 +302,7 @@ fn emit_for<V: Vectors>(
         ternary_logic: V::TERNARY_LOGIC,
     };
     let (mut too_large, mut mistake) = (false, false);
-    let mut calls = Vec::new();
-    let (mut ranges, mut spots) = (Vec::new(), Vec::new());
+    let mut out = References::default();
     let mut checks = false;
     // The plain block that an all-active one ends with.
     let last = |c: &Block| {
@@ -304,7 +317,7 @@ fn emit_for<V: Vectors>(
     };
     for (number, block) in region.blocks.iter().enumerate() {
         starts.push(a.buf.len());
-        a.bind(labels[&block.start]);
+        a.bind(common.labels[&block.start]);
         let plain = a.label();
         for c in block.all_active.as_deref().into_iter().chain([block]) {
             let full = c.assumed.first().map(|_| plain);
@@ -315,21 +328,12 @@ fn emit_for<V: Vectors>(
                 v: V::default(),
                 a: &mut a,
                 c,
+                common: &common,
+                out: &mut out,
                 number: number as u64,
                 full,
                 last: last(c).unwrap_or(number) as u64,
                 over: numbers(&c.replaces),
-                labels: &labels,
-                exit,
-                barrier,
-                ended,
-                waits,
-                slow,
-                range_call,
-                around_call,
-                default,
-                mode,
-                precise: region.precise,
                 plan: passes::plan(c, &options, dump),
                 slot_of: Map::default(),
                 next_scalar: 0,
@@ -338,12 +342,7 @@ fn emit_for<V: Vectors>(
                 slice: 0,
                 looped: false,
                 scalar_out_of_line: Vec::new(),
-                calls: &mut calls,
-                ranges: &mut ranges,
-                spots: &mut spots,
                 call_of: Map::default(),
-                exact,
-                aliased,
                 too_large: false,
                 mistake: false,
             };
@@ -361,6 +360,11 @@ fn emit_for<V: Vectors>(
         return Err(Refused::Mistake);
     }
     a.finish();
+    let References {
+        calls,
+        ranges,
+        mut spots,
+    } = out;
     spots.extend(range::displacements(&a.noted).ok_or(Refused::TooLarge)?);
     range::put_all(&mut a.buf, &spots, &ranges);
     Ok(Emitted {
@@ -453,19 +457,9 @@ fn slow_call<V: Vectors>(a: &mut Asm, helper: usize) -> Label {
     label
 }
 
-pub(crate) struct Emit<'a, V> {
-    /// The state of vector code.
-    pub v: V,
-    pub a: &'a mut Asm,
-    pub c: &'a Block,
-    number: u64,
-    /// For an all-active block: the plain one that begins at the same address.
-    full: Option<Label>,
-    /// The number of the plain block that ends where this one does.
-    last: u64,
-    /// The numbers of the plain blocks after the first that this one replaces.
-    over: Vec<usize>,
-    labels: &'a Map<u64, Label>,
+/// What the blocks of a region have in common.
+pub(crate) struct Common {
+    labels: Map<u64, Label>,
     exit: Label,
     barrier: Label,
     ended: Label,
@@ -480,6 +474,35 @@ pub(crate) struct Emit<'a, V> {
     mode: Mode,
     /// See [`Region::precise`].
     precise: bool,
+    /// NaNs of float results are put right as they are made.
+    exact: bool,
+    /// See [`Style::aliased`].
+    aliased: bool,
+}
+
+/// What the code of a region's blocks refers to: see [`Emitted`].
+#[derive(Default)]
+pub(crate) struct References {
+    calls: Vec<Arc<Call>>,
+    ranges: Vec<u32>,
+    spots: Vec<range::Spot>,
+}
+
+/// The code of a block under construction.
+pub(crate) struct Emit<'a, V> {
+    /// The state of vector code.
+    pub v: V,
+    pub a: &'a mut Asm,
+    pub c: &'a Block,
+    pub common: &'a Common,
+    out: &'a mut References,
+    number: u64,
+    /// For an all-active block: the plain one that begins at the same address.
+    full: Option<Label>,
+    /// The number of the plain block that ends where this one does.
+    last: u64,
+    /// The numbers of the plain blocks after the first that this one replaces.
+    over: Vec<usize>,
     /// What passes have found out of the block.
     plan: Plan,
     /// The scalars in the context, by their offsets from the beginning of the scalars.
@@ -492,16 +515,8 @@ pub(crate) struct Emit<'a, V> {
     pub looped: bool,
     /// The slow paths of scalar loads.
     scalar_out_of_line: Vec<range::ScalarOut>,
-    calls: &'a mut Vec<Arc<Call>>,
     /// The region's numbers of this block's slow paths.
     call_of: Map<u16, u32>,
-    /// See [`Emitted`].
-    ranges: &'a mut Vec<u32>,
-    spots: &'a mut Vec<range::Spot>,
-    /// NaNs of float results are put right as they are made.
-    exact: bool,
-    /// See [`Style::aliased`].
-    aliased: bool,
     /// The block needs more room than there is in the context.
     too_large: bool,
     /// The block has something that this target has no code for: the compiler is wrong.
@@ -538,7 +553,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
         let number = self.number;
         self.a.imm(RAX, why | number << 8);
-        let exit = self.exit;
+        let exit = self.common.exit;
         self.a.jmp(exit);
     }
 
@@ -546,17 +561,17 @@ impl<V: Vectors> Emit<'_, V> {
     fn wait(&mut self) {
         let end = self.c.end;
         self.a.imm(RSI, end);
-        match self.labels.get(&end) {
+        match self.common.labels.get(&end) {
             Some(&label) => self.a.lea_label(RDX, label),
             None => self.a.imm(RDX, 0),
         }
         self.a.imm(RAX, EXIT_BARRIER | self.last << 8);
-        self.next_turn(self.barrier);
+        self.next_turn(self.common.barrier);
     }
 
     /// Ends the wave's time slice, at `between`.
     fn next_turn(&mut self, between: Label) {
-        if self.waits {
+        if self.common.waits {
             self.a.call_label(between);
             self.a.jmp_to(Rm::R(RDX));
         } else {
@@ -566,7 +581,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     fn goto(&mut self, pc: u64) {
         // Out-of-line code lies between blocks.
-        let label = self.labels[&pc];
+        let label = self.common.labels[&pc];
         self.a.jmp(label);
     }
 
@@ -607,8 +622,8 @@ impl<V: Vectors> Emit<'_, V> {
         if let Some(restart) = self.restart {
             self.a.bind(restart);
             self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
-            if c.fp.is_some_and(|f| f != self.default) {
-                self.a.ldmxcsr(mxcsr_of(self.default));
+            if c.fp.is_some_and(|f| f != self.common.default) {
+                self.a.ldmxcsr(mxcsr_of(self.common.default));
             }
             self.leave(EXIT_RESTART);
         }
@@ -625,7 +640,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.imm(RSI, self.c.start);
         self.a.call(Rm::M(ctx!(interpret)));
         self.a.mov(true, FUEL, Rm::M(ctx!(fuel)));
-        self.a.ldmxcsr(mxcsr_of(self.default));
+        self.a.ldmxcsr(mxcsr_of(self.common.default));
         let stop = self.a.label();
         self.a.test(false, RAX, RAX);
         self.a.jcc(Cc::Ne, stop);
@@ -666,16 +681,16 @@ impl<V: Vectors> Emit<'_, V> {
         for path in std::mem::take(&mut self.plan.slow_paths) {
             let sub = self.c.fast_paths[path.number as usize].sub.clone();
             let call = Arc::new(Call::new(sub, path.leaves, path.bits));
-            let number = self.calls.len() as u32;
+            let number = self.out.calls.len() as u32;
             self.call_of.insert(path.number, number);
-            self.calls.push(call);
+            self.out.calls.push(call);
         }
     }
 
     fn body(&mut self) {
         self.slow_path_calls();
         let c = self.c;
-        if let Some(key) = c.fp.filter(|&k| k != self.default) {
+        if let Some(key) = c.fp.filter(|&k| k != self.common.default) {
             self.a.ldmxcsr(mxcsr_of(key));
         }
         // Scalars that vectors may need.
@@ -716,8 +731,8 @@ impl<V: Vectors> Emit<'_, V> {
         }
         // Nothing fails from here on.
         V::effects(self);
-        if c.fp.is_some_and(|k| k != self.default) {
-            self.a.ldmxcsr(mxcsr_of(self.default));
+        if c.fp.is_some_and(|k| k != self.common.default) {
+            self.a.ldmxcsr(mxcsr_of(self.common.default));
         }
         self.lane_inserts();
         if let Terminator::Indirect(to) = c.terminator {
@@ -727,7 +742,7 @@ impl<V: Vectors> Emit<'_, V> {
         match c.terminator {
             Terminator::Jump(pc) => self.goto(pc),
             Terminator::Branch { taken, next, .. } => {
-                let label = self.labels[&taken];
+                let label = self.common.labels[&taken];
                 if let Some(cc) = cc {
                     self.a.jcc(cc, label);
                 }
@@ -741,7 +756,7 @@ impl<V: Vectors> Emit<'_, V> {
             }
             Terminator::End => {
                 self.a.imm(RAX, EXIT_END | self.last << 8);
-                self.next_turn(self.ended);
+                self.next_turn(self.common.ended);
             }
             Terminator::Barrier => self.wait(),
             Terminator::Interpret { .. } | Terminator::Leave => {}

@@ -157,10 +157,10 @@ impl<V: Vectors> Emit<'_, V> {
     /// A place for another access. No two have one number: code is not made any more when these are used up.
     pub(super) fn new_range(&mut self) -> Range {
         let next = NEXT.fetch_update(Relaxed, Relaxed, |n| n.checked_add(1));
-        let own = self.ranges.len() as u32;
+        let own = self.out.ranges.len() as u32;
         self.too_large |= next.is_err() || own as i32 >= (i32::MAX - UNPLACED) / APART;
         let number = next.unwrap_or(u32::MAX);
-        self.ranges.push(number);
+        self.out.ranges.push(number);
         Range { number, own }
     }
 
@@ -168,7 +168,7 @@ impl<V: Vectors> Emit<'_, V> {
     fn spot(&mut self, range: Range, part: Part, before: usize) {
         let at = (self.a.buf.len() - before) as u32;
         let range = range.own;
-        self.spots.push(Spot { at, range, part });
+        self.out.spots.push(Spot { at, range, part });
     }
 
     /// RSI is what a helper is told, and where the range is remembered, in bits 16 to 31.

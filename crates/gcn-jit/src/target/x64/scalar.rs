@@ -531,7 +531,7 @@ impl<V: Vectors> Emit<'_, V> {
         let room = self.scalar_room(4 * count as u32);
         self.slot_of.insert(id, room);
         let mut disp = offset;
-        if self.aliased {
+        if self.common.aliased {
             self.a.lea(RAX, mem(RAX, offset));
             self.of_host(RAX);
             disp = 0;
@@ -567,7 +567,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Turns an address that may be accessed into the host's less [`BIAS`].
     pub(super) fn of_host(&mut self, r: Gpr) {
-        if self.aliased {
+        if self.common.aliased {
             self.a.clear_bit(r, ALIAS.trailing_zeros() as u8);
         }
     }

@@ -52,7 +52,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.mov(true, RDI, Rm::R(CTX));
         self.a.imm(RSI, what);
         self.a.call(Rm::M(ctx!(whole)));
-        self.a.ldmxcsr(mxcsr_of(self.default));
+        self.a.ldmxcsr(mxcsr_of(self.common.default));
         self.a.test(false, RAX, RAX);
         self.a.jcc(Cc::Ne, restart);
         if let Some(done) = done {

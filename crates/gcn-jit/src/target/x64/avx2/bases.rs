@@ -99,8 +99,8 @@ impl Emit<'_, Avx2> {
         if let Some(leave) = self.v.leave {
             self.a.bind(leave);
             self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
-            if c.fp.is_some_and(|f| f != self.default) {
-                self.a.ldmxcsr(mxcsr_of(self.default));
+            if c.fp.is_some_and(|f| f != self.common.default) {
+                self.a.ldmxcsr(mxcsr_of(self.common.default));
             }
             self.leave(EXIT_NOT_AFFINE);
         }
@@ -174,13 +174,14 @@ impl Emit<'_, Avx2> {
             });
             return;
         };
-        if self.aliased {
+        if self.common.aliased {
             self.a.y(STORE, r, 0, H::M(ctx!(guest_bases)));
             let bits = self.a.every(!ALIAS, true);
             self.a.y(AND, u, r, bits);
         }
         self.a.y(BROADCASTQ, t, 0, H::M(ctx!(bias)));
-        self.a.y(ADDQ, u, if self.aliased { u } else { r }, H::R(t));
+        self.a
+            .y(ADDQ, u, if self.common.aliased { u } else { r }, H::R(t));
         self.a.y(STORE, u, 0, H::M(slot));
         // Without a sign: the upper bits of both are turned.
         let sign = self.a.every(1 << 63, true);
@@ -203,7 +204,7 @@ impl Emit<'_, Avx2> {
             let step = if a.whole { 0 } else { a.step as u32 };
             let what = i as u64 | (a.need as u64) << 8 | (step as u64) << 32;
             e.ask_range(what, range);
-            let call = e.range_call;
+            let call = e.common.range_call;
             e.a.call_label(call);
             e.a.test(false, RAX, RAX);
             e.a.jcc(Cc::Ne, leave);

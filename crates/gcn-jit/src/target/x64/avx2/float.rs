@@ -40,7 +40,7 @@ impl Select<'_, '_> {
 
     /// Sets the rounding: the field RC of MXCSR, or the block's.
     fn rounding(&mut self, rc: Option<u8>) {
-        let now = self.e.c.fp.unwrap_or(self.e.default);
+        let now = self.e.c.fp.unwrap_or(self.e.common.default);
         // MODE numbers the directed ones the other way round.
         let env = match rc {
             Some(rc) => FpEnv {
@@ -279,7 +279,7 @@ impl Select<'_, '_> {
     }
 
     fn range(&mut self, wide: bool, max: bool, a: VReg, b: VReg) -> VReg {
-        let env = self.e.c.fp.unwrap_or(self.e.default);
+        let env = self.e.c.fp.unwrap_or(self.e.common.default);
         let (d, t, u) = (self.reg(), self.reg(), self.reg());
         let range = Range {
             wide,
@@ -535,7 +535,7 @@ impl Select<'_, '_> {
             true => (below, 2),
             false => (least, 1),
         };
-        let [(positive, p), (negative, n)] = match self.e.mode.env32().round {
+        let [(positive, p), (negative, n)] = match self.e.common.mode.env32().round {
             gcn_emu::fp::Round::NearestEven => [(LEAST - (1 << 28), 1); 2],
             gcn_emu::fp::Round::PlusInf => [up(true), up(false)],
             gcn_emu::fp::Round::MinusInf => [up(false), up(true)],

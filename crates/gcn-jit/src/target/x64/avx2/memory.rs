@@ -579,7 +579,7 @@ impl Emit<'_, Avx2> {
                 let total = reach(l.bytes, l.count as usize);
                 let what = total | if l.store { 2 } else { 1 } << 8;
                 e.ask_range(what | (l.offset as u32 as u64) << 32, range);
-                let call = e.around_call;
+                let call = e.common.around_call;
                 e.a.call_label(call);
                 e.a.test(false, RAX, RAX);
                 let other = e.a.label();
@@ -598,7 +598,7 @@ impl Emit<'_, Avx2> {
                 | (lds as u64) << 16
                 | ((l.space == Space::Flat) as u64) << 17;
             e.a.imm(RSI, what | (l.offset as u32 as u64) << 32);
-            let slow = e.slow[l.store as usize];
+            let slow = e.common.slow[l.store as usize];
             e.a.call_label(slow);
             e.a.test(false, RAX, RAX);
             let restart = e.restart();

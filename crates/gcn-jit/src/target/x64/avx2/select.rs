@@ -473,7 +473,7 @@ impl<'s, 'a> Select<'s, 'a> {
         let e = &*self.e;
         let c = e.c;
         let n = c.effects.vgprs.len();
-        let mut critical = vec![e.precise; n];
+        let mut critical = vec![e.common.precise; n];
         for (i, w) in c.effects.vgprs.iter().enumerate() {
             let v = w.0;
             let read = |(at, n): (usize, &Node)| match n.op {

@@ -178,7 +178,7 @@ impl Emit<'_, Avx2> {
                 }
             }
             e.a.imm(RSI, slow.call as u64);
-            let call = e.slow[2];
+            let call = e.common.slow[2];
             e.a.call_label(call);
             if e.plan.checks {
                 e.a.test(false, RAX, RAX);
@@ -246,7 +246,7 @@ impl Emit<'_, Avx2> {
         let (from, back) = (self.a.label(), self.a.label());
         self.a.jcc(Cc::Ne, from);
         self.a.bind(back);
-        let ieee = self.mode.env32().ieee;
+        let ieee = self.common.mode.env32().ieee;
         self.section(move |e| {
             e.a.bind(from);
             let wide = fix.wide;

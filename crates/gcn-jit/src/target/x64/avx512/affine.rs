@@ -605,7 +605,7 @@ impl Emit<'_, Avx512> {
         }
         let range = self.new_range();
         let from = self.a.label();
-        if self.aliased {
+        if self.common.aliased {
             self.y(op::MOVDQU32_ST, T, 0, Rm::M(ctx!(guest_bases)));
             self.y(op::ANDQ, U, T, Rm::C(!ALIAS));
             self.y(op::ADDQ, U, U, Rm::B(ctx!(bias)));
@@ -650,7 +650,7 @@ impl Emit<'_, Avx512> {
                     let step = if a.whole { 0 } else { a.step as u32 };
                     let what = i as u64 | (a.need as u64) << 8 | (step as u64) << 32;
                     self.ask_range(what, range);
-                    let call = self.range_call;
+                    let call = self.common.range_call;
                     self.a.call_label(call);
                     self.a.test(false, RAX, RAX);
                     self.a.jcc(Cc::Ne, leave);
@@ -662,8 +662,8 @@ impl Emit<'_, Avx512> {
         if let Some(leave) = self.v.bases.leave {
             self.a.bind(leave);
             self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
-            if c.fp.is_some_and(|f| f != self.default) {
-                self.a.ldmxcsr(mxcsr_of(self.default));
+            if c.fp.is_some_and(|f| f != self.common.default) {
+                self.a.ldmxcsr(mxcsr_of(self.common.default));
             }
             self.leave(EXIT_NOT_AFFINE);
         }

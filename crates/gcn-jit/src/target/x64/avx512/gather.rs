@@ -78,7 +78,7 @@ impl Emit<'_, Avx512> {
         let need = if out.store { 2 } else { 1 };
         let what = total | need << 8;
         self.ask_range(what | (out.offset as u32 as u64) << 32, range);
-        let call = self.around_call;
+        let call = self.common.around_call;
         self.a.call_label(call);
         self.a.test(false, RAX, RAX);
         let other = self.a.label();
@@ -374,7 +374,7 @@ impl Emit<'_, Avx512> {
         let done = self.a.label();
         for half in 0..2 {
             self.eight(out, half, [t, u, v], failed);
-            if self.aliased {
+            if self.common.aliased {
                 self.a.z(op::ANDQ, t, t, Rm::C(!ALIAS));
             }
             for (k, &d) in out.data.iter().enumerate() {

@@ -482,7 +482,7 @@ impl Emit<'_, Avx512> {
                 | (lds as u64) << 16
                 | ((out.space == Space::Flat) as u64) << 17;
             self.a.imm(RSI, what | (out.offset as u32 as u64) << 32);
-            let slow = self.slow[out.store as usize];
+            let slow = self.common.slow[out.store as usize];
             self.a.call_label(slow);
             self.a.test(false, RAX, RAX);
             let restart = self.restart();

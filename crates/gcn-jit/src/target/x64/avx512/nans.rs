@@ -72,7 +72,7 @@ impl Emit<'_, Avx512> {
 
     /// The code after the block.
     pub(super) fn fixes(&mut self) {
-        let ieee = self.mode.env32().ieee;
+        let ieee = self.common.mode.env32().ieee;
         for f in std::mem::take(&mut self.v.fixes) {
             self.a.bind(f.from);
             let (t, k) = (f.t, f.k);

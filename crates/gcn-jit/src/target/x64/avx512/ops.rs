@@ -183,7 +183,7 @@ impl Emit<'_, Avx512> {
         let held = self.v.z.busy >> r & 1 != 0;
         if self.next_use(from.0) == u32::MAX
             && !held
-            && !self.exact
+            && !self.common.exact
             && self.v.z.at.get(&from) == Some(&r)
         {
             self.v.z.at.remove(&from);
@@ -661,7 +661,7 @@ impl Emit<'_, Avx512> {
     pub(super) fn target(&mut self, id: Id, sources: &[Id]) -> u8 {
         for &s in sources {
             if self.next_use(s) == u32::MAX
-                && !self.exact
+                && !self.common.exact
                 && let Some(&r) = self.v.z.at.get(&(s, 0))
                 && !self.v.deferred_writes.iter().any(|p| p.reg == Some(r))
             {
@@ -886,7 +886,7 @@ impl Emit<'_, Avx512> {
             true => (below, 2),
             false => (least, 1),
         };
-        let [(positive, p), (negative, n)] = match self.mode.env32().round {
+        let [(positive, p), (negative, n)] = match self.common.mode.env32().round {
             gcn_emu::fp::Round::NearestEven => [(Rm::C(LEAST - (1 << 28)), 1); 2],
             gcn_emu::fp::Round::PlusInf => [up(true), up(false)],
             gcn_emu::fp::Round::MinusInf => [up(false), up(true)],

@@ -153,7 +153,7 @@ impl Emit<'_, Avx512> {
                     _ => false,
                 };
                 let base = c.affine.ops.iter().any(|q| q.op == BaseKind::Vgpr(v));
-                self.precise || base || c.graph.iter().enumerate().any(read)
+                self.common.precise || base || c.graph.iter().enumerate().any(read)
             })
             .collect()
     }

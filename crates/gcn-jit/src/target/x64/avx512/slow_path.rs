@@ -181,7 +181,7 @@ impl Emit<'_, Avx512> {
             }
             self.a.kstore16(ctx!(lanes_on), long.lanes);
             self.a.imm(RSI, long.call as u64);
-            let slow = self.slow[2];
+            let slow = self.common.slow[2];
             self.a.call_label(slow);
             if self.plan.checks {
                 self.a.test(false, RAX, RAX);
