@@ -416,6 +416,44 @@ fn indices_of_64_and_24_bits() {
     }
 }
 
+/// Indices with a sign that are the same access's in all lanes: negative in some of them, and wrapping in lanes that are not active.
+/// Code for affine addresses does all but the wave that wraps.
+#[test]
+fn indices_with_a_sign() {
+    let before = words(random(10));
+    let address = "v_ashrrev_i32 v10, 31, v9\nv_lshlrev_b64 v[10:11], 2, v[9:10]\n\
+                   v_add_co_u32 v12, vcc, s10, v10\nv_mov_b32 v13, s11\nv_addc_co_u32 v13, vcc, v13, v11, vcc\n\
+                   global_load_dword v3, v[12:13], off offset:8\ns_waitcnt vmcnt(0)\n";
+    // From 2600 elements before the 4096th on: lane 40 of a wave has 0.
+    let body = format!(
+        "s_add_u32 s10, s4, 0x4000\ns_addc_u32 s11, s5, 0\nv_add_u32 v9, 0xfffff5d8, v1\n{address}{WRITE}"
+    );
+    let stats = same(&body, &before);
+    assert!(stats.is_none_or(|s| s.not_affine == 0), "{stats:?}");
+    compiled(stats, &body);
+    // The least number is that of lane 40, and this lane is not active.
+    let body = format!(
+        "s_sub_u32 s10, s4, 0xffffd760\ns_subb_u32 s11, s5, 1\nv_add_u32 v9, 0x7ffff5d8, v1\n\
+         v_cmp_gt_u32 vcc, 0xa28, v1\ns_and_saveexec_b64 s[12:13], vcc\n{address}{WRITE}"
+    );
+    let stats = same(&body, &before);
+    assert!(stats.is_none_or(|s| s.not_affine <= 1), "{stats:?}");
+}
+
+/// An element's number of which the lowest bit comes from elsewhere: every other element of a row, as in raw images.
+#[test]
+fn every_other_element_of_a_row() {
+    let before = words(random(11));
+    let body = format!(
+        "s_and_b32 s9, s2, 1\nv_lshlrev_b32 v9, 1, v1\nv_mov_b32 v8, s9\nv_or_b32 v9, v9, v8\n\
+         v_lshlrev_b32 v9, 2, v9\nglobal_load_dword v2, v9, s[4:5]\n\
+         global_load_dword v3, v9, s[4:5] offset:16\ns_waitcnt vmcnt(0)\nv_xor_b32 v3, v3, v2{WRITE}"
+    );
+    let stats = same(&body, &before);
+    assert!(stats.is_none_or(|s| s.not_affine == 0), "{stats:?}");
+    compiled(stats, &body);
+}
+
 /// A class mask in a register, as compilers keep one that is used often.
 #[test]
 fn classes_of_a_mask_in_a_register() {

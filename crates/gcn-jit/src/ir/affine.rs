@@ -32,6 +32,13 @@ pub struct BaseOp {
     pub stored: bool,
 }
 
+impl Guard {
+    /// The bits in which 16 lanes may differ whose last one is so much more than the first one, below the highest that does.
+    pub fn moving(step: i32) -> u32 {
+        u32::MAX << step.trailing_zeros().min(31)
+    }
+}
+
 impl BaseOp {
     pub fn inputs(&self) -> &[Base] {
         let n = match self.op {
@@ -52,7 +59,7 @@ pub enum Guard {
     NoWrap { of: Base, step: i32, signed: bool },
     /// `first < second` has the same result in all lanes.
     Less { of: [Base; 2], step: [i32; 2] },
-    /// The bits in which lanes differ are 0 in the second value, or 1.
+    /// The bits in which lanes differ are 0 in the second value, or 1. Those below the lowest one of the step do not differ.
     Bits {
         of: Base,
         step: i32,
@@ -74,6 +81,8 @@ pub struct Address {
     pub lo: Base,
     /// The upper half of global addresses, or the limit of LDS.
     pub hi: Base,
+    /// The address is `lo`, sign-extended to 64 bits and shifted left by this. Then `hi` is not read.
+    pub index: Option<u8>,
     /// The halves of a 64-bit scalar that is added.
     pub plus: Option<(Id, Id)>,
     pub limit: Option<Id>,
@@ -94,7 +103,7 @@ pub struct Address {
 /// How slices lie in memory so that no two lanes share bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SliceLayout {
-    /// Their distances are multiples of a lane's bytes, which is the number.
+    /// Their distances are multiples of a lane's bytes, which is the number, in units of `lo`.
     Multiples(i32),
     /// One after the other.
     Rows,

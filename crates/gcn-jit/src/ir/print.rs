@@ -248,7 +248,11 @@ impl Block {
         for (n, at) in a.addresses.iter().enumerate() {
             let need = ["none", "read", "write", "read_write"][at.need as usize & 3];
             let (lo, hi, step, from, to) = (at.lo, at.hi, at.step, at.from, at.to);
-            write!(f, "  a{n} = b{lo}:b{hi} {step:+} {need} {from}..{to}")?;
+            match at.index {
+                Some(by) => write!(f, "  a{n} = b{lo}.i32 << {by}")?,
+                None => write!(f, "  a{n} = b{lo}:b{hi}")?,
+            }
+            write!(f, " {step:+} {need} {from}..{to}")?;
             if let Some((lo, hi)) = at.plus {
                 write!(f, ", plus %{lo}:%{hi}")?;
             }

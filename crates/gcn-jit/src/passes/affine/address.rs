@@ -24,10 +24,42 @@ pub(super) struct Found {
     pub lo: Id,
     /// Of LDS the limit.
     pub hi: Id,
+    /// The value in `lo` and `hi` is an index, of 32 bits and with a sign, that is shifted left by this.
+    pub index: Option<u8>,
     /// The halves of a 64-bit scalar that is added.
     pub plus: Option<(Id, Id)>,
     pub offset: i32,
     pub step: i32,
+}
+
+/// The index of which two halves are the sign-extended value, shifted left: the index and the shift.
+fn index_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> Option<(Id, u8)> {
+    let node = |id: Id| &graph[id as usize];
+    // A shift by a constant: the value and the constant.
+    let shift = |id: Id, op: Op| {
+        let n = node(id);
+        let Inst::Const(by) = node(n.args[1]).op else {
+            return None;
+        };
+        let is = n.vec && n.op == Inst::Alu(op) && n.ty.bits() == 32 && n.out.bits() == 32;
+        (is && by < 32).then_some((n.args[0], by as u8))
+    };
+    let signed = |id: Id| shift(id, Op::Shr).filter(|_| node(id).ty.is_signed());
+    let (of, by) = match (node(lo).op, node(hi).op) {
+        (_, Inst::Shld(by)) => {
+            let [sign, of, _] = node(hi).args;
+            (signed(sign)? == (of, 31) && shift(lo, Op::Shl)? == (of, by)).then_some((of, by))?
+        }
+        (Inst::Shrd(right), _) => {
+            let [zero, of, _] = node(lo).args;
+            let is = node(zero).op == Inst::Const(0) && (1..32).contains(&right);
+            (is && signed(hi)? == (of, right)).then_some((of, 32 - right))?
+        }
+        _ => (signed(hi)? == (lo, 31)).then_some((lo, 0))?,
+    };
+    let (step, whole) = (values[of as usize]?.step, values[lo as usize]?.step);
+    let same = (step as i64) << by == whole as i64;
+    (same && node(of).vec).then_some((of, by))
 }
 
 /// A 64-bit sum in halves of a value and a scalar: the halves of the value, and those of the scalar. The sum is affine where
@@ -108,12 +140,16 @@ pub(super) fn address(
         let mut found = Found {
             lo: a.lo,
             hi: a.hi,
+            index: None,
             plus: None,
             offset: a.offset,
             step,
         };
         if let Some([x, y, low, high]) = sum_of(graph, values, a.lo, a.hi) {
             (found.lo, found.hi, found.plus) = (x, y, Some((low, high)));
+        }
+        if let Some((of, by)) = index_of(graph, values, found.lo, found.hi) {
+            (found.lo, found.hi, found.index) = (of, of, Some(by));
         }
         return (high.step == 0 && both).then_some(found);
     }
@@ -133,6 +169,7 @@ pub(super) fn address(
     (graph[lo as usize].vec && (0..1 << 20).contains(&offset)).then_some(Found {
         lo,
         hi: a.hi,
+        index: None,
         plus: None,
         offset,
         step,

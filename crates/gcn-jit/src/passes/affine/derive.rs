@@ -1,6 +1,6 @@
 //! Which values of a block are affine, and under which condition.
 
-use crate::ir::affine::AffineVgprs;
+use crate::ir::affine::{AffineVgprs, Guard};
 use crate::ir::{Id, Inst, Node};
 use gcn_isa::meaning::Op;
 
@@ -233,12 +233,12 @@ impl Values<'_> {
             (0, s) => (args[1], args[0], s),
             _ => return None,
         };
-        let low = span(step as i64) - 1;
+        let differ = (span(step as i64) - 1) & Guard::moving(step);
         let (ones, step) = match (op, self.constant(m)) {
-            (Op::And, Some(c)) if c & low == 0 => (false, 0),
-            (Op::And, Some(c)) if c & low == low => (true, step),
+            (Op::And, Some(c)) if c & differ == 0 => (false, 0),
+            (Op::And, Some(c)) if c & differ == differ => (true, step),
             (Op::And, _) => return None,
-            (_, Some(c)) if c & low != 0 => return None,
+            (_, Some(c)) if c & differ != 0 => return None,
             _ => (false, step),
         };
         Some(AffineValue {

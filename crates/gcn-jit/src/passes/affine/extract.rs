@@ -427,10 +427,12 @@ impl Making<'_> {
         let Found {
             lo,
             hi,
+            index,
             plus,
             offset,
             step,
         } = found;
+        let reach = self.reach(lo);
         let lo = self.base(lo);
         let lds = a.space == Space::Lds;
         let (hi, limit) = if lds {
@@ -441,8 +443,8 @@ impl Making<'_> {
         if step != 0 && !lds {
             self.guard(Guard::NoWrap {
                 of: lo,
-                step: 15 * step,
-                signed: false,
+                step: if index.is_some() { reach } else { 15 * step },
+                signed: index.is_some(),
             });
         }
         let size = a.bytes as i32 * a.count as i32;
@@ -453,12 +455,15 @@ impl Making<'_> {
         let whole = a.need == 1 && (dense || of.reads_more(step));
         let slice_layout = match shape {
             _ if a.need == 1 || a.count == 1 => None,
-            Some(Shape::Dense) => Some(SliceLayout::Multiples(size)),
+            Some(Shape::Dense) => match size >> index.unwrap_or(0) {
+                0 | 1 => None,
+                bytes => Some(SliceLayout::Multiples(bytes)),
+            },
             _ => Some(SliceLayout::Rows),
         };
         if let Some(at) = self.out.addresses.iter().position(|x| {
             (x.lo, x.hi, x.plus, x.limit) == (lo, hi, plus, limit)
-                && (x.step, x.need) == (step, a.need)
+                && (x.step, x.need, x.index) == (step, a.need, index)
                 && (x.to.max(to) as i64 - x.from.min(from) as i64) < 1 << 20
         }) {
             let x = &mut self.out.addresses[at];
@@ -471,6 +476,7 @@ impl Making<'_> {
         self.out.addresses.push(Address {
             lo,
             hi,
+            index,
             plus,
             limit,
             step,

@@ -1,7 +1,7 @@
 //! The pass on blocks that are given as text.
 
 use super::extract_affine;
-use crate::ir::affine::AffineVgprs;
+use crate::ir::affine::{AffineVgprs, Guard};
 use crate::ir::{parse, verify};
 
 /// What the pass adds to a block in which v0 counts lanes and v1 is the same in all lanes; and the loads that it changes.
@@ -54,14 +54,8 @@ fn an_index_that_is_sign_extended_and_shifted_makes_an_affine_address() {
         [
             "%6 = load.affine 1x4 a0 +0 : lanes b32",
             "b0 = v0",
-            "b1 = 0x1f",
-            "b2 = shr.i32 b0, b1",
-            "b3 = 0x2",
-            "b4 = shl.b32 b0, b3",
-            "b5 = shld 2 b2, b0",
-            "guard same_upper_bits 2 of b0 +15",
-            "guard no_wrap.u32 b4 +60",
-            "a0 = b4:b5 +4 read 0..64"
+            "guard no_wrap.i32 b0 +15",
+            "a0 = b0.i32 << 2 +4 read 0..64"
         ]
     );
 }
@@ -83,13 +77,8 @@ fn a_funnel_shift_with_uniform_lower_bits_is_affine() {
         [
             "%5 = load.affine 1x4 a0 +0 : lanes b32",
             "b0 = v0",
-            "b1 = 0x0",
-            "b2 = shrd 30 b1, b0",
-            "b3 = 0x1e",
-            "b4 = shr.i32 b0, b3",
-            "guard same_upper_bits 2 of b0 +15",
-            "guard no_wrap.u32 b2 +60",
-            "a0 = b2:b4 +4 read 0..64"
+            "guard no_wrap.i32 b0 +15",
+            "a0 = b0.i32 << 2 +4 read 0..64"
         ]
     );
 }
@@ -158,4 +147,48 @@ fn a_carry_through_vcc_is_a_part_of_the_sum() {
             "a0 = b3:b1 +4 read 0..64, plus %2:%3"
         ]
     );
+}
+
+/// Two values are the halves of something else than an index.
+#[test]
+fn a_sign_of_another_value_makes_no_index() {
+    let said = loaded(
+        "  %0 = vgpr v0 : lanes b32
+  %1 = const 0x1f : b64
+  %2 = const 0x2 : b64
+  %3 = vgpr v1 : lanes b32
+  %4 = shr.i32 %3, %1 : lanes b32
+  %5 = shl.b32 %0, %2 : lanes b32
+",
+        5,
+        4,
+    );
+    assert_eq!(
+        said.last().map(String::as_str),
+        Some("a0 = b5:b3 +4 read 0..64")
+    );
+}
+
+/// Bits below those in which lanes differ may be set by an OR.
+#[test]
+fn numbers_below_the_step_are_added_by_an_or() {
+    let said = loaded(
+        "  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = const 0x3 : b64
+  %3 = const 0x7 : b64
+  %4 = const 0x0 : b64
+  %5 = shl.b32 %0, %2 : lanes b32
+  %6 = and.b32 %1, %3 : lanes b32
+  %7 = or.b32 %5, %6 : lanes b32
+  %8 = or.b32 %7, %3 : lanes b32
+",
+        8,
+        4,
+    );
+    let guards: Vec<_> = said.iter().filter(|l| l.contains("bits_are")).collect();
+    assert_eq!(guards.len(), 2, "{said:?}");
+    assert_eq!(Guard::moving(15 * 8), !7);
+    assert_eq!(Guard::moving(-15 * 8), !7);
+    assert_eq!(Guard::moving(15), !0);
 }

@@ -156,6 +156,7 @@ pub mod op {
     pub const PERMD: E = e(2, 1, 0, 0x36);
     /// Elements of two registers; the destination numbers them.
     pub const PERMI2D: E = e(2, 1, 0, 0x76);
+    pub const PMOVSXDQ: E = en(2, 1, 0, 0x25, 32);
     pub const PMOVZXDQ: E = en(2, 1, 0, 0x35, 32);
     pub const PMOVZXBD: E = en(2, 1, 0, 0x31, 16);
     pub const PMOVZXWD: E = en(2, 1, 0, 0x33, 32);

@@ -488,6 +488,17 @@ impl Bases<'_, '_, '_> {
         self.hold(r);
     }
 
+    /// The same of signed numbers.
+    fn not_beyond_signed(&mut self, r: VReg, step: i32) {
+        let (o, limit) = match step > 0 {
+            true => (Op::Le, i32::MAX - step),
+            false => (Op::Ge, i32::MIN - step),
+        };
+        let limit = self.s.d32(limit as u32);
+        let r = self.s.compare(o, true, r, limit);
+        self.hold(r);
+    }
+
     fn guards(&mut self, guards: &[Guard]) {
         // What was found before is checked by then.
         self.within.clear();
@@ -507,10 +518,8 @@ impl Bases<'_, '_, '_> {
                     signed: false,
                 } => self.not_wrapping(of, step),
                 Guard::NoWrap { of, step, .. } => {
-                    // From the least signed number on.
-                    let (r, least) = (self.base(of), self.s.d32(1 << 31));
-                    let t = self.s.short(XOR, r, least);
-                    self.not_beyond(t, step);
+                    let r = self.base(of);
+                    self.not_beyond_signed(r, step);
                 }
                 Guard::Less { of, step } => {
                     let firsts = of.map(|q| self.base(q));
@@ -538,6 +547,10 @@ impl Bases<'_, '_, '_> {
                     for by in [1, 2, 4, 8, 16] {
                         let u = self.s.shr(t, by);
                         t = self.s.short(OR, t, u);
+                    }
+                    if Guard::moving(step) != u32::MAX {
+                        let moving = self.s.d32(Guard::moving(step));
+                        t = self.s.short(AND, t, moving);
                     }
                     let m = self.base(mask);
                     let t = match ones {
@@ -577,13 +590,7 @@ impl Bases<'_, '_, '_> {
                 continue;
             }
             if signed {
-                let (limit, o) = match step[k] > 0 {
-                    true => (i32::MAX - step[k], Op::Le),
-                    false => (i32::MIN - step[k], Op::Ge),
-                };
-                let limit = self.s.d32(limit as u32);
-                let r = self.s.compare(o, true, values[k], limit);
-                self.hold(r);
+                self.not_beyond_signed(values[k], step[k]);
             } else {
                 self.not_wrapping(of[k], step[k]);
             }
@@ -611,8 +618,9 @@ impl Bases<'_, '_, '_> {
                     self.is_zero(t);
                 }
                 SliceLayout::Rows => {
+                    let step = a.step >> a.index.unwrap_or(0);
                     let rows =
-                        [0, 16, 32, 48, 0, 0, 0, 0].map(|n: u32| n.wrapping_mul(a.step as u32));
+                        [0, 16, 32, 48, 0, 0, 0, 0].map(|n: u32| n.wrapping_mul(step as u32));
                     let rows = self.s.words(rows);
                     let t = self.s.short(ADDD, first, rows);
                     let r = self.s.short(EQD, t, lo);
@@ -630,8 +638,15 @@ impl Bases<'_, '_, '_> {
             Some(_) => lo,
             None => {
                 base.range = Some(self.s.e.new_range());
-                let mut whole = self.s.one(ZXDQ, lo);
-                if self.s.e.c.affine.ops[a.hi as usize].op != BaseKind::Const(0) {
+                let mut whole = match a.index {
+                    Some(_) => self.s.one(SXDQ, lo),
+                    None => self.s.one(ZXDQ, lo),
+                };
+                if let Some(by) = a.index {
+                    if by != 0 {
+                        whole = self.s.shlq(whole, by);
+                    }
+                } else if self.s.e.c.affine.ops[a.hi as usize].op != BaseKind::Const(0) {
                     let hi = self.base(a.hi);
                     let hi = self.s.one(ZXDQ, hi);
                     let hi = self.s.shlq(hi, 32);

@@ -28,7 +28,7 @@ pub(crate) struct BaseRegisters {
     last: Vec<usize>,
     holds: [Option<Base>; MOST as usize],
     /// Which are in [`PAIR`].
-    pair: Option<(Base, Base)>,
+    pair: Option<(Base, Base, Option<u8>)>,
     out_of_line: Vec<OutOfLine>,
     /// The data of deferred stores.
     kept: Vec<Kept>,
@@ -375,10 +375,14 @@ impl Emit<'_, Avx512> {
                     self.within(of, step, r, &mut within, &mut held);
                 }
                 Guard::NoWrap { of, step, .. } => {
-                    // From the least signed number on.
                     let r = self.base_reg(of, end);
-                    self.x(op::XORD, T, r, Rm::C(1 << 31));
-                    self.not_wrapping(step, T, held());
+                    let (limit, predicate) = match step > 0 {
+                        true => (i32::MAX - step, 2),
+                        false => (i32::MIN - step, 5),
+                    };
+                    let limit = Rm::C(limit as u32 as u64);
+                    self.a
+                        .evex(op::CMPD, 0, K_FAIL, r, limit, held(), Some(predicate));
                 }
                 Guard::Less { of, step } => {
                     let mut ends = [T, U];
@@ -420,6 +424,9 @@ impl Emit<'_, Avx512> {
                     self.x(op::LZCNTD, T, 0, Rm::R(T));
                     self.a.evex(op::TERND, 0, U, U, Rm::R(U), ALL, Some(0xff));
                     self.x(op::SRLVD, T, U, Rm::R(T));
+                    if Guard::moving(step) != u32::MAX {
+                        self.x(op::ANDD, T, T, Rm::C(Guard::moving(step) as u64));
+                    }
                     let m = self.base_reg(mask, end);
                     let with = if ones {
                         self.x(op::ANDND, T, m, Rm::R(T));
@@ -565,7 +572,8 @@ impl Emit<'_, Avx512> {
                 }
                 SliceLayout::Rows => {
                     self.x(op::MOVDQU32, U, 0, Rm::M(ctx!(firsts)));
-                    self.x(op::MULLD, U, U, Rm::C(a.step as u32 as u64));
+                    let step = a.step >> a.index.unwrap_or(0);
+                    self.x(op::MULLD, U, U, Rm::C(step as u32 as u64));
                     self.x(op::ADDD, T, T, Rm::R(U));
                     self.a.evex(op::CMPUD, 0, 1, T, Rm::R(lo), ALL, Some(4));
                 }
@@ -589,7 +597,16 @@ impl Emit<'_, Avx512> {
             return;
         }
         let whole = if a.plus.is_some() { PAIR } else { T };
-        if whole == T || self.v.bases.pair != Some((a.lo, a.hi)) {
+        let pair = (a.lo, a.hi, a.index);
+        if whole != T && self.v.bases.pair == Some(pair) {
+            // It is there.
+        } else if let Some(by) = a.index {
+            self.y(op::PMOVSXDQ, whole, 0, Rm::R(lo));
+            if by != 0 {
+                self.a
+                    .evex(op::SHIFTQ_I, 1, 6, whole, Rm::R(whole), ALL, Some(by));
+            }
+        } else {
             self.y(op::PMOVZXDQ, whole, 0, Rm::R(lo));
             if self.c.affine.ops[a.hi as usize].op != BaseKind::Const(0) {
                 let hi = self.base_reg(a.hi, end);
@@ -599,7 +616,7 @@ impl Emit<'_, Avx512> {
             }
         }
         if let Some((low, high)) = a.plus {
-            self.v.bases.pair = Some((a.lo, a.hi));
+            self.v.bases.pair = Some(pair);
             let plus = self.scalar_halves(low, high);
             self.y(op::ADDQ, T, PAIR, Rm::B(plus));
         }

@@ -118,6 +118,7 @@ fn rows() -> Vec<Row> {
         CVTTPD2UDQ Vcvttpd2udq RegRm, b;
         PERMD Vpermd RegVRm, b;
         PERMI2D Vpermi2d RegVRm, b;
+        PMOVSXDQ Vpmovsxdq RegRm, ;
         PMOVZXDQ Vpmovzxdq RegRm, ;
         PMOVZXBD Vpmovzxbd RegRm, ;
         PMOVZXWD Vpmovzxwd RegRm, ;

@@ -49,6 +49,7 @@ pub const INSERT: X = X(3, 1, 0, 0x38);
 pub const BLENDV: X = X(3, 1, 0, 0x4a);
 pub const BROADCASTD: X = X(2, 1, 0, 0x58);
 pub const BROADCASTQ: X = X(2, 1, 0, 0x59);
+pub const SXDQ: X = X(2, 1, 0, 0x25);
 pub const ZXDQ: X = X(2, 1, 0, 0x35);
 pub const MASKLOAD: X = X(2, 1, 0, 0x8c);
 pub const MASKSTORE: X = X(2, 1, 0, 0x8e);
