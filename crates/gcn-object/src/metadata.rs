@@ -430,7 +430,7 @@ fn is_float(text: &str) -> bool {
 /// Returns the YAML text of a tree as LLVM prints it, from `---` to `...`, each with its line end.
 ///
 /// # Errors
-/// [`MetadataError::NoText`] for floats, binary data, extensions, strings that are not UTF-8 and keys that are not
+/// [`MetadataError::NoText`] for floats, binary data, extensions, strings that are not UTF-8, long keys and keys that are not
 /// scalars.
 pub fn to_yaml(value: &Value) -> Result<String, MetadataError> {
     let mut out = String::from("---");
@@ -542,6 +542,9 @@ fn new_line(out: &mut String, indent: usize) {
 }
 
 fn key_text(key: &Value) -> Result<String, MetadataError> {
+    /// YAML reads a longer key only after `? `, which LLVM's writer never prints.
+    const LONGEST_KEY: usize = 1024;
+
     let mut text = String::new();
     match key {
         // Tags of keys are ignored, so a key `1` or `true` cannot be marked as a string.
@@ -557,6 +560,11 @@ fn key_text(key: &Value) -> Result<String, MetadataError> {
                 "a key that is not a string, integer or boolean",
             ));
         }
+    }
+    if text.chars().count() > LONGEST_KEY {
+        return Err(MetadataError::NoText(
+            "a key of more than 1,024 characters as YAML writes it",
+        ));
     }
     Ok(text)
 }
@@ -1444,6 +1452,22 @@ mod tests {
             .step_by(2)
             .map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap())
             .collect()
+    }
+
+    /// A reader looks for the `:` after a key within 1,024 characters (YAML 1.2, 7.4.2). Longer keys are refused, and
+    /// every key that is written is read again.
+    #[test]
+    fn long_keys_are_read_again_or_refused() {
+        for letter in ["a", "\u{13}", "'", "-", "é"] {
+            for letters in 1..1100 {
+                let key = letter.repeat(letters);
+                let tree = Value::Map(vec![(key.as_str().into(), Value::Array(vec![1.into()]))]);
+                match to_yaml(&tree) {
+                    Ok(text) => assert_eq!(parse_yaml(&text).as_ref(), Ok(&tree), "{text}"),
+                    Err(error) => assert!(letters > 200, "{letters} of {letter:?}: {error}"),
+                }
+            }
+        }
     }
 
     /// Note bytes that llvm-mc 14 gives for the same lines (without the enclosing version and kernel keys).
