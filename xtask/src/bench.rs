@@ -6,6 +6,8 @@
 
 mod cases;
 mod child;
+mod data;
+mod debian;
 mod opencl;
 mod own;
 mod report;
@@ -18,7 +20,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 pub use child::{Options as ChildOptions, run as child};
 
@@ -27,12 +29,16 @@ use cases::Case;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// A folder of .cl files that are taken instead of the repository's where they have the same names
+    /// A folder of .cl files that are taken instead of the repository's where they have the same names; for `--set debian`, the
+    /// folder that packages are fetched into
     #[arg(long, value_name = "DIR")]
     kernels: Option<PathBuf>,
-    /// Which kernels: those of the peer's benchmark, or others
+    /// Which kernels
     #[arg(long, default_value = "peer")]
     set: Set,
+    /// For `--set debian`: only this half of it
+    #[arg(long)]
+    half: Option<debian::Half>,
     /// Only these, by comma
     #[arg(long, value_delimiter = ',', value_name = "KERNEL")]
     only: Vec<String>,
@@ -45,11 +51,14 @@ pub struct Options {
     /// Launches of each engine; kernels that take little time are launched more often
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
+    /// Short kernels are launched more often, up to ten times, for this long
+    #[arg(long, default_value_t = 0.3, value_name = "SECONDS")]
+    budget: f64,
     /// What is measured: time, or processor time of all threads, which suits a machine that others use
     #[arg(long, default_value = "wall")]
     clock: Clock,
-    /// The compiling engine's code
-    #[arg(long)]
+    /// The compiling engine's code; at avx2, PoCL is held to AVX2, too
+    #[arg(long, visible_alias = "jit-level")]
     level: Option<Level>,
     /// Leave the interpreter out
     #[arg(long)]
@@ -71,17 +80,21 @@ pub struct Options {
 /// Kernels.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Set {
-    /// Those of the peer's benchmark, with its sizes.
+    /// Those of the peer's benchmark, with its sizes
+    #[value(alias = "shared")]
     Peer,
-    /// Others of many kinds.
+    /// Others of many kinds
     Own,
+    /// Kernels of programs that Debian packages; needs --kernels
+    Debian,
 }
 
 impl Set {
-    fn cases(self) -> &'static [Case] {
+    fn cases(self) -> Vec<Case> {
         match self {
-            Set::Peer => cases::PEER,
-            Set::Own => own::OWN,
+            Set::Peer => cases::PEER.to_vec(),
+            Set::Own => own::OWN.to_vec(),
+            Set::Debian => debian::all().map(debian::Entry::case).collect(),
         }
     }
 
@@ -89,6 +102,7 @@ impl Set {
         match self {
             Set::Peer => "peer",
             Set::Own => "own",
+            Set::Debian => "debian",
         }
     }
 }
@@ -174,41 +188,118 @@ impl Drop for Scratch {
 /// Measures and prints.
 ///
 /// # Errors
-/// When a kernel is missing, cannot be built or run. Without PoCL the rest is measured; that is said.
+/// When a kernel is missing, cannot be built or run, or its results differ. Without PoCL the rest is measured; that is said.
 pub fn run(options: &Options, root: &Path) -> Result<()> {
+    let named = |name: &String| options.set.cases().iter().any(|case| case.name == name);
+    if let Some(name) = options.only.iter().find(|name| !named(name)) {
+        let names: Vec<&str> = options.set.cases().iter().map(|case| case.name).collect();
+        bail!("no kernel {name}; there are {}", names.join(", "));
+    }
+    let debian = options.set == Set::Debian;
+    ensure!(
+        debian || options.half.is_none(),
+        "--half is of --set debian alone"
+    );
     let scratch = Scratch::new()?;
+    let mut report = report::Report::new(options.set.name(), &options.target, options.clock);
+    if debian {
+        programs(options, &scratch.0, &mut report)?;
+    } else {
+        own_kernels(options, root, &scratch.0, &mut report)?;
+    }
+    match (options.json, options.markdown) {
+        (true, _) => println!("{}", report.json()),
+        (_, markdown) if debian => print!("{}", report.programs(markdown)),
+        (_, markdown) => print!("{}", report.text(markdown)),
+    }
+    let wrong = report.wrong();
+    ensure!(wrong.is_empty(), "wrong or failed: {}", wrong.join(", "));
+    Ok(())
+}
+
+/// Measures kernels of the repository.
+fn own_kernels(
+    options: &Options,
+    root: &Path,
+    scratch: &Path,
+    report: &mut report::Report,
+) -> Result<()> {
     let mut sources = Vec::new();
     if let Some(folder) = &options.kernels {
         sources.push(std::path::absolute(folder)?);
     }
     sources
         .extend(["testdata/bench", "testdata/kernels", "testdata/programs"].map(|f| root.join(f)));
-    objects(options, &sources, &scratch.0)?;
-    let named = |name: &String| options.set.cases().iter().any(|case| case.name == name);
-    if let Some(name) = options.only.iter().find(|name| !named(name)) {
-        let names: Vec<&str> = options.set.cases().iter().map(|case| case.name).collect();
-        bail!("no kernel {name}; there are {}", names.join(", "));
-    }
-    let mut report = report::Report::new(options.set.name(), &options.target, options.clock);
+    objects(options, &sources, scratch)?;
+    let folders = Folders {
+        objects: scratch,
+        sources: &sources,
+        scratch,
+    };
     for &threads in &options.threads {
         let begun = std::time::Instant::now();
-        let lines = measure(options, "kernels", threads, &sources, &scratch.0)?;
+        let lines = measure(options, "kernels", threads, &folders, &options.only)?;
         report.add(lines);
         eprintln!("{threads} threads: {:.0} s", begun.elapsed().as_secs_f64());
     }
     if !options.no_more {
         for &threads in &options.threads {
-            report.add(measure(options, "loops", threads, &sources, &scratch.0)?);
+            report.add(measure(options, "loops", threads, &folders, &options.only)?);
         }
         let most = options.threads.iter().copied().max().unwrap_or(1);
-        report.add(measure(options, "memory", most, &sources, &scratch.0)?);
-    }
-    match (options.json, options.markdown) {
-        (true, _) => println!("{}", report.json()),
-        (_, true) => print!("{}", report.text(true)),
-        _ => print!("{}", report.text(false)),
+        report.add(measure(options, "memory", most, &folders, &options.only)?);
     }
     Ok(())
+}
+
+/// Measures kernels of Debian's programs, each in a process of its own: what one does cannot harm another's figures.
+fn programs(options: &Options, scratch: &Path, report: &mut report::Report) -> Result<()> {
+    let folder = options.kernels.as_ref();
+    let folder =
+        folder.context("--set debian needs --kernels DIR, a folder to fetch packages into")?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let folder = std::path::absolute(folder)?;
+    let chosen = |entry: &&debian::Entry| {
+        let only = options.only.is_empty() || options.only.iter().any(|n| n == entry.name);
+        only && options.half.is_none_or(|half| half == entry.half())
+    };
+    let entries: Vec<&'static debian::Entry> = debian::all().filter(chosen).collect();
+    let prepared = debian::prepare(&entries, &folder, &options.target)?;
+    for (name, why) in &prepared.missing {
+        eprintln!("SKIPPED {name}: {why}");
+    }
+    report.prepared(&prepared);
+    let (objects, sources) = (folder.join("objects"), [folder.join("sources")]);
+    let folders = Folders {
+        objects: &objects,
+        sources: &sources,
+        scratch,
+    };
+    for (n, &threads) in options.threads.iter().enumerate() {
+        let begun = std::time::Instant::now();
+        for name in &prepared.ready {
+            let only = [name.to_string()];
+            let lines = measure(options, "kernels", threads, &folders, &only);
+            let failed = |e: anyhow::Error| {
+                eprintln!("FAILED {name}: {e:#}");
+                vec![json!({ "kernel": name, "threads": threads, "failed": format!("{e:#}") })]
+            };
+            report.add(lines.unwrap_or_else(failed));
+            if n == 0 && !options.no_more {
+                let lines = measure(options, "memory", threads, &folders, &only);
+                report.add(lines.unwrap_or_default());
+            }
+        }
+        eprintln!("{threads} threads: {:.0} s", begun.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+/// Where a process that measures finds what.
+struct Folders<'a> {
+    objects: &'a Path,
+    sources: &'a [PathBuf],
+    scratch: &'a Path,
 }
 
 /// Puts the objects of all kernels into a folder: compiled if there is a compiler, otherwise those that are committed.
@@ -243,8 +334,8 @@ fn measure(
     options: &Options,
     what: &str,
     threads: u16,
-    sources: &[PathBuf],
-    objects: &Path,
+    folders: &Folders,
+    only: &[String],
 ) -> Result<Vec<Json>> {
     let mut args: Vec<OsString> = ["bench-child", "--what", what, "--set", options.set.name()]
         .map(OsString::from)
@@ -253,28 +344,41 @@ fn measure(
         args.extend([OsString::from(name), value.as_ref().to_owned()]);
     };
     arg("--target", &options.target);
-    arg("--objects", &objects);
-    sources.iter().for_each(|s| arg("--sources", s));
-    if !options.only.is_empty() {
-        arg("--only", &options.only.join(","));
+    arg("--objects", &folders.objects);
+    folders.sources.iter().for_each(|s| arg("--sources", s));
+    if !only.is_empty() {
+        arg("--only", &only.join(","));
     }
     arg("--threads", &threads.to_string());
     arg("--rounds", &options.rounds.to_string());
+    arg("--budget", &options.budget.to_string());
     arg("--clock", &options.clock.name());
     if let Some(level) = options.level {
         arg("--level", &level.name());
     }
-    args.extend(options.no_interp.then(|| "--no-interp".into()));
+    // One comparison with the interpreter is enough where it takes long.
+    let again = options.set == Set::Debian && options.threads.first() != Some(&threads);
+    args.extend((options.no_interp || again).then(|| "--no-interp".into()));
     args.extend(options.no_pocl.then(|| "--no-pocl".into()));
     // PoCL keeps what it has compiled. A folder of its own makes it compile everything once, in the first process.
-    let kept = objects.join("pocl");
+    let kept = folders.scratch.join("pocl");
     fs::create_dir_all(&kept)?;
-    let mut process = Command::new(std::env::current_exe()?)
+    let mut process = Command::new(std::env::current_exe()?);
+    if options.level == Some(Level::Avx2) {
+        // PoCL's library of built-in functions for AVX2, which also decides what its code may use.
+        process.env("POCL_KERNELLIB_NAME", "avx2");
+    }
+    process
         .args(args)
         .env("POCL_MAX_PTHREAD_COUNT", threads.to_string())
         .env("POCL_CACHE_DIR", &kept)
-        .stdout(Stdio::piped())
-        .spawn()?;
+        .stdout(Stdio::piped());
+    // What processes of single kernels say is shown where they fail; PoCL's compiler warns a lot.
+    let said = folders.scratch.join("said");
+    if options.set == Set::Debian {
+        process.stderr(fs::File::create(&said)?);
+    }
+    let mut process = process.spawn()?;
     let mut lines = Vec::new();
     let shown = std::io::stderr().is_terminal();
     for line in BufReader::new(process.stdout.take().context("its output")?).lines() {
@@ -291,6 +395,15 @@ fn measure(
     if shown {
         eprint!("\r\x1b[K");
     }
-    ensure!(process.wait()?.success(), "measuring {what} failed");
+    let status = process.wait()?;
+    if !status.success() && options.set == Set::Debian {
+        let said = fs::read(&said)?;
+        let said = String::from_utf8_lossy(&said);
+        // The program's own last words; a signal leaves none.
+        let own = said.rfind("xtask: ").map_or("", |at| &said[at + 7..]);
+        let own: String = own.chars().take(600).collect();
+        bail!("measuring {what} failed ({status}): {}", own.trim());
+    }
+    ensure!(status.success(), "measuring {what} failed");
     Ok(lines)
 }

@@ -1,8 +1,9 @@
-//! Kernels to measure, with their arguments.
+//! What a kernel to measure is; the peer's benchmark.
 
-use anyhow::{Result, bail, ensure};
+use super::data::{Alike, Arg, doubles, exact, float, floats, int, one, words, zeros};
 
 /// A kernel and what it is launched with.
+#[derive(Clone, Copy)]
 pub struct Case {
     /// What the table calls it.
     pub name: &'static str,
@@ -16,70 +17,6 @@ pub struct Case {
     pub group: [u32; 3],
     /// Makes the arguments.
     pub args: fn() -> Vec<Arg>,
-}
-
-/// An argument.
-pub enum Arg {
-    /// A buffer's contents, and how what becomes of it is compared.
-    Buffer(Vec<u8>, Alike),
-    /// A value's bytes.
-    Value(Vec<u8>),
-    /// A pointer to so many bytes of local memory.
-    Local(u32),
-}
-
-/// When two engines' results are alike that compiled the source on their own.
-#[derive(Clone, Copy)]
-pub enum Alike {
-    /// The same bytes.
-    Exactly,
-    /// Floats of 32 bits whose difference is no more than this part of the larger, or of 1.
-    F32(f32),
-    /// The same for 64 bits.
-    F64(f64),
-    /// Dwords of which this part may differ: counts of iterations that hang on how sums are rounded.
-    Mostly(f64),
-}
-
-impl Alike {
-    /// # Errors
-    /// Where they differ.
-    pub fn compare(self, a: &[u8], b: &[u8]) -> Result<()> {
-        fn elements<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> {
-            let chunks = bytes.chunks_exact(N);
-            chunks.map(|c| std::array::from_fn(|n| c[n]))
-        }
-        fn close(a: f64, b: f64, part: f64) -> bool {
-            a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= part * a.abs().max(1.0)
-        }
-        ensure!(a.len() == b.len(), "{} and {} bytes", a.len(), b.len());
-        let at = match self {
-            Alike::Exactly => a.iter().zip(b).position(|(a, b)| a != b),
-            Alike::F32(part) => elements(a)
-                .zip(elements(b))
-                .map(|(a, b)| (f32::from_le_bytes(a) as f64, f32::from_le_bytes(b) as f64))
-                .position(|(a, b)| !close(a, b, part as f64))
-                .map(|at| 4 * at),
-            Alike::F64(part) => elements(a)
-                .zip(elements(b))
-                .map(|(a, b)| (f64::from_le_bytes(a), f64::from_le_bytes(b)))
-                .position(|(a, b)| !close(a, b, part))
-                .map(|at| 8 * at),
-            Alike::Mostly(part) => {
-                let differ = elements::<4>(a).zip(elements::<4>(b));
-                let differ = differ.filter(|(a, b)| a != b).count();
-                ensure!(
-                    differ as f64 <= part * a.len() as f64 / 4.0,
-                    "{differ} of {} dwords differ",
-                    a.len() / 4
-                );
-                None
-            }
-        };
-        let Some(at) = at else { return Ok(()) };
-        let some = |bytes: &[u8]| bytes[at..bytes.len().min(at + 8)].to_vec();
-        bail!("at byte {at}: {:02x?} and {:02x?}", some(a), some(b))
-    }
 }
 
 /// The benchmark's random numbers (xorshift, 32 bits, seed 12345).
@@ -99,38 +36,6 @@ impl Random {
         self.0 ^= self.0 << 5;
         self.0
     }
-}
-
-pub fn words(n: usize, mut word: impl FnMut(usize) -> u32) -> Vec<u8> {
-    (0..n).flat_map(|i| word(i).to_le_bytes()).collect()
-}
-
-pub fn floats(n: usize, mut float: impl FnMut(usize) -> f32) -> Vec<u8> {
-    words(n, |i| float(i).to_bits())
-}
-
-pub fn doubles(n: usize, mut double: impl FnMut(usize) -> f64) -> Vec<u8> {
-    (0..n).flat_map(|i| double(i).to_le_bytes()).collect()
-}
-
-pub fn exact(data: Vec<u8>) -> Arg {
-    Arg::Buffer(data, Alike::Exactly)
-}
-
-pub fn zeros(bytes: usize) -> Arg {
-    exact(vec![0; bytes])
-}
-
-pub fn int(n: u32) -> Arg {
-    Arg::Value(n.to_le_bytes().to_vec())
-}
-
-pub fn float(n: f32) -> Arg {
-    Arg::Value(n.to_le_bytes().to_vec())
-}
-
-pub const fn one(n: u32) -> [u32; 3] {
-    [n, 1, 1]
 }
 
 /// Random numbers that the benchmark has drawn before a kernel's data.

@@ -71,6 +71,17 @@ struct Functions {
         *const Handle,
         *mut Handle,
     ) -> i32,
+    write: unsafe extern "C" fn(
+        Handle,
+        Handle,
+        u32,
+        usize,
+        usize,
+        *const c_void,
+        u32,
+        *const Handle,
+        *mut Handle,
+    ) -> i32,
     finish: unsafe extern "C" fn(Handle) -> i32,
     release_memory: unsafe extern "C" fn(Handle) -> i32,
     release_kernel: unsafe extern "C" fn(Handle) -> i32,
@@ -104,6 +115,7 @@ impl Functions {
                 create_buffer: *library.get(b"clCreateBuffer\0")?,
                 launch: *library.get(b"clEnqueueNDRangeKernel\0")?,
                 read: *library.get(b"clEnqueueReadBuffer\0")?,
+                write: *library.get(b"clEnqueueWriteBuffer\0")?,
                 finish: *library.get(b"clFinish\0")?,
                 release_memory: *library.get(b"clReleaseMemObject\0")?,
                 release_kernel: *library.get(b"clReleaseKernel\0")?,
@@ -194,12 +206,18 @@ impl Device {
         })
     }
 
-    /// Compiles source and takes a kernel out of it; with the time that it took.
+    /// Compiles source with options and takes a kernel out of it; with the time that it took.
     ///
     /// # Errors
     /// What the compiler says, or that there is no such kernel.
-    pub fn kernel(&self, source: &str, name: &str) -> Result<(Kernel<'_>, Duration)> {
+    pub fn kernel(
+        &self,
+        source: &[u8],
+        options: &str,
+        name: &str,
+    ) -> Result<(Kernel<'_>, Duration)> {
         let begun = Instant::now();
+        let options = CString::new(format!("-cl-std=CL1.2 {options}"))?;
         let (text, len) = (source.as_ptr().cast::<c_char>(), source.len());
         let mut error = 0;
         // SAFETY: as in `pocl`; the text is copied.
@@ -207,7 +225,7 @@ impl Device {
         done("clCreateProgramWithSource", error)?;
         // SAFETY: as in `pocl`.
         let code = unsafe {
-            let options = c"-cl-std=CL1.2".as_ptr();
+            let options = options.as_ptr();
             (self.f.build_program)(program, 1, &self.device, options, null(), null_mut())
         };
         if code != 0 {
@@ -302,6 +320,24 @@ impl Kernel<'_> {
             done("clEnqueueNDRangeKernel", code)?;
             done("clFinish", (f.finish)(queue))
         }
+    }
+
+    /// Sets the `n`th buffer back to `data`, which is as long as it is.
+    ///
+    /// # Errors
+    /// OpenCL's, or when there is no such buffer.
+    pub fn write(&self, n: usize, data: &[u8]) -> Result<()> {
+        let f = &self.device.f;
+        let &(buffer, len) = self.buffers.get(n).context("no such buffer")?;
+        ensure!(
+            len == data.len(),
+            "{} bytes for a buffer of {len}",
+            data.len()
+        );
+        let (from, queue) = (data.as_ptr().cast(), self.device.queue);
+        // SAFETY: as in `Device::pocl`; the call returns when all is written.
+        let code = unsafe { (f.write)(queue, buffer, 1, 0, len, from, 0, null(), null_mut()) };
+        done("clEnqueueWriteBuffer", code)
     }
 
     /// What the buffers hold, in the order of the arguments.

@@ -1,41 +1,10 @@
 //! Kernels of other kinds than the peer's benchmark has, so that nothing is made fast for those alone.
 
-use super::cases::{Alike, Arg, Case, doubles, exact, float, floats, int, one, words, zeros};
-
-/// The numbers of SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn word(&mut self) -> u32 {
-        self.next() as u32
-    }
-
-    /// At least 0 and less than 1.
-    fn unit(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1 << 24) as f32
-    }
-}
-
-fn out(bytes: usize, alike: Alike) -> Arg {
-    Arg::Buffer(vec![0; bytes], alike)
-}
-
-fn units(n: usize, seed: u64) -> Arg {
-    let mut random = Random(seed);
-    exact(floats(n, |_| random.unit()))
-}
-
-fn random_words(n: usize, seed: u64) -> Arg {
-    let mut random = Random(seed);
-    exact(words(n, |_| random.word()))
-}
+use super::cases::Case;
+use super::data::{
+    Alike, Arg, Random, doubles, exact, float, floats, int, one, out, random_words, units, words,
+    zeros,
+};
 
 /// The table of AES: twice, once, once and three times the S-box's byte, which is an inverse and an affine map.
 fn aes_table() -> Vec<u8> {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
+use super::debian::{self, Half, Prepared};
 use super::{Clock, median};
 
 /// What was measured.
@@ -12,6 +13,9 @@ pub struct Report {
     target: String,
     clock: Clock,
     lines: Vec<Json>,
+    /// The packages that kernels are from, and kernels that could not be had.
+    packages: Vec<String>,
+    missing: Vec<(&'static str, String)>,
 }
 
 /// A table: its head, and rows of text. All columns but the first are numbers.
@@ -105,7 +109,28 @@ impl Report {
             target: target.into(),
             clock,
             lines: Vec::new(),
+            packages: Vec::new(),
+            missing: Vec::new(),
         }
+    }
+
+    /// Where the kernels of programs are from.
+    pub fn prepared(&mut self, prepared: &Prepared) {
+        self.packages.clone_from(&prepared.packages);
+        self.missing.clone_from(&prepared.missing);
+    }
+
+    /// The kernels that failed, or whose results differ from the interpreter's or from PoCL's.
+    pub fn wrong(&self) -> Vec<String> {
+        let bad = self.lines.iter().filter_map(|line| {
+            let name = line["kernel"].as_str()?;
+            let differs = |with: &str| line[with].as_str().is_some_and(|said| said != "ok");
+            let bad = line["failed"].is_string() || differs("as_interp") || differs("as_pocl");
+            bad.then(|| name.to_owned())
+        });
+        let mut bad: Vec<String> = bad.collect();
+        bad.dedup();
+        bad
     }
 
     /// What a process has measured.
@@ -126,11 +151,18 @@ impl Report {
                 line["ratio"] = json!(ratio);
                 line["ratio_of_least"] = json!(of_least);
             }
+            let entry = line["kernel"].as_str().and_then(debian::find);
+            if let Some(entry) = entry.filter(|_| self.set == "debian") {
+                line["half"] = json!(entry.half().name());
+            }
             line
         });
+        let missing = self.missing.iter();
+        let missing = missing.map(|(name, why)| json!({ "kernel": name, "why": why }));
         json!({
             "set": self.set, "target": self.target, "clock": self.clock.name(),
             "lines": lines.collect::<Vec<_>>(),
+            "packages": self.packages, "missing": missing.collect::<Vec<_>>(),
         })
     }
 
@@ -164,6 +196,177 @@ impl Report {
         }
         out += &self.compile(markdown);
         out += &self.more(markdown);
+        out
+    }
+
+    /// The tables of Debian's programs.
+    pub fn programs(&self, markdown: bool) -> String {
+        let mut out = format!("{}; packages: {}\n", self.target, self.packages.join(", "));
+        if let Some(name) = self.lines.iter().find_map(|l| l["pocl"].as_str()) {
+            let _ = writeln!(out, "{name}");
+        }
+        let mut threads: Vec<u64> = self
+            .kernels()
+            .filter_map(|l| l["threads"].as_u64())
+            .collect();
+        threads.sort_unstable();
+        threads.dedup();
+        for &n in &threads {
+            let _ = writeln!(out, "\nThreads: {n}\n");
+            out += &self.programs_table(n, markdown);
+        }
+        out.push('\n');
+        for &n in &threads {
+            for half in [Half::Build, Half::HeldOut] {
+                out += &self.half(n, half);
+            }
+        }
+        out += &self.programs_compile();
+        for line in self.lines.iter().filter(|l| l["failed"].is_string()) {
+            let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+            let _ = writeln!(
+                out,
+                "FAILED {} ({} threads): {}",
+                text("kernel"),
+                line["threads"],
+                text("failed")
+            );
+        }
+        for (name, why) in &self.missing {
+            let _ = writeln!(out, "SKIPPED {name}: {why}");
+        }
+        out
+    }
+
+    fn programs_table(&self, threads: u64, markdown: bool) -> String {
+        let head = [
+            "kernel",
+            "half",
+            "JIT ms",
+            "PoCL ms",
+            "JIT/PoCL",
+            "by minima",
+            "first ms",
+            "PoCL first",
+            "GCN instr",
+            "ms/100 instr",
+            "buffers MB",
+            "over them",
+            "interpreted",
+            "results",
+        ];
+        let mut table = Table {
+            head: head.to_vec(),
+            rows: Vec::new(),
+        };
+        for row in self
+            .kernels()
+            .filter(|l| l["threads"].as_u64() == Some(threads))
+        {
+            let name = row["kernel"].as_str().unwrap_or_default();
+            let (ratio, of_least) = ratios(row);
+            let said = ["as_interp", "as_pocl"].map(|k| (k, row[k].as_str().unwrap_or("ok")));
+            let wrong = said.iter().find(|(_, said)| *said != "ok");
+            let compile = &row["compile"];
+            let memory = self
+                .lines
+                .iter()
+                .find(|l| l["peak"].is_number() && l["kernel"] == *name);
+            let buffers = memory.map_or(f64::NAN, |l| number(&l["buffers"]));
+            let peak = memory.map_or(f64::NAN, |l| number(&l["peak"]));
+            table.rows.push(vec![
+                name.to_owned(),
+                debian::find(name)
+                    .map_or("", |entry| entry.half().name())
+                    .to_owned(),
+                short(median(&numbers(&row["jit_ms"]))),
+                short(median(&numbers(&row["pocl_ms"]))),
+                format!("{ratio:.2}"),
+                format!("{of_least:.2}"),
+                short(number(&row["jit_first_ms"])),
+                short(number(&row["pocl_build_ms"]) + number(&row["pocl_first_ms"])),
+                format!("{:.0}", number(&compile["instructions"])),
+                short(100.0 * number(&compile["ms"]) / number(&compile["instructions"])),
+                short(buffers / 1e6),
+                short((peak - buffers) / 1e6),
+                format!("{:.2}%", 100.0 * number(&row["interpreted"])),
+                wrong.map_or("ok".into(), |(with, said)| {
+                    format!("{}: {said}", with.replace("as_", "not as "))
+                }),
+            ]);
+        }
+        table.text(markdown)
+    }
+
+    /// One line on a half.
+    fn half(&self, threads: u64, half: Half) -> String {
+        let rows = self
+            .kernels()
+            .filter(|l| l["threads"].as_u64() == Some(threads));
+        let of = rows.filter_map(|row| {
+            let name = row["kernel"].as_str()?;
+            let in_half = debian::find(name)?.half() == half;
+            let (by_median, of_least) = ratios(row);
+            (in_half && by_median.is_finite()).then_some((by_median, of_least, name))
+        });
+        let mut of: Vec<(f64, f64, &str)> = of.collect();
+        of.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if of.is_empty() {
+            return String::new();
+        }
+        let medians: Vec<f64> = of.iter().map(|o| o.0).collect();
+        let minima: Vec<f64> = of.iter().map(|o| o.1).collect();
+        let under = |limit: f64| medians.iter().filter(|&&ratio| ratio < limit).count();
+        let worst = of
+            .iter()
+            .take(6)
+            .map(|(ratio, _, name)| format!("{name} {ratio:.2}"));
+        format!(
+            "{threads} thread{}, {} half, {} kernels: JIT/PoCL geometric mean {:.2} (by minima {:.2}), median {:.2}, under 0.75: {}, \
+             under 0.95: {}; worst: {}\n",
+            if threads == 1 { "" } else { "s" },
+            half.name(),
+            of.len(),
+            mean(&medians),
+            mean(&minima),
+            median(&medians),
+            under(0.75),
+            under(0.95),
+            worst.collect::<Vec<_>>().join(", ")
+        )
+    }
+
+    /// Compile time and memory over all kernels.
+    fn programs_compile(&self) -> String {
+        let first = self.kernels().next().and_then(|l| l["threads"].as_u64());
+        let (mut sums, mut longest) = ([0.0; 2], (0.0, ""));
+        for row in self.kernels().filter(|l| l["threads"].as_u64() == first) {
+            let (instructions, ms) = (
+                number(&row["compile"]["instructions"]),
+                number(&row["compile"]["ms"]),
+            );
+            sums[0] += instructions;
+            sums[1] += ms;
+            if ms > longest.0 {
+                longest = (ms, row["kernel"].as_str().unwrap_or_default());
+            }
+        }
+        let mut out = format!(
+            "compiling: {:.2} ms for 100 GCN instructions; longest {:.1} ms ({})\n",
+            100.0 * sums[1] / sums[0],
+            longest.0,
+            longest.1
+        );
+        let memory = self.lines.iter().filter(|l| l["peak"].is_number());
+        let over = memory.map(|l| (number(&l["peak"]) - number(&l["buffers"]), l));
+        if let Some((bytes, row)) = over.max_by(|a, b| a.0.total_cmp(&b.0)) {
+            let name = row["kernel"].as_str().unwrap_or_default();
+            let _ = writeln!(
+                out,
+                "memory beyond the buffers: {:.0} MB at most ({name})",
+                bytes / 1e6
+            );
+        }
         out
     }
 
