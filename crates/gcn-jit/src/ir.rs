@@ -77,13 +77,16 @@ pub enum Inst {
         base: u16,
         step: i32,
     },
-    /// A load at one of the block's affine addresses. With `broadcast` all lanes have the same elements.
+    /// A load at one of the block's affine addresses. With `broadcast` all lanes have the same elements. With `in_order` an element's
+    /// value in 16 lanes is not that element of each lane: the values of the elements are the 16 lanes' memory one after the other,
+    /// which only stores that are so undo.
     AffineLoad {
         bytes: u8,
         count: u8,
         offset: i32,
         address: u16,
         broadcast: bool,
+        in_order: bool,
     },
     /// A load of one dword per lane, consecutive from the first value's address plus a constant.
     Row(i32),

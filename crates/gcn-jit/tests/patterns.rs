@@ -454,6 +454,42 @@ fn every_other_element_of_a_row() {
     compiled(stats, &body);
 }
 
+/// Vectors of two and four floats of which each element has the same done to it, and others.
+#[test]
+fn elements_of_vectors() {
+    let four = |op: &dyn Fn(u32) -> String| (12..16).map(op).collect::<String>();
+    let bodies = [
+        four(&|v| format!("v_mul_f32 v{v}, 2.0, v{v}\nv_fma_f32 v{v}, v{v}, s9, v{}\n", v + 4)),
+        four(&|v| format!("v_max_i32 v{v}, v{v}, v{}\nv_cmp_gt_f32 vcc, 0, v{v}\nv_cndmask_b32 v{v}, v{v}, v4, vcc\n", v + 4)),
+        // From element to element, or of the lane's number.
+        "v_add_f32 v12, v12, v13\nv_add_f32 v13, v13, v14\nv_add_f32 v14, v14, v15\nv_add_f32 v15, v15, v12\n".into(),
+        four(&|v| format!("v_add_f32 v{v}, v{v}, v{}\n", 31 - v)),
+        four(&|v| format!("v_xor_b32 v{v}, v{v}, v1\n")),
+        "v_add_f32 v12, v12, v16\nv_mul_f32 v13, v13, v17\n".into(),
+        // One of them is of use elsewhere as well.
+        four(&|v| format!("v_add_f32 v{v}, v{v}, s9\n"))
+            + "v_lshlrev_b32 v9, 2, v1\nglobal_store_dword v9, v13, s[6:7] offset:0x800\n",
+    ];
+    // Some NaNs, infinities and denormals.
+    let numbers = random(12);
+    let before = words(|n| match numbers(n) {
+        x if n.is_multiple_of(97) => x,
+        x => (x as f32 * 1e-9).to_bits(),
+    });
+    for body in bodies {
+        for (to, offset) in [("s[6:7]", 0), ("s[4:5]", 0), ("s[4:5]", 0x70)] {
+            let body = format!(
+                "s_mov_b32 s9, 0x3fc00000\nv_mov_b32 v4, 1.0\nv_cmp_gt_u32 vcc, 0xe6a, v1\ns_and_saveexec_b64 s[12:13], vcc\n\
+                 s_cbranch_execz done\nv_lshlrev_b32 v8, 4, v1\nglobal_load_dwordx4 v[12:15], v8, s[4:5]\n\
+                 global_load_dwordx4 v[16:19], v8, s[4:5] offset:0x40\ns_waitcnt vmcnt(0)\n{body}\
+                 global_store_dwordx4 v8, v[12:15], {to} offset:{offset}\ndone:\nv_mov_b32 v8, 0\nglobal_store_dword v8, v4, s[6:7]"
+            );
+            let fault = alike(&body, &before).1;
+            assert_eq!(fault, None, "{body}");
+        }
+    }
+}
+
 /// A class mask in a register, as compilers keep one that is used often.
 #[test]
 fn classes_of_a_mask_in_a_register() {

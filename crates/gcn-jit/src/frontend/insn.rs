@@ -695,6 +695,7 @@ impl Lowering<'_, '_, '_> {
             offset,
             bytes,
             data: vec![data],
+            in_order: false,
         };
         let behind = |s: &Store| {
             (s.lo, s.hi, s.bytes) == (lo, hi, bytes)

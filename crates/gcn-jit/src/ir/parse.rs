@@ -235,6 +235,7 @@ fn store(space_: &str, words: &mut Words<'_>) -> Result<Store, String> {
         offset,
         bytes,
         data: words.ids()?,
+        in_order: false,
     })
 }
 

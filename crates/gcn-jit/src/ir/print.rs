@@ -84,8 +84,13 @@ impl fmt::Display for Node {
                 offset,
                 address,
                 broadcast,
+                in_order,
             } => {
-                let name = ["load.affine", "load.broadcast"][broadcast as usize];
+                let name = match (broadcast, in_order) {
+                    (true, _) => "load.broadcast",
+                    (_, true) => "load.in_order",
+                    _ => "load.affine",
+                };
                 write!(f, "{name} {count}x{bytes} a{address} {offset:+}")
             }
             Inst::Row(offset) => write!(f, "load.row {offset:+}"),
@@ -116,10 +121,11 @@ impl fmt::Display for Node {
 fn store(f: &mut impl fmt::Write, name: &str, s: &Store) -> fmt::Result {
     let space = space_name(s.space);
     let (lo, hi, bytes, offset) = (s.lo, s.hi, s.bytes, s.offset);
+    let order = if s.in_order { "in_order." } else { "" };
     let data = list(&s.data);
     writeln!(
         f,
-        "  {name}.{space} x{bytes} {offset:+}, %{lo}, %{hi} = {data}"
+        "  {name}.{order}{space} x{bytes} {offset:+}, %{lo}, %{hi} = {data}"
     )
 }
 

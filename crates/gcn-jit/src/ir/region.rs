@@ -62,6 +62,8 @@ pub struct Store {
     /// Bytes of an element.
     pub bytes: u8,
     pub data: Vec<Id>,
+    /// The data are 16 lanes' memory one after the other, as in [`Inst::AffineLoad`](super::Inst::AffineLoad).
+    pub in_order: bool,
 }
 
 /// A call of a helper that does an instruction for all active lanes at once.

@@ -12,6 +12,7 @@
 mod address;
 mod derive;
 mod extract;
+mod in_order;
 #[cfg(test)]
 mod tests;
 

@@ -10,7 +10,7 @@ use gcn_emu::mem::{MAPPED, PAGE_SIZE, Perm};
 use gcn_emu::wave::WaveState;
 use gcn_isa::meaning::{AtomicOp, Space};
 use gcn_isa::shape::Ty;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 const OPS: [AtomicOp; 16] = [
     AtomicOp::Swap,
@@ -187,15 +187,26 @@ struct Linear<'c> {
 impl Linear<'_> {
     /// The host address of `size` bytes of mapped memory, if they may be accessed as `need` says.
     fn host_address(self, at: u64, size: u64, need: u8) -> Option<*mut u8> {
+        self.may_access(at, size, need).then(|| self.host(at))
+    }
+
+    fn host(self, at: u64) -> *mut u8 {
+        self.ctx.bias.wrapping_add(at & self.ctx.host_bits) as *mut u8
+    }
+
+    /// Returns true if `size` bytes are mapped and may be accessed as `need` says.
+    fn may_access(self, at: u64, size: u64, need: u8) -> bool {
         let first = at.wrapping_sub(self.ctx.linear_base);
-        let last = first.checked_add(size - 1)?;
         let state = |offset: u64| {
             let page = self.pages.get((offset / PAGE_SIZE) as usize)?;
             Some(page.load(Relaxed))
         };
+        let both = || {
+            let last = first.checked_add(size - 1)?;
+            Some(state(first)? & state(last)?)
+        };
         let need = need | MAPPED;
-        let may = state(first)? & state(last)? & need == need;
-        may.then(|| self.ctx.bias.wrapping_add(at & self.ctx.host_bits) as *mut u8)
+        both().is_some_and(|may| may & need == need)
     }
 }
 
@@ -203,13 +214,36 @@ impl Linear<'_> {
 fn store(linear: Linear<'_>, wave: &WaveState, dwords: usize, offset: i32, flat: bool) -> bool {
     let (ctx, exec) = (linear.ctx, wave.exec());
     let mut addresses = [std::ptr::null_mut::<u8>(); 64];
+    let size = 4 * dwords;
+    // Lanes next to each other mostly have a page in common, which is looked up once.
+    let (mut page, mut bits) = (u64::MAX, 0);
     for lane in lanes(exec) {
         let at = (ctx.stage[0][lane] as u64 | (ctx.stage[1][lane] as u64) << 32)
             .wrapping_add_signed(offset as i64);
-        match linear.host_address(at, 4 * dwords as u64, 2) {
-            Some(p) if !flat || !aperture(wave, at) => addresses[lane] = p,
-            _ => return false,
+        let first = at.wrapping_sub(ctx.linear_base);
+        if first / PAGE_SIZE != page || first % PAGE_SIZE > PAGE_SIZE - size as u64 {
+            if !linear.may_access(at, size as u64, 2) {
+                return false;
+            }
+            page = first / PAGE_SIZE;
         }
+        if flat && aperture(wave, at) {
+            return false;
+        }
+        addresses[lane] = linear.host(at);
+        bits |= addresses[lane].addr();
+    }
+    // Lanes whose addresses are multiples of their size overlap only if they have the same address. Then only their order matters.
+    if dwords.is_multiple_of(2) && size.is_power_of_two() && bits & (size - 1) == 0 {
+        for lane in lanes(exec) {
+            for part in (0..dwords).step_by(2) {
+                let [low, high] = [2, 3].map(|k| ctx.stage[k + part][lane] as u64);
+                let to = addresses[lane].wrapping_add(4 * part);
+                // SAFETY: as below; and the address is a multiple of 8.
+                unsafe { AtomicU64::from_ptr(to.cast()).store(low | high << 32, Relaxed) };
+            }
+        }
+        return true;
     }
     for part in 0..dwords {
         let values = &ctx.stage[2 + part];

@@ -3,6 +3,7 @@
 use super::address::{Access16, Found, Shape, address, load_of, store_of};
 use super::affine_writes;
 use super::derive::{AffineValue, Derivation, is_sum, values};
+use super::in_order::keep_order;
 use crate::hash::Map;
 use crate::ir::affine::{
     Address, AffineState, AffineVgprs, Base, BaseKind, BaseOp, Guard, SliceLayout,
@@ -95,6 +96,7 @@ pub(crate) fn extract_affine(c: &mut Block, facts: AffineVgprs) -> bool {
             offset,
             address,
             broadcast: step == 0,
+            in_order: false,
         };
     }
     drop_addresses(c, &out);
@@ -102,6 +104,7 @@ pub(crate) fn extract_affine(c: &mut Block, facts: AffineVgprs) -> bool {
     c.effects.vgprs.retain(|w| !written.contains(&w.0));
     out.facts = facts;
     c.affine = out;
+    keep_order(c);
     true
 }
 

@@ -192,3 +192,67 @@ fn numbers_below_the_step_are_added_by_an_or() {
     assert_eq!(Guard::moving(-15 * 8), !7);
     assert_eq!(Guard::moving(15), !0);
 }
+
+/// What the pass makes of a block of the loads of two elements a lane, a value of them, and a store of that value and another one.
+fn kept_in_order(between: &str, stored: [usize; 2]) -> bool {
+    let [x, y] = stored;
+    let text = format!(
+        "block 0x0..0x10, 4 instructions, fp nearest
+  %0 = vgpr v0 : lanes b32
+  %1 = const 0x3 : b64
+  %2 = shl.b32 %0, %1 : lanes b32
+  %3 = const 0x0 : b64
+  %4 = load.global 2x4 +0, %2, %3 : lanes b32
+  %5 = part 0, %4 : lanes b32
+  %6 = part 1, %4 : lanes b32
+  %7 = vgpr v1 : lanes b32
+{between}  assume lt.u32 %0, %1
+  deferred_store.global x4 +0, %2, %3 = %{x}, %{y}
+  end
+"
+    );
+    let mut block = parse::block(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert_eq!(verify::block(&block), Ok(()), "{block}");
+    let facts = AffineVgprs::from([(0, 1), (1, 0)]);
+    assert!(extract_affine(&mut block, facts));
+    let load = block.to_string().contains("load.in_order 2x4");
+    assert_eq!(block.effects.deferred_stores[0].in_order, load, "{block}");
+    load
+}
+
+#[test]
+fn the_same_of_each_element_is_computed_in_the_order_of_memory() {
+    let both = |a: &str, b: &str| format!("  %8 = {a} : lanes f32\n  %9 = {b} : lanes f32\n");
+    assert!(kept_in_order("", [5, 6]));
+    // v1 is the same in all lanes.
+    assert!(kept_in_order(
+        &both("add.f32 %5, %7", "add.f32 %6, %7"),
+        [8, 9]
+    ));
+    assert!(kept_in_order(
+        &both("mul.f32 %5, %5", "mul.f32 %6, %6"),
+        [8, 9]
+    ));
+    // Other elements, other operations, operands that lanes do not share, the first element twice.
+    assert!(!kept_in_order("", [6, 5]));
+    assert!(!kept_in_order(
+        &both("add.f32 %5, %7", "mul.f32 %6, %7"),
+        [8, 9]
+    ));
+    assert!(!kept_in_order(
+        &both("add.f32 %5, %0", "add.f32 %6, %0"),
+        [8, 9]
+    ));
+    assert!(!kept_in_order(
+        &both("add.f32 %5, %6", "add.f32 %6, %5"),
+        [8, 9]
+    ));
+    assert!(!kept_in_order("", [5, 5]));
+    // An element is of use elsewhere.
+    assert!(!kept_in_order("  v9 = %6 active\n", [5, 6]));
+    let beside = both("add.f32 %5, %7", "add.f32 %6, %7");
+    assert!(!kept_in_order(
+        &format!("{beside}  v9 = %6 active\n"),
+        [8, 9]
+    ));
+}

@@ -75,6 +75,8 @@ pub(super) struct Affine {
     half: i32,
     /// It is the slice's first half.
     first: bool,
+    /// 16 lanes' memory as it lies there, of which a half is the half of each 64 bytes.
+    in_order: bool,
 }
 
 fn plus(m: Mem, by: i32) -> Mem {
@@ -201,7 +203,47 @@ impl Select<'_, '_> {
             offset,
             half,
             first: self.now != Some(1),
+            in_order: false,
         }
+    }
+
+    /// The same of 16 lanes' memory as it lies there.
+    fn at_affine_in_order(&mut self, address: u16, bytes: u8, count: u8, offset: i32) -> Affine {
+        let (start, half) = match self.now {
+            Some(now) => (offset + 32 * now as i32, 0),
+            None => (offset, 32),
+        };
+        Affine {
+            offset: start,
+            half,
+            in_order: true,
+            ..self.at_affine(address, bytes, count, offset)
+        }
+    }
+
+    /// A load of the memory of 16 lanes as it lies there.
+    pub(super) fn load_in_order(
+        &mut self,
+        id: Id,
+        bytes: u8,
+        count: u8,
+        offset: i32,
+        address: u16,
+    ) {
+        let parts = self.e.parts(id, count);
+        if parts.iter().all(Option::is_none) {
+            return;
+        }
+        let a = self.at_affine_in_order(address, bytes, count, offset);
+        let mut operands = self.temps(2);
+        for part in parts {
+            let d = self.reg();
+            if let Some(part) = part {
+                self.define(part, d);
+            }
+            operands.push((d, Role::Early));
+        }
+        self.access(Access::Load(a), &operands);
     }
 
     pub(super) fn affine_load(
@@ -364,7 +406,11 @@ impl Select<'_, '_> {
     }
 
     fn store_parts(&mut self, s: &Store, data: &[VReg], address: u16, offset: i32) {
-        let a = self.at_affine(address, s.bytes, s.data.len() as u8, offset);
+        let count = s.data.len() as u8;
+        let a = match s.in_order {
+            true => self.at_affine_in_order(address, s.bytes, count, offset),
+            false => self.at_affine(address, s.bytes, count, offset),
+        };
         let mut operands: Vec<_> = data.iter().map(|&r| (r, Role::Use)).collect();
         operands.extend(self.temps(5));
         self.access(Access::Store(a), &operands);
@@ -875,6 +921,13 @@ impl Emit<'_, Avx2> {
         // All lanes may be read.
         self.affine_address(a.address);
         self.fetch(a, false);
+        if a.in_order {
+            for k in 0..a.count as usize {
+                let at = H::M(place(offset + 64 * k as i32));
+                self.a.y(LOAD, p.r(2 + k), 0, at);
+            }
+            return;
+        }
         let halves = |e: &mut Self, d: u8, low: i32, high: i32| {
             e.a.x(LOAD, d, 0, H::M(place(offset + low)));
             let from = H::M(place(offset + high));
@@ -939,6 +992,13 @@ impl Emit<'_, Avx2> {
             return;
         }
         self.fetch(a, true);
+        if a.in_order {
+            for (k, &r) in data.iter().enumerate() {
+                let at = H::M(place(offset + 64 * k as i32));
+                self.a.y(STORE, r, 0, at);
+            }
+            return;
+        }
         if (a.bytes, a.count) == (4, 1) {
             self.store_dwords(a.active, data[0], temps[0], place(offset));
             return;

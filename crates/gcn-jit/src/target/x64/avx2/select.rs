@@ -662,7 +662,16 @@ impl<'s, 'a> Select<'s, 'a> {
                 count,
                 offset,
                 address,
+                in_order: true,
+                ..
+            } => self.load_in_order(id, bytes, count, offset, address),
+            Inst::AffineLoad {
+                bytes,
+                count,
+                offset,
+                address,
                 broadcast,
+                ..
             } => self.affine_load(id, bytes, count, offset, address, broadcast),
             Inst::Row(offset) => self.row(id, x, offset),
             Inst::Part(_) | Inst::ShrLane => {}

@@ -860,6 +860,32 @@ impl Emit<'_, Avx512> {
         }
     }
 
+    /// A load of the memory of 16 lanes as it lies there.
+    pub(super) fn load_in_order(&mut self, id: Id, stride: u8, offset: i32, address: u16) {
+        let parts = self.parts(id, stride / 4);
+        for (k, part) in parts.into_iter().enumerate() {
+            let Some(part) = part else { continue };
+            let d = self.define(part, 0);
+            self.hold(d);
+            self.base_of(address);
+            if k == 0 {
+                self.fetch_ahead(stride as i32, offset, address, false);
+            }
+            let from = Rm::M(place(offset + 64 * k as i32));
+            self.a.z(op::MOVDQU32, d, 0, from);
+        }
+    }
+
+    /// Stores the memory of 16 lanes as it is to lie there.
+    fn store_in_order(&mut self, data: &[u8], address: u16, offset: i32) {
+        self.base_of(address);
+        self.fetch_ahead(4 * data.len() as i32, offset, address, true);
+        for (k, &r) in data.iter().enumerate() {
+            let to = Rm::M(place(offset + 64 * k as i32));
+            self.a.z(op::MOVDQU32_ST, r, 0, to);
+        }
+    }
+
     /// Loads of two dwords a lane that are one 64-bit value to all who need them: they lie as this does.
     fn load_whole(&mut self, parts: &[Option<Id>], offset: i32, address: u16) -> bool {
         let [Some(lo), Some(hi)] = *parts else {
@@ -962,7 +988,10 @@ impl Emit<'_, Avx512> {
                     e.hold(r);
                     data.push(r);
                 }
-                e.store_parts(s.bytes, &data, address, offset);
+                match s.in_order {
+                    true => e.store_in_order(&data, address, offset),
+                    false => e.store_parts(s.bytes, &data, address, offset),
+                }
             };
             self.turns(turn, |_| ());
         }
@@ -1120,7 +1149,10 @@ impl Emit<'_, Avx512> {
     pub(super) fn linear_store(&mut self, s: &Store, address: u16, offset: i32) {
         self.let_go();
         let data = self.store_data(s);
-        self.store_parts(s.bytes, &data, address, offset);
+        match s.in_order {
+            true => self.store_in_order(&data, address, offset),
+            false => self.store_parts(s.bytes, &data, address, offset),
+        }
         self.let_go();
     }
 }

@@ -69,7 +69,16 @@ impl Emit<'_, Avx512> {
                 count,
                 offset,
                 address,
+                in_order: true,
+                ..
+            } => self.load_in_order(vop.id, bytes * count, offset, address),
+            Inst::AffineLoad {
+                bytes,
+                count,
+                offset,
+                address,
                 broadcast,
+                ..
             } => self.linear_group(vop.id, bytes, count, offset, address, broadcast),
             Inst::Row(offset) => self.row(vop.id, x, offset),
             Inst::Part(_) | Inst::ShrLane => {}
