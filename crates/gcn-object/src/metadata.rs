@@ -51,10 +51,13 @@ impl std::error::Error for MetadataError {}
 /// The maximum nesting of trees; real ones have 6 levels.
 const DEPTH: usize = 64;
 
+/// The limit of rmpv that reads every tree of [`DEPTH`] levels: it counts two for an array or map, and three for a string.
+const MSGPACK_DEPTH: usize = 2 * DEPTH + 3;
+
 /// Decodes a note's descriptor. Bytes after the tree are an error.
 pub fn decode(bytes: &[u8]) -> Result<Value, MetadataError> {
     let mut rest = bytes;
-    let value = rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH)
+    let value = rmpv::decode::read_value_with_max_depth(&mut rest, MSGPACK_DEPTH)
         .map_err(|e| MetadataError::Msgpack(e.to_string()))?;
     if !rest.is_empty() {
         return Err(MetadataError::Msgpack(format!(
@@ -62,7 +65,24 @@ pub fn decode(bytes: &[u8]) -> Result<Value, MetadataError> {
             rest.len()
         )));
     }
+    if !within_levels(&value, DEPTH) {
+        return Err(MetadataError::Msgpack(format!(
+            "nesting deeper than {DEPTH}"
+        )));
+    }
     Ok(value)
+}
+
+/// Returns true if the tree has at most this many levels; a scalar is a level.
+fn within_levels(value: &Value, levels: usize) -> bool {
+    levels > 0
+        && match value {
+            Value::Array(items) => items.iter().all(|item| within_levels(item, levels - 1)),
+            Value::Map(pairs) => pairs.iter().all(|(key, value)| {
+                within_levels(key, levels - 1) && within_levels(value, levels - 1)
+            }),
+            _ => true,
+        }
 }
 
 /// Encodes a tree as a note's descriptor, with every number and length in its shortest form.
@@ -1233,7 +1253,7 @@ impl Metadata {
     /// See [`decode`] and [`Metadata::from_value`].
     pub fn from_note(descriptor: &[u8]) -> Result<Metadata, MetadataError> {
         let mut rest = descriptor;
-        match rmpv::decode::read_value_ref_with_max_depth(&mut rest, DEPTH) {
+        match rmpv::decode::read_value_ref_with_max_depth(&mut rest, MSGPACK_DEPTH) {
             Ok(tree) if rest.is_empty() => Metadata::from_tree(&tree),
             // This reports the error.
             _ => Metadata::from_value(&decode(descriptor)?),
@@ -1452,6 +1472,24 @@ mod tests {
             .step_by(2)
             .map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap())
             .collect()
+    }
+
+    /// YAML and msgpack have the same depth limit.
+    #[test]
+    fn a_tree_of_any_depth_is_read_as_text_and_as_msgpack_or_as_neither() {
+        for levels in 1..200 {
+            let mut list = Value::from("a string");
+            let mut map = Value::from("a string");
+            for _ in 1..levels {
+                list = Value::Array(vec![list]);
+                map = Value::Map(vec![("k".into(), map)]);
+            }
+            for tree in [list, map] {
+                let text = to_yaml(&tree).unwrap();
+                assert_eq!(parse_yaml(&text).is_ok(), levels <= DEPTH, "{levels}");
+                assert_eq!(decode(&encode(&tree)).is_ok(), levels <= DEPTH, "{levels}");
+            }
+        }
     }
 
     /// A reader looks for the `:` after a key within 1,024 characters (YAML 1.2, 7.4.2). Longer keys are refused, and
