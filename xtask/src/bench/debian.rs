@@ -3,14 +3,19 @@
 //! To add a kernel, add an entry to the file of its program (or a new file to [`all`]): where its text is, the options that
 //! the program compiles it with, and what it is launched with.
 
+mod clblast;
 mod clpeak;
 mod darktable;
 mod fetch;
 mod gegl;
+mod hashcat;
+mod leela;
 mod opencv;
 mod opencv_imgproc;
+mod openmm;
 mod pyfai;
 mod silx;
+mod small;
 mod viennacl;
 
 pub use fetch::{Prepared, prepare};
@@ -111,7 +116,7 @@ impl Entry {
 
 /// All kernels.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    let tables: [&'static [Entry]; 8] = [
+    let tables: [&'static [Entry]; 13] = [
         darktable::KERNELS,
         silx::KERNELS,
         pyfai::KERNELS,
@@ -119,7 +124,12 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         opencv::KERNELS,
         opencv_imgproc::KERNELS,
         clpeak::KERNELS,
+        clblast::KERNELS,
         viennacl::KERNELS,
+        openmm::KERNELS,
+        leela::KERNELS,
+        hashcat::KERNELS,
+        small::KERNELS,
     ];
     tables.into_iter().flatten()
 }
