@@ -60,6 +60,9 @@ pub struct Options {
     /// The compiling engine's code; at avx2, PoCL is held to AVX2, too
     #[arg(long, visible_alias = "jit-level")]
     level: Option<Level>,
+    /// Compile without an optimisation, to measure what it is worth: see `gcn run --disable-pass`
+    #[arg(long = "disable-pass", value_name = "PASS")]
+    disabled: Vec<String>,
     /// Leave the interpreter out
     #[arg(long)]
     no_interp: bool,
@@ -355,6 +358,9 @@ fn measure(
     arg("--clock", &options.clock.name());
     if let Some(level) = options.level {
         arg("--level", &level.name());
+    }
+    for pass in &options.disabled {
+        arg("--disable-pass", pass);
     }
     // One comparison with the interpreter is enough where it takes long.
     let again = options.set == Set::Debian && options.threads.first() != Some(&threads);

@@ -67,6 +67,7 @@ impl Program<'_> {
                     precise: false,
                     entry,
                     affine: entry.is_some(),
+                    left_out: Default::default(),
                     steps: Vec::new(),
                     sgprs: [0; 128],
                     typical: None,
@@ -83,6 +84,7 @@ impl Program<'_> {
                 tally: false,
                 exact,
                 aliased: false,
+                left_out: Default::default(),
                 dump: None,
             };
             if let Ok(emitted) = x64::emit(&region, mode, style, batched) {

@@ -40,6 +40,7 @@ impl Counts {
                 precise: false,
                 entry: Some(start),
                 affine: true,
+                left_out: Default::default(),
                 steps: Vec::new(),
                 sgprs: [0; 128],
                 typical: None,

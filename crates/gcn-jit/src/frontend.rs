@@ -25,6 +25,7 @@ use crate::ir::region::{
 use crate::ir::{Found, Graph, Id, Inst, Unsupported, verify};
 use crate::passes::Dump;
 use crate::passes::affine;
+use crate::passes::optional::{LeftOut, Optional};
 use analyze::{analyze, liveness};
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_emu::fp::{Mode, Round};
@@ -112,6 +113,8 @@ pub struct CompileRequest<'a> {
     /// Affine values are treated as such. Where a guard of one fails, the wave leaves the region for one that was compiled
     /// without this.
     pub affine: bool,
+    /// Optimisations that are left out.
+    pub left_out: LeftOut,
     /// For tests: VGPRs that are affine at the entry, beside those of `entry`, with their steps from lane to lane.
     pub steps: Vec<(u16, i32)>,
     /// The scalar registers of the wave that is at the entry. Buffer resources are guessed from them.

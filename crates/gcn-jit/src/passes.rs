@@ -6,6 +6,7 @@
 
 pub(crate) mod affine;
 mod demand;
+pub(crate) mod optional;
 mod print;
 mod schedule;
 mod slow_paths;

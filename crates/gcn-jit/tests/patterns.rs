@@ -6,7 +6,7 @@ use gcn_emu::dispatch::{Gpu, Launch};
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::Perm;
 use gcn_isa::Target;
-use gcn_jit::{Cache, JitStats, Level};
+use gcn_jit::{Cache, JitStats, Level, Optional};
 use gcn_object::CodeObject;
 
 /// Bytes of each of the two buffers.
@@ -488,6 +488,40 @@ fn elements_of_vectors() {
             assert_eq!(fault, None, "{body}");
         }
     }
+}
+
+/// Code without an optimisation does the same.
+#[test]
+fn optimisations_that_are_left_out() {
+    let before = words(random(13));
+    let body = format!(
+        "s_mov_b32 s9, 0x3fc00000\nv_mov_b32 v3, 0\nv_cmp_gt_u32 vcc, 0xe6a, v1\ns_and_saveexec_b64 s[12:13], vcc\n\
+         s_cbranch_execz done\nv_lshlrev_b32 v8, 3, v1\nglobal_load_dwordx2 v[12:13], v8, s[4:5]\ns_waitcnt vmcnt(0)\n\
+         v_mul_f32 v12, s9, v12\nv_mul_f32 v13, s9, v13\nglobal_store_dwordx2 v8, v[12:13], s[6:7]\n\
+         v_and_b32 v3, v12, v13\nv_or_b32 v3, v3, v1\ndone:\ns_or_b64 exec, exec, s[12:13]{WRITE} offset:2048"
+    );
+    let target = Target::parse("gfx900").expect("a target");
+    let interp = Gpu::with_engine(target, 1 << 22, || Box::new(Interp::new())).expect("a GPU");
+    let want = run(&interp, &body, &before);
+    for level in [Level::Avx2, Level::Avx512]
+        .into_iter()
+        .filter(|l| l.available())
+    {
+        let full = Cache::with_level(level);
+        for one in Optional::ALL {
+            let cache = full.clone().without(one);
+            let engines = cache.clone();
+            let gpu = Gpu::with_engine(target, 1 << 22, move || Box::new(engines.engine()));
+            assert_eq!(run(&gpu.expect("a GPU"), &body, &before), want, "{one:?}");
+            let stats = cache.stats();
+            assert!(stats.regions > 0 && stats.refused == 0, "{stats:?}");
+            assert_eq!(stats.in_batch > 0, one != Optional::Batch, "{stats:?}");
+            let variants = !matches!(one, Optional::Affine | Optional::AllActive);
+            assert_eq!(stats.full > 0, variants, "{one:?}: {stats:?}");
+            assert_eq!(Optional::parse(one.name()), Ok(one));
+        }
+    }
+    assert!(Optional::parse("all").is_err());
 }
 
 /// A class mask in a register, as compilers keep one that is used often.

@@ -114,6 +114,14 @@ pub fn pass_names() -> Vec<&'static str> {
     Vec::new()
 }
 
+/// The names of the compiler's optimisations that can be left out.
+pub fn optional_passes() -> Vec<&'static str> {
+    #[cfg(all(feature = "jit", target_arch = "x86_64"))]
+    return gcn_jit::Optional::ALL.map(gcn_jit::Optional::name).into();
+    #[cfg(not(all(feature = "jit", target_arch = "x86_64")))]
+    Vec::new()
+}
+
 /// Engines of a kind, and the state that they share.
 #[derive(Clone)]
 pub struct Engines {
@@ -185,6 +193,20 @@ impl Engines {
             let _ = pass;
             self
         }
+    }
+
+    /// The same engines, whose code is without an optimisation: one of [`optional_passes`].
+    ///
+    /// # Errors
+    /// A sentence with the expected names.
+    pub fn without(self, pass: &str) -> Result<Engines, String> {
+        #[cfg(all(feature = "jit", target_arch = "x86_64"))]
+        return Ok(Engines {
+            cache: self.cache.without(gcn_jit::Optional::parse(pass)?),
+            ..self
+        });
+        #[cfg(not(all(feature = "jit", target_arch = "x86_64")))]
+        Err(format!("{pass}: {NO_COMPILER}"))
     }
 
     /// The IR of the compiled code, as text.

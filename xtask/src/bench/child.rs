@@ -45,6 +45,8 @@ pub struct Options {
     clock: Clock,
     #[arg(long)]
     level: Option<Level>,
+    #[arg(long = "disable-pass")]
+    disabled: Vec<String>,
     #[arg(long)]
     no_interp: bool,
     #[arg(long)]
@@ -143,15 +145,29 @@ struct Compiled {
 }
 
 impl Machine {
+    /// A machine with the compiling engine.
+    fn compiling(target: &str, options: &Options) -> Result<Machine> {
+        Machine::without(target, jit(options)?, &options.disabled)
+    }
+
     fn new(target: &str, kind: Kind) -> Result<Machine> {
+        Machine::without(target, kind, &[])
+    }
+
+    /// A machine whose code is without these optimisations.
+    fn without(target: &str, kind: Kind, disabled: &[String]) -> Result<Machine> {
         let target = Target::parse(target).context("no such target")?;
         const MEMORY: u64 = 4 << 30;
         #[cfg(target_arch = "x86_64")]
         {
-            let cache = match kind {
+            let mut cache = match kind {
                 Kind::Interp => gcn::jit::Cache::default(),
                 Kind::Jit(level) => gcn::jit::Cache::with_level(level),
             };
+            for pass in disabled {
+                let pass = gcn::jit::Optional::parse(pass);
+                cache = cache.without(pass.map_err(|e| anyhow::anyhow!("--disable-pass: {e}"))?);
+            }
             let engines = cache.clone();
             let machine = match kind {
                 Kind::Interp => dispatch::Gpu::new(target, MEMORY)?,
@@ -164,6 +180,10 @@ impl Machine {
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
+            anyhow::ensure!(
+                disabled.is_empty(),
+                "--disable-pass: nothing is compiled here"
+            );
             let machine = dispatch::Gpu::with_engine(target, MEMORY, kind.maker())?;
             let gpu = Gpu::from_machine(machine);
             Ok(Machine { gpu })
@@ -251,7 +271,7 @@ fn jit(options: &Options) -> Result<Kind> {
 
 /// Milliseconds of what compiling needs once a process: tables of what instructions do. It is not the first kernel's.
 fn tables(options: &Options) -> Result<f64> {
-    let machine = Machine::new(&options.target, jit(options)?)?;
+    let machine = Machine::compiling(&options.target, options)?;
     let text = "nothing:\n  s_endpgm\n.section .rodata\n.p2align 6\n.amdhsa_kernel nothing\n.amdhsa_next_free_vgpr 1\n\
                 .amdhsa_next_free_sgpr 1\n.end_amdhsa_kernel\n";
     let text = format!(
@@ -301,7 +321,7 @@ fn compiling(case: &Case, args: &[Arg], object: &[u8], options: &Options) -> Res
     let mut last = Compiled::default();
     let whole = options.set == Set::Debian;
     for _ in 0..if whole { 2 } else { 5 } {
-        let machine = Machine::new(&options.target, jit(options)?)?;
+        let machine = Machine::compiling(&options.target, options)?;
         let kernel = machine.gpu.load(object)?.kernel(case.kernel)?;
         if whole {
             let ready = machine.launch(&kernel, case, args, options.threads)?;
@@ -337,7 +357,7 @@ fn kernel(case: &Case, options: &Options, pocl: Option<&Device>) -> Result<Json>
     let mut row = json!({ "kernel": case.name, "threads": options.threads });
     let mut put = |key: &str, value: Json| row[key] = value;
 
-    let machine = Machine::new(&options.target, jit(options)?)?;
+    let machine = Machine::compiling(&options.target, options)?;
     let program = machine.gpu.load(&object)?;
     let kernel = program.kernel(case.kernel)?;
     let ready = machine.launch(&kernel, case, &args, options.threads)?;
@@ -432,7 +452,7 @@ fn peak() -> Result<u64> {
 
 fn memory(case: &Case, options: &Options) -> Result<Json> {
     let args = (case.args)();
-    let machine = Machine::new(&options.target, jit(options)?)?;
+    let machine = Machine::compiling(&options.target, options)?;
     let program = machine.gpu.load(&object(case, options)?)?;
     let kernel = program.kernel(case.kernel)?;
     let ready = machine.launch(&kernel, case, &args, options.threads)?;
@@ -516,7 +536,7 @@ fn loops(options: &Options) -> Result<()> {
         ensure!(body.lines().count() == 8, "eight instructions a body");
         let text = LOOP.replace("TURNS", &TURNS.to_string());
         let text = text.replace("BODY", &body.repeat(BODIES));
-        let machine = Machine::new("gfx900", jit(options)?)?;
+        let machine = Machine::compiling("gfx900", options)?;
         let program = machine.gpu.assemble(&text)?;
         let kernel = program.kernel("valu")?;
         let out = machine.gpu.zeros::<u32>(64 * WAVES as usize)?;
@@ -545,7 +565,7 @@ fn launches(options: &Options) -> Result<()> {
     let vadd = Set::Peer.cases().into_iter().find(|c| c.kernel == "vadd");
     let vadd = vadd.context("vadd is among the kernels")?;
     for items in [64u32, 1024] {
-        let machine = Machine::new(&options.target, jit(options)?)?;
+        let machine = Machine::compiling(&options.target, options)?;
         let program = machine.gpu.load(&object(&vadd, options)?)?;
         let kernel = program.kernel("vadd")?;
         let n = items as usize;

@@ -118,6 +118,10 @@ pub struct Options {
     #[arg(long, value_name = "PASS", num_args = 0..=1, require_equals = true, default_missing_value = "schedule",
           value_parser = pass_name, conflicts_with_all = ["raw", "json"])]
     dump_ir: Option<String>,
+    /// Compile without an optimisation, to measure what it is worth: affine, all_active, in_order, ternary_logic,
+    /// prefetch, or batch; may be given several times
+    #[arg(long = "disable-pass", value_name = "PASS", value_parser = optional_pass, conflicts_with = "raw")]
+    disabled: Vec<String>,
     /// Print waves, instructions by kind, active lanes, bytes loaded and stored, speed
     #[arg(long)]
     stats: bool,
@@ -248,6 +252,12 @@ pub fn run(args: Options) -> Result<(), String> {
     let counted = counts && traced(&args).is_none() && options.engines.compile();
     if counted {
         options.engines = Engines::counting(kind);
+    }
+    if !args.disabled.is_empty() && !options.engines.compile() {
+        return Err("--disable-pass: the interpreter compiles nothing; use --engine jit".into());
+    }
+    for pass in &args.disabled {
+        options.engines = options.engines.clone().without(pass)?;
     }
     if let Some(pass) = &args.dump_ir {
         options.engines = options.engines.clone().dumping_ir(pass);
@@ -477,6 +487,18 @@ fn print(
         false => io::print(text.as_bytes())?,
     }
     Ok(())
+}
+
+/// The name of an optimisation that can be left out.
+fn optional_pass(text: &str) -> Result<String, String> {
+    let names = gcn::engine::optional_passes();
+    if names.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    Err(match names.as_slice() {
+        [] => "this build has no compiler".into(),
+        names => format!("expected one of {}", names.join(", ")),
+    })
 }
 
 /// The name of a pass of the compiler.

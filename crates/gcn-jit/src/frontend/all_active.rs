@@ -54,6 +54,9 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
         if !tracer.keeps(&trace, &facts) || !affine::extract_affine(&mut trace, facts) {
             continue;
         }
+        if !tracer.s.left_out.has(Optional::InOrder) {
+            affine::keep_order(&mut trace);
+        }
         // The variant must save branches or checks of addresses.
         if over.len() > 1 || trace.affine.addresses.len() > c.affine.addresses.len() {
             passed.extend(&over);

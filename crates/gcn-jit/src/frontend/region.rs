@@ -42,7 +42,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             at
         };
         dump(s, "affine", &blocks);
-        if !s.precise {
+        if !s.precise && !s.left_out.has(Optional::AllActive) {
             let tracer = all_active::Tracer {
                 insns: &code.insns,
                 live: &code.live,

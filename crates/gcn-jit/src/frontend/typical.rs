@@ -133,6 +133,7 @@ s_endpgm
                 precise: false,
                 entry: Some(entry),
                 affine: true,
+                left_out: Default::default(),
                 steps: Vec::new(),
                 sgprs,
                 typical: Some(TypicalWave { sgprs, read: &read }),

@@ -18,6 +18,7 @@ mod tests;
 
 pub use address::{Shape, row_of, within_register};
 pub(crate) use extract::extract_affine;
+pub(crate) use in_order::keep_order;
 
 use crate::hash::Map;
 #[cfg(test)]

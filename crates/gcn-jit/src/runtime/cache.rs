@@ -7,6 +7,7 @@ use crate::context::Tally;
 use crate::hash::Map;
 use crate::ir::fast_path::Call;
 use crate::ir::region::{Block, Region};
+use crate::passes::optional::{LeftOut, Optional};
 use crate::runtime::disk::Store;
 use crate::runtime::engine::{Jit, JitStats};
 use crate::runtime::profile::{Piece, RegionCode, Report};
@@ -336,6 +337,8 @@ pub struct Cache {
     counts: bool,
     /// Takes the IR of what is compiled.
     dump: Option<Arc<DumpTo>>,
+    /// Optimisations that its code is without.
+    left_out: LeftOut,
 }
 
 /// The pass after which the IR is kept as text, and that text.
@@ -388,7 +391,10 @@ impl Cache {
     pub fn engine(&self) -> Kept {
         let kept = lock(&self.idle).pop();
         let level = self.level.unwrap_or_default();
-        let new = || Jit::sharing(self.library.clone(), level, self.counts, self.dump.clone());
+        let new = || {
+            let (library, dump) = (self.library.clone(), self.dump.clone());
+            Jit::sharing(library, level, self.counts, dump, self.left_out)
+        };
         let mut jit = kept.unwrap_or_else(new);
         jit.begin_session();
         Kept {
@@ -416,6 +422,16 @@ impl Cache {
         };
         Cache {
             dump: Some(Arc::new(to)),
+            ..self
+        }
+    }
+
+    /// The same, empty, without an optimisation. Nothing of it is kept on disk.
+    pub fn without(self, one: Optional) -> Cache {
+        Cache {
+            left_out: self.left_out.and(one),
+            idle: Arc::default(),
+            library: Library::default(),
             ..self
         }
     }

@@ -5,6 +5,7 @@ use crate::context::Tally;
 use crate::context::{Ctx, TimeSlice};
 use crate::frontend;
 use crate::passes::Dump;
+use crate::passes::optional::{LeftOut, Optional};
 use crate::runtime::cache::saved::{Noted, Origin, Request, Saved};
 use crate::runtime::cache::{self, BlockEntry, Compiled, DumpTo, Key, Known, Library, Made, Table};
 use crate::runtime::check::check;
@@ -188,6 +189,8 @@ pub struct Jit {
     pub(crate) exact_turns: bool,
     /// Takes the IR of what is compiled.
     pub(crate) dump: Option<Arc<DumpTo>>,
+    /// Optimisations that its code is without.
+    pub(crate) left_out: LeftOut,
 }
 
 /// What an engine has compiled in a session.
@@ -292,6 +295,7 @@ impl Jit {
             budget: CompileBudget::default(),
             exact_turns: false,
             dump: None,
+            left_out: LeftOut::default(),
         }
     }
 
@@ -301,10 +305,12 @@ impl Jit {
         level: Level,
         counts: bool,
         dump: Option<Arc<DumpTo>>,
+        left_out: LeftOut,
     ) -> Jit {
         Jit {
             library,
             dump,
+            left_out,
             counts: counts.then(Box::default),
             ..Jit::with_level(level)
         }
@@ -480,8 +486,8 @@ impl Jit {
     /// Where a region is kept on disk, if it may be, with the VGPRs that its name depends on.
     fn stored(&self, key: Key, machine: &Machine<'_>, exact: bool) -> Option<Stored> {
         let store = self.library.store()?;
-        if self.counts.is_some() || self.check || self.all_live || self.lean || self.dump.is_some()
-        {
+        let own = self.check || self.all_live || self.lean || self.left_out.any();
+        if self.counts.is_some() || self.dump.is_some() || own {
             return None;
         }
         let steps = self.steps.clone();
@@ -524,7 +530,8 @@ impl Jit {
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
             precise: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
             entry,
-            affine: entry.is_some(),
+            affine: entry.is_some() && !self.left_out.has(Optional::Affine),
+            left_out: self.left_out,
             steps: self.steps.clone(),
             sgprs: *sgprs,
             typical,
@@ -536,12 +543,14 @@ impl Jit {
         let counts = self.counts.is_some();
         let mut region = frontend::region(pc, &request);
         let live_ins = LiveIns::of(&region, vgprs);
-        let batch = (entry.is_some() && !counts && live_ins.few()).then_some(&live_ins);
+        let batches = entry.is_some() && !counts && !self.left_out.has(Optional::Batch);
+        let batch = (batches && live_ins.few()).then_some(&live_ins);
         let style = x64::Style {
             level: self.level,
             tally: counts,
             exact,
             aliased: machine.memory.is_of_host(),
+            left_out: self.left_out,
             dump: dump.as_ref(),
         };
         let mut emitted = x64::emit(&region, mode, style, batch);

@@ -12,6 +12,7 @@ use crate::ir::fast_path::Call;
 use crate::ir::region::{Block, FpEnv, LiveLanes, Region, Terminator};
 use crate::ir::{Id, Inst, Node};
 use crate::passes::Dump;
+use crate::passes::optional::{LeftOut, Optional};
 use crate::passes::{self, Plan, VectorOp};
 use crate::target::Level;
 use crate::target::x64::encode::*;
@@ -94,6 +95,8 @@ pub struct Style<'a> {
     pub exact: bool,
     /// Guest addresses are the host's, and have aliases.
     pub aliased: bool,
+    /// Optimisations that are left out.
+    pub left_out: LeftOut,
     /// Receives the plans of blocks.
     pub dump: Option<&'a Dump>,
 }
@@ -259,6 +262,7 @@ fn emit_for<V: Vectors>(
         tally,
         exact,
         aliased,
+        left_out,
         dump,
         ..
     } = style;
@@ -293,13 +297,14 @@ fn emit_for<V: Vectors>(
         precise: region.precise,
         exact,
         aliased,
+        prefetch: !left_out.has(Optional::Prefetch),
     };
     let mut starts = Vec::with_capacity(region.blocks.len());
     let options = passes::Options {
         mode,
         exact,
         precise: region.precise,
-        ternary_logic: V::TERNARY_LOGIC,
+        ternary_logic: V::TERNARY_LOGIC && !left_out.has(Optional::TernaryLogic),
     };
     let (mut too_large, mut mistake) = (false, false);
     let mut out = References::default();
@@ -478,6 +483,8 @@ pub(crate) struct Common {
     exact: bool,
     /// See [`Style::aliased`].
     aliased: bool,
+    /// Memory is prefetched for later waves.
+    prefetch: bool,
 }
 
 /// What the code of a region's blocks refers to: see [`Emitted`].

@@ -3,7 +3,6 @@
 use super::address::{Access16, Found, Shape, address, load_of, store_of};
 use super::affine_writes;
 use super::derive::{AffineValue, Derivation, is_sum, values};
-use super::in_order::keep_order;
 use crate::hash::Map;
 use crate::ir::affine::{
     Address, AffineState, AffineVgprs, Base, BaseKind, BaseOp, Guard, SliceLayout,
@@ -104,7 +103,6 @@ pub(crate) fn extract_affine(c: &mut Block, facts: AffineVgprs) -> bool {
     c.effects.vgprs.retain(|w| !written.contains(&w.0));
     out.facts = facts;
     c.affine = out;
-    keep_order(c);
     true
 }
 

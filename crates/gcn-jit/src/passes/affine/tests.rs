@@ -1,6 +1,6 @@
 //! The pass on blocks that are given as text.
 
-use super::extract_affine;
+use super::{extract_affine, keep_order};
 use crate::ir::affine::{AffineVgprs, Guard};
 use crate::ir::{parse, verify};
 
@@ -215,6 +215,7 @@ fn kept_in_order(between: &str, stored: [usize; 2]) -> bool {
     assert_eq!(verify::block(&block), Ok(()), "{block}");
     let facts = AffineVgprs::from([(0, 1), (1, 0)]);
     assert!(extract_affine(&mut block, facts));
+    keep_order(&mut block);
     let load = block.to_string().contains("load.in_order 2x4");
     assert_eq!(block.effects.deferred_stores[0].in_order, load, "{block}");
     load

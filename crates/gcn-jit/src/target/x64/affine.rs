@@ -44,7 +44,8 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Prefetches the memory that later waves will probably access: what follows the memory of this wave.
     pub(super) fn fetch_ahead(&mut self, stride: i32, offset: i32, address: u16, stores: bool) {
-        if self.c.affine.addresses[address as usize].limit.is_some() {
+        let lds = self.c.affine.addresses[address as usize].limit.is_some();
+        if lds || !self.common.prefetch {
             return;
         }
         let opcode: [u8; 2] = if stores { [0x0f, 0x0d] } else { [0x0f, 0x18] };
