@@ -287,7 +287,12 @@ fn programs(options: &Options, scratch: &Path, report: &mut report::Report) -> R
                 eprintln!("FAILED {name}: {e:#}");
                 vec![json!({ "kernel": name, "threads": threads, "failed": format!("{e:#}") })]
             };
-            report.add(lines.unwrap_or_else(failed));
+            let lines = lines.unwrap_or_else(failed);
+            lines
+                .iter()
+                .filter_map(report::progress)
+                .for_each(|line| eprintln!("{line}"));
+            report.add(lines);
             if n == 0 && !options.no_more {
                 let lines = measure(options, "memory", threads, &folders, &only);
                 report.add(lines.unwrap_or_default());

@@ -102,6 +102,23 @@ fn ratios(row: &Json) -> (f64, f64) {
     )
 }
 
+/// A kernel's result in a line, as soon as it is there.
+pub fn progress(row: &Json) -> Option<String> {
+    let name = row["kernel"]
+        .as_str()
+        .filter(|_| row["jit_ms"].is_array())?;
+    let wrong = ["as_interp", "as_pocl"].map(|with| row[with].as_str().unwrap_or("ok"));
+    let wrong = wrong.into_iter().find(|said| *said != "ok");
+    let [ours, theirs] = ["jit_ms", "pocl_ms"].map(|key| median(&numbers(&row[key])));
+    Some(format!(
+        "{name:45} JIT {:>6} ms, PoCL {:>6} ms, {:.2}{}",
+        short(ours),
+        short(theirs),
+        theirs / ours,
+        wrong.map_or(String::new(), |said| format!("  WRONG: {said}"))
+    ))
+}
+
 impl Report {
     pub fn new(set: &str, target: &str, clock: Clock) -> Report {
         Report {
