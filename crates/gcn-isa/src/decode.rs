@@ -500,6 +500,18 @@ impl Insn {
         [Field::Vsrc0, Field::Vsrc1, Field::Vsrc2, Field::Vsrc3][n as usize & 3]
     }
 
+    /// The index of the instruction's row and form (its own encoding, SDWA, DPP or VOP3) in tables of [`Insn::forms`]
+    /// entries. Instructions of one index and one generation have the same encoding.
+    #[inline]
+    pub fn form(&self) -> usize {
+        self.form as usize
+    }
+
+    /// The number of different values of [`Insn::form`].
+    pub const fn forms() -> usize {
+        4 * insts::count()
+    }
+
     /// The number of registers of the operand in a slot. The slot's type determines it, except for these:
     /// the address of a buffer (OFFEN, IDXEN and ADDR64), the address of GLOBAL (one offset VGPR
     /// with an SGPR pair), and an image's data (DMASK, D16 and TFE).

@@ -11,10 +11,9 @@ use alloc::vec::Vec;
 use crate::decode::{Form, Insn};
 use crate::format::{Encoding, Field, Format};
 use crate::inst::NO;
-use crate::insts;
 use crate::modifier::{self, Arg, Modifier, Sets};
 use crate::names;
-use crate::operand::{self, VCC, VGPR0};
+use crate::operand::{self, Reg, VCC, VGPR0};
 use crate::print::{self, Style, Syntax};
 use crate::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use crate::target::{Gen, Target};
@@ -72,6 +71,39 @@ impl Token {
             .copy_from_slice(text.as_bytes());
         token.0[15] = text.len() as u8;
         Some(token)
+    }
+
+    /// The token of a numbered SGPR or VGPR, or of a tuple of them.
+    fn numbered(letter: u8, first: u16, dwords: u16) -> Token {
+        let mut token = Token::EMPTY;
+        let mut at = 0;
+        let mut push = |c: u8| {
+            token.0[at] = c;
+            at += 1;
+        };
+        let decimal = |n: u16, push: &mut dyn FnMut(u8)| {
+            if n >= 100 {
+                push(b'0' + (n / 100) as u8);
+            }
+            if n >= 10 {
+                push(b'0' + (n / 10 % 10) as u8);
+            }
+            push(b'0' + (n % 10) as u8);
+        };
+        push(letter);
+        if dwords == 1 {
+            decimal(first, &mut push);
+        } else {
+            push(b'[');
+            decimal(first, &mut push);
+            push(b':');
+            decimal(first + dwords - 1, &mut push);
+            push(b']');
+        }
+        push(b',');
+        push(b' ');
+        token.0[15] = at as u8;
+        token
     }
 
     /// A token that refers to a text in `Plans::long`.
@@ -230,7 +262,7 @@ impl Plans {
             target,
             style,
             clrx,
-            known: vec![UNKNOWN; 4 * insts::count()],
+            known: vec![UNKNOWN; Insn::forms()],
             plans: Vec::new(),
             details: Vec::new(),
             tokens: vec![Token::EMPTY],
@@ -1057,6 +1089,17 @@ impl Plans {
     }
 
     fn code(&mut self, insn: &Insn, table: Table, code: u16, text: &mut String) -> Token {
+        // Most codes are numbered registers, whose text is known without the printer.
+        let generation = insn.generation();
+        match operand::reg(code, generation) {
+            Reg::Sgpr(n) if table.dwords > 0 && n + table.dwords <= generation.sgprs() => {
+                return Token::numbered(b's', n, table.dwords);
+            }
+            Reg::Vgpr(n) if table.dwords > 0 && n + table.dwords <= 256 => {
+                return Token::numbered(b'v', n, table.dwords);
+            }
+            _ => {}
+        }
         let constant = if print::is_constant(code, insn.generation()) {
             Token::CONSTANT
         } else {

@@ -1,11 +1,11 @@
-//! Names of C++ functions as their authors wrote them.
+//! Demangles names of C++ functions.
 
 use std::fmt;
 
 use cpp_demangle::{DemangleOptions, DemangleWrite, ParseOptions, Symbol};
 
-/// Mangled names that are longer are left alone, and so are those that would become longer: a name can refer to parts of itself, and
-/// grow without bound.
+/// The maximum length of mangled and demangled names; longer ones are not demangled. A name can refer to parts of itself
+/// and so expand exponentially.
 const LONGEST: usize = 4096;
 
 struct Bounded(String);
@@ -20,7 +20,7 @@ impl DemangleWrite for Bounded {
     }
 }
 
-/// `vadd(float const*, float*)` for `_Z4vaddPKfPf`; `None` for what is not a mangled name of C++.
+/// Returns `vadd(float const*, float*)` for `_Z4vaddPKfPf`; `None` if the name is not a mangled name of C++.
 pub fn demangled(name: &str) -> Option<String> {
     if !name.starts_with("_Z") || name.len() > LONGEST {
         return None;
@@ -31,11 +31,11 @@ pub fn demangled(name: &str) -> Option<String> {
     let mut out = Bounded(String::new());
     let options = DemangleOptions::default().recursion_limit(DEPTH);
     symbol.structured_demangle(&mut out, &options).ok()?;
-    // It stands in comments and in lines of their own.
+    // The result is written to comments and messages of one line.
     (!out.0.contains(char::is_control)).then_some(out.0)
 }
 
-/// Names in a row, those of C++ with what they mean: `_Z4vaddPKfPf (vadd(float const*, float*))`.
+/// Returns a list of names, those of C++ with the demangled form: `_Z4vaddPKfPf (vadd(float const*, float*))`.
 pub fn list(names: &[String]) -> String {
     let one = |name: &String| match demangled(name) {
         Some(cpp) => format!("{name} ({cpp})"),
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(demangled("vadd"), None);
         assert_eq!(demangled("_Z4vadd.kd\n"), None);
         assert_eq!(demangled(&format!("_Z{}", "N1a".repeat(3000))), None);
-        // Each parameter is the one before it, twice.
+        // Each parameter contains the previous one twice.
         let mut bomb = String::from("_Z1fSt4pairIiiE");
         for n in 0..40 {
             let last = match n {

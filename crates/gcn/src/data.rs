@@ -1,4 +1,4 @@
-//! What buffers hold before a run: zeros, random numbers, ramps, lists, files; and the types of their elements.
+//! The initial contents of buffers: zeros, random numbers, ramps, lists, files; and the types of their elements.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl Ty {
         TYPES.iter().find(|t| t.1 == name).map(|t| t.0)
     }
 
-    /// The type that numpy spells so, as `<f4`.
+    /// The type with a name in numpy's notation, such as `<f4`.
     pub fn from_descr(descr: &str) -> Option<Ty> {
         let (order, kind) = descr.split_at_checked(1)?;
         let known = TYPES.iter().find(|t| &t.2[1..] == kind)?;
@@ -84,12 +84,12 @@ impl Ty {
         }
     }
 
-    /// As numpy spells it.
+    /// Its name in numpy's notation.
     pub fn descr(self) -> &'static str {
         self.row().2
     }
 
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub fn size(self) -> usize {
         match self {
             Ty::U8 | Ty::I8 => 1,
@@ -104,7 +104,7 @@ impl Ty {
         matches!(self, Ty::F16 | Ty::F32 | Ty::F64)
     }
 
-    /// The least and the greatest integer of the type; of floats those that are taken where integers are given.
+    /// The least and the greatest integer of the type; for floats, the range of integers that are accepted.
     pub fn bounds(self) -> (i128, i128) {
         let bits = 8 * self.size() as u32;
         match self {
@@ -124,7 +124,7 @@ impl Ty {
         }
     }
 
-    /// The bits of an integer, its low ones where it does not fit.
+    /// The low bits of an integer.
     pub fn from_int(self, value: i128) -> u64 {
         match self {
             Ty::F16 | Ty::F32 | Ty::F64 => self.from_f64(value as f64),
@@ -161,7 +161,7 @@ impl Ty {
         }
     }
 
-    /// An element as people read it.
+    /// The text of an element.
     pub fn show(self, bits: u64) -> String {
         match self {
             Ty::F64 => format!("{:?}", f64::from_bits(bits)),
@@ -182,8 +182,8 @@ impl Ty {
         u64::from_le_bytes(word)
     }
 
-    /// How many numbers of the type lie between two, of which 0 and -0 are one: units in the last place. A NaN is as far
-    /// from another number as can be, and none from another NaN.
+    /// The distance of two numbers in units in the last place. 0 and -0 are the same number. The distance between a NaN and a
+    /// number is the maximum, and between two NaNs 0.
     pub fn ulps(self, a: u64, b: u64) -> u64 {
         let rank = |bits: u64| -> i128 {
             let sign = 1u64 << (8 * self.size() - 1);
@@ -230,7 +230,7 @@ impl SplitMix {
     }
 }
 
-/// What a buffer holds before the first launch.
+/// The contents of a buffer before the first launch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contents {
     /// Zeros: bytes.
@@ -241,7 +241,7 @@ pub enum Contents {
     RandF32(u64, u64),
     /// Uniform f64 in [0, 1): bytes and seed.
     RandF64(u64, u64),
-    /// Random numbers of a type: how many, seed, and bounds. Floats are below the upper bound; integers reach it.
+    /// Random numbers of a type: count, seed, and bounds. The upper bound is exclusive for floats and inclusive for integers.
     Random(Ty, u64, u64, Number, Number),
     /// `count` numbers from `start` on, each `step` more.
     Ramp(Ty, u64, Number, Number),
@@ -253,7 +253,7 @@ pub enum Contents {
     File(PathBuf),
 }
 
-/// A number as it is written.
+/// A number in its source form.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Number {
@@ -276,7 +276,7 @@ impl Number {
         match self {
             Number::Int(v) => {
                 let (low, high) = ty.bounds();
-                // A hexadecimal number gives the bits of a negative one.
+                // A hexadecimal number may be the bits of a negative one.
                 let fits = (low..=high).contains(&v)
                     || (!ty.is_float() && v > 0 && v < 1 << (8 * ty.size()));
                 fits.then(|| ty.from_int(v))
@@ -303,10 +303,10 @@ impl Number {
     }
 }
 
-/// The largest buffer that may be asked for.
+/// The maximum size of a buffer.
 const LARGEST: u64 = 1 << 34;
 
-/// A size, if it is not beyond the largest.
+/// Checks a size against the maximum.
 fn sized(size: u64) -> Result<usize, String> {
     if size > LARGEST {
         return Err(format!(
@@ -316,7 +316,7 @@ fn sized(size: u64) -> Result<usize, String> {
     usize::try_from(size).map_err(|_| format!("a buffer of {size} bytes is too large"))
 }
 
-/// Memory for this many bytes.
+/// Allocates memory for this number of bytes.
 fn room(size: usize) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     (out.try_reserve_exact(size))
@@ -325,10 +325,10 @@ fn room(size: usize) -> Result<Vec<u8>, String> {
 }
 
 impl Contents {
-    /// How many bytes they are. Only of a file this may need to look at them.
+    /// Returns the size in bytes. Only for a file this may need to read it.
     ///
     /// # Errors
-    /// As [`Contents::bytes`].
+    /// See [`Contents::bytes`].
     pub fn size(&self) -> Result<usize, String> {
         let elements = |ty: &Ty, count: &u64| sized(count.saturating_mul(ty.size() as u64));
         match self {
@@ -347,7 +347,7 @@ impl Contents {
     /// The bytes.
     ///
     /// # Errors
-    /// When a file cannot be read, or the size is out of bounds.
+    /// If a file cannot be read, or the size is out of bounds.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         let elements = |ty: Ty, count: u64, mut next: Box<dyn FnMut(u64) -> u64>| {
             let size = sized(count.saturating_mul(ty.size() as u64))?;
@@ -357,7 +357,7 @@ impl Contents {
             }
             Ok::<_, String>(out)
         };
-        // Whole numbers, of which the last is cut where the size says so.
+        // The last number is truncated if the size requires it.
         let random = |ty: Ty, size: u64, seed: u64| -> Result<Vec<u8>, String> {
             let (size, mut rng) = (sized(size)?, SplitMix(seed));
             let count = (size as u64).div_ceil(ty.size() as u64);
@@ -434,7 +434,7 @@ impl Contents {
         })
     }
 
-    /// The type of the elements, where the contents say so.
+    /// The type of the elements, if the contents specify one.
     pub fn ty(&self) -> Option<Ty> {
         match self {
             Contents::RandF32(..) => Some(Ty::F32),
@@ -443,7 +443,7 @@ impl Contents {
             Contents::File(path) if is_npy(path) => {
                 match npy::header_of(path).ok()?.descr().as_str() {
                     "|b1" => Some(Ty::U8),
-                    // A complex number is two.
+                    // A complex number is two elements.
                     "<c8" => Some(Ty::F32),
                     "<c16" => Some(Ty::F64),
                     descr => Ty::from_descr(descr),
@@ -453,7 +453,7 @@ impl Contents {
         }
     }
 
-    /// The type of the elements as numpy spells it, and how many there are in each dimension, of a `.npy` file.
+    /// The type of the elements of a `.npy` file in numpy's notation, and its dimensions.
     pub fn array(&self) -> Option<(String, Vec<usize>)> {
         match self {
             Contents::File(path) if is_npy(path) => {
@@ -465,7 +465,7 @@ impl Contents {
     }
 }
 
-/// Whether a file is numpy's, by its name.
+/// Returns true if the file name is that of a `.npy` file.
 pub fn is_npy(path: &Path) -> bool {
     path.extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("npy"))

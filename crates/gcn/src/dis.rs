@@ -1,8 +1,8 @@
 //! `gcn dis`: bytes to source.
 //!
-//! The source of a code object assembles to the same sections at the same addresses. What a linker
-//! makes (symbol and hash tables, the dynamic section, the global offset table) is made again from
-//! the symbols and relocations that the source has; `docs/dis.md` says what is kept.
+//! The source of a code object assembles to the same sections at the same addresses. The linker's sections (symbol and
+//! hash tables, the dynamic section, the global offset table) are rebuilt from the symbols and relocations in the source;
+//! `docs/dis.md` says what is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -48,30 +48,30 @@ use crate::lines::Lines;
 use crate::listing::{Fixes, Labels, Listing, Marks, Own};
 use crate::turns;
 
-/// What the listing shows beside the text.
+/// The parts of the listing that are optional.
 #[derive(Clone, Copy, Default)]
 pub struct Show {
-    /// The address and the words, in a comment.
+    /// A comment with the address and the words of each instruction.
     pub encoding: bool,
 }
 
-/// How a code object becomes source.
+/// The options of disassembling a code object.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// The spelling.
+    /// The syntax.
     pub style: Style,
-    /// Comments beside the instructions.
+    /// The comments after instructions.
     pub show: Show,
-    /// Threads that print code; 0 and 1 are the caller's alone.
+    /// The number of threads that print code; 0 and 1 mean the caller's thread only.
     pub threads: usize,
-    /// Sections that are not loaded (`.debug_*`, `.comment`) are left out.
+    /// Leaves out sections that are not loaded (`.debug_*`, `.comment`).
     pub loaded_only: bool,
-    /// Comments with the source lines that code comes from.
+    /// The line table, for comments with source lines.
     pub lines: Option<&'a Lines>,
 }
 
 impl Options<'_> {
-    /// Everything, on this thread.
+    /// Options that print everything on the caller's thread.
     pub fn new(style: Style) -> Options<'static> {
         Options {
             style,
@@ -83,10 +83,10 @@ impl Options<'_> {
     }
 }
 
-/// What branch targets are called: this and their address.
+/// The prefix of the labels of branch targets; their address follows.
 pub const LABEL: &str = ".L";
 
-/// What the source of raw bytes begins with.
+/// The directives at the start of the source of raw bytes.
 pub fn raw_header(target: Target, style: Style) -> String {
     let mut out = String::new();
     header(&mut out, style);
@@ -101,19 +101,19 @@ fn header(out: &mut String, style: Style) {
     }
 }
 
-/// The target whose instructions an object has.
+/// Returns the target of an object's instructions.
 ///
 /// # Errors
-/// A sentence, where it is unknown.
+/// A message if the target is unknown.
 pub fn target_of(object: &CodeObject) -> Result<Target, String> {
     Target::parse(object.target_name())
         .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", object.target_name()))
 }
 
-/// Writes a code object as source. [`lost`] says what of the object the source does not give again.
+/// Writes a code object as source. [`lost`] returns what the source cannot reproduce.
 ///
 /// # Errors
-/// Those of `out`; of kind `InvalidData` with a sentence, where the object's target is unknown.
+/// Errors of `out`; an error of kind `InvalidData` if the object's target is unknown.
 pub fn object(
     object: &CodeObject,
     options: &Options,
@@ -122,27 +122,27 @@ pub fn object(
     Reading::new(object, options.loaded_only, options.threads)?.write(options, out)
 }
 
-/// When it is proven that a source comes back whole.
+/// When to check that the source assembles to the same file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Proof {
     /// Before anything is written.
     First,
-    /// While the source is written to where it can be taken back.
+    /// While the source is written to an output that can be discarded.
     Beside,
-    /// At any time: the source is written all the same.
+    /// At any time: the source is written even if the check fails.
     Lossy,
 }
 
-/// What a code object's source is made from, found out once for the source and the check that it comes back whole.
+/// The analysis of a code object, shared by its source and the check that the source reproduces the object.
 pub struct Reading<'a> {
     source: Source<'a>,
 }
 
 impl<'a> Reading<'a> {
-    /// Reads what an object's source needs. Sections that are not loaded are left out with `loaded_only`.
+    /// Analyzes an object. With `loaded_only`, sections that are not loaded are left out.
     ///
     /// # Errors
-    /// Of kind `InvalidData` with a sentence, where the object's target is unknown or it has no sections.
+    /// An error of kind `InvalidData` if the object's target is unknown or it has no sections.
     pub fn new(
         object: &'a CodeObject,
         loaded_only: bool,
@@ -151,25 +151,25 @@ impl<'a> Reading<'a> {
         let target = checked_target(object)?;
         let options = Options {
             loaded_only,
-            threads,
+            threads: useful_threads(object, threads),
             ..Options::new(Style::LLVM)
         };
         let source = Source::read(object, target, options);
         Ok(Reading { source })
     }
 
-    /// As [`lost`].
+    /// See [`lost`].
     ///
     /// # Errors
-    /// As [`lost`].
+    /// See [`lost`].
     pub fn lost(&self) -> io::Result<Vec<String>> {
         lost::lost_of(self.source.clone().finished(true))
     }
 
-    /// As [`object`]; what is left out was said before.
+    /// Like [`object`].
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write(self, options: &Options<'a>, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let threads = options.threads;
         let source = self.under(options).finished(false);
@@ -186,12 +186,11 @@ impl<'a> Reading<'a> {
         )
     }
 
-    /// As [`Reading::lost`] and [`Reading::write`] at the same time, on [`Options::threads`] threads. Returns what would be
-    /// lost. If something would be, the output is nothing, with [`Proof::Beside`] an unfinished text, and with
-    /// [`Proof::Lossy`] the whole text.
+    /// Does [`Reading::lost`] and [`Reading::write`] concurrently on [`Options::threads`] threads. Returns the losses. If there
+    /// are any, nothing is written, or an unfinished text with [`Proof::Beside`], or the complete text with [`Proof::Lossy`].
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write_proven(
         self,
         options: &Options<'a>,
@@ -200,13 +199,14 @@ impl<'a> Reading<'a> {
     ) -> io::Result<Vec<String>> {
         let lost = OnceLock::new();
         let (source, plan) = (OnceLock::new(), OnceLock::new());
+        let threads = useful_threads(self.source.object, options.threads);
         let written = turns::write(
-            options.threads,
+            threads,
             (proof != Proof::First) as usize,
             out,
             || Own::new(self.source.target, options.style),
             |n, own, out| {
-                // The proof is part 0, and the pieces follow.
+                // Part 0 is the check; the pieces follow.
                 let Some(n) = n.checked_sub(1) else {
                     return match lost.get_or_init(|| self.lost()) {
                         Ok(lost) if lost.is_empty() || proof == Proof::Lossy => Ok(true),
@@ -229,7 +229,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The source under options.
+    /// Returns the source with other options.
     fn under(&self, options: &Options<'a>) -> Source<'a> {
         let mut source = self.source.clone();
         source.options = Options {
@@ -240,11 +240,11 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Writes one kernel, or one symbol's code or data, as source: what it needs to be assembled as far
-/// as it is in it. References to what is outside are to symbols without definition.
+/// Writes one kernel, or one symbol's code or data, as source that assembles on its own. References to other symbols are
+/// to undefined symbols.
 ///
 /// # Errors
-/// As [`object`]; also where there is no such symbol.
+/// See [`object`]; also if there is no such symbol.
 pub fn symbol(
     object: &CodeObject,
     name: &str,
@@ -256,7 +256,7 @@ pub fn symbol(
     source.write_one(name, out)
 }
 
-/// The target, of an object that has sections, within the address space.
+/// Returns the target of an object after checking that it has sections and that they are within the address space.
 fn checked_target(object: &CodeObject) -> io::Result<Target> {
     if object.sections.is_empty() {
         return Err(invalid(
@@ -278,7 +278,7 @@ fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
-/// The symbol table that an object's source is made from.
+/// Returns the symbol table that the source uses.
 pub fn symbols(object: &CodeObject) -> &[Symbol] {
     match object.symbols.is_empty() {
         true => &object.dynamic_symbols,
@@ -286,11 +286,11 @@ pub fn symbols(object: &CodeObject) -> &[Symbol] {
     }
 }
 
-/// The symbol with code or data that a name means: its own name, or, if there is one only, the name
-/// of a C++ function (`square` for `_Z6squarePfPKfi`).
+/// Returns the symbol with code or data of a name. The name may be a C++ function's (`square` for `_Z6squarePfPKfi`) if
+/// only one symbol fits.
 ///
 /// # Errors
-/// A sentence with names that are near.
+/// A message with similar names.
 pub fn symbol_named<'a>(object: &'a CodeObject, name: &str) -> Result<&'a str, String> {
     let defined = |s: &&Symbol| matches!(s.section, SymbolSection::Index(_)) && !s.name.is_empty();
     named(
@@ -311,10 +311,10 @@ pub fn symbol_named<'a>(object: &'a CodeObject, name: &str) -> Result<&'a str, S
     })
 }
 
-/// The kernel of an object that has one.
+/// Returns the kernel of an object that has only one.
 ///
 /// # Errors
-/// A sentence that names those there are.
+/// A message that lists the kernels.
 pub fn only_kernel(object: &CodeObject) -> Result<&str, String> {
     match object.kernels.as_slice() {
         [one] => Ok(&one.name),
@@ -329,11 +329,11 @@ pub fn only_kernel(object: &CodeObject) -> Result<&str, String> {
     }
 }
 
-/// Prints the code of an object's executable sections, or of one symbol, one instruction a line and nothing else. What is no code
-/// (the 256 bytes before a kernel of code object v2) is `.long`.
+/// Prints only the code of an object's executable sections, or of one symbol, one instruction per line. The 256 bytes
+/// before a kernel of code object v2, which are data, are printed as `.long`.
 ///
 /// # Errors
-/// Those of `out`; of kind `InvalidData` where the target is unknown or the symbol has no code.
+/// Errors of `out`; an error of kind `InvalidData` if the target is unknown or the symbol has no code.
 pub fn plain(
     object: &CodeObject,
     only: Option<&str>,
@@ -388,7 +388,7 @@ pub fn plain(
     Ok(())
 }
 
-/// As [`symbol_named`], among any names. The error is what a message ends with.
+/// Like [`symbol_named`], for any names. The error is the end of a message.
 pub(crate) fn named<'a>(
     names: impl Iterator<Item = &'a str> + Clone,
     wanted: &str,
@@ -396,7 +396,7 @@ pub(crate) fn named<'a>(
     if let Some(name) = names.clone().find(|name| *name == wanted) {
         return Ok(name);
     }
-    // Itanium's mangling has the length before each name. What ends in `.kd` is a descriptor.
+    // Itanium mangling puts the length before each name. Names that end in `.kd` are descriptors.
     let mangled = format!("{}{wanted}", wanted.len());
     let is = |name: &&str| {
         let rest = name
@@ -415,7 +415,7 @@ pub(crate) fn named<'a>(
     })
 }
 
-/// Whether a section of a loadable file is made by the linker, from symbols and relocations.
+/// Returns true if the linker makes a section of a loadable file from symbols and relocations.
 fn linker_made(section: &Section) -> bool {
     const HASH: u32 = 5;
     const DYNAMIC: u32 = 6;
@@ -444,46 +444,61 @@ struct GotUse {
     symbol: usize,
 }
 
+/// A kernel descriptor that directives can express.
+#[derive(Clone)]
+struct Block<'a> {
+    kernel: &'a Kernel,
+    /// The lines of its directives.
+    directives: Arc<str>,
+}
+
 #[derive(Clone)]
 struct Source<'a> {
     object: &'a CodeObject,
     target: Target,
     options: Options<'a>,
     table: &'a [Symbol],
-    /// The symbols as the source names them; empty where it does not.
+    /// The names of symbols in the source; empty for symbols that it does not name.
     names: Arc<Vec<String>>,
-    /// The first symbol of each name.
+    /// The index of the first symbol of each name.
     by_name: Arc<HashMap<&'a str, usize>>,
-    /// Which sections the source has, in its order.
+    /// The sections in the source, in its order.
     shown: Vec<usize>,
-    /// The same, section by section.
+    /// By section: whether it is in the source.
     is_shown: Vec<bool>,
-    /// Of every section its group, and how many of its name and group come before it.
+    /// By section: its group, and the number of sections of the same name and group before it.
     kinds: Vec<(Option<usize>, usize)>,
-    /// Loaded sections by address, with their ends.
+    /// The start, end and index of each loaded section, sorted.
     homes: Vec<(u64, u64, usize)>,
     marks: Vec<Marks>,
     fixes: Vec<Fixes>,
-    /// Relocated words of data.
+    /// By section and address: the size and expression of relocated data.
     words: Vec<BTreeMap<u64, (u8, String)>>,
     notes: Option<Arc<Notes>>,
-    /// Kernels whose descriptor is a block of directives, by its place.
-    blocks: BTreeMap<(usize, u64), &'a Kernel>,
-    /// Kernels that begin with an `amd_kernel_code_t` in code, by its place.
+    /// Kernel descriptors that are blocks of directives, by section and address.
+    blocks: BTreeMap<(usize, u64), Block<'a>>,
+    /// Kernels that begin with an `amd_kernel_code_t`, by its section and address.
     headed: HashMap<(Option<usize>, u64), &'a Kernel>,
-    /// What is defined by an expression, as no label can be there.
+    /// Definitions of symbols by expressions, for locations that cannot have a label.
     settings: String,
     got_uses: Vec<GotUse>,
     loadable: bool,
-    /// Directives that put sections where they were.
+    /// Directives that set section addresses.
     places: Arc<OnceLock<String>>,
-    /// Code and data that nothing is said of are written as zeros.
+    /// Short source: code and data without symbols and relocations are written as zeros.
     short: bool,
-    /// Symbols that are left out of short source.
+    /// The symbols that short source leaves out.
     passed_over: Vec<bool>,
 }
 
-/// Two results, with two threads or more each on its own.
+/// Limits the number of threads by the size of an object: starting a thread takes as long as printing some code.
+fn useful_threads(object: &CodeObject, threads: usize) -> usize {
+    const BYTES_PER_THREAD: usize = 1 << 19;
+    let sizes = (0..object.sections.len()).map(|n| object.section_data(n).len());
+    threads.min(sizes.sum::<usize>() / BYTES_PER_THREAD + 1)
+}
+
+/// Returns the results of two functions, which run concurrently if there are two threads or more.
 fn beside<A: Send + Sync, B>(
     threads: usize,
     a: impl Fn() -> A + Sync,
@@ -492,7 +507,7 @@ fn beside<A: Send + Sync, B>(
     let first = OnceLock::new();
     let second = std::thread::scope(|scope| {
         if threads > 1 {
-            // Where no thread can be had it is done afterwards.
+            // If no thread can be started, `a` runs afterwards.
             let find = || {
                 first.get_or_init(&a);
             };
@@ -503,7 +518,7 @@ fn beside<A: Send + Sync, B>(
     (first.into_inner().unwrap_or_else(a), second)
 }
 
-/// Of every section its group, and how many of its name and group come before it.
+/// By section: its group, and the number of sections of the same name and group before it.
 fn kinds(object: &CodeObject) -> Vec<(Option<usize>, usize)> {
     let mut groups = vec![None; object.sections.len()];
     for (n, group) in object.groups.iter().enumerate() {
@@ -529,13 +544,13 @@ impl<'a> Source<'a> {
         Source::read(object, target, options).finished(false)
     }
 
-    /// What the source needs, without what only the short one leaves out and what is placed.
+    /// Does the analysis that the complete and the short source share.
     fn read(object: &'a CodeObject, target: Target, options: Options<'a>) -> Source<'a> {
         let count = object.sections.len();
         let table = symbols(object);
         let (names, by_name) = names(table);
         let loadable = object.kind == FileKind::Loadable;
-        // Neither needs the other.
+        // The two are independent.
         let (notes, pairs) = beside(
             options.threads,
             || Notes::new(object).map(Arc::new),
@@ -587,7 +602,7 @@ impl<'a> Source<'a> {
         source
     }
 
-    /// With all that is placed. In short source, code and data that nothing is said of are zeros.
+    /// Adds symbols and source lines to the listing. Short source has zeros for code and data without symbols and relocations.
     fn finished(mut self, short: bool) -> Source<'a> {
         self.short = short;
         if short {
@@ -615,7 +630,7 @@ impl<'a> Source<'a> {
         };
         self.shown = (0..object.sections.len()).filter(of_use).collect();
         if self.loadable {
-            // Code first, as compilers have it: the linker sorts anyway.
+            // Code comes first, as in the output of compilers; the linker sorts sections.
             self.shown.sort_by_key(|i| {
                 let flags = object.sections[*i].flags;
                 (!flags.alloc(), !flags.exec())
@@ -624,7 +639,7 @@ impl<'a> Source<'a> {
         self.note_shown();
     }
 
-    /// Takes note of what [`Source::shown`] became.
+    /// Updates the tables that depend on [`Source::shown`].
     pub(super) fn note_shown(&mut self) {
         self.is_shown.fill(false);
         self.homes.clear();
@@ -639,7 +654,7 @@ impl<'a> Source<'a> {
         self.homes.sort_unstable();
     }
 
-    /// The section that holds an address, or that it is behind.
+    /// Returns the section that contains an address, or that ends there.
     pub(super) fn home(&self, address: u64) -> Option<usize> {
         let after = self.homes.partition_point(|(start, ..)| *start <= address);
         let mut near = self.homes[..after].iter().rev().take(2);
@@ -649,7 +664,7 @@ impl<'a> Source<'a> {
         found.map(|(.., i)| *i)
     }
 
-    /// The code symbol of a kernel: it has the kernel's name and is where the kernel begins.
+    /// Returns the symbol with a kernel's name at the kernel's entry.
     pub(super) fn code_symbol(&self, kernel: &Kernel) -> Option<usize> {
         let found = *self.by_name.get(kernel.name.as_str())?;
         let symbol = &self.table[found];
@@ -679,13 +694,23 @@ impl<'a> Source<'a> {
                     .address
                     .wrapping_sub(self.base(section))
                     .is_multiple_of(64)
-                && self.code_symbol(kernel).is_some()
-                && descriptor::directives(&kernel.descriptor, &self.object.target).is_some();
-            if fits {
-                self.blocks.insert((section, place.address), kernel);
+                && self.code_symbol(kernel).is_some();
+            if !fits {
+                continue;
+            }
+            if let Some(list) = descriptor::directives(&kernel.descriptor, &self.object.target) {
+                let mut directives = String::with_capacity(1024);
+                for (name, value) in list {
+                    directives.extend(["\t", name, " "]);
+                    push_dec(&mut directives, value);
+                    directives.push('\n');
+                }
+                let directives = directives.into();
+                let block = Block { kernel, directives };
+                self.blocks.insert((section, place.address), block);
             }
         }
-        // A block is whole: nothing else begins within.
+        // A descriptor with a symbol inside it is written as data.
         let inside: Vec<(usize, u64)> = (self.table.iter())
             .filter_map(|s| match s.section {
                 SymbolSection::Index(i) => Some((i, s.address)),
@@ -701,12 +726,12 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The first symbol of a name.
+    /// Returns the first symbol of a name.
     pub(super) fn find(&self, name: &str) -> Option<&'a Symbol> {
         self.by_name.get(name).map(|n| &self.table[*n])
     }
 
-    /// The address of a section's first byte; offsets count from 0 in relocatable files.
+    /// Returns the address of a section's first byte; in relocatable files it is 0.
     pub(super) fn base(&self, section: usize) -> u64 {
         self.section(section).address
     }

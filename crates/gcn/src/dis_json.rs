@@ -1,7 +1,7 @@
-//! `gcn dis --json`: one JSON object a line for each instruction. docs/json.md describes them.
+//! `gcn dis --json`: a line with a JSON object for each instruction. docs/json.md describes them.
 //!
-//! Lines are written as they are made, so that memory does not grow with the output. The strings are
-//! of printable ASCII but for symbols' names.
+//! Lines are written as they are made, so that memory does not grow with the output. All strings except for symbol names
+//! are printable ASCII.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,13 +20,13 @@ use gcn_object::{SectionKind, SymbolSection};
 
 use crate::{dis, dot};
 
-/// Bytes of output that are held back before they are written.
+/// The number of bytes of output that are collected before they are written.
 const BLOCK: usize = 1 << 16;
 
-/// Instruction bytes, of which the first has the address `base`.
+/// Writes instruction bytes. The address of the first is `base`.
 ///
 /// # Errors
-/// When writing fails.
+/// Errors of writing.
 pub fn raw(
     target: Target,
     bytes: &[u8],
@@ -39,10 +39,10 @@ pub fn raw(
     lines.flush()
 }
 
-/// The executable sections of a code object, with their addresses; or the code of one symbol alone.
+/// Writes the executable sections of a code object with their addresses, or only the code of one symbol.
 ///
 /// # Errors
-/// When writing fails; of kind `InvalidData` where the object's target is unknown.
+/// Errors of writing; an error of kind `InvalidData` if the object's target is unknown.
 pub fn object(
     object: &CodeObject,
     only: Option<&str>,
@@ -88,9 +88,9 @@ struct Lines<'o> {
     target: Target,
     style: Style,
     facts: FactTable,
-    /// What is not written yet.
+    /// The text that is not written yet.
     line: String,
-    /// Scratch for texts.
+    /// Scratch memory for texts.
     text: String,
     part: String,
     out: &'o mut dyn Write,
@@ -175,7 +175,7 @@ impl<'o> Lines<'o> {
         self.line.push('"');
         self.line.push_str(",\"operands\":[");
         let mut first = true;
-        // Where the text of the operands ends.
+        // The end of the text of the operands.
         let mut end = self.text.find(' ').unwrap_or(self.text.len());
         for slot in row.shape.slots {
             self.part.clear();
@@ -210,7 +210,7 @@ impl<'o> Lines<'o> {
                 access.each_name(generation, |name| {
                     self.part.clear();
                     string(&mut self.part, name);
-                    // A register that is read twice is named once.
+                    // A register that is read twice is listed once.
                     if self.line[from..].split(',').any(|known| known == self.part) {
                         return;
                     }
@@ -227,19 +227,19 @@ impl<'o> Lines<'o> {
         self.line.push_str(",\"flags\":");
         list(&mut self.line, flags(facts, insn, flow));
         if let Some(target) = flow.target(address, insn) {
-            // One before address 0 is negative.
+            // A target before address 0 is negative.
             let _ = write!(self.line, ",\"target\":{}", target as i64);
         }
     }
 }
 
-/// One operand: its text, what it is to the instruction, and what it is in itself.
+/// Writes an operand: its text, its role in the instruction, and its value.
 fn operand(out: &mut String, insn: &Insn, slot: &'static Slot, text: &str) {
     out.push_str("{\"text\":");
     string(out, text);
     out.push_str(",\"role\":\"");
     let role = format!("{:?}", slot.role);
-    // Imm(Branch) is `branch`.
+    // `Imm(Branch)` becomes `branch`.
     let role = role.strip_prefix("Imm(").unwrap_or(&role);
     out.extend(
         role.trim_end_matches(')')

@@ -14,48 +14,48 @@ use serde_json::{Value, json};
 
 use crate::dis;
 
-/// A function's code as blocks, each of which runs from its first instruction to its last.
+/// A function's code as basic blocks.
 pub struct Graph {
     /// The function's name.
     pub name: String,
-    /// By rising address; the first is the entry.
+    /// The blocks in the order of their addresses; the first is the entry.
     pub blocks: Vec<Block>,
 }
 
-/// Instructions that follow each other.
+/// A basic block: consecutive instructions.
 pub struct Block {
-    /// Address of the first instruction.
+    /// The address of the first instruction.
     pub start: u64,
-    /// Address behind the last.
+    /// The address after the last instruction.
     pub end: u64,
-    /// Addresses and texts.
+    /// The addresses and texts of the instructions.
     pub instructions: Vec<(u64, String)>,
-    /// Where it goes on within the function.
+    /// The edges to other blocks of the function.
     pub edges: Vec<Edge>,
-    /// How it leaves the function, where it does.
+    /// How control leaves the function, if it does.
     pub leaves: Option<Leave>,
-    /// Whether a way leads here from the entry.
+    /// True if the block is reachable from the entry.
     pub reached: bool,
 }
 
-/// A way from one block to another.
+/// An edge from one block to another.
 pub struct Edge {
-    /// Address of the block's first instruction.
+    /// The address of the block's first instruction.
     pub to: u64,
-    /// A branch is taken; otherwise the next block simply follows.
+    /// True for a taken branch, false if execution continues with the next block.
     pub taken: bool,
-    /// When: `scc = 1`, `exec = 0`; empty where it is always or cannot be said.
+    /// The condition, such as `scc = 1` or `exec = 0`; empty if there is none or it is unknown.
     pub when: String,
 }
 
-/// How a block leaves the function.
+/// How control leaves the function at the end of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leave {
     /// The wave ends.
     End,
-    /// To an address in registers: a return, a jump through a table.
+    /// Control goes to an address in registers: a return, a jump through a table.
     Indirect,
-    /// To code elsewhere, or over the end.
+    /// Control goes to other code, or past the end.
     Elsewhere,
 }
 
@@ -69,7 +69,7 @@ impl Leave {
     }
 }
 
-/// When a branch is taken.
+/// Returns the condition of a branch.
 fn condition(when: Condition, taken: bool) -> String {
     match when {
         Condition::If { state, set } => {
@@ -92,8 +92,7 @@ fn condition(when: Condition, taken: bool) -> String {
     }
 }
 
-/// The part of a section's addresses that a symbol's code or data has: to its end, or where it has no
-/// size, to the next symbol.
+/// Returns the section and addresses of a symbol's code or data. A symbol without a size ends at the next symbol.
 pub fn extent(object: &CodeObject, symbol: &Symbol) -> Option<(usize, u64, u64)> {
     let SymbolSection::Index(index) = symbol.section else {
         return None;
@@ -117,10 +116,10 @@ pub fn extent(object: &CodeObject, symbol: &Symbol) -> Option<(usize, u64, u64)>
     Some((index, start, to))
 }
 
-/// Makes the graph of the function or kernel of this name.
+/// Returns the graph of the function or kernel of this name.
 ///
 /// # Errors
-/// A sentence, where there is no such code.
+/// A message if there is no such code.
 pub fn graph(object: &CodeObject, name: &str, style: Style) -> Result<Graph, String> {
     let target = dis::target_of(object)?;
     let table = dis::symbols(object);
@@ -146,13 +145,13 @@ pub fn graph(object: &CodeObject, name: &str, style: Style) -> Result<Graph, Str
     Ok(build(name, target, bytes, start, style))
 }
 
-/// Makes the graph of code that begins at `base`, which is its entry.
+/// Returns the graph of code whose entry is its first instruction, at `base`.
 pub fn build(name: &str, target: gcn_isa::Target, bytes: &[u8], base: u64, style: Style) -> Graph {
     let decoder = Decoder::new(target);
     let facts = FactTable::new(target);
     let end = base + bytes.len() as u64;
     let inside = |address: u64| (base..end).contains(&address);
-    // Where instructions begin, and where blocks do.
+    // The starts of instructions and of blocks.
     let mut starts = BTreeSet::new();
     let mut leaders = BTreeSet::from([base]);
     let mut at = 0;
@@ -257,7 +256,7 @@ pub fn build(name: &str, target: gcn_isa::Target, bytes: &[u8], base: u64, style
 }
 
 impl Graph {
-    /// As DOT, for Graphviz. Blocks that no way leads to are dashed; taken branches are blue.
+    /// Returns the graph as DOT, for Graphviz. Unreachable blocks are dashed; taken branches are blue.
     pub fn dot(&self) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "digraph \"{}\" {{", escaped(&self.name));
@@ -307,7 +306,7 @@ impl Graph {
         out
     }
 
-    /// As JSON (docs/json.md).
+    /// Returns the graph as JSON (docs/json.md).
     pub fn json(&self) -> Value {
         let block = |block: &Block| {
             let instructions: Vec<Value> = (block.instructions.iter())
@@ -333,7 +332,7 @@ impl Graph {
     }
 }
 
-/// Text within a DOT string.
+/// Escapes text for a DOT string.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }

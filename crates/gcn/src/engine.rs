@@ -1,4 +1,4 @@
-//! Which engine runs waves.
+//! The engines that run waves.
 
 use gcn_emu::engine::Engine;
 use gcn_emu::interp::Interp;
@@ -48,7 +48,7 @@ impl Kind {
     /// The compiling engine at one of the [`LEVELS`].
     ///
     /// # Errors
-    /// A sentence: the host does not support the level, or it does not exist.
+    /// A message if the host does not support the level, or it does not exist.
     pub fn jit_level(name: &str) -> Result<Kind, String> {
         #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         if let Some(level) = gcn_jit::Level::parse(name)
@@ -68,7 +68,7 @@ impl Kind {
     /// Parses the name of an engine: `interp`, `jit`.
     ///
     /// # Errors
-    /// A sentence with the expected names, or with what the host does not support.
+    /// A message with the expected names, or with the feature that the host lacks.
     pub fn parse(text: &str) -> Result<Kind, String> {
         match text {
             "interp" => Ok(Kind::Interp),
@@ -149,7 +149,7 @@ pub struct Stretch {
     /// The address of the first instruction, and the end.
     pub start: u64,
     pub end: u64,
-    /// The number of instructions; 0 if the ticks belong to what follows.
+    /// The number of instructions; 0 if the ticks belong to the code after it.
     pub instructions: u32,
     /// The number of executions by a wave.
     pub times: u64,
@@ -157,7 +157,7 @@ pub struct Stretch {
     pub lanes: u64,
     /// Its ticks of the host's time stamp counter.
     pub ticks: u64,
-    /// Whether it is compiled code.
+    /// True for compiled code.
     pub compiled: bool,
 }
 

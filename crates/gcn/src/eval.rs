@@ -13,14 +13,14 @@ use gcn_asm::Syntax;
 use crate::engine::Kind;
 use crate::lang::{self, Bench, Place, Value};
 
-/// How many instructions run where nothing else is said.
+/// The default instruction budget.
 pub const MAX: u64 = 10_000;
 
-/// What a line came to.
+/// The result of a line.
 pub struct Answer {
-    /// What changed, in the test language.
+    /// The changes, in the test language.
     pub changed: String,
-    /// What went wrong, where it ended in a fault that the line does not expect.
+    /// The fault, if the line does not expect it.
     pub fault: Option<String>,
 }
 
@@ -85,7 +85,7 @@ pub fn assemble(target: Target, text: &str) -> Result<Vec<u8>, String> {
 /// Like [`assemble`], with a choice of syntax. [`Syntax::Auto`] parses lines that are not valid LLVM as CLRX's.
 ///
 /// # Errors
-/// The diagnostics, rendered: those of LLVM's reading where neither takes the text.
+/// The diagnostics, rendered: those for LLVM's syntax if both refuse the text.
 pub fn assemble_as(target: Target, text: &str, syntax: Syntax) -> Result<Vec<u8>, String> {
     let read = |syntax| gcn_asm::snippet(target, text, syntax, true);
     let first = match syntax {
@@ -102,10 +102,10 @@ pub fn assemble_as(target: Target, text: &str, syntax: Syntax) -> Result<Vec<u8>
 
 /// Answers JSON lines until the input ends; a line that cannot be read is answered by `{"error": …}`.
 ///
-/// `arch` and `max` are those of lines that say nothing of them.
+/// `arch` and `max` are the defaults of the lines.
 ///
 /// # Errors
-/// When reading or writing fails.
+/// If reading or writing fails.
 pub fn json_lines(
     mut input: impl BufRead,
     mut output: impl Write,
@@ -248,7 +248,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
         .collect()
 }
 
-/// A number from 0 on, JSON's own or a string in hex or decimal.
+/// A number from 0 on: a JSON number, or a string in hex or decimal.
 pub(crate) fn count(value: &Json) -> Result<u64, String> {
     let number = match value {
         Json::Number(n) => n.as_u64(),
@@ -258,7 +258,7 @@ pub(crate) fn count(value: &Json) -> Result<u64, String> {
     number.ok_or_else(|| format!("{value} is not a number from 0 to 2^64 - 1"))
 }
 
-/// A number: JSON's own, or a string in hex, decimal or as a float.
+/// A number: a JSON number, or a string in hex, decimal or as a float.
 fn json_number(value: &Json, bits: u32) -> Result<u64, String> {
     match value {
         Json::Number(n) => lang::number(&n.to_string(), bits),
@@ -366,7 +366,7 @@ pub(crate) fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> 
     state
 }
 
-/// What was exported: the four components of each target that changed, and the flags that are set.
+/// The exports: the four components of each target that changed, and the flags that are set.
 fn exports_json(bench: &Bench, changes: &[Place]) -> Option<Json> {
     let exports = &bench.wave.exports;
     let mut out = Map::new();

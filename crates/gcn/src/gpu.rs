@@ -6,7 +6,7 @@
 //! use gcn::{Gpu, Target};
 //!
 //! let gpu = Gpu::new(Target::parse("gfx900").ok_or("no such target")?)?;
-//! // A code object, or a bundle, program or library that carries one for this target.
+//! // A code object, or a bundle, program or library that contains one for this target.
 //! let program = gpu.load_file(path)?;
 //! let vadd = program.kernel("vadd")?;
 //!
@@ -46,7 +46,7 @@
 //!     Error::Argument { index: 3, mismatch: Mismatch::Size { expected: 4, given: 8 }, .. }
 //! ));
 //!
-//! // 4,096 work-items run over the end of buffers of 64 elements, into a page that is not mapped.
+//! // 4,096 work-items access memory past the end of buffers of 64 elements, in a page that is not mapped.
 //! let error = vadd.launch([4096], [64]).arg(&a).arg(&a).arg(&a).arg(4096u32).run().unwrap_err();
 //! let Error::Run(RunError::Fault { place, report }) = error else { panic!("{error}") };
 //! println!("workgroup {:?}: {} at {:#x}", place.workgroup, report.text, report.pc);
@@ -55,7 +55,7 @@
 //! ```
 //!
 //! A [`Gpu`] can be shared: buffers are allocated, objects loaded and kernels launched through `&self`, from any thread.
-//! What lies below is [`Gpu::machine`].
+//! [`Gpu::machine`] is the lower-level interface.
 
 use crate::data::Ty;
 use crate::emu::dispatch::watch::Watch;
@@ -71,7 +71,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What goes wrong between an object's file and a kernel's end.
+/// The errors from reading an object to the end of a kernel.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -80,7 +80,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: gcn_object::Error,
     },
     /// A code object, or the file that contains it, cannot be read or selected.
@@ -95,7 +95,7 @@ pub enum Error {
         /// The diagnostics, as the assembler shows them.
         text: String,
     },
-    /// A code object is for no chip of gfx6 to gfx9.
+    /// A code object is not for a gfx6 to gfx9 target.
     #[error("{0} is not a gfx6 to gfx9 target")]
     Target(String),
     /// The program has no such kernel.
@@ -103,13 +103,13 @@ pub enum Error {
     NoKernel {
         /// The name.
         name: String,
-        /// The kernels it has.
+        /// The kernels of the program.
         have: Vec<String>,
     },
     /// The program has several kernels, or none, and none is named.
     #[error("{}", which_kernel(have))]
     WhichKernel {
-        /// The kernels it has.
+        /// The kernels of the program.
         have: Vec<String>,
     },
     /// The program has no such variable.
@@ -124,7 +124,7 @@ pub enum Error {
         takes: Vec<String>,
         /// The number of arguments.
         given: usize,
-        /// What fits, as the command line takes it.
+        /// Arguments that fit, in the command line's syntax.
         write: String,
     },
     /// An argument does not fit its parameter.
@@ -134,9 +134,9 @@ pub enum Error {
         index: usize,
         /// The parameter's type and name.
         parameter: String,
-        /// What does not fit.
+        /// The mismatch.
         mismatch: Mismatch,
-        /// What fits, as the command line and plans take it; empty where nothing can be said.
+        /// An argument that fits, in the syntax of the command line and plans; empty if there is none.
         write: String,
     },
     /// The host has no memory for a copy of a buffer.
@@ -145,7 +145,7 @@ pub enum Error {
         /// The size of the copy.
         bytes: usize,
     },
-    /// A kernel's arguments, or its LDS, have more bytes than there can be.
+    /// A kernel's arguments, or its LDS, exceed the maximum size.
     #[error("kernel {kernel}: {bytes} bytes of {what} exceed the limit")]
     TooLarge {
         /// The kernel.
@@ -165,7 +165,7 @@ pub enum Error {
         /// Elements of the buffer.
         len: usize,
     },
-    /// Guest memory is used up, or cannot be had.
+    /// Guest memory is exhausted, or cannot be allocated.
     #[error(transparent)]
     Memory(#[from] MemError),
     /// Guest memory cannot be read or written.
@@ -193,54 +193,54 @@ fn advice(write: &str) -> String {
     }
 }
 
-/// How an argument does not fit its parameter.
+/// The mismatch of an argument and its parameter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mismatch {
     /// A value's size.
     #[error("expected {expected} bytes, not {given}")]
     Size {
-        /// Bytes of the parameter.
+        /// The size of the parameter in bytes.
         expected: u64,
-        /// Bytes of the value.
+        /// The size of the value in bytes.
         given: u64,
     },
-    /// A value's type. [`Launch::any_type`] passes the bits as they are.
+    /// A value's type. [`Launch::any_type`] passes the bits unchanged.
     #[error("expected {expected}, not {given}")]
     Type {
         /// The type of the parameter's numbers.
         expected: Ty,
-        /// The type that the value was made as.
+        /// The type of the value.
         given: Ty,
     },
-    /// The type of a buffer's elements. [`Launch::any_type`] passes it as it is.
+    /// The type of a buffer's elements. [`Launch::any_type`] passes the buffer anyway.
     #[error("expected a buffer of {expected}, not of {given}")]
     Elements {
         /// The type of the numbers that the parameter points to.
         expected: Ty,
-        /// The type of the buffer's.
+        /// The type of the buffer's elements.
         given: Ty,
     },
-    /// It is to be a value.
+    /// A value is expected.
     #[error("expected a value")]
     Value,
-    /// It is to be a buffer.
+    /// A buffer is expected.
     #[error("expected a buffer")]
     Buffer,
-    /// It is to be a number of bytes of LDS.
+    /// A number of bytes of LDS is expected.
     #[error("expected LDS of a workgroup")]
     Local,
-    /// The machine has nothing of the kind.
+    /// The machine does not support this kind of argument.
     #[error("{0} arguments are not supported")]
     Unsupported(String),
-    /// The object's metadata place it outside the kernel's arguments.
+    /// The object's metadata put the parameter outside the kernel's arguments.
     #[error("expected an offset inside the kernarg segment")]
     Outside,
 }
 
 /// A type of a buffer's elements.
 pub trait Element: Copy + Default + private::Bytes {
-    /// Which one, among the types of arguments and of `.npy` files.
+    /// The corresponding type of arguments and `.npy` files.
     const TY: Ty;
 }
 
@@ -278,17 +278,17 @@ element!(
     u8: U8, i8: I8, u16: U16, i16: I16, u32: U32, i32: I32, u64: U64, i64: I64, f32: F32, f64: F64
 );
 
-/// A GPU: memory and an engine. Clones are the same GPU.
+/// A GPU: memory and an engine. Clones refer to the same GPU.
 #[derive(Clone)]
 pub struct Gpu {
     machine: Arc<dispatch::Gpu>,
 }
 
-/// Guest memory where nothing else is said, in bytes. It takes the host's memory only where it is touched.
+/// The default size of guest memory in bytes. Only pages in use take memory of the host.
 const MEMORY: u64 = 4 << 30;
 
 impl Gpu {
-    /// A GPU with 4 GiB of memory, of which the host's is taken as it is used.
+    /// A GPU with 4 GiB of memory. Only pages in use take memory of the host.
     ///
     /// # Errors
     /// [`Error::Memory`] if the host has no such range of addresses.
@@ -299,14 +299,14 @@ impl Gpu {
     /// A GPU with this many bytes of memory.
     ///
     /// # Errors
-    /// As [`Gpu::new`].
+    /// See [`Gpu::new`].
     pub fn with_memory(target: Target, bytes: u64) -> Result<Gpu, Error> {
         let engine = crate::engine::Kind::default().maker();
         let machine = dispatch::Gpu::with_engine(target, bytes, engine)?;
         Ok(Gpu::from_machine(machine))
     }
 
-    /// A GPU of a machine, as one with another engine.
+    /// A GPU of a machine, for instance one with another engine.
     pub fn from_machine(machine: dispatch::Gpu) -> Gpu {
         Gpu {
             machine: Arc::new(machine),
@@ -318,7 +318,7 @@ impl Gpu {
         self.machine.target()
     }
 
-    /// The machine below: its memory, and dispatches with arguments laid out by the caller.
+    /// The machine: its memory, and dispatches with arguments laid out by the caller.
     pub fn machine(&self) -> &dispatch::Gpu {
         &self.machine
     }
@@ -329,7 +329,7 @@ impl Gpu {
         self.machine.set_output(output);
     }
 
-    /// Loads a code object, or that for this target out of a bundle, program or library.
+    /// Loads a code object, or the one for this target from a bundle, program or library.
     ///
     /// # Errors
     /// [`Error::Object`], [`Error::Load`].
@@ -340,7 +340,7 @@ impl Gpu {
     /// Like [`Gpu::load`], from a file; only the necessary parts are read.
     ///
     /// # Errors
-    /// [`Error::File`], and as [`Gpu::load`].
+    /// [`Error::File`], and those of [`Gpu::load`].
     pub fn load_file(&self, path: impl AsRef<Path>) -> Result<Program, Error> {
         let path = path.as_ref();
         let file = |source| Error::File {
@@ -356,7 +356,7 @@ impl Gpu {
 
     fn choose(&self, source: Source) -> Result<Program, Error> {
         let container = Container::new(source)?;
-        // The one object of a file is loaded, or refused, whatever its target.
+        // The only object of a file is loaded or refused whatever its target is.
         let entry = match container.choose(None, None) {
             Ok(entry) => entry,
             Err(_) => container.choose(Some(self.target().name()), None)?,
@@ -417,7 +417,7 @@ impl Gpu {
     }
 }
 
-/// Assembles source to a code object. `name` is the file's in diagnostics, `target` the target if the source names none.
+/// Assembles source to a code object. `name` is the file name in diagnostics, `target` the target if the source names none.
 ///
 /// # Errors
 /// [`Error::Assembly`], [`Error::Object`].
@@ -433,7 +433,7 @@ pub fn assemble(source: &str, name: &str, target: Option<Target>) -> Result<Code
     Ok(CodeObject::parse(&object.loadable()?)?)
 }
 
-/// Memory that is given back when nobody has it any more.
+/// Memory that is freed when its last owner is dropped.
 #[derive(Debug)]
 struct Region {
     gpu: Gpu,
@@ -455,11 +455,11 @@ impl fmt::Debug for Gpu {
     }
 }
 
-/// How many elements are converted at a time.
+/// The number of elements converted at once.
 const PIECE: usize = 1 << 14;
 
-/// Elements in a GPU's memory, given back when the buffer and all arguments made of it are dropped. Clones are the same
-/// memory.
+/// Elements in a GPU's memory, which is freed when the buffer and all arguments made from it are dropped. Clones refer to
+/// the same memory.
 #[derive(Clone, Debug)]
 pub struct Buffer<T> {
     address: u64,
@@ -475,12 +475,12 @@ impl<T: Element> Buffer<T> {
         self.address
     }
 
-    /// How many elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no element.
+    /// Returns true if it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -500,7 +500,7 @@ impl<T: Element> Buffer<T> {
     /// [`Error::Range`].
     pub fn write(&self, start: usize, data: &[T]) -> Result<(), Error> {
         let mut address = self.range(start, data.len())?;
-        // Piece by piece: a second copy of a large buffer may not fit into memory.
+        // Piece by piece, because a second copy of a large buffer may not fit into memory.
         let mut bytes = Vec::new();
         for piece in data.chunks(PIECE) {
             bytes.clear();
@@ -514,7 +514,7 @@ impl<T: Element> Buffer<T> {
     /// All elements.
     ///
     /// # Errors
-    /// [`Error::Access`], where the memory is a variable's and has been unloaded.
+    /// [`Error::Access`] if the memory is a variable's and has been unloaded.
     pub fn read(&self) -> Result<Vec<T>, Error> {
         self.read_range(0, self.len)
     }
@@ -553,7 +553,7 @@ impl<T: Element> Buffer<T> {
     }
 }
 
-/// A guest address that an argument holds, and the buffer that is there, which lives as long.
+/// A guest address in an argument, and the buffer there, which the argument keeps alive.
 #[derive(Clone, Debug)]
 pub struct Pointer {
     address: u64,
@@ -573,12 +573,12 @@ impl Pointer {
     }
 }
 
-/// A kernel's argument. Numbers and references to buffers become one by `into`.
+/// A kernel's argument. `into` converts numbers and references to buffers.
 #[derive(Clone, Debug)]
 pub enum Arg {
-    /// A value's bytes, little-endian, of a structure or of any type of that size.
+    /// The bytes of a structure or of any type of that size, little-endian.
     Value(Vec<u8>),
-    /// Numbers of a type, little-endian: one, or those of a vector as `float4`.
+    /// Numbers of a type, little-endian: one, or those of a vector such as `float4`.
     Numbers(Ty, Vec<u8>),
     /// The address of a buffer.
     Buffer(Pointer),
@@ -596,7 +596,7 @@ impl Arg {
         })
     }
 
-    /// The same, where it is a buffer, with elements of another type than the buffer's own; `None`: of any.
+    /// Returns the argument; a buffer's elements have another type, or any type if `None`.
     #[must_use]
     pub fn with_elements(mut self, elements: Option<Ty>) -> Arg {
         if let Arg::Buffer(pointer) = &mut self {
@@ -642,7 +642,7 @@ impl Program {
         &self.inner.object
     }
 
-    /// Where it lies in memory.
+    /// Its addresses in memory.
     pub fn loaded(&self) -> &Loaded {
         &self.inner.loaded
     }
@@ -652,7 +652,7 @@ impl Program {
         self.inner.loaded.kernels.iter().map(|k| k.name.as_str())
     }
 
-    /// The kernel with a name: as it is in the object, or without the decorations of C++ where that is clear.
+    /// The kernel with a name: the symbol's, or the name of a C++ function if only one kernel fits.
     ///
     /// # Errors
     /// [`Error::NoKernel`].
@@ -669,7 +669,7 @@ impl Program {
         })
     }
 
-    /// The kernel of a program that has one.
+    /// The kernel of a program that has only one.
     ///
     /// # Errors
     /// [`Error::WhichKernel`].
@@ -684,7 +684,7 @@ impl Program {
         })
     }
 
-    /// A global variable as a buffer of elements of a type; its size gives their number.
+    /// A global variable as a buffer of elements of a type; its size determines their number.
     ///
     /// # Errors
     /// [`Error::NoVariable`].
@@ -712,11 +712,11 @@ pub struct Kernel {
     index: usize,
 }
 
-/// The most bytes of kernel arguments.
+/// The maximum size of kernel arguments in bytes.
 const LARGEST_KERNARG: u64 = 1 << 20;
 
 impl Kernel {
-    /// What the object says of it.
+    /// Its properties in the object.
     pub fn about(&self) -> &gcn_object::read::Kernel {
         &self.program.inner.loaded.kernels[self.index]
     }
@@ -726,12 +726,12 @@ impl Kernel {
         &self.about().name
     }
 
-    /// The object it is of.
+    /// The object that contains it.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// What the object says of the arguments that a launch gives; `None` if it says nothing, as hand-written objects may.
+    /// The parameters that a launch provides; `None` if the object does not describe them, as hand-written objects may not.
     pub fn parameters(&self) -> Option<Vec<&Parameter>> {
         let metadata = self.about().metadata.as_ref()?;
         if metadata.args.is_empty() && metadata.kernarg_segment_size != 0 {
@@ -761,8 +761,8 @@ impl Kernel {
         }
     }
 
-    /// The bytes of the arguments, and of the LDS beyond the kernel's own: the `dynamic` bytes that follow it, and behind
-    /// them what the arguments ask for. With `any_type` the types of numbers are not looked at.
+    /// Returns the bytes of the arguments, and the number of bytes of dynamic LDS: the `dynamic` bytes after the kernel's own
+    /// LDS, and then those that the arguments request. With `any_type`, the types of numbers are not checked.
     fn lay_out(&self, args: &[Arg], dynamic: u32, any_type: bool) -> Result<(Vec<u8>, u32), Error> {
         let kernel = self.about();
         let natural: Vec<Parameter>;
@@ -831,7 +831,7 @@ impl Kernel {
     }
 }
 
-/// Arguments one after another, each aligned to its size, as the compiler lays them out.
+/// Lays out arguments like the compiler: one after another, each aligned to its size.
 fn natural_layout(args: &[Arg]) -> Vec<Parameter> {
     let mut end = 0u64;
     args.iter()
@@ -865,7 +865,7 @@ fn natural_layout(args: &[Arg]) -> Vec<Parameter> {
         .collect()
 }
 
-/// A kernel about to run.
+/// A launch of a kernel.
 #[derive(Clone, Debug)]
 #[must_use = "nothing runs before `run` is called"]
 pub struct Launch {
@@ -887,7 +887,7 @@ impl Launch {
         self.arg(Arg::Local(bytes))
     }
 
-    /// Whether numbers of any type are taken for a parameter of the same size, as f32 for an `int`, buffers of any elements for any
+    /// Accepts numbers of any type for a parameter of the same size, such as f32 for an `int`, buffers of any elements for any
     /// pointer, and eight bytes for a buffer's address.
     pub fn any_type(mut self, on: bool) -> Launch {
         self.any_type = on;
@@ -900,31 +900,31 @@ impl Launch {
         self
     }
 
-    /// Host threads that run workgroups; by default one a core.
+    /// The number of host threads that run workgroups; by default one per core.
     pub fn threads(mut self, threads: usize) -> Launch {
         self.options.threads = threads;
         self
     }
 
-    /// One thread and one defined order: the same results every time, whatever the kernel does.
+    /// Runs on one thread in a defined order: the results are the same every time, even with data races.
     pub fn deterministic(mut self, on: bool) -> Launch {
         self.options.deterministic = on;
         self
     }
 
-    /// What OpenCL's get_global_id counts from in each dimension; by default 0.
+    /// The first value of OpenCL's get_global_id in each dimension; by default 0.
     pub fn offset(mut self, offset: [u64; 3]) -> Launch {
         self.options.offset = offset;
         self
     }
 
-    /// Bytes of LDS after the kernel's own: HIP's `extern __shared__`.
+    /// The number of bytes of LDS after the kernel's own: HIP's `extern __shared__`.
     pub fn dynamic_lds(mut self, bytes: u32) -> Launch {
         self.options.dynamic_lds = bytes;
         self
     }
 
-    /// The most instructions of all waves together.
+    /// The instruction budget of all waves together.
     pub fn max_instructions(mut self, most: Option<u64>) -> Launch {
         self.options.max_instructions = most;
         self
@@ -936,7 +936,7 @@ impl Launch {
         self
     }
 
-    /// What is launched.
+    /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
@@ -946,7 +946,7 @@ impl Launch {
         &mut self.options
     }
 
-    /// Runs it to its end.
+    /// Runs the kernel to its end.
     ///
     /// # Errors
     /// [`Error::ArgumentCount`] and [`Error::Argument`] before anything runs; [`Error::Run`].
@@ -969,8 +969,8 @@ impl Launch {
     }
 }
 
-/// Adds to the places that an error tells of what the object's file knows of them: the addresses of its disassembly, which are
-/// others where it was linked to be loaded, and lines of source.
+/// Adds information from the object's file to the locations in an error: the addresses of its disassembly, which differ
+/// from those in memory, and source lines.
 pub fn add_sources(error: &mut RunError, object: &CodeObject) {
     let places = error.places_mut();
     if places.is_empty() {

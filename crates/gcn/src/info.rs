@@ -1,4 +1,4 @@
-//! `gcn info`: what a code object is for, what its kernels take, and what limits how many waves run.
+//! `gcn info`: the target of a code object, the arguments and resources of its kernels, and their occupancy.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -19,39 +19,39 @@ use serde_json::{Map, Value, json};
 
 use crate::{dis, dot};
 
-/// How many times the file's size the kernels' code may add up to, to be counted.
+/// The maximum ratio of the code of all kernels to the size of the file up to which instructions are counted.
 const OVERLAP: usize = 8;
-/// Work-items of a wave.
+/// The number of work-items of a wave.
 const WAVE: u64 = 64;
-/// The most waves of a SIMD.
+/// The maximum number of waves of a SIMD.
 const MOST_WAVES: u32 = 10;
-/// SIMDs of a compute unit.
+/// The number of SIMDs of a compute unit.
 const SIMDS: u64 = 4;
-/// LDS of a compute unit in bytes.
+/// The size of a compute unit's LDS in bytes.
 const LDS: u64 = 64 << 10;
-/// The most workgroups of a compute unit, if they have more than one wave.
+/// The maximum number of workgroups of a compute unit, if they have more than one wave.
 const MOST_GROUPS: u64 = 16;
 
-/// How many waves a SIMD can hold at once, and what limits them.
+/// The occupancy: the number of concurrent waves of a SIMD, and the resource that limits it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Occupancy {
-    /// What is allocated of VGPRs, for a lane.
+    /// The number of allocated VGPRs per lane.
     pub vgprs: u32,
-    /// What is allocated of SGPRs.
+    /// The number of allocated SGPRs.
     pub sgprs: u32,
-    /// What is allocated of LDS for a workgroup in bytes.
+    /// The allocated LDS of a workgroup in bytes.
     pub lds: u64,
-    /// Waves that the VGPRs allow.
+    /// The number of waves that the VGPRs allow.
     pub by_vgprs: u32,
-    /// Waves that the SGPRs allow.
+    /// The number of waves that the SGPRs allow.
     pub by_sgprs: u32,
-    /// Waves that the LDS allows.
+    /// The number of waves that the LDS allows.
     pub by_lds: u32,
 }
 
 impl Occupancy {
-    /// For a kernel that uses so many registers and so many bytes of LDS, in workgroups of so many
-    /// work-items. `fixed_sgprs`: the chip gives every wave 96 SGPRs.
+    /// The occupancy for numbers of registers, bytes of LDS, and work-items of a workgroup. `fixed_sgprs`: the chip gives
+    /// every wave 96 SGPRs.
     pub fn new(
         generation: Gen,
         vgprs: u32,
@@ -61,7 +61,7 @@ impl Occupancy {
         fixed_sgprs: bool,
     ) -> Occupancy {
         let vgprs = vgprs.max(1).next_multiple_of(4);
-        // gfx8 and later give out SGPRs by 16 of 800, the others by 8 of 512.
+        // gfx8 and later allocate SGPRs in units of 16 of 800, the others in units of 8 of 512.
         let (granule, all) = match generation >= Gen::Gfx8 {
             true => (16, 800),
             false => (8, 512),
@@ -83,7 +83,7 @@ impl Occupancy {
                     1 => groups,
                     _ => groups.min(MOST_GROUPS),
                 };
-                // A part of a wave for each SIMD is one for some of them.
+                // If there are fewer waves than SIMDs, some SIMDs have one.
                 (groups * waves / SIMDS).clamp((groups > 0) as u64, MOST_WAVES as u64) as u32
             }
         };
@@ -97,12 +97,12 @@ impl Occupancy {
         }
     }
 
-    /// Waves of a SIMD.
+    /// The number of waves of a SIMD.
     pub fn waves(&self) -> u32 {
         self.by_vgprs.min(self.by_sgprs).min(self.by_lds)
     }
 
-    /// What there is least of: `vgprs`, `sgprs`, `lds`; `none` where all of them allow the most.
+    /// The limiting resource: `vgprs`, `sgprs`, `lds`; `none` if all allow the maximum.
     pub fn limited_by(&self) -> &'static str {
         match self.waves() {
             MOST_WAVES => "none",
@@ -116,7 +116,7 @@ impl Occupancy {
 /// Instructions by class. Each is counted in one class; `trans` to `sdwa_dpp` are parts of `valu`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Mix {
-    /// All of them.
+    /// All instructions.
     pub total: u64,
     /// Vector arithmetic.
     pub valu: u64,
@@ -154,12 +154,12 @@ pub struct Mix {
     pub barrier: u64,
     /// Messages, sleeps, cache control, traps, ends and s_nop.
     pub other: u64,
-    /// Dwords that are no instruction.
+    /// Dwords that are not instructions.
     pub unknown: u64,
 }
 
 impl Mix {
-    /// Names and counts, in the order they are shown.
+    /// Names and counts in the order of the output.
     pub fn list(&self) -> [(&'static str, u64); 20] {
         [
             ("total", self.total),
@@ -193,7 +193,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// For a target's code.
+    /// A counter for a target's code.
     pub fn new(target: Target) -> Counter {
         Counter {
             decoder: Decoder::new(target),
@@ -263,11 +263,11 @@ impl Counter {
 /// One kernel.
 pub struct KernelInfo<'a> {
     kernel: &'a Kernel,
-    /// Bytes of its code.
+    /// The size of its code in bytes.
     pub code_bytes: u64,
-    /// What runs at once.
+    /// Its occupancy.
     pub occupancy: Occupancy,
-    /// What its code is made of.
+    /// Its instructions by class.
     pub mix: Mix,
 }
 
@@ -276,15 +276,15 @@ pub struct Info<'a> {
     object: &'a CodeObject,
     /// Its kernels.
     pub kernels: Vec<KernelInfo<'a>>,
-    /// Bytes of all code.
+    /// The size of all code in bytes.
     pub code_bytes: u64,
 }
 
 impl<'a> Info<'a> {
-    /// Looks at a code object.
+    /// Analyzes a code object.
     ///
     /// # Errors
-    /// A sentence, where its target is unknown.
+    /// A message if its target is unknown.
     pub fn new(object: &'a CodeObject) -> Result<Info<'a>, String> {
         let target = dis::target_of(object)?;
         let mut counter = Counter::new(target);
@@ -296,7 +296,7 @@ impl<'a> Info<'a> {
                 symbols.entry(&symbol.name).or_insert(symbol);
             }
         }
-        // Kernels of strange files may overlap: what is counted stays in proportion to the file.
+        // Kernels of unusual files may overlap; the limit keeps the time proportional to the size of the file.
         let mut left = object.data().len().saturating_mul(OVERLAP);
         let kernels = (object.kernels.iter())
             .map(|kernel| {
@@ -376,7 +376,7 @@ impl<'a> Info<'a> {
         Value::Object(out)
     }
 
-    /// As text for people.
+    /// As text.
     pub fn text(&self) -> String {
         let object = self.object;
         let mut out = String::new();
@@ -439,7 +439,7 @@ impl KernelInfo<'_> {
         &self.kernel.name
     }
 
-    /// Registers that the code uses where the metadata tell, else what is allocated.
+    /// The registers that the code uses according to the metadata, else the allocated ones.
     fn used(&self) -> (u64, u64) {
         let (vgprs, sgprs) = (self.occupancy.vgprs, self.occupancy.sgprs);
         match &self.kernel.metadata {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 /// The maximum number of bytes that are read from input without a size, such as a pipe.
 const MOST_STREAMED: u64 = 1 << 30;
-/// The most bytes of a file that is read whole. Sources are counted in 32 bits.
+/// The maximum size of a file that is read completely. Offsets in sources have 32 bits.
 const MOST_READ: u64 = (1 << 32) - 1;
 
-/// The bytes of a file, or of standard input.
+/// Reads a file or standard input.
 ///
 /// # Errors
 /// A message with the file's name: it cannot be read, or it is larger than is read.
@@ -31,7 +31,7 @@ fn read_until(path: &Path, wrong: impl Fn(&[u8]) -> Option<String>) -> Result<Ve
     read.map_err(|e| named(path, e))
 }
 
-/// All bytes of a file of some size, or of a stream.
+/// Reads all bytes of a file with a known size, or of a stream.
 fn read_all(
     mut from: impl Read,
     size: Option<u64>,
@@ -43,7 +43,7 @@ fn read_all(
         Some(size) if size > MOST_READ => {
             return too_large("it is larger than 4 GiB, the most that is read of a file");
         }
-        // Some files, as those in /proc, say that they are empty and are not.
+        // Some files, such as those in /proc, have a size of 0 and are not empty.
         Some(0) | None => MOST_STREAMED,
         Some(_) => MOST_READ,
     };
@@ -58,7 +58,7 @@ fn read_all(
             PIECE as usize
         })?;
         let start = bytes.len();
-        // All of a file at once, in as large steps as can be.
+        // A file is read in one step.
         let most_of_one = size.map_or(PIECE, |size| PIECE.max(size.saturating_add(1)));
         if from.by_ref().take(most_of_one).read_to_end(&mut bytes)? == 0 {
             return Ok(bytes);
@@ -77,7 +77,7 @@ fn read_all(
     }
 }
 
-/// A message with the file's name before it.
+/// Returns a message with the file's name before it.
 pub fn named(path: &Path, e: impl std::fmt::Display) -> String {
     match path.as_os_str() == "-" {
         true => format!("standard input: {e}"),
@@ -85,7 +85,7 @@ pub fn named(path: &Path, e: impl std::fmt::Display) -> String {
     }
 }
 
-/// What a file, or standard input, is, and the code objects in it. Of a file nothing but headers is read.
+/// Opens a file or standard input and lists the code objects in it. Only the headers of a file are read.
 ///
 /// # Errors
 /// A message with the file's name.
@@ -97,7 +97,7 @@ pub fn container(path: &Path) -> Result<Container, String> {
     source.and_then(Container::new).map_err(|e| named(path, e))
 }
 
-/// The code object in a file, or in standard input: by its number among the file's entries, by its target, or the only one.
+/// Returns the code object in a file or standard input: by its number among the entries, by its target, or the only one.
 ///
 /// # Errors
 /// A message with the file's name; if the selection is ambiguous, it lists the entries.
@@ -109,10 +109,10 @@ pub fn code_object(
     chosen(path, target, entry, Container::object)
 }
 
-/// As [`code_object`], for source: kernels may be without their metadata.
+/// Like [`code_object`], for disassembly: kernels may lack metadata.
 ///
 /// # Errors
-/// As [`code_object`].
+/// See [`code_object`].
 pub fn code_object_for_source(
     path: &Path,
     target: Option<&str>,
@@ -134,12 +134,12 @@ fn chosen(
         .map_err(|e| named(path, e))
 }
 
-/// The text of a file, or of standard input.
+/// Reads the text of a file or of standard input.
 ///
 /// # Errors
 /// A message with the file's name.
 pub fn read_text(path: &Path) -> Result<String, String> {
-    // No text has such a byte, and endless zeros have nothing else.
+    // Text has no zero bytes, so an endless stream of zeros is refused at once.
     let zero = |piece: &[u8]| {
         (piece.contains(&0)).then(|| "it is not text: it has a zero byte".to_string())
     };
@@ -163,7 +163,7 @@ fn as_text(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
     })
 }
 
-/// As [`read_text`], where a large file is read on several threads.
+/// Like [`read_text`]; a large file is read on several threads.
 ///
 /// # Errors
 /// A message with the file's name.
@@ -174,8 +174,7 @@ pub fn read_text_on(path: &Path, threads: usize) -> Result<String, String> {
     }
 }
 
-/// The bytes of a large file, each part read by its own thread; `None` where that does not pay or
-/// does not work out.
+/// Reads the parts of a large file on several threads; `None` if the file is small or this fails.
 #[cfg(unix)]
 fn read_parts(path: &Path, threads: usize) -> Option<Vec<u8>> {
     use std::os::unix::fs::FileExt;
@@ -243,8 +242,8 @@ pub fn print(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Has `make` write a file, or standard output, piece by piece. A closed reader is not an error. A regular file is
-/// whole or as it was ([`Output`]).
+/// Calls `make` to write a file or standard output piece by piece. A closed reader is not an error. A regular file is
+/// complete or unchanged ([`Output`]).
 ///
 /// # Errors
 /// A message with the file's name.
@@ -255,7 +254,7 @@ pub fn stream(
     stream_like(path, None, |out, _| make(out))
 }
 
-/// As [`stream`]. `make` is told whether what it writes is dropped if it fails.
+/// Like [`stream`]. The second argument of `make` is true if the output is discarded when it fails.
 ///
 /// # Errors
 /// A message with the file's name.
@@ -266,7 +265,7 @@ pub fn stream_or_drop(
     stream_like(path, None, make)
 }
 
-/// As [`stream_or_drop`]. A file that is new may be run if `like` may.
+/// Like [`stream_or_drop`]. A new file is executable if `like` is.
 ///
 /// # Errors
 /// A message with the file's name.
@@ -293,22 +292,22 @@ pub fn stream_like(
     }
 }
 
-/// A file that is being written. A plain file is written under another name, which takes its place in
-/// [`Output::finish`]: it is whole or as it was, whatever goes wrong, and may be the file that is read meanwhile. A
-/// symbolic link stays and the file that it names is replaced; the permissions stay. Devices, pipes and what stands for
-/// the process's own streams are written as they are, and so is a file whose folder takes no new ones.
+/// A file that is being written. A regular file is written under a temporary name and renamed in [`Output::finish`]: it is
+/// complete or unchanged whatever happens, and may be an input at the same time. The target of a symbolic link is replaced,
+/// and the permissions are kept. Devices, pipes and names of the process's own streams are written directly, and so is a
+/// file in a folder in which no file can be created.
 #[derive(Debug)]
 pub struct Output {
     file: std::io::BufWriter<std::fs::File>,
-    /// The name that it is written under, and the one that it gets.
+    /// The temporary name and the final name.
     names: Option<(PathBuf, PathBuf)>,
 }
 
 impl Output {
-    /// Opens it. A new file gets the permissions to execute of `like`.
+    /// Opens an output. A new file gets the execute permissions of `like`.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the file cannot be written.
     pub fn create(path: &Path, like: Option<&Path>) -> std::io::Result<Output> {
         const BUFFER: usize = 1 << 18;
         let open = |file, names| Output {
@@ -324,7 +323,7 @@ impl Output {
             return directly();
         }
         if old.is_some() {
-            // Who may not write the file may not replace it either.
+            // A file that may not be written may not be replaced either.
             std::fs::OpenOptions::new().write(true).open(&place)?;
         }
         let Some((name, file)) = beside(&place) else {
@@ -337,7 +336,7 @@ impl Output {
             #[cfg(unix)]
             {
                 use std::os::unix::fs::MetadataExt;
-                // Only some users can give files to others; where it fails the file is the writer's.
+                // Only privileged users can change the owner; otherwise the file belongs to the user.
                 let _ = std::os::unix::fs::fchown(file, Some(about.uid()), Some(about.gid()));
             }
             file.set_permissions(about.permissions())?;
@@ -372,14 +371,14 @@ impl Write for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some((name, _)) = &self.names {
-            // What is left of it helps nobody.
+            // An incomplete file is removed.
             let _ = std::fs::remove_file(name);
         }
     }
 }
 
-/// Where a plain file is that a path names, links followed. `None` where the path stands for something that is open
-/// already, as /dev/stdout does.
+/// Returns the path of the regular file that a path names, following links. `None` if the path is an alias of an open file,
+/// such as /dev/stdout.
 fn place_of(path: &Path) -> Option<PathBuf> {
     const MOST_LINKS: usize = 40;
     let mut place = path.to_path_buf();
@@ -393,7 +392,7 @@ fn place_of(path: &Path) -> Option<PathBuf> {
         match std::fs::read_link(&place) {
             Ok(to) => place = place.parent().unwrap_or(Path::new("")).join(to),
             Err(_) => {
-                // A folder on the way may be a link to one of those.
+                // A folder in the path may be a link to such an alias.
                 let folder = place.parent().filter(|f| !f.as_os_str().is_empty());
                 let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
                 let open = ["/dev", "/proc"].iter().any(|of| folder.starts_with(of));
@@ -404,7 +403,7 @@ fn place_of(path: &Path) -> Option<PathBuf> {
     None
 }
 
-/// A new file in the same folder; `None` where none can be made.
+/// Creates a new file in the same folder; `None` if that is impossible.
 fn beside(place: &Path) -> Option<(PathBuf, std::fs::File)> {
     const ATTEMPTS: u32 = 100;
     place.file_name()?;

@@ -1,4 +1,4 @@
-//! Values of lanes and of memory in few words.
+//! Writes values of lanes and of memory in a compact form.
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -6,24 +6,24 @@ use std::ops::RangeInclusive;
 use crate::data::Ty as Number;
 use gcn_isa::shape::Ty;
 
-/// Stretches that a text has, before it says how many values more there are.
+/// The maximum number of ranges in a text; the number of remaining values follows.
 const MOST: usize = 6;
 
-/// Values that are listed where they have nothing in common.
+/// The maximum number of unrelated values that are listed.
 const LISTED: usize = 8;
 
-/// How a value is written: a hexadecimal number, or a float as the test language has it (`1.5`, `1.5d` of 64 bits, `1.5h` of 16).
+/// The form of a value: a hexadecimal number, or a float as in the test language (`1.5`, `1.5d` of 64 bits, `1.5h` of 16).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// In hexadecimal from 10 on.
+    /// An integer, in hexadecimal from 10 on.
     Bits,
-    /// As a float.
+    /// A float.
     Float(Number),
 }
 
 impl Form {
-    /// That of values which an instruction takes for `ty`. Of bits that it only moves it is a float's where all values are zero
-    /// or of a size that floats often have, and some are not zero.
+    /// Returns the form for values that an instruction treats as `ty`. Untyped values are floats if all are zero or of a common
+    /// magnitude of floats, and not all are zero.
     pub fn of(ty: Ty, values: impl Iterator<Item = u64> + Clone) -> Form {
         let number = match ty {
             Ty::F16 => return Form::Float(Number::F16),
@@ -37,7 +37,7 @@ impl Form {
             let value = number.to_f64(bits).abs();
             bits == 0 || (1e-6..1e9).contains(&value)
         };
-        // Two numbers of 32 bits in one register pair look like one of 64 bits too easily.
+        // Two 32-bit numbers in a register pair often look like a 64-bit float.
         if number == Number::F64 && values.clone().take(4).count() < 4 {
             return Form::Bits;
         }
@@ -47,7 +47,7 @@ impl Form {
         }
     }
 
-    /// A value.
+    /// Writes a value.
     pub fn show(self, bits: u64) -> String {
         match self {
             Form::Bits if bits < 10 => bits.to_string(),
@@ -58,7 +58,7 @@ impl Form {
                     Number::F16 => "h",
                     _ => "",
                 };
-                // The bits of a NaN say something.
+                // The payload of a NaN is shown in hexadecimal.
                 match ty.to_f64(bits).is_nan() {
                     true => format!("nan({bits:#x})"),
                     false => format!("{}{suffix}", ty.show(bits)),
@@ -68,14 +68,14 @@ impl Form {
     }
 }
 
-/// Values of consecutive places, each by the same step greater than the one before.
+/// A run: values at consecutive indices with a constant step.
 struct Run {
     places: RangeInclusive<usize>,
     first: u64,
     step: u64,
 }
 
-/// Values as runs. A step of integers is seen from three places on; that of floats is 0.
+/// Divides values into runs. Integers need three values for a step other than 0; the step of floats is 0.
 fn runs(values: &[(usize, u64)], form: Form, mask: u64) -> Vec<Run> {
     let mut out: Vec<Run> = Vec::new();
     let mut at = 0;
@@ -105,10 +105,10 @@ fn runs(values: &[(usize, u64)], form: Form, mask: u64) -> Vec<Run> {
     out
 }
 
-/// Values by their places, rising. `word` is what a place is called in `0x100 + 4*lane`, `of` how many places there are; bits of
-/// `mask` belong to a value. All of one value: `0x5`. A sequence: `0x100 + 4*lane`. Otherwise stretches:
-/// `[0-15: 0x100 + lane, 16: 7, 17-63: 0]`. Where they are not all places, `in lanes 0-31` follows. With `full` every value is
-/// written.
+/// Writes values by index, in rising order. `word` is the name of the index in `0x100 + 4*lane`, `of` the number of indices,
+/// and `mask` has the bits of a value. Equal values are written as `0x5`, a sequence as `0x100 + 4*lane`, other values as
+/// runs: `[0-15: 0x100 + lane, 16: 7, 17-63: 0]`. If some indices have no value, `in lanes 0-31` follows. With `full`, every
+/// value is written.
 pub fn text(
     values: &[(usize, u64)],
     form: Form,
@@ -122,7 +122,7 @@ pub fn text(
         if run.step == 0 {
             return form.show(run.first);
         }
-        // As if the first place were 0.
+        // Relative to index 0.
         let start = *run.places.start() as u64;
         let zero = run.first.wrapping_sub(run.step.wrapping_mul(start)) & mask;
         let half = mask / 2 + 1;
@@ -138,7 +138,7 @@ pub fn text(
         };
         match (zero, down) {
             (0, false) => product,
-            // It would wrap before the run begins.
+            // The value at index 0 would wrap.
             (_, false) if run.first < zero => {
                 format!("{product} - {}", form.show(zero.wrapping_neg() & mask))
             }
@@ -155,7 +155,7 @@ pub fn text(
     match runs.as_slice() {
         [] => return "nothing".into(),
         [one] if all && !full => return value(one),
-        // One value in lanes that are scattered.
+        // One value in scattered lanes.
         [_, ..] if !full && runs.iter().all(same) => {
             let held = runs.iter().take(MOST).map(|run| places(&run.places));
             let held: Vec<String> = held.collect();
@@ -172,7 +172,7 @@ pub fn text(
         _ => {}
     }
     let mut out = String::from("[");
-    // Values that have nothing in common are listed without their places as long as these follow each other.
+    // Unrelated values at consecutive indices are listed without the indices.
     let single = runs
         .iter()
         .filter(|run| run.places.start() == run.places.end());

@@ -18,7 +18,7 @@ use gcn_emu::wave::{LANES, Lds, WaveState};
 use gcn_isa::operand::{EXEC, M0, VCC};
 use gcn_isa::{Gen, Target};
 
-/// What an assignment names.
+/// The location that an assignment names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Place {
     /// `count` SGPRs from a code on; also VCC, EXEC and the other pairs.
@@ -38,28 +38,28 @@ pub enum Place {
     Mem(u64),
     /// A component, X to W, of an export target.
     Export(u8, u8),
-    /// Whether an export was marked as the last one.
+    /// True if an export was marked as the last one.
     ExportDone,
     /// EXEC of the last export with VM.
     ExportValid,
-    /// Where the PC stands at the end, in bytes from the snippet's start; before, where it begins.
+    /// The PC in bytes from the snippet's start: the final one, or in the initial state the first one.
     Pc,
 }
 
-/// One line, taken apart.
+/// The parts of a line.
 #[derive(Debug, Default)]
 pub struct Line {
     /// The instructions, `;` between them.
     pub inst: String,
-    /// What is set before.
+    /// The initial state.
     pub before: Vec<(Place, Value)>,
-    /// What is expected, with `=>`.
+    /// The expected changes, after `=>`.
     pub after: Option<Vec<(Place, Value)>>,
     /// `end = …` after `=>`.
     pub end: Option<String>,
 }
 
-/// A value of an assignment: one, or one a lane of which the last repeats.
+/// The value of an assignment: a single value, or one per lane, the last of which repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     One(u64),
@@ -76,10 +76,10 @@ impl Value {
     }
 }
 
-/// Takes a line apart.
+/// Parses a line.
 ///
 /// # Errors
-/// A sentence about the part that could not be parsed.
+/// A message about the part that could not be parsed.
 pub fn parse(line: &str, target: Target) -> Result<Line, String> {
     let (before, after) = match line.split_once("=>") {
         Some((a, b)) => (a, Some(b)),
@@ -104,11 +104,11 @@ pub fn parse(line: &str, target: Target) -> Result<Line, String> {
     Ok(out)
 }
 
-/// Where the state begins: at the first word that is followed by `=`.
+/// Returns the start of the state: the first word that is followed by `=`.
 fn state_start(text: &str) -> usize {
     let bytes = text.as_bytes();
     for (at, _) in text.match_indices('=') {
-        // Back over the blanks, then over the name with its brackets.
+        // Skips the blanks and the name with its brackets backwards.
         let mut end = at;
         while end > 0 && bytes[end - 1] == b' ' {
             end -= 1;
@@ -191,7 +191,7 @@ pub(crate) fn width(place: Place) -> u32 {
     }
 }
 
-/// What a name names.
+/// Returns the location of a name.
 pub fn place(name: &str, target: Target) -> Option<Place> {
     let generation = target.generation();
     let (fs, ttmp, ttmps) = match generation {
@@ -252,7 +252,7 @@ pub fn place(name: &str, target: Target) -> Option<Place> {
     Some(fixed)
 }
 
-/// `5` or `[4:5]`: the first register and how many, at most two.
+/// Reads `5` or `[4:5]`: the first register and the number of registers, at most two.
 fn range(text: &str) -> Option<(u16, u8)> {
     match text.strip_prefix('[').and_then(|r| r.strip_suffix(']')) {
         Some(inner) => {
@@ -357,7 +357,7 @@ impl Bench {
     /// A wave with 256 VGPRs, all zero, EXEC all ones and MODE 0x3c0; an LDS of the generation's size.
     ///
     /// # Errors
-    /// When the host gives no memory.
+    /// If the host has no memory.
     pub fn new(target: Target) -> Result<Bench, String> {
         Ok(Bench {
             target,
@@ -369,10 +369,10 @@ impl Bench {
         })
     }
 
-    /// Maps the page around a dword of memory, and the next where it reaches into it.
+    /// Maps the page of a dword of memory, and the next page if the dword extends into it.
     ///
     /// # Errors
-    /// When the address is beyond 48 bits or memory is used up.
+    /// If the address has more than 48 bits or memory is exhausted.
     pub fn map(&mut self, at: u64) -> Result<(), String> {
         let last = at.checked_add(3).ok_or("an address is beyond 64 bits")?;
         if last >= 1 << 48 {
@@ -392,7 +392,7 @@ impl Bench {
     /// Sets a location.
     ///
     /// # Errors
-    /// When it is outside LDS or memory.
+    /// If it is outside LDS or memory.
     pub fn set(&mut self, place: Place, value: &Value) -> Result<(), String> {
         let one = value.lane(0);
         match place {
@@ -628,7 +628,7 @@ pub struct Snapshot {
     memory: BTreeMap<u64, Vec<u8>>,
 }
 
-/// Pairs that are written as one where both halves, or one of them, changed.
+/// Pairs that are written as one register if one or both halves changed.
 pub fn pair_up(places: &[Place], target: Target) -> Vec<Place> {
     let mut pairs = vec![VCC, EXEC];
     match target.generation() {
@@ -728,7 +728,7 @@ fn show_one(v: u64) -> String {
     }
 }
 
-/// What [`end_name`] gives.
+/// The result of [`end_name`].
 const ENDS: [&str; 7] = [
     "fell_off", "endpgm", "trap", "halt", "barrier", "limit", "fault",
 ];
@@ -746,8 +746,8 @@ pub fn end_name(end: &End) -> &'static str {
     }
 }
 
-/// Compares the changes with a line's expectation: each change is listed, and each listed value is as expected.
-/// Gives a sentence for each difference.
+/// Compares the changes with a line's expectation: every change must be listed, and every listed value must be the same.
+/// Returns a message for each difference.
 pub fn check(line: &Line, bench: &Bench, changes: &[Place], outcome: &Outcome) -> Vec<String> {
     let Some(expected) = &line.after else {
         return Vec::new();

@@ -11,24 +11,23 @@ use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Source lines by address, section by section.
+/// Source lines by section and address.
 #[derive(Default)]
 pub struct Lines {
     by_section: BTreeMap<usize, BTreeMap<u64, String>>,
 }
 
-/// Sections of relocatable files, which all begin at 0, are this far apart while DWARF is read.
+/// The distance between the sections of relocatable files while DWARF is read; in the file, all begin at 0.
 const APART: u64 = 1 << 32;
 
-/// The largest source file that is shown.
+/// The maximum size of a source file that is shown.
 const MOST_SOURCE: u64 = 16 << 20;
 
 impl Lines {
-    /// Reads the line tables of a code object. With `source`, the lines' texts are added where the
-    /// files are found.
+    /// Reads the line tables of a code object. With `source`, the text of lines is added if their files are found.
     ///
     /// # Errors
-    /// A sentence, where there are none or they are damaged.
+    /// A message if there are none or they are damaged.
     pub fn read(object: &CodeObject, source: bool) -> Result<Lines, String> {
         let missing = "the object has no line tables (.debug_line); compilers write them with -g";
         if object.section(".debug_line").is_none() {
@@ -52,7 +51,7 @@ impl Lines {
         Ok(reader.lines)
     }
 
-    /// The line that the code at an address of a section is of.
+    /// The line of the code at an address of a section.
     pub fn at(&self, section: usize, address: u64) -> Option<&str> {
         let lines = self.by_section.get(&section)?;
         lines
@@ -84,7 +83,7 @@ struct SourcesOf {
 }
 
 impl Sources {
-    /// Those of objects that have line tables, with the lines' texts where the files are found.
+    /// The lines of objects that have line tables, with the text of lines if their files are found.
     pub fn new<'a>(objects: impl IntoIterator<Item = &'a CodeObject>) -> Sources {
         let of = |object: &CodeObject| {
             let lines = Lines::read(object, true).ok()?;
@@ -105,8 +104,8 @@ impl Sources {
         Sources(objects.into_iter().filter_map(of).collect())
     }
 
-    /// The file and line, and behind a line break its text where it was found, of the instruction so many bytes behind a kernel's
-    /// first.
+    /// Returns the file and line of the instruction at an offset from a kernel's first one, and after a line break the text of
+    /// the line, if it was found.
     pub fn line(&self, kernel: &str, offset: i64) -> Option<&str> {
         self.0.iter().find_map(|of| {
             let (_, entry, section) = of.kernels.iter().find(|k| k.0 == kernel)?;
@@ -166,7 +165,7 @@ fn section(object: &CodeObject, id: SectionId) -> Cow<'_, [u8]> {
 
 struct Reader<'a> {
     object: &'a CodeObject,
-    /// The lines of files that were found; `None` where they were not.
+    /// The lines of files; `None` for files that were not found.
     files: HashMap<PathBuf, Option<Vec<String>>>,
     source: bool,
     lines: Lines,
@@ -182,9 +181,9 @@ impl Reader<'_> {
             return Ok(());
         };
         let mut rows = program.rows();
-        // The file and line of the row before.
+        // The file and line of the previous row.
         let mut last = None;
-        // Each file's name is put together once.
+        // Each file's name is formatted once.
         let mut names: HashMap<u64, PathBuf> = HashMap::new();
         while let Some((header, row)) = rows.next_row()? {
             if row.end_sequence() {
@@ -243,7 +242,7 @@ impl Reader<'_> {
             text.push('\n');
             text.push_str(source.trim_end());
         }
-        // Of several rows at one address the last one holds.
+        // The last of several rows at one address is valid.
         let lines = self.lines.by_section.entry(section).or_default();
         lines.insert(address, text);
     }

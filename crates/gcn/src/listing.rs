@@ -1,4 +1,4 @@
-//! Code printed line by line, in chunks that several threads can print.
+//! Prints code line by line, in parts that several threads can print.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -8,48 +8,46 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use gcn_isa::decode::Decoder;
 use gcn_isa::flow::branch_target;
-use gcn_isa::format::{Encoding, layout_of};
+use gcn_isa::format::{Bits, Encoding, layout_of};
 use gcn_isa::inst::Flags;
 use gcn_isa::operand::VGPR0;
 use gcn_isa::plan::Plans;
 use gcn_isa::print::{Style, push_hex_digits};
-use gcn_isa::shape::{Access, Role};
+use gcn_isa::shape::{Access, Role, Slot};
 use gcn_isa::text::{Sink, Text};
 use gcn_isa::{Field, Insn, Target};
 
 use crate::dis::Show;
 
-/// What is printed before the instruction at an address.
+/// The lines before the instruction at an address.
 #[derive(Clone, Debug, Default)]
 pub struct Mark {
-    /// Whole lines that are about what ends here; they come first.
+    /// Complete lines about the code that ends here; they come first.
     pub ends: String,
-    /// Whole lines: labels, directives, comments.
+    /// Complete lines: labels, directives, comments.
     pub text: String,
-    /// The label among them by which the address is branched to.
+    /// The label among them that branches to the address use.
     pub name: Option<String>,
-    /// The code up to this address is not printed: the lines say it.
+    /// The code up to this address is not printed: the lines stand for it.
     pub until: Option<u64>,
-    /// What is not printed is padding, which must be printed after all where it is branched to.
-    /// Otherwise it is data, which branches nowhere.
+    /// The code that is not printed is padding, which must be printed if a branch goes there. Otherwise it is data, which
+    /// contains no branches.
     pub padding: bool,
 }
 
 /// Marks by address.
 pub type Marks = BTreeMap<u64, Mark>;
 
-/// Expressions by the address of the literal that they stand for, or of the branch whose target
-/// they are.
+/// Expressions by the address of the literal that they replace, or of the branch whose target they are.
 pub type Fixes = BTreeMap<u64, String>;
 
-/// How many bytes of code a chunk has, or a little more: its text stays in the cache until it is
-/// written.
+/// The number of bytes of code in a part, or a few less than there are: its text stays in the cache until it is written.
 const CHUNK: usize = 32 << 10;
 
-/// What the text of a chunk needs, or less where it is much text.
+/// The initial size of the buffer for the text of a part.
 const TEXT: usize = 256 << 10;
 
-/// Bytes of code, and how they are printed.
+/// Bytes of code, and the options of printing them.
 pub struct Listing<'a> {
     decoder: Decoder,
     target: Target,
@@ -58,41 +56,92 @@ pub struct Listing<'a> {
     labelled: Option<Labelled<'a>>,
 }
 
-/// Text whose rules are looked at together.
+/// The maximum length of text that is assembled at once to check its rules.
 const MOST_CHECKED: usize = 1 << 20;
 
-/// Whether an instruction is of a kind that can break no rule.
-fn keeps_rules(insn: &Insn) -> bool {
-    let closer = [
-        Flags::READS_VCC,
-        Flags::READS_M0,
-        Flags::EARLY_WRITE,
-        Flags::REGISTERS,
-    ];
-    if closer.iter().any(|flag| insn.row.flags.has(*flag)) {
-        return false;
+/// The properties of an instruction's row and form that determine whether it obeys the rules about operands.
+#[derive(Clone, Copy)]
+struct FormRules {
+    kept: Kept,
+    /// The fields of VGPRs whose numbers the rules do not depend on, and their values for v0.
+    vgprs: [(Bits, u32); 6],
+    /// The number of these fields.
+    count: u8,
+}
+
+/// The instructions of a form that cannot break a rule.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// None: the assembler must check them.
+    Checked,
+    /// Those whose first source is a VGPR, a numbered SGPR or a constant.
+    Vector,
+    /// Those that [`keeps_scalar_rules`] accepts.
+    Scalar,
+}
+
+impl FormRules {
+    /// Determines the rules of an instruction's form.
+    fn of(insn: &Insn) -> FormRules {
+        let closer = [
+            Flags::READS_VCC,
+            Flags::READS_M0,
+            Flags::EARLY_WRITE,
+            Flags::REGISTERS,
+        ];
+        let kept = match insn.encoding {
+            _ if closer.iter().any(|flag| insn.row.flags.has(*flag)) => Kept::Checked,
+            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc if plain_vector(insn) => Kept::Vector,
+            Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc => Kept::Scalar,
+            _ => Kept::Checked,
+        };
+        let (vgprs, count) = vgpr_fields(insn);
+        FormRules { kept, vgprs, count }
     }
-    match insn.encoding {
-        Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => keeps_vector_rules(insn),
-        Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc => keeps_scalar_rules(insn),
-        _ => false,
+
+    /// Returns true if an instruction of the form can break no rule.
+    #[inline]
+    fn keeps(&self, insn: &Insn) -> bool {
+        match self.kept {
+            Kept::Vector => matches!(insn.code(Role::Src0), Some(0..=101 | 128..=248 | 255..)),
+            Kept::Scalar => keeps_scalar_rules(insn),
+            _ => false,
+        }
+    }
+
+    /// Returns the bits of an instruction with most VGPRs replaced by v0. Whether it obeys the rules depends only on them.
+    ///
+    /// Only the last VGPRs are distinguished, because a tuple may extend past them, and all VGPRs where a destination may
+    /// overlap a source.
+    #[inline]
+    fn bits(&self, insn: &Insn) -> u64 {
+        /// The number of VGPRs that no tuple extends past.
+        const FAR: u32 = 240;
+        let mut bits = insn.bits;
+        for (field, v0) in self.vgprs.iter().take(self.count as usize) {
+            if field.get(bits).wrapping_sub(*v0) < FAR {
+                bits = field.set(bits, *v0);
+            }
+        }
+        bits
     }
 }
 
-/// A short one of the vector ALU, which has one scalar source and names no pair of registers.
-fn keeps_vector_rules(insn: &Insn) -> bool {
+/// Returns true if a short instruction of the vector ALU has one scalar source and no operand is a pair of registers.
+fn plain_vector(insn: &Insn) -> bool {
     let plain = [Role::Vdst, Role::Src0, Role::Src1, Role::CmpDst];
     (insn.row.shape.slots.iter()).all(|slot| {
         let narrow = slot.role == Role::CmpDst || insn.dwords(slot) <= 1;
-        // A source that is written as well (v_swap_b32's) must be a VGPR, which the code of a source does not say.
+        // A source that is written as well (v_swap_b32's) must be a VGPR, which the code of a source does not show.
         let read = slot.access == Access::Read || !matches!(slot.role, Role::Src0 | Role::Src1);
         plain.contains(&slot.role) && narrow && read
-    }) && matches!(insn.code(Role::Src0), Some(0..=101 | 128..=248 | 255..))
+    })
 }
 
-/// One of the scalar ALU that computes something, of numbered SGPRs, VCC and EXEC where they may begin, and of constants.
+/// Returns true if an instruction of the scalar ALU writes a register, and its operands are numbered SGPRs, VCC and EXEC,
+/// aligned as their sizes require, and constants.
 fn keeps_scalar_rules(insn: &Insn) -> bool {
-    // What goes elsewhere has rules of its own.
+    // Other instructions have more rules.
     let computes = insn.encoding == Encoding::Sopc || insn.row.shape.slot(Role::Sdst).is_some();
     computes
         && (insn.row.shape.slots.iter()).all(|slot| {
@@ -114,41 +163,68 @@ fn keeps_scalar_rules(insn: &Insn) -> bool {
         })
 }
 
-/// The bits of an instruction with v0 in place of most other VGPRs: whether it keeps the rules depends on these alone.
-///
-/// Only the last VGPRs are told apart, as a tuple may go beyond them, and where a destination may overlap a source.
-fn bits_for_rules(insn: &Insn) -> u64 {
-    const NEAR_END: u16 = VGPR0 + 240;
-    let mut bits = insn.bits;
+/// Returns the fields for [`FormRules::vgprs`], and their number.
+fn vgpr_fields(insn: &Insn) -> ([(Bits, u32); 6], u8) {
+    let mut fields = [(Bits { lo: 0, len: 0 }, 0); 6];
     let layout = layout_of(insn.encoding, insn.generation());
     let Some(layout) = layout.filter(|_| !insn.row.flags.has(Flags::EARLY_WRITE)) else {
-        return bits;
+        return (fields, 0);
     };
     let long = matches!(
         insn.encoding,
         Encoding::Vop3 | Encoding::Vop3b | Encoding::Vop3p
     );
-    for slot in insn.row.shape.slots {
-        let field = match slot.role {
-            Role::Vdst | Role::VdstIfGlc => Field::Vdst,
-            Role::Src0 if long => Field::Src0,
-            Role::Src1 if long => Field::Src1,
-            Role::Src2 if long => Field::Src2,
-            Role::DsAddr | Role::FlatAddr => Field::Addr,
-            Role::Data0 => Field::Data0,
-            Role::Data1 => Field::Data1,
-            Role::Vdata => Field::Vdata,
-            Role::BufAddr | Role::ImgAddr => Field::Vaddr,
-            _ => continue,
-        };
-        if let Some(VGPR0..NEAR_END) = insn.code(slot.role) {
-            bits = layout.field(field).set(bits, VGPR0 as u32);
-        }
+    let field = |slot: &Slot| {
+        Some(match slot.role {
+            Role::Vdst | Role::VdstIfGlc => (Field::Vdst, 0),
+            // These have 9 bits, and VGPRs come after the scalar operands.
+            Role::Src0 if long => (Field::Src0, VGPR0 as u32),
+            Role::Src1 if long => (Field::Src1, VGPR0 as u32),
+            Role::Src2 if long => (Field::Src2, VGPR0 as u32),
+            Role::DsAddr | Role::FlatAddr => (Field::Addr, 0),
+            Role::Data0 => (Field::Data0, 0),
+            Role::Data1 => (Field::Data1, 0),
+            Role::Vdata => (Field::Vdata, 0),
+            Role::BufAddr | Role::ImgAddr => (Field::Vaddr, 0),
+            _ => return None,
+        })
+    };
+    let found = insn.row.shape.slots.iter().filter_map(field);
+    let mut count = 0;
+    for (to, (field, v0)) in fields.iter_mut().zip(found) {
+        *to = (layout.field(field), v0);
+        count += 1;
     }
-    bits
+    (fields, count)
 }
 
-/// A quick hash of a few bits, which nobody chooses to collide but at the cost of their own time.
+/// The rules of the forms seen so far.
+struct AllRules {
+    /// By [`Insn::form`]: the index in `list` plus one, or 0.
+    known: Vec<u16>,
+    list: Vec<FormRules>,
+}
+
+impl AllRules {
+    fn new() -> AllRules {
+        AllRules {
+            known: vec![0; Insn::forms()],
+            list: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn of(&mut self, insn: &Insn) -> &FormRules {
+        let known = &mut self.known[insn.form()];
+        if *known == 0 {
+            self.list.push(FormRules::of(insn));
+            *known = self.list.len() as u16;
+        }
+        &self.list[*known as usize - 1]
+    }
+}
+
+/// A fast hash of a few bits. Input that makes it collide costs only time.
 #[derive(Default)]
 pub(crate) struct BitsHasher(u64);
 
@@ -172,7 +248,7 @@ impl Hasher for BitsHasher {
     }
 }
 
-/// Whether instructions keep all rules.
+/// Returns true if the text of instructions assembles: they obey all rules.
 fn assembles(text: &Text) -> bool {
     let options = gcn_asm::Options {
         text_only: true,
@@ -182,62 +258,65 @@ fn assembles(text: &Text) -> bool {
     gcn_asm::assemble(&text, "", &options).object.is_some()
 }
 
-/// What [`Listing::labelled`] prints beside the instructions.
+/// The labels, expressions and comments of [`Listing::labelled`].
 #[derive(Clone, Copy)]
 pub struct Labels<'p, 'a> {
     /// The address of the first byte.
     pub base: u64,
     pub show: Show,
-    /// Labels that there are already, at addresses that are multiples of 4.
+    /// The existing labels, at addresses that are multiples of 4.
     pub named: &'a Marks,
     /// Expressions that replace operands.
     pub fixes: &'a Fixes,
-    /// The names of branch targets begin with this.
+    /// The prefix of the names of branch targets.
     pub prefix: &'p str,
 }
 
-/// What a listing has that is not plain.
+/// The additional properties of a listing that is not plain.
 struct Labelled<'a> {
     /// The address of the first byte.
     base: u64,
     show: Show,
     named: &'a Marks,
     fixes: &'a Fixes,
-    /// What the labels of branch targets begin with.
+    /// The prefix of the labels of branch targets.
     prefix: String,
-    /// Which dwords are an instruction, or the end, that is branched to.
-    labels: Bits,
-    /// The same, and those that have a name.
-    marked: Bits,
-    /// Those of marks that pass over code.
-    passing: Bits,
-    /// Which dwords an instruction begins with, or are behind the last.
-    starts: Bits,
-    /// Which instructions have an expression.
-    fixed: Bits,
+    /// The dwords that are branch targets: instructions, or the end.
+    labels: BitSet,
+    /// The dwords that are branch targets or have a mark.
+    marked: BitSet,
+    /// The dwords whose marks stand for code.
+    passing: BitSet,
+    /// The dwords at which instructions begin, or the code ends.
+    starts: BitSet,
+    /// The dwords that have an expression.
+    fixed: BitSet,
 }
 
-/// What a thread uses again from part to part.
+/// The memory that a thread reuses from part to part.
 pub struct Own {
     of: (Target, Style),
     plans: Plans,
     text: Text,
+    /// The text of data.
+    pub(crate) data: Vec<u8>,
 }
 
 impl Own {
-    /// For a target and a spelling.
+    /// The scratch memory for a target and a syntax.
     pub fn new(target: Target, style: Style) -> Own {
         Own {
             of: (target, style),
             plans: Plans::new(target, style),
             text: Text::with_room(TEXT),
+            data: Vec::new(),
         }
     }
 }
 
 impl Labelled<'_> {
-    /// Where a part may begin: the place, or the next one where an instruction begins. A run of zeros is one line, and
-    /// what is passed over is none: no part begins within.
+    /// Returns the first position from `at` on at which a part may begin: at an instruction, but not within a run of zeros,
+    /// which is one line, or within code that a mark stands for.
     fn border(&self, bytes: &[u8], at: usize) -> usize {
         let mut at = at;
         while at < bytes.len()
@@ -246,7 +325,7 @@ impl Labelled<'_> {
         {
             at += 4;
         }
-        // Bytes at the end that are no dword belong to the last part.
+        // Less than a dword at the end belongs to the last part.
         if bytes.len() < at + 4 {
             bytes.len() / 4 * 4
         } else {
@@ -254,7 +333,7 @@ impl Labelled<'_> {
         }
     }
 
-    /// Whether a mark before passes over this place.
+    /// Returns true if a mark before this position stands for the code here.
     fn passed_over(&self, at: usize) -> bool {
         let address = self.base.wrapping_add(at as u64);
         let before = self.named.range(..address).next_back();
@@ -262,13 +341,13 @@ impl Labelled<'_> {
     }
 }
 
-/// One bit for every dword of the code, and one for its end.
+/// A set of dwords of the code, and of its end: one bit each.
 #[derive(Clone)]
-struct Bits(Vec<u64>);
+struct BitSet(Vec<u64>);
 
-impl Bits {
-    fn new(bytes: usize) -> Bits {
-        Bits(vec![0; bytes / 4 / 64 + 1])
+impl BitSet {
+    fn new(bytes: usize) -> BitSet {
+        BitSet(vec![0; bytes / 4 / 64 + 1])
     }
 
     #[inline(always)]
@@ -284,20 +363,20 @@ impl Bits {
     }
 }
 
-/// How many bytes of code a word of [`Bits`] is for.
+/// The number of bytes of code per word of [`BitSet`].
 const BLOCK: usize = 256;
 
-/// Finds where instructions begin, block by block. Every dword is looked at as if one began there,
-/// which needs no other's length; bit operations then tell which dwords are second ones.
+/// Finds the first dwords of instructions, block by block. Each dword is decoded as if an instruction began there, which is
+/// independent of the others; bit operations then find the dwords that are second ones.
 #[derive(Default)]
 struct Scan {
-    /// Whether the block ended inside an instruction.
+    /// True if the previous block ended inside an instruction.
     inside: bool,
 }
 
 impl Scan {
-    /// The dwords of the block at `from`, the next one, that an instruction begins with, or the
-    /// bytes' end; and those of them that are branches.
+    /// Returns the dwords of the block at `from`, which must be the next one, at which an instruction begins or the bytes end;
+    /// and those of them that are branches.
     fn block(&mut self, decoder: &Decoder, bytes: &[u8], from: usize) -> (u64, u64) {
         const EVEN: u64 = 0x5555_5555_5555_5555;
         let rest = bytes.get(from..).unwrap_or_default();
@@ -308,12 +387,11 @@ impl Scan {
             branches |= (branch as u64) << n;
         }
         if rest.len() / 4 <= BLOCK / 4 {
-            // What is cut short is no instruction.
+            // An incomplete instruction at the end is a dword of data.
             long &= !(1u64 << (BLOCK / 4 - 1)).unbounded_shr((BLOCK / 4 - rest.len() / 4) as u32);
         }
-        // In a run of dwords that are each the first of two, as far as they know, every other one
-        // is. Adding to a run carries to its end; that tells apart those that begin at an even
-        // place and at an odd one.
+        // In a run of dwords that all look like first dwords of long instructions, every other one is. An addition to a run
+        // carries to its end, which distinguishes runs that begin at even and at odd positions.
         long &= !(self.inside as u64);
         let follows = long << 1 | self.inside as u64;
         let odd = long & !EVEN & !follows;
@@ -325,7 +403,7 @@ impl Scan {
 }
 
 impl<'a> Listing<'a> {
-    /// One instruction a line and nothing else, as the contract's `--plain` has it.
+    /// A listing with one instruction per line and nothing else, for `--plain`.
     pub fn plain(target: Target, bytes: &'a [u8], style: Style) -> Listing<'a> {
         Listing {
             decoder: Decoder::new(target),
@@ -336,7 +414,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Source that assembles to the same bytes, with labels at branch targets.
+    /// A listing that assembles to the same bytes, with labels at branch targets.
     pub fn labelled(
         target: Target,
         bytes: &'a [u8],
@@ -351,15 +429,15 @@ impl<'a> Listing<'a> {
             prefix,
         } = labels;
         let decoder = Decoder::new(target);
-        let mut starts = Bits::new(bytes.len());
-        let mut labels = Bits::new(bytes.len());
-        let mut fixed = Bits::new(bytes.len());
+        let mut starts = BitSet::new(bytes.len());
+        let mut labels = BitSet::new(bytes.len());
+        let mut fixed = BitSet::new(bytes.len());
         for address in fixes.range(base..).map(|(address, _)| address - base) {
             fixed.set(usize::try_from(address).unwrap_or(usize::MAX));
         }
-        let mut data = Bits::new(bytes.len());
-        let mut passing = Bits::new(bytes.len());
-        let mut marks = Bits::new(bytes.len());
+        let mut data = BitSet::new(bytes.len());
+        let mut passing = BitSet::new(bytes.len());
+        let mut marks = BitSet::new(bytes.len());
         for (address, mark) in named.range(base..) {
             let from = address - base;
             if from > bytes.len() as u64 {
@@ -381,7 +459,7 @@ impl<'a> Listing<'a> {
         for n in 0..starts.0.len() {
             let (here, mut branches) = scan.block(&decoder, bytes, n * BLOCK);
             starts.0[n] = here;
-            // Where an expression tells the target, the number does not.
+            // An expression replaces the target in the instruction.
             branches &= !fixed.0[n] & !data.0[n];
             while branches != 0 {
                 let at = n * BLOCK + 4 * branches.trailing_zeros() as usize;
@@ -421,18 +499,17 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Prints everything into one text.
+    /// Prints the complete listing.
     pub fn print_all(&self, out: &mut Text) {
         let mut plans = Plans::new(self.target, self.style);
         let end = self.print(0, self.bytes.len(), &mut plans, out);
         self.tail(end, out);
     }
 
-    /// Prints with as many as `threads` threads, and writes the text to `out` in order and piece by
-    /// piece.
+    /// Prints with up to `threads` threads, and writes the text to `out` in order and part by part.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write(&self, threads: usize, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let threads = threads.min(self.bytes.len() / CHUNK / 2);
         if threads < 2 {
@@ -481,7 +558,7 @@ impl<'a> Listing<'a> {
         };
         std::thread::scope(|scope| {
             for _ in 1..threads {
-                // A host that refuses a thread refuses the next one, too: those that there are do the work.
+                // If the host refuses a thread, the existing ones do the work.
                 if std::thread::Builder::new()
                     .spawn_scoped(scope, work)
                     .is_err()
@@ -496,15 +573,15 @@ impl<'a> Listing<'a> {
             .result
     }
 
-    /// How many parts code has that [`Listing::part`] prints.
+    /// Returns the number of parts that [`Listing::part`] prints.
     pub fn parts(bytes: &[u8]) -> usize {
         (bytes.len() / CHUNK).max(1)
     }
 
-    /// Writes one of the parts of labelled code. All of them, in their order, are what [`Listing::write`] writes.
+    /// Writes one part of labelled code. All parts in their order are the output of [`Listing::write`].
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn part(&self, number: usize, own: &mut Own, out: &mut dyn Write) -> io::Result<()> {
         let Some(labelled) = &self.labelled else {
             return Ok(());
@@ -529,11 +606,11 @@ impl<'a> Listing<'a> {
         out.write_all(own.text.as_bytes())
     }
 
-    /// Writes the lines before places, the instructions with expressions, and zeros for the other code. It assembles
-    /// to the same layout, symbols and relocations.
+    /// Writes the marks, the instructions with expressions, and zeros for the other code. The text assembles to the same
+    /// layout, symbols and relocations.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write_short(&self, out: &mut dyn Write) -> io::Result<()> {
         let Some(labelled) = &self.labelled else {
             return Ok(());
@@ -544,7 +621,7 @@ impl<'a> Listing<'a> {
             let at = usize::try_from(address.checked_sub(labelled.base)?).ok()?;
             (at % 4 == 0 && at <= bytes.len()).then_some(at)
         };
-        // An instruction with a literal begins a dword before it.
+        // An instruction with a literal begins one dword before it.
         let mut places: Vec<usize> = (labelled.fixes.keys().filter_map(offset))
             .map(|at| match labelled.starts.has(at) || at < 4 {
                 true => at,
@@ -601,7 +678,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Prints what begins in `from..to`, and gives where it ends.
+    /// Prints the instructions that begin in `from..to`. Returns the end of the last one.
     fn print(&self, from: usize, to: usize, plans: &mut Plans, out: &mut Text) -> usize {
         match &self.labelled {
             None => self.print_plain(from, to, plans, out),
@@ -612,7 +689,7 @@ impl<'a> Listing<'a> {
     fn print_plain(&self, from: usize, to: usize, plans: &mut Plans, out: &mut Text) -> usize {
         let mut at = from;
         while at < to && self.bytes.len() - at >= 4 {
-            // Matched where it lies: moving it costs more than decoding it.
+            // The match is on a reference because moving an instruction takes longer than decoding it.
             match &self.decoder.decode(&self.bytes[at..]) {
                 Some(insn) => {
                     plans.print(insn, None, out);
@@ -648,7 +725,7 @@ impl<'a> Listing<'a> {
             }
             if is_zero(bytes, at) {
                 let zeros = self.zero_words(labelled, at);
-                // Zeros are no instruction that may be: it would read VCC and an SGPR.
+                // Zeros decode to v_cndmask_b32 with an SGPR and VCC as sources, which is not allowed.
                 if zeros == 1 {
                     let _ = writeln!(out, "\t.long 0");
                 } else if zeros > 1 {
@@ -712,8 +789,7 @@ impl<'a> Listing<'a> {
         at
     }
 
-    /// Prints the lines before a place that has some; gives where printing goes on, where that is
-    /// not here.
+    /// Prints the mark or label at a position. Returns the position to continue at if the mark stands for code.
     #[inline(never)]
     fn mark(&self, labelled: &Labelled, at: usize, out: &mut Text) -> Option<usize> {
         let address = labelled.base.wrapping_add(at as u64);
@@ -729,24 +805,29 @@ impl<'a> Listing<'a> {
         self.passes_over(labelled, at, mark?)
     }
 
-    /// Up to where a mark's own lines stand for the bytes from `at` on.
+    /// Returns the end of the code from `at` on that a mark stands for.
     fn passes_over(&self, labelled: &Labelled, at: usize, mark: &Mark) -> Option<usize> {
         let until = mark.until?.checked_sub(labelled.base)?;
         let to = (usize::try_from(until).ok()).filter(|to| *to <= self.bytes.len())?;
-        // What is branched to within is printed after all.
+        // Padding with a branch target inside is printed.
         let branched_to = |n| labelled.labels.has(n);
         let whole = !mark.padding || !(at + 4..to).step_by(4).any(branched_to);
         (to > at && whole).then_some(to)
     }
 
-    /// Whether an instruction breaks a rule about its operands, so that its text is an error without
-    /// `.gcn_permissive`. `head` is what names the target in the source.
+    /// Returns true if an instruction breaks a rule about its operands, so that its text is an error without `.gcn_permissive`.
+    /// `head` is the directives that set the target.
     ///
-    /// The assembler says so. What cannot break one is passed over, and so is what was seen before.
-    pub fn breaks_rules(&self, head: &str) -> bool {
+    /// The assembler decides. Instructions that cannot break a rule, or that are like earlier ones, are skipped.
+    pub fn breaks_rules(&self, head: &str, own: &mut Own) -> bool {
+        if own.of != (self.target, Style::LLVM) {
+            *own = Own::new(self.target, Style::LLVM);
+        }
         let mut seen: HashSet<(u64, u8), BuildHasherDefault<BitsHasher>> = HashSet::default();
-        let mut plans = Plans::new(self.target, Style::LLVM);
-        let mut text = Text::new();
+        let mut last = (0, 0);
+        let mut all = AllRules::new();
+        let Own { plans, text, .. } = own;
+        text.clear();
         text.push_str(head);
         let empty = text.len();
         let bytes = self.bytes;
@@ -774,23 +855,29 @@ impl<'a> Listing<'a> {
                 continue;
             };
             at += insn.len as usize;
-            if keeps_rules(insn) || !seen.insert((bits_for_rules(insn), insn.len)) {
+            let rules = all.of(insn);
+            if rules.keeps(insn) {
                 continue;
             }
-            plans.print(insn, None, &mut text);
+            let bits = (rules.bits(insn), insn.len);
+            if bits == last || !seen.insert(bits) {
+                continue;
+            }
+            last = bits;
+            plans.print(insn, None, text);
             text.push('\n');
             if text.len() > MOST_CHECKED {
-                if !assembles(&text) {
+                if !assembles(text) {
                     return true;
                 }
                 text.clear();
                 text.push_str(head);
             }
         }
-        text.len() > empty && !assembles(&text)
+        text.len() > empty && !assembles(text)
     }
 
-    /// Whether lines belong into the middle of an instruction.
+    /// Returns true if a mark or label is in the middle of an instruction.
     #[inline]
     fn divided(&self, labelled: &Labelled, at: usize, len: usize) -> bool {
         len > 4
@@ -799,7 +886,7 @@ impl<'a> Listing<'a> {
                 .any(|n| labelled.marked.has(n))
     }
 
-    /// Dwords, each alone; gives where they end.
+    /// Prints dwords as data. Returns their end.
     #[inline(never)]
     fn words(&self, labelled: &Labelled, from: usize, to: usize, out: &mut Text) -> usize {
         for at in (from..to).step_by(4) {
@@ -820,7 +907,7 @@ impl<'a> Listing<'a> {
         to
     }
 
-    /// An instruction whose literal, or whose target, is an expression; gives where it ends.
+    /// Prints an instruction whose literal or target is an expression. Returns its end.
     #[inline(never)]
     fn fixed(
         &self,
@@ -840,7 +927,7 @@ impl<'a> Listing<'a> {
             out.push('\n');
             return end;
         }
-        // A literal that nothing else in the text looks like shows where it is printed.
+        // A literal that looks like nothing else in the text marks the location of the expression.
         const MARKER: u32 = 0x7ead_1eaf;
         if let Some(expression) = fix(at + 4)
             && fix(at).is_none()
@@ -873,7 +960,7 @@ impl<'a> Listing<'a> {
         self.words(labelled, at, end, out)
     }
 
-    /// The name by which a place is branched to.
+    /// Writes the label that branches to a position use.
     fn name(&self, labelled: &Labelled, at: usize, out: &mut impl Sink) {
         let address = labelled.base.wrapping_add(at as u64);
         let mark = labelled.named.get(&address);
@@ -885,7 +972,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// How many zero dwords begin here before the next label: the padding between kernels.
+    /// Returns the number of zero dwords from here to the next label: the padding between kernels.
     fn zero_words(&self, labelled: &Labelled, at: usize) -> usize {
         let mut end = at;
         while is_zero(self.bytes, end)
@@ -901,7 +988,7 @@ impl<'a> Listing<'a> {
         let _ = write!(out, ".long 0x{:08x}", word(self.bytes, at).unwrap_or(0));
     }
 
-    /// What the bytes end with that is no dword.
+    /// Prints the bytes at the end that are less than a dword.
     fn tail(&self, at: usize, out: &mut Text) {
         if let Some(labelled) = &self.labelled
             && labelled.marked.has(at)
@@ -926,16 +1013,16 @@ fn is_zero(bytes: &[u8], at: usize) -> bool {
     word(bytes, at) == Some(0)
 }
 
-/// Whose turn it is to write.
+/// The output of several threads, which write in order.
 struct Turn<'a> {
-    /// The number of the next chunk.
+    /// The number of the part to write next.
     next: usize,
-    /// An error ends it.
+    /// The first error, which ends the output.
     result: io::Result<()>,
     out: &'a mut (dyn Write + Send),
 }
 
-/// A part of the code, from one instruction's first byte to another's.
+/// A part of the code, from the start of one instruction to the start of another.
 struct Chunk {
     number: usize,
     from: usize,
@@ -943,7 +1030,7 @@ struct Chunk {
     last: bool,
 }
 
-/// Takes the code apart into chunks, each when it is asked for.
+/// Divides the code into parts on demand.
 struct Chunks<'a> {
     listing: &'a Listing<'a>,
     number: usize,
@@ -1004,7 +1091,7 @@ impl Iterator for Chunks<'_> {
 mod tests {
     use super::*;
 
-    /// Random instructions of a target, of all rows alike.
+    /// Random instructions of a target; all rows are equally likely.
     fn random_instructions(target: Target, count: usize) -> Vec<Insn> {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let mut next = || {
@@ -1041,7 +1128,7 @@ mod tests {
         insns
     }
 
-    /// Whether the text of instructions breaks no rule, by the assembler alone.
+    /// Returns true if the assembler accepts the text of instructions.
     fn assemble_all(target: Target, insns: &[Insn]) -> bool {
         let mut text = Text::new();
         text.push_str(&format!(".arch {}\n", target.name()));
@@ -1057,8 +1144,9 @@ mod tests {
     fn what_is_said_to_keep_the_rules_keeps_them() {
         for name in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
             let target = Target::parse(name).expect("a target");
+            let mut rules = AllRules::new();
             let kept: Vec<Insn> = (random_instructions(target, 60_000).into_iter())
-                .filter(keeps_rules)
+                .filter(|insn| rules.of(insn).keeps(insn))
                 .collect();
             assert!(kept.len() > 2000, "{}", kept.len());
             let scalar = kept.iter().filter(|i| !i.row.format.is_vector()).count();
@@ -1075,8 +1163,9 @@ mod tests {
         let (mut changed, mut breaking) = (0, 0);
         for name in ["gfx701", "gfx803", "gfx906"] {
             let target = Target::parse(name).expect("a target");
+            let mut rules = AllRules::new();
             for insn in random_instructions(target, 3000) {
-                let bits = bits_for_rules(&insn);
+                let bits = rules.of(&insn).bits(&insn);
                 if bits == insn.bits {
                     continue;
                 }
@@ -1100,7 +1189,7 @@ mod tests {
         assert!(changed > 1000 && breaking > 100, "{changed} {breaking}");
     }
 
-    /// Where instructions begin, found one by one.
+    /// Returns the starts of instructions by decoding one after the other.
     fn starts(decoder: &Decoder, bytes: &[u8]) -> Vec<usize> {
         let mut at = 0;
         let mut starts = Vec::new();
@@ -1126,7 +1215,7 @@ mod tests {
         for name in ["gfx600", "gfx803", "gfx900"] {
             let decoder = Decoder::new(Target::parse(name).expect("a target"));
             for n in 0..600 {
-                // Some of it in long runs of instructions of two dwords, or of what looks so.
+                // Some inputs have long runs of dwords that look like the first of two.
                 let mut bytes = Vec::new();
                 while bytes.len() < n {
                     let word = next() as u32;
@@ -1158,7 +1247,7 @@ mod tests {
     #[test]
     fn threads_print_what_one_does() {
         let target = Target::parse("gfx803").expect("a target");
-        // Branches, literals, zeros and what is no instruction.
+        // Branches, literals, zeros and invalid instructions.
         let some = [
             0xbf82_0004u32,
             0x7e00_02ff,

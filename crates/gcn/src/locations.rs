@@ -5,7 +5,7 @@ use crate::emu::dispatch::{Place, RunError, StuckWave};
 use crate::lines::Lines;
 use crate::object::CodeObject;
 
-/// The file and line of a wave's instruction, if its kernel's object has line tables.
+/// Returns the file and line of a wave's instruction, if its kernel's object has line tables.
 pub fn source_line(objects: &[CodeObject], place: &Place) -> Option<String> {
     let of = |object: &CodeObject| {
         let kernel = object.kernels.iter().find(|k| k.name == place.kernel)?;
@@ -33,7 +33,7 @@ pub fn wave(objects: &[CodeObject], wave: &StuckWave) -> String {
     }
 }
 
-/// Why a launch failed, with the source lines of the waves that are listed.
+/// Formats the error of a launch with the source lines of the listed waves.
 pub fn report(objects: &[CodeObject], error: &Error) -> String {
     let mut text = error.to_string();
     let Error::Run(

@@ -1,28 +1,28 @@
-//! numpy's array files: an array's elements in and out.
+//! Reads and writes numpy's array files.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// What the header of a `.npy` file says.
+/// The header of a `.npy` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// `b`, `i`, `u`, `f` or `c`: bool, integers, floats, complex numbers.
     kind: char,
     /// Bytes of an element.
     size: usize,
-    /// The elements in the file have their highest byte first.
+    /// True if the elements in the file are big-endian.
     big_endian: bool,
-    /// The first index changes fastest from one element to the next.
+    /// True for Fortran order: the first index changes fastest.
     fortran: bool,
-    /// Elements in each dimension; none for a single number.
+    /// The number of elements in each dimension; empty for a single number.
     pub shape: Vec<usize>,
-    /// The byte of the file that the elements begin at.
+    /// The offset of the elements in the file.
     start: usize,
 }
 
 impl Header {
-    /// The type of the elements as numpy spells it, little-endian, as [`elements`] gives them: `<f4`.
+    /// The type of the little-endian elements of [`elements`] in numpy's notation: `<f4`.
     pub fn descr(&self) -> String {
         let order = if self.size == 1 { '|' } else { '<' };
         format!("{order}{}{}", self.kind, self.size)
@@ -34,16 +34,16 @@ impl Header {
     }
 }
 
-/// What begins every file.
+/// The magic bytes of the format.
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The longest header that is read, in bytes. Those of numpy's files have 64 to 128.
+/// The maximum size of a header in bytes. The headers that numpy writes have 64 to 128.
 const LONGEST: usize = 1 << 16;
 
-/// The header of a file, of which no more is read.
+/// Reads only the header of a file.
 ///
 /// # Errors
-/// A sentence without the file's name: the file cannot be read, or is not a `.npy` file of numbers.
+/// A message without the file's name: the file cannot be read, or is not a `.npy` file of numbers.
 pub fn header_of(path: &Path) -> Result<Header, String> {
     let mut start = Vec::new();
     File::open(path)
@@ -52,10 +52,10 @@ pub fn header_of(path: &Path) -> Result<Header, String> {
     header(&start)
 }
 
-/// The header of a file that begins with these bytes.
+/// Parses the header at the start of a file.
 ///
 /// # Errors
-/// A sentence: it is not a `.npy` file of numbers.
+/// A message: it is not a `.npy` file of numbers.
 pub fn header(file: &[u8]) -> Result<Header, String> {
     let rest = file.strip_prefix(MAGIC).ok_or(
         "it is not a .npy file: it does not begin with \\x93NUMPY, as numpy.save writes it",
@@ -106,7 +106,7 @@ pub fn header(file: &[u8]) -> Result<Header, String> {
     })
 }
 
-/// The keys of a Python dict of a header, and the text of their values.
+/// Returns the keys of a header's Python dict, and the text of their values.
 fn dict(text: &str) -> Option<Vec<(&str, &str)>> {
     let mut rest = text.trim().strip_prefix('{')?.strip_suffix('}')?.trim();
     let mut parts = Vec::new();
@@ -120,7 +120,7 @@ fn dict(text: &str) -> Option<Vec<(&str, &str)>> {
     Some(parts)
 }
 
-/// Where a character is that is in no string and no brackets.
+/// Returns the position of a character outside strings and brackets.
 fn value_end(text: &str, end: char) -> Option<usize> {
     let (mut quote, mut depth) = (None, 0i32);
     for (at, c) in text.char_indices() {
@@ -137,14 +137,14 @@ fn value_end(text: &str, end: char) -> Option<usize> {
     None
 }
 
-/// A Python string without its quotes.
+/// Returns a Python string without its quotes.
 fn unquoted(text: &str) -> Option<&str> {
     ['\'', '"']
         .iter()
         .find_map(|q| text.strip_prefix(*q)?.strip_suffix(*q))
 }
 
-/// The numbers of a Python tuple.
+/// Returns the numbers of a Python tuple.
 fn numbers(text: &str) -> Option<Vec<usize>> {
     let inside = text.strip_prefix('(')?.strip_suffix(')')?;
     let inside = inside.trim().trim_end_matches(',');
@@ -156,7 +156,7 @@ fn numbers(text: &str) -> Option<Vec<usize>> {
     inside.split(',').map(number).collect()
 }
 
-/// Kind, size and byte order of `descr`.
+/// Returns the kind, size and byte order in `descr`.
 fn element(descr: &str) -> Result<(char, usize, bool), String> {
     let Some(name) = unquoted(descr) else {
         return Err(format!(
@@ -196,11 +196,11 @@ fn element(descr: &str) -> Result<(char, usize, bool), String> {
     Ok((kind, size, order == '>' && size > 1))
 }
 
-/// The header and the elements of a `.npy` file: little-endian, the last index changing fastest, whatever they are in the file.
+/// Returns the header and the elements of a `.npy` file, converted to little-endian and C order.
 ///
 /// # Errors
-/// A sentence: it is not a `.npy` file of numbers, or has more or fewer than its header says; or there is not enough memory to
-/// reorder them.
+/// A message: it is not a `.npy` file of numbers, or their number differs from its header, or there is not enough memory
+/// to reorder them.
 pub fn elements(mut file: Vec<u8>) -> Result<(Header, Vec<u8>), String> {
     let header = header(&file)?;
     let there = file.len() - header.start;
@@ -225,12 +225,12 @@ pub fn elements(mut file: Vec<u8>) -> Result<(Header, Vec<u8>), String> {
     Ok((header, file))
 }
 
-/// Elements of `size` bytes, of which the first index changes fastest, in the order in which the last one does.
+/// Converts elements of `size` bytes from Fortran order to C order.
 fn transposed(from: &[u8], size: usize, shape: &[usize]) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     out.try_reserve_exact(from.len())
         .map_err(|e| format!("its elements cannot be reordered: {e}"))?;
-    // The distance between elements whose index differs by one.
+    // The distance between elements whose index in a dimension differs by one.
     let mut steps = Vec::with_capacity(shape.len());
     let mut step = size;
     for n in shape {
@@ -254,23 +254,23 @@ fn transposed(from: &[u8], size: usize, shape: &[usize]) -> Result<Vec<u8>, Stri
     Ok(out)
 }
 
-/// The elements of a `.npy` file, as [`elements`] gives them.
+/// Returns only the elements of [`elements`].
 ///
 /// # Errors
-/// As [`elements`].
+/// See [`elements`].
 pub fn data(file: &[u8]) -> Result<Vec<u8>, String> {
     elements(file.to_vec()).map(|(_, data)| data)
 }
 
-/// The type of the elements that [`data`] gives, as numpy spells it: `<f4`.
+/// Returns the type of the elements of [`data`] in numpy's notation: `<f4`.
 ///
 /// # Errors
-/// As [`header`].
+/// See [`header`].
 pub fn element_type(file: &[u8]) -> Result<String, String> {
     header(file).map(|header| header.descr())
 }
 
-/// A one-dimensional `.npy` file of elements of numpy's type `descr`, as `<f4`.
+/// Returns a one-dimensional `.npy` file of elements of numpy's type `descr`, such as `<f4`.
 pub fn file(data: &[u8], descr: &str) -> Vec<u8> {
     let size = descr
         .get(2..)
@@ -284,7 +284,7 @@ pub fn file(data: &[u8], descr: &str) -> Vec<u8> {
     )
 }
 
-/// A `.npy` file of an array with the given dimensions, the last of which is contiguous.
+/// Returns a `.npy` file of an array with the given dimensions, in C order.
 pub fn array(data: &[u8], descr: &str, shape: &[usize]) -> Vec<u8> {
     let shape = match shape {
         [one] => format!("{one},"),
@@ -312,7 +312,7 @@ pub fn array(data: &[u8], descr: &str, shape: &[usize]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// A file with this header, as numpy pads it.
+    /// A file with this header and numpy's padding.
     fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
         let mut out = b"\x93NUMPY\x01\x00".to_vec();
         out.extend((header.len() as u16 + 1).to_le_bytes());
@@ -341,7 +341,7 @@ mod tests {
         }
     }
 
-    /// As `numpy.save(f, numpy.asfortranarray([[1, 2, 3], [4, 5, 6]], dtype=…))` writes them.
+    /// The bytes that `numpy.save(f, numpy.asfortranarray([[1, 2, 3], [4, 5, 6]], dtype=…))` writes.
     #[test]
     fn orders_of_bytes_and_elements() {
         let fortran = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }";

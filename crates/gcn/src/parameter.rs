@@ -1,4 +1,4 @@
-//! What a kernel's parameters take, as the names of their types in the metadata say it.
+//! The values that a kernel's parameters accept, from the names of their types in the metadata.
 
 use crate::data::Ty;
 use crate::gpu::{Arg, Mismatch};
@@ -36,8 +36,8 @@ pub fn elements(name: &str) -> Option<Ty> {
     numbers(pointee).map(|(ty, _)| ty)
 }
 
-/// Whether numbers of a type are good where others are expected: of the same size, and both floats or both integers, signed or
-/// not.
+/// Returns true if numbers of a type are accepted for another: both have the same size and are floats, or integers, signed
+/// or not.
 pub fn alike(expected: Ty, given: Ty) -> bool {
     expected.size() == given.size() && expected.is_float() == given.is_float()
 }
@@ -52,7 +52,7 @@ pub fn describe(parameter: &Parameter) -> String {
 /// The bytes that an argument stores for a parameter other than LDS.
 ///
 /// # Errors
-/// How it does not fit.
+/// The mismatch, if it does not fit.
 pub fn bytes(parameter: &Parameter, arg: &Arg, any_type: bool) -> Result<Vec<u8>, Mismatch> {
     use ValueKind::{ByValue, DynamicSharedPointer, GlobalBuffer, Image, Sampler};
     let name = parameter.type_name.as_deref().unwrap_or("");
@@ -73,7 +73,7 @@ pub fn bytes(parameter: &Parameter, arg: &Arg, any_type: bool) -> Result<Vec<u8>
                         },
                     );
                 }
-                // A vector of three takes the room of four.
+                // A vector of three has the size of four.
                 (Arg::Numbers(ty, _), Some((_, 3))) if given == 3 * ty.size() as u64 => {
                     bytes.resize(expected as usize, 0);
                 }
@@ -105,7 +105,7 @@ pub fn bytes(parameter: &Parameter, arg: &Arg, any_type: bool) -> Result<Vec<u8>
     }
 }
 
-/// What fits a parameter, in the command line's words.
+/// Returns arguments that fit a parameter, in the command line's syntax.
 pub fn form(parameter: &Parameter) -> String {
     let name = parameter.type_name.as_deref().unwrap_or("");
     match (parameter.value_kind, numbers(name)) {
@@ -122,7 +122,7 @@ pub fn form(parameter: &Parameter) -> String {
     }
 }
 
-/// What fits a parameter, in the words of the command line and of plans, where something else was given.
+/// Returns arguments that fit a parameter, in the syntax of the command line and of plans, after a mismatch.
 pub fn advice(parameter: &Parameter, given: &Arg) -> String {
     let name = parameter.type_name.as_deref().unwrap_or("");
     let buffer = |ty: Ty| {

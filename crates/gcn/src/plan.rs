@@ -1,5 +1,5 @@
-//! Runs: buffers, launches in order, checks of the results, and files that are saved. docs/plans.md describes how they
-//! are written down; [`crate::plan_toml`] reads that.
+//! Plans: buffers, launches in order, checks of the results, and files to save. docs/plans.md describes their syntax;
+//! [`crate::plan_toml`] reads it.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use gcn_isa::Target;
 use gcn_object::CodeObject;
 use serde_json::{Value as Json, json};
 
-/// What is run.
+/// A plan.
 #[derive(Default)]
 pub struct Plan {
     /// Code objects, all for one target.
@@ -23,9 +23,9 @@ pub struct Plan {
     pub buffers: Vec<BufferPlan>,
     /// Launches, in order.
     pub launches: Vec<LaunchPlan>,
-    /// What is compared when all launches are done.
+    /// The checks after all launches.
     pub checks: Vec<CheckPlan>,
-    /// What is written then.
+    /// The files written after the checks.
     pub saves: Vec<SavePlan>,
     /// The number of repetitions of all launches, with the buffers reset before each.
     pub repeat: u32,
@@ -35,7 +35,7 @@ pub struct Plan {
 pub struct BufferPlan {
     /// Its name in messages.
     pub name: String,
-    /// What it holds before the first launch.
+    /// Its contents before the first launch.
     pub contents: Contents,
     /// The type of its elements, if it is known.
     pub ty: Option<Ty>,
@@ -45,11 +45,11 @@ pub struct BufferPlan {
     pub variable: Option<(usize, String)>,
     /// The addresses that it holds before the first launch.
     pub pointers: Vec<PointerPlan>,
-    /// Where it is written down, as `plan.toml:3:1`, or nothing.
+    /// Its location in the plan, such as `plan.toml:3:1`; may be empty.
     pub at: String,
 }
 
-/// An address among bytes: eight of them, from byte `at` on, are that of a buffer's byte.
+/// An address in bytes: the eight bytes from `at` on are the address of a byte of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PointerPlan {
     /// The first byte.
@@ -64,30 +64,30 @@ pub struct PointerPlan {
 pub struct LaunchPlan {
     /// The number of its object.
     pub object: usize,
-    /// The kernel's name; that of the object's only kernel where it is left out.
+    /// The kernel's name; by default the object's only kernel.
     pub kernel: Option<String>,
     /// Work-items in each dimension.
     pub grid: [u32; 3],
     /// Work-items of a workgroup.
     pub group: [u32; 3],
-    /// What OpenCL's get_global_id counts from.
+    /// The first value of OpenCL's get_global_id.
     pub offset: [u64; 3],
     /// Bytes of LDS after the kernel's own.
     pub dynamic_lds: u32,
-    /// Types of arguments are not compared with the kernel's.
+    /// True if the types of arguments are not checked.
     pub any_type: bool,
     /// The arguments.
     pub args: Vec<ArgPlan>,
-    /// How many times in a row.
+    /// The number of consecutive launches.
     pub times: u32,
-    /// Where it is written down.
+    /// Its location in the plan.
     pub at: String,
 }
 
 /// An argument.
 #[derive(Clone, Debug)]
 pub enum ArgPlan {
-    /// A value's bytes; of numbers with their type.
+    /// A value's bytes, with the type if they are numbers.
     Value(Option<Ty>, Vec<u8>),
     /// A value's bytes, some of which are addresses.
     Block(Vec<u8>, Vec<PointerPlan>),
@@ -99,7 +99,7 @@ pub enum ArgPlan {
     Local(u32),
 }
 
-/// What a buffer is compared with.
+/// A check of a buffer.
 pub struct CheckPlan {
     /// The buffer's number.
     pub buffer: usize,
@@ -109,17 +109,17 @@ pub struct CheckPlan {
     pub first: usize,
     /// The number of elements; by default up to the buffer's end, or the number of expected elements.
     pub count: Option<usize>,
-    /// What is expected.
+    /// The expected contents.
     pub expected: Expected,
-    /// The addresses in it.
+    /// The addresses in the expected contents.
     pub pointers: Vec<PointerPlan>,
-    /// How far off is good.
+    /// The tolerance.
     pub tolerance: Tolerance,
-    /// Where it is written down.
+    /// Its location in the plan.
     pub at: String,
 }
 
-/// What is expected.
+/// The expected contents.
 pub enum Expected {
     /// A file's bytes, or other contents.
     Contents(Contents),
@@ -160,34 +160,34 @@ pub struct SavePlan {
     pub buffer: usize,
     /// The file, a .npy or raw by its name.
     pub file: PathBuf,
-    /// The type of the elements, as numpy spells it; that of the kernel's parameter if it does not say.
+    /// The type of the elements in numpy's notation; by default that of the kernel's parameter.
     pub descr: Option<String>,
     /// Elements in each dimension.
     pub shape: Option<Vec<usize>>,
-    /// Where it is written down.
+    /// Its location in the plan.
     pub at: String,
 }
 
-/// How it is run.
+/// The options of a run.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Host threads.
     pub threads: usize,
-    /// One defined order.
+    /// Runs in one defined order.
     pub deterministic: bool,
-    /// The most instructions of a launch.
+    /// The instruction budget of a launch.
     pub max_instructions: Option<u64>,
     /// s_trap 3 ends the dispatch.
     pub debug_traps: bool,
-    /// What kernels print goes to standard error, because standard output holds something else.
+    /// The output of kernels goes to standard error, because standard output is used otherwise.
     pub text_to_stderr: bool,
     /// Observers, progress and control.
     pub watch: Watch,
-    /// What runs waves.
+    /// The engine.
     pub engines: crate::engine::Engines,
 }
 
-/// What a run came to.
+/// The result of a run.
 pub struct Report {
     /// The launches.
     pub launches: Vec<LaunchReport>,
@@ -197,31 +197,31 @@ pub struct Report {
     pub instructions: u64,
     /// Waves of all launches, without repetitions.
     pub waves: u64,
-    /// What was added to the addresses of each object.
+    /// The difference between addresses in memory and in the file, for each object.
     pub bases: Vec<u64>,
 }
 
-/// What a launch came to.
+/// The result of a launch.
 pub struct LaunchReport {
     /// The kernel.
     pub kernel: String,
-    /// Milliseconds of each time it ran.
+    /// The time of each execution in milliseconds.
     pub ms: Vec<f64>,
 }
 
-/// What a check came to.
+/// The result of a check.
 pub struct CheckReport {
     /// The buffer's name.
     pub buffer: String,
     /// The type of the elements.
     pub ty: Ty,
-    /// Where it is written down.
+    /// Its location in the plan.
     pub at: String,
-    /// How many elements were compared.
+    /// The number of elements compared.
     pub count: usize,
-    /// How many were not good.
+    /// The number of wrong elements.
     pub wrong: usize,
-    /// The first of them.
+    /// The first wrong elements.
     pub first: Vec<Difference>,
     /// The maximum difference of all elements in units in the last place.
     pub most_ulps: u64,
@@ -233,15 +233,15 @@ pub struct Difference {
     pub index: usize,
     /// Its bits.
     pub got: u64,
-    /// What was expected.
+    /// The expected bits.
     pub expected: u64,
 }
 
-/// Differences that a check lists.
+/// The maximum number of differences that a check lists.
 const LISTED: usize = 10;
 
 impl CheckReport {
-    /// The report, in lines.
+    /// Returns the lines of the report.
     pub fn text(&self) -> String {
         let CheckReport { buffer, ty, .. } = self;
         if self.wrong == 0 {
@@ -298,9 +298,9 @@ impl Plan {
     }
 }
 
-/// What a buffer is filled with.
+/// The contents of a buffer.
 enum Filled {
-    /// So many zeros.
+    /// This number of zeros.
     Zeros(usize),
     Bytes(Vec<u8>),
 }
@@ -314,7 +314,7 @@ impl Filled {
     }
 }
 
-/// Stores the addresses that some bytes hold.
+/// Stores the addresses in bytes.
 fn place(bytes: &mut [u8], pointers: &[PointerPlan], buffers: &[Buffer<u8>]) -> Result<(), String> {
     for p in pointers {
         let address = buffers[p.buffer].address().wrapping_add(p.offset);
@@ -358,7 +358,7 @@ fn buffers(
         if b.pointers.is_empty() && b.variable.is_none() {
             continue;
         }
-        // A variable's zeros are not there from the first.
+        // The memory of a variable is not zero at first.
         let mut bytes = match filled {
             Filled::Zeros(size) => vec![0; *size],
             Filled::Bytes(bytes) => std::mem::take(bytes),
@@ -378,12 +378,12 @@ fn clear(buffer: &Buffer<u8>, size: usize) -> Result<(), crate::gpu::Error> {
         .try_for_each(|at| buffer.write(at, &zeros[..zeros.len().min(size - at)]))
 }
 
-/// Why a run failed.
+/// The failure of a run.
 #[derive(Debug)]
 pub struct Failure {
     /// The report.
     pub message: String,
-    /// What stopped the kernel, where one ran.
+    /// The error of the kernel, if one ran.
     pub run: Option<Box<RunError>>,
 }
 
@@ -438,7 +438,7 @@ fn filled(plan: &Plan) -> Result<Vec<Filled>, String> {
     plan.buffers.iter().map(one).collect()
 }
 
-/// Whether files can be saved where they are to be, which is not to be found out after a run that takes long.
+/// Checks before a long run that the files can be written.
 fn folders_exist(plan: &Plan) -> Result<(), String> {
     for save in &plan.saves {
         let folder = save.file.parent().filter(|p| !p.as_os_str().is_empty());
@@ -516,7 +516,7 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
         })
         .collect::<Result<Vec<_>, String>>()?;
     folders_exist(plan)?;
-    // Before any file is written, which may be one of those that were read.
+    // This comes before files are written, because an output may also be an input.
     let arrays: Vec<(String, Option<Vec<usize>>)> = (plan.saves.iter())
         .map(|save| array(plan, &launches, save))
         .collect();
@@ -555,7 +555,7 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
                         _ => None,
                     },
                 })?;
-                // To the microsecond; what is below that is noise.
+                // Rounded to microseconds; smaller differences are noise.
                 let ms = start.elapsed().as_micros() as f64 / 1e3;
                 report.launches[n].ms.push(ms);
                 report.instructions += stats.instructions;
@@ -570,7 +570,7 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
         });
         checked || plan.saves.iter().any(|save| save.buffer == n)
     };
-    // What nobody looks at stays empty.
+    // The result is empty if it is not needed.
     let results = (buffers.iter().enumerate())
         .map(|(n, buffer)| match wanted(n) {
             true => buffer.read().map_err(|e| e.to_string()),
@@ -602,14 +602,14 @@ fn kernel_of(program: &Program, name: Option<&str>) -> Result<Kernel, gpu::Error
 }
 
 impl BufferPlan {
-    /// The type of its elements, where it or its contents say so.
+    /// Returns the type of its elements, if the buffer or its contents specify one.
     pub fn elements(&self) -> Option<Ty> {
         self.ty.or(self.contents.ty())
     }
 }
 
-/// The type that a file's elements have, as numpy spells it, and how many there are in each dimension; `None` stands for one
-/// dimension. It is that which the plan says, or that of the array that the buffer came from, or of the kernel's parameter.
+/// Returns the type of a file's elements in numpy's notation, and the dimensions; `None` stands for one dimension. The type
+/// is the plan's, or that of the array that the buffer was read from, or that of the kernel's parameter.
 fn array(plan: &Plan, launches: &[gpu::Launch], save: &SavePlan) -> (String, Option<Vec<usize>>) {
     let buffer = &plan.buffers[save.buffer];
     let from_file = buffer.contents.array();
@@ -662,7 +662,7 @@ fn compare(
     };
     let there = whole(&expected, "what is expected")?.saturating_sub(from);
     let rest = have.saturating_sub(check.first);
-    // A list or a file of another length than the buffer is a mistake, unless the check says how many elements count.
+    // A list or a file whose length differs from the buffer's is an error, unless the check has a number of elements.
     let count = check.count.unwrap_or(match check.expected {
         Expected::Buffer(..) => rest.min(there),
         Expected::Contents(_) if check.first > 0 => there,

@@ -1,4 +1,4 @@
-//! Reads plans as they are written down: TOML, as docs/plans.md describes.
+//! Reads plans in TOML, which docs/plans.md describes.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -194,7 +194,7 @@ struct SaveToml {
     shape: Option<Vec<usize>>,
 }
 
-/// A plan's text and where it is, for messages and for the files it names.
+/// A plan's text and path, for messages and for relative paths in it.
 struct Reader<'a> {
     path: &'a Path,
     text: &'a str,

@@ -1,5 +1,5 @@
-//! `gcn run --profile` and `--stats`: how often each instruction ran, with how many lanes, and what kinds there were; of
-//! compiled code also how long it took.
+//! `gcn run --profile` and `--stats`: the number of executions of each instruction, their active lanes, the totals by kind
+//! of instruction, and the time of compiled code.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -22,29 +22,29 @@ use crate::dis;
 use crate::engine::Engines;
 use crate::lines::Lines;
 
-/// How often an instruction ran.
+/// The counts of an instruction.
 #[derive(Clone, Copy, Default)]
 struct Count {
     times: u64,
     lanes: u64,
-    /// What was added to the file's addresses.
+    /// The difference between addresses in memory and in the file.
     base: u64,
-    /// Of stretches of compiled code that begin here, and of the instruction where it was not compiled.
+    /// The counts of compiled code that begins here, and of the instruction where it was interpreted.
     spent: Spent,
 }
 
-/// How long compiled code took.
+/// The time of compiled code.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Ticks of the host's time stamp counter.
+    /// In ticks of the host's time-stamp counter.
     pub ticks: u64,
-    /// How often the code ran that begins there.
+    /// The number of executions of the code that begins there.
     pub runs: u64,
-    /// How many of those the interpreter did.
+    /// The number of those executions that the interpreter did.
     pub interpreted: u64,
 }
 
-/// Instructions of a page of counts.
+/// The number of instructions of a page of counts.
 const PAGE: u64 = 1024;
 
 type Pages = HashMap<u64, Box<[Count; PAGE as usize]>>;
@@ -112,13 +112,13 @@ impl Drop for Counter {
     }
 }
 
-/// The kinds of instructions, in the order they are listed.
+/// The kinds of instructions, in the order of the table.
 pub const CLASSES: [&str; 14] = [
     "VALU", "SALU", "VMEM", "FLAT", "SCRATCH", "SMEM", "LDS", "GDS", "EXP", "INTERP", "branch",
     "wait", "barrier", "other",
 ];
 
-/// The kind of an instruction, as one of [`CLASSES`].
+/// Returns the kind of an instruction, one of [`CLASSES`].
 pub fn class(insn: &Insn, facts: &Facts) -> &'static str {
     let format = insn.row.format;
     let flow = facts.flow(insn);
@@ -144,7 +144,7 @@ pub fn class(insn: &Insn, facts: &Facts) -> &'static str {
 
 /// An instruction of the listing.
 pub struct Row {
-    /// Its address as `gcn dis` shows it.
+    /// Its address as `gcn dis` prints it.
     pub address: u64,
     /// Its text.
     pub text: String,
@@ -154,39 +154,39 @@ pub struct Row {
     pub times: u64,
     /// Active lanes, summed over all executions.
     pub lanes: u64,
-    /// It has lanes.
+    /// True if it has lanes.
     pub vector: bool,
-    /// What the compiled code took that begins with it.
+    /// The time of the compiled code that begins with it.
     pub spent: Spent,
-    /// The source line it begins, or is in, where the object says so.
+    /// The source line that it begins, or is part of, if the object has line tables.
     pub line: Option<String>,
-    /// What it is called: a function's name, or what branches to it call it.
+    /// Its name: a function's, or a label's.
     pub label: Option<String>,
-    /// It goes on elsewhere, or ends the wave.
+    /// True if execution does not continue with the next instruction.
     branches: bool,
-    /// Its object's number.
+    /// The number of its object.
     object: usize,
     insn: Option<Insn>,
 }
 
-/// What was counted.
+/// The counts of a run.
 #[derive(Default)]
 pub struct Result {
-    /// The instructions that ran and those between them, object by object, in the order of their addresses.
+    /// The instructions that ran and those between them, by object and address.
     pub rows: Vec<Row>,
-    /// Bytes that lanes asked to load, but of instructions whose resource decides how many.
+    /// The number of bytes that lanes loaded, except by instructions whose resource determines the size.
     pub loaded: u64,
-    /// Bytes that lanes stored; of atomics too.
+    /// The number of bytes that lanes stored, including atomics.
     pub stored: u64,
-    /// Where compiled code counted: the ticks that counting adds to each run of a stretch, about.
+    /// If compiled code counted: the approximate ticks that counting adds to each execution of compiled code.
     pub tick_cost: Option<u64>,
 }
 
-/// The longest gap in bytes between instructions that ran whose instructions are listed, too.
+/// The maximum gap in bytes between executed instructions in which instructions are listed.
 const GAP: u64 = 512;
 
 impl Profile {
-    /// What engines have counted that do so themselves, for these objects. `None` if they do not.
+    /// Returns the counts of an engine that counts itself, for these objects; `None` if the engine does not.
     pub fn of_engines(engines: &Engines, objects: &[(&CodeObject, u64)]) -> Option<Result> {
         let (stretches, tick_cost) = engines.counted()?;
         let mut totals = Totals::default();
@@ -225,7 +225,7 @@ impl Profile {
         Some(result)
     }
 
-    /// What was counted, for these objects; `bases` says where each was loaded.
+    /// Returns the counts for these objects; `bases` are their load addresses.
     pub fn result(&self, objects: &[(&CodeObject, u64)]) -> Result {
         let totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut result = Result::default();
@@ -237,7 +237,7 @@ impl Profile {
             let mut expected = None;
             for (&pc, count) in totals.counts.iter().filter(|(_, c)| c.base == *base) {
                 let address = pc.wrapping_sub(*base);
-                // What lies between this and the instruction before.
+                // The instructions between the previous one and this.
                 let gap = expected.filter(|e| *e < address && address - e <= GAP);
                 let mut at = gap.unwrap_or(address);
                 let mut between = Vec::new();
@@ -247,7 +247,7 @@ impl Profile {
                     between.push((at, insn, is_padding(bytes.as_deref())));
                     at += insn.as_ref().map_or(4, |i| i.len as u64);
                 }
-                // Padding lies before what comes next, and behind what does not go on.
+                // Padding comes before a function, or after an instruction that does not continue with the next.
                 while between.last().is_some_and(|(_, _, padding)| *padding) {
                     between.pop();
                 }
@@ -289,7 +289,7 @@ impl Profile {
     }
 }
 
-/// Whether these bytes are what assemblers and linkers fill gaps between functions with.
+/// Returns true if these bytes are the padding of assemblers and linkers between functions.
 fn is_padding(bytes: Option<&[u8]>) -> bool {
     const S_NOP: u32 = 0xbf80_0000;
     const S_CODE_END: u32 = 0xbf9f_0000;
@@ -297,7 +297,7 @@ fn is_padding(bytes: Option<&[u8]>) -> bool {
     word.is_none_or(|word| [0, S_NOP, S_CODE_END].contains(&u32::from_le_bytes(*word)))
 }
 
-/// Gives names to the rows that functions begin with or that are branched to, and writes branches with them.
+/// Names the rows at which functions begin or that are branch targets, and writes branches with these names.
 fn label(rows: &mut [Row], object: &CodeObject) {
     let targets: Vec<Option<u64>> = (rows.iter())
         .map(|row| branch_target(&row.insn?, row.address))
@@ -327,7 +327,7 @@ fn label(rows: &mut [Row], object: &CodeObject) {
     }
 }
 
-/// Up to 12 bytes of a file's code.
+/// Returns up to 12 bytes of a file's code.
 pub fn bytes_at(object: &CodeObject, address: u64) -> Option<Vec<u8>> {
     object.sections.iter().enumerate().find_map(|(n, s)| {
         let at = usize::try_from(address.checked_sub(s.address)?).ok()?;
@@ -396,12 +396,12 @@ fn row(
 }
 
 impl Result {
-    /// Instructions that ran.
+    /// Returns the number of instructions that ran.
     pub fn total(&self) -> u64 {
         self.rows.iter().map(|r| r.times).sum()
     }
 
-    /// How many ran of each kind that did, with how many lanes on average where they have some.
+    /// Returns the number of executions of each kind, and the average number of active lanes if it has lanes.
     pub fn mix(&self) -> Vec<(&'static str, u64, Option<f64>)> {
         CLASSES
             .iter()
@@ -416,7 +416,7 @@ impl Result {
             .collect()
     }
 
-    /// The lanes that were on, on average, of instructions that have lanes.
+    /// Returns the average number of active lanes of instructions that have lanes.
     pub fn lanes(&self) -> Option<f64> {
         let rows = || self.rows.iter().filter(|r| r.vector);
         let times: u64 = rows().map(|r| r.times).sum();
@@ -424,7 +424,7 @@ impl Result {
         (times > 0).then(|| lanes as f64 / times as f64)
     }
 
-    /// How often the instructions of each source line ran, most first.
+    /// Returns the number of executions by source line, in falling order.
     pub fn by_line(&self) -> Vec<(&str, u64)> {
         let mut lines: HashMap<&str, u64> = HashMap::new();
         for row in &self.rows {
@@ -437,7 +437,7 @@ impl Result {
         lines
     }
 
-    /// The table of kinds.
+    /// Writes the table of kinds.
     pub fn mix_text(&self) -> String {
         let total = self.total().max(1);
         let mut out = format!(
@@ -452,7 +452,7 @@ impl Result {
         out
     }
 
-    /// The whole profile: kinds, source lines, and the code with counts.
+    /// Writes the complete profile: kinds, source lines, and the code with counts.
     pub fn text(&self) -> String {
         let total = self.total().max(1);
         let mut out = self.mix_text();
@@ -537,8 +537,8 @@ impl Result {
         out
     }
 
-    /// The rows in blocks, which begin at labels, behind branches and where code was left out, the hottest block first: that which
-    /// took most time, or where that was not measured ran most instructions.
+    /// Returns blocks of rows, which begin at labels, after branches and after omitted code. The first is the one with the most
+    /// time, or if time was not measured, with the most executed instructions.
     fn blocks(&self) -> Vec<&[Row]> {
         let goes_on = |a: &Row, b: &Row| {
             let next = a.address + a.insn.as_ref().map_or(4, |insn| insn.len as u64);
@@ -554,7 +554,7 @@ impl Result {
         blocks
     }
 
-    /// The kinds as JSON.
+    /// Returns the kinds as JSON.
     pub fn mix_json(&self) -> Json {
         let mix = self.mix().into_iter().map(|(class, times, lanes)| {
             let mut entry = json!({ "instructions": times });
@@ -566,7 +566,7 @@ impl Result {
         Json::Object(mix.collect())
     }
 
-    /// The whole profile as JSON.
+    /// Returns the complete profile as JSON.
     pub fn json(&self) -> Json {
         let rows: Vec<Json> = (self.rows.iter())
             .map(|row| {

@@ -1,5 +1,5 @@
-//! `gcn run --raw`: instruction bytes on waves whose registers, LDS and memory are given, as dumps of consoles and drivers
-//! have them. docs/raw.md describes the register file.
+//! `gcn run --raw`: runs instruction bytes on waves with given registers, LDS and memory, such as dumps of consoles and
+//! drivers. docs/raw.md describes the register file.
 
 use std::path::Path;
 
@@ -14,32 +14,32 @@ use crate::engine::Kind;
 use crate::lang::{self, Bench, Snapshot};
 use crate::{eval, io};
 
-/// How many instructions of all waves run where nothing else is said.
+/// The default instruction budget of all waves.
 pub const MAX: u64 = 100_000_000;
 
-/// Instructions in a wave's time slice.
+/// The number of instructions in a wave's time slice.
 const SLICE: u64 = 4096;
 
-/// The most waves of a workgroup.
+/// The maximum number of waves of a workgroup.
 const WAVES: usize = 16;
 
-/// What is run.
+/// The code and options of a run.
 pub struct Request<'a> {
     /// The chip.
     pub target: Target,
     /// The instructions.
     pub code: Vec<u8>,
-    /// The address of the first byte, where it is also mapped; 0, and not mapped, if it does not say.
+    /// The address at which the code is mapped; by default it is not mapped and its address is 0.
     pub base: Option<u64>,
     /// The register file.
     pub regs: Option<&'a Path>,
-    /// The most instructions of all waves together.
+    /// The instruction budget of all waves together.
     pub max: u64,
-    /// What runs the waves.
+    /// The engine.
     pub engine: Kind,
 }
 
-/// What the waves came to.
+/// The results of the waves.
 pub struct Outcome {
     waves: Vec<Ran>,
 }
@@ -53,7 +53,7 @@ struct Ran {
 /// Runs the waves to their ends.
 ///
 /// # Errors
-/// What is wrong with the register file.
+/// A message about an error in the register file.
 pub fn run(request: &Request<'_>) -> Result<Outcome, String> {
     let target = request.target;
     let mut bench = Bench::new(target)?;
@@ -105,7 +105,7 @@ pub fn run(request: &Request<'_>) -> Result<Outcome, String> {
     Ok(Outcome { waves })
 }
 
-/// What changed in a wave, and in LDS and memory, which are all waves'.
+/// Returns the changes of a wave, and of LDS and memory, which the waves share.
 fn tell(bench: &Bench, before: &Snapshot, end: End, code_end: u64) -> Ran {
     let target = bench.target;
     let changes = lang::pair_up(&bench.changes(before), target);
@@ -152,7 +152,7 @@ fn tell(bench: &Bench, before: &Snapshot, end: End, code_end: u64) -> Ran {
     }
 }
 
-/// Runs the waves in time slices until each has ended or waits forever.
+/// Runs the waves in time slices until each has ended or is deadlocked.
 fn together(
     bench: &mut Bench,
     mut states: Vec<WaveState>,
@@ -203,7 +203,7 @@ fn together(
         }
         let running = (0..states.len()).any(|w| ends[w].is_none() && !waiting[w]);
         let halted = ends.iter().any(|e| matches!(e, Some(End::Halt)));
-        // A barrier of several waves lets them on when all that have not ended are there.
+        // Waves continue after a barrier when all waves that have not ended have reached it.
         if !running && waiting.contains(&true) && states.len() > 1 && !halted {
             waiting.fill(false);
             continue;
@@ -301,7 +301,7 @@ fn object<'a>(value: &'a Json, name: &str) -> Result<&'a Map<String, Json>, Stri
         .ok_or_else(|| format!("`{name}`: expected registers with their values"))
 }
 
-/// Memory from files: `address`, `file`, perhaps `size`, which zeros follow the file up to.
+/// Memory from files: `address`, `file`, and optionally `size`, up to which zeros follow the file.
 fn segments(bench: &mut Bench, list: &Json, path: Option<&Path>) -> Result<(), String> {
     let list = list.as_array().ok_or("`segments` is not a list")?;
     for (n, segment) in list.iter().enumerate() {
@@ -353,7 +353,7 @@ fn segments(bench: &mut Bench, list: &Json, path: Option<&Path>) -> Result<(), S
 }
 
 impl Outcome {
-    /// As `gcn eval --json` answers; of several waves, a list of such answers.
+    /// Returns the answer in the form of `gcn eval --json`; a list of answers for several waves.
     pub fn json(&self) -> Json {
         match self.waves.as_slice() {
             [one] => Json::Object(one.json.clone()),
@@ -364,7 +364,7 @@ impl Outcome {
         }
     }
 
-    /// What changed, in the test language, a wave a line.
+    /// Returns the changes in the test language, one line per wave.
     pub fn text(&self) -> String {
         let lines = self
             .waves

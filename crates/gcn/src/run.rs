@@ -1,4 +1,4 @@
-//! `gcn run`: a launch as the command line says it.
+//! `gcn run`: the launch on a command line.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use crate::data::{Number, Ty};
 use crate::plan::{ArgPlan, BufferPlan, LaunchPlan, Plan, SavePlan};
 use gcn_object::CodeObject;
 
-/// An argument as the command line gives it.
+/// An argument on the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgSpec {
-    /// A value's bytes, little-endian; of numbers with their type.
+    /// A value's bytes, little-endian, with the type if they are numbers.
     Value(Option<Ty>, Vec<u8>),
-    /// A global buffer; where it is an array that is made here, with its elements in each dimension.
+    /// A global buffer, with its dimensions if it is a new array.
     Buffer(Contents, Option<Vec<usize>>),
-    /// An address, whatever is there.
+    /// An address.
     Pointer(u64),
     /// A dynamic local pointer to this many bytes of LDS.
     Local(u32),
@@ -23,7 +23,7 @@ pub enum ArgSpec {
 /// Reads `i32:5`, `buf:zero:4096` and the other forms.
 ///
 /// # Errors
-/// A sentence with the expected input.
+/// A message with the expected input.
 pub fn parse_arg(text: &str) -> Result<ArgSpec, String> {
     let (kind, value) = text.split_once(':').ok_or_else(|| {
         let guess = match (integer(text), text.parse::<f64>()) {
@@ -86,7 +86,7 @@ pub fn parse_arg(text: &str) -> Result<ArgSpec, String> {
 fn scalar(ty: Ty, text: &str) -> Result<Vec<u8>, String> {
     let wrong = || format!("`{text}` is not a number");
     let bits = match ty {
-        // Not by way of an f64, which would round twice.
+        // A conversion through f64 would round twice.
         Ty::F32 => text.parse::<f32>().map_err(|_| wrong())?.to_bits().into(),
         Ty::F16 | Ty::F64 => ty.from_f64(text.parse().map_err(|_| wrong())?),
         _ => {
@@ -98,7 +98,7 @@ fn scalar(ty: Ty, text: &str) -> Result<Vec<u8>, String> {
     Ok(bits.to_le_bytes()[..ty.size()].to_vec())
 }
 
-/// How large a buffer is: bytes, or an array's elements in each dimension and their type, as `64x32xf32`.
+/// The size of a buffer: bytes, or an array's dimensions and type, such as `64x32xf32`.
 enum Size {
     Bytes(u64),
     Array(Ty, u64, Vec<usize>),
@@ -207,7 +207,7 @@ fn hex(text: &str) -> Result<Vec<u8>, String> {
         .collect()
 }
 
-/// A launch as the command line asks for it.
+/// The launch on a command line.
 pub struct Request<'a> {
     /// The kernel's name; optional if there is only one.
     pub kernel: Option<&'a str>,
@@ -215,17 +215,17 @@ pub struct Request<'a> {
     pub grid: [u32; 3],
     /// Work-items of a workgroup.
     pub group: [u32; 3],
-    /// What OpenCL's get_global_id counts from.
+    /// The first value of OpenCL's get_global_id.
     pub offset: [u64; 3],
     /// Bytes of LDS after the kernel's own.
     pub dynamic_lds: u32,
-    /// Types of arguments are not compared with the kernel's.
+    /// True if the types of arguments are not checked.
     pub any_type: bool,
     /// The arguments.
     pub args: Vec<ArgSpec>,
     /// Argument number and file.
     pub outs: Vec<(usize, PathBuf)>,
-    /// How many times more.
+    /// The number of additional launches.
     pub repeat: u32,
 }
 

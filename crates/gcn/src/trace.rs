@@ -1,4 +1,4 @@
-//! `gcn run --trace`: each instruction with what it changed.
+//! `gcn run --trace`: prints each instruction with the state that it changed.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -21,23 +21,23 @@ use crate::lanes::{self, Form};
 use crate::lang::{self, Place, Value};
 use crate::lines::Sources;
 
-/// Which instructions are traced.
+/// Selects the instructions to trace.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// A workgroup, by its numbers, and a wave of it.
+    /// A workgroup, by its ids, and one of its waves.
     pub wave: Option<([u32; 3], Option<usize>)>,
-    /// Addresses as `gcn dis` shows them: from the first up to, but not with, the second.
+    /// A range of addresses as `gcn dis` prints them; the end is exclusive.
     pub pc: Option<(u64, u64)>,
-    /// The most instructions.
+    /// The maximum number of instructions.
     pub limit: Option<u64>,
-    /// Every lane's value is written, however alike they are.
+    /// Writes the value of every lane, even if they are equal.
     pub full: bool,
 }
 
 /// Reads `G[:W]`: a workgroup as `5` or `1,2,0`, and a wave.
 ///
 /// # Errors
-/// What was expected.
+/// A message with the expected form.
 pub fn parse_wave(text: &str) -> Result<([u32; 3], Option<usize>), String> {
     let wrong =
         || format!("`{text}`: expected a workgroup and perhaps a wave of it, as 5, 1,2,0 or 5:3");
@@ -59,7 +59,7 @@ pub fn parse_wave(text: &str) -> Result<([u32; 3], Option<usize>), String> {
 /// Reads `A..B`, addresses in hexadecimal or decimal.
 ///
 /// # Errors
-/// What was expected.
+/// A message with the expected form.
 pub fn parse_range(text: &str) -> Result<(u64, u64), String> {
     let bound = |text: &str| crate::run::integer(text).and_then(|v| u64::try_from(v).ok());
     let range = text.split_once("..").and_then(|(a, b)| {
@@ -77,10 +77,10 @@ pub fn parse_range(text: &str) -> Result<(u64, u64), String> {
 
 struct Sink {
     out: Mutex<Out>,
-    /// Why the trace is not whole.
+    /// The reason why the trace is incomplete.
     failure: Mutex<Option<String>>,
     left: AtomicU64,
-    /// Something was traced, or could not be written.
+    /// True if something was traced, or could not be written.
     seen: AtomicBool,
     filter: Filter,
     json: bool,
@@ -89,7 +89,7 @@ struct Sink {
 
 struct Out {
     to: Box<dyn Write + Send>,
-    /// The wave of the last line, and its line of source.
+    /// The wave of the last line, and its source line.
     last: Option<(Who, String)>,
 }
 
@@ -97,7 +97,7 @@ struct Out {
 pub struct Trace(Arc<Sink>);
 
 impl Trace {
-    /// A trace to `out`, as text or as JSON lines, with the lines of source that are known.
+    /// A trace to `out`, as text or as lines of JSON, with source lines where they are known.
     pub fn new(out: Box<dyn Write + Send>, filter: Filter, json: bool, sources: Sources) -> Trace {
         Trace(Arc::new(Sink {
             out: Mutex::new(Out {
@@ -115,10 +115,10 @@ impl Trace {
 }
 
 impl Trace {
-    /// Writes what is not written yet.
+    /// Writes buffered lines.
     ///
     /// # Errors
-    /// What has kept the trace from being written whole. That nobody reads it any more is not an error.
+    /// A message if the trace could not be written completely. A closed reader is not an error.
     pub fn finish(&self) -> Result<(), String> {
         if !self.0.seen.load(Relaxed) {
             let Filter { wave, pc, .. } = &self.0.filter;
@@ -158,7 +158,7 @@ impl Observe for Trace {
 }
 
 impl Sink {
-    /// No more is written: a full disk is told of at the end, a reader that has gone away wants no more.
+    /// Stops writing after an error: a full disk is reported at the end, a closed reader is not.
     fn failed(&self, e: &std::io::Error) {
         self.left.store(0, Relaxed);
         if e.kind() != std::io::ErrorKind::BrokenPipe {
@@ -184,7 +184,7 @@ struct Before {
 impl Observer for Tracer {
     fn before(&mut self, who: Who, scene: &Scene<'_>) {
         self.before = None;
-        // Stores of instructions that are not traced.
+        // These are stores of instructions that are not traced.
         drop(take_stores());
         let filter = &self.sink.filter;
         let pc = scene.wave.pc.wrapping_sub(scene.base);
@@ -224,7 +224,7 @@ impl Observer for Tracer {
         let Some(before) = self.before.take() else {
             return;
         };
-        // Another thread may have taken the last line meanwhile.
+        // Another thread may have reached the maximum meanwhile.
         let take = |left: u64| left.checked_sub(1);
         self.sink.seen.store(true, Relaxed);
         if self.sink.left.fetch_update(Relaxed, Relaxed, take).is_err() {
@@ -325,20 +325,20 @@ impl Tracer {
     }
 }
 
-/// A register or a stretch of memory that changed.
+/// A register or a range of memory that changed.
 struct Change {
     name: String,
-    /// The values by lane, or by place in the stretch.
+    /// The values by lane, or by index in the range.
     values: Vec<(usize, u64)>,
-    /// How many lanes or places there are.
+    /// The number of lanes or indices.
     of: usize,
-    /// Bits of a value.
+    /// The number of bits of a value.
     bits: u32,
-    /// What is there in the places that are not among the values.
+    /// The lanes or indices without a value.
     rest: Option<Vec<u64>>,
-    /// The type as which the instruction has it.
+    /// The type that the instruction gives to the values.
     ty: Ty,
-    /// It is a VGPR's.
+    /// True for a VGPR.
     lanes: bool,
 }
 
@@ -355,7 +355,7 @@ impl Change {
         }
     }
 
-    /// As the test language has it: all lanes.
+    /// Writes all lanes in the syntax of the test language.
     fn value(&self) -> Value {
         match (&self.rest, self.values.as_slice()) {
             (Some(all), _) => Value::Lanes(all.clone()),
@@ -372,13 +372,13 @@ impl Change {
     }
 }
 
-/// What the operands of an instruction say of the registers that it writes.
+/// The properties of the registers that an instruction writes.
 struct Operands {
-    /// File, first register, count and type of what is written.
+    /// The file, first register, count and type of each destination.
     written: Vec<(File, u16, u16, Ty)>,
-    /// The type of what is stored: a float where an atomic computes with one.
+    /// The type of stored values: a float if an atomic computes with floats.
     stored: Ty,
-    /// It accesses memory.
+    /// True if it accesses memory.
     memory: bool,
 }
 
@@ -408,7 +408,7 @@ impl Operands {
         operands
     }
 
-    /// The type of a register, and whether it is the low half of a number of 64 bits.
+    /// Returns the type of a register, and whether it is the low half of a 64-bit number.
     fn ty(&self, file: File, register: u16) -> (Ty, bool) {
         let holds = |w: &&(File, u16, u16, Ty)| w.0 == file && (w.1..w.1 + w.2).contains(&register);
         match self.written.iter().find(holds) {
@@ -419,7 +419,7 @@ impl Operands {
     }
 }
 
-/// The registers that changed. Those of numbers of 64 bits come as one.
+/// Returns the registers that changed. The two registers of a 64-bit number are one entry.
 fn registers(
     target: Target,
     before: &WaveState,
@@ -437,7 +437,7 @@ fn registers(
     let mut code = 0;
     while code < after.sgprs.len() {
         let (ty, pair) = operands.ty(File::Scalar, code as u16);
-        // Two dwords that are loaded are an address, or have nothing to do with each other.
+        // Two loaded dwords are an address, or unrelated.
         let address = after
             .sgprs
             .get(code + 1)
@@ -470,7 +470,7 @@ fn registers(
     let scalars = lang::pair_up(&places, target).into_iter().map(|place| {
         let (value, ty) = match place {
             Place::Scalar(code, 1) => {
-                // Half of what is loaded is a number of its own.
+                // If only one half changed, it is treated as a number of its own.
                 let ty = match operands.ty(File::Scalar, code).0 {
                     Ty::B64 => Ty::B32,
                     ty => ty,
@@ -489,7 +489,7 @@ fn registers(
     scalars.into_iter().chain(vectors).chain(flags).collect()
 }
 
-/// A VGPR, or two that are a number, in the lanes that were on or that changed.
+/// Returns a VGPR, or two VGPRs that are a number, in the lanes that were active or changed.
 fn vector(
     target: Target,
     before: &WaveState,
@@ -517,7 +517,7 @@ fn vector(
     }
 }
 
-/// Values by their addresses, which rise, as stretches of values side by side.
+/// Groups values, in the order of their addresses, into ranges of consecutive addresses.
 fn stretches(unit: &str, values: &[(u64, u64)], size: u64, ty: Ty) -> Vec<Change> {
     let side_by_side = |a: &(u64, u64), b: &(u64, u64)| b.0 - a.0 == size;
     let stretch = |values: &[(u64, u64)]| {
@@ -538,7 +538,7 @@ fn stretches(unit: &str, values: &[(u64, u64)], size: u64, ty: Ty) -> Vec<Change
     values.chunk_by(side_by_side).map(stretch).collect()
 }
 
-/// What the instruction stored, in stretches of dwords, or of bytes where it stored less.
+/// Returns the stores of the instruction as ranges of dwords, or of bytes if it stored less.
 fn stores(memory: &Memory, ty: Ty) -> Vec<Change> {
     let mut bytes: Vec<u64> = take_stores()
         .into_iter()

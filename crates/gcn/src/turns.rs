@@ -1,27 +1,29 @@
-//! Text that several threads make in parts and that is written in order.
+//! Writes text in order whose parts several threads make.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A part that holds this many bytes before its turn waits for it.
+/// A part with this many bytes waits until it is the next to be written.
 const MOST_OF_ONE: usize = 1 << 20;
-/// The finished parts that wait for their turn hold at most this many bytes, or one part more.
+/// The limit of the bytes in finished parts that are not yet written; one part more may exceed it.
 const MOST_HELD: usize = 1 << 25;
-/// The buffers that are kept to be used again.
+/// The maximum number of buffers kept for reuse.
 const MOST_BUFFERS: usize = 16;
 
-/// What the threads share.
+/// The state that the threads share.
 struct Turn<'a> {
-    /// The number of the part that is to be written next.
+    /// The number of the part to write next.
     next: usize,
-    /// Finished parts whose turn has not come.
+    /// Finished parts that are not the next to be written.
     held: BTreeMap<usize, Vec<u8>>,
     held_bytes: usize,
-    /// Buffers to be used again.
+    /// The number of threads that wait until their part is the next to be written.
+    waiting: usize,
+    /// Buffers for reuse.
     buffers: Vec<Vec<u8>>,
-    /// The first error; it ends all work.
+    /// The first error, which ends the work.
     result: io::Result<()>,
     out: &'a mut (dyn Write + Send),
 }
@@ -41,11 +43,33 @@ impl<'a> Shared<'a> {
         if turn.result.is_ok() {
             turn.result = Err(error);
         }
-        self.passed.notify_all();
+        self.wake(turn);
+    }
+
+    /// Wakes the threads that wait. Waking is a system call even if there are none.
+    fn wake(&self, turn: MutexGuard<'_, Turn<'a>>) {
+        let waiting = turn.waiting > 0;
+        drop(turn);
+        if waiting {
+            self.passed.notify_all();
+        }
+    }
+
+    /// Waits while a condition holds.
+    fn wait_while<'s>(
+        &'s self,
+        mut turn: MutexGuard<'s, Turn<'a>>,
+        condition: impl Fn(&mut Turn) -> bool,
+    ) -> MutexGuard<'s, Turn<'a>> {
+        turn.waiting += 1;
+        let mut turn = (self.passed.wait_while(turn, |turn| condition(turn)))
+            .unwrap_or_else(PoisonError::into_inner);
+        turn.waiting -= 1;
+        turn
     }
 }
 
-/// Takes the text of one part.
+/// The output of one part.
 struct Part<'s, 'a> {
     shared: &'s Shared<'a>,
     number: usize,
@@ -57,12 +81,13 @@ fn stopped() -> io::Error {
 }
 
 impl Part<'_, '_> {
-    /// Hands in the rest. Writes what waits for this part alone.
+    /// Finishes the part. Writes it, and the finished parts after it, if it is the next one.
     fn finish(mut self) {
-        let mut turn = self.shared.lock();
-        while turn.next != self.number && turn.held_bytes > MOST_HELD && turn.result.is_ok() {
-            turn = (self.shared.passed.wait(turn)).unwrap_or_else(PoisonError::into_inner);
-        }
+        let turn = self.shared.lock();
+        let full = |turn: &mut Turn| {
+            turn.next != self.number && turn.held_bytes > MOST_HELD && turn.result.is_ok()
+        };
+        let mut turn = self.shared.wait_while(turn, full);
         turn.held_bytes += self.buffer.len();
         turn.held
             .insert(self.number, std::mem::take(&mut self.buffer));
@@ -79,15 +104,14 @@ impl Part<'_, '_> {
                 turn.buffers.push(text);
             }
         }
-        drop(turn);
-        self.shared.passed.notify_all();
+        self.shared.wake(turn);
     }
 }
 
 impl Drop for Part<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The others would wait for this part.
+            // Otherwise the other threads would wait for this part forever.
             self.shared.fail(stopped());
         }
     }
@@ -101,8 +125,7 @@ impl Write for Part<'_, '_> {
         }
         let turn = self.shared.lock();
         let waits = |turn: &mut Turn| turn.next != self.number && turn.result.is_ok();
-        let mut turn =
-            (self.shared.passed.wait_while(turn, waits)).unwrap_or_else(PoisonError::into_inner);
+        let mut turn = self.shared.wait_while(turn, waits);
         if turn.result.is_err() {
             return Err(stopped());
         }
@@ -117,9 +140,9 @@ impl Write for Part<'_, '_> {
     }
 }
 
-/// Has `make` write the text of the parts from 0 on, on up to `threads` threads, until it returns false: there is no
-/// such part. Each thread calls `begin` once for what it uses again from part to part. The text is written to `out` in
-/// the order of the parts; the parts before `first` write nothing, and the others do not wait for them.
+/// Calls `make` for the parts from 0 on, on up to `threads` threads, until it returns false: there is no such part. Each
+/// thread calls `begin` once for the memory that it reuses from part to part. The text is written to `out` in the order of
+/// the parts. The parts before `first` write nothing, and the others do not wait for them.
 ///
 /// # Errors
 /// The first error of `out` or of a part.
@@ -143,6 +166,7 @@ pub(crate) fn write<S>(
             next: first,
             held: BTreeMap::new(),
             held_bytes: 0,
+            waiting: 0,
             buffers: Vec::new(),
             result: Ok(()),
             out,
@@ -175,7 +199,7 @@ pub(crate) fn write<S>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // A host that refuses a thread refuses the next one, too: the threads there are do the work.
+            // If the host refuses a thread, the existing ones do the work.
             let started = std::thread::Builder::new().spawn_scoped(scope, work);
             if started.is_err() {
                 break;
@@ -192,7 +216,7 @@ pub(crate) fn write<S>(
 mod tests {
     use super::*;
 
-    /// The text of a part: long and short ones, in several pieces.
+    /// Writes a long or short part in several pieces.
     fn piece(n: usize, out: &mut (dyn Write + Send)) -> io::Result<bool> {
         for k in 0..n % 7 {
             write!(out, "{n}.{k} ")?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gcn_emu::dispatch::watch::{Observe, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
 
-/// All of them, each in its turn; `None` where there is none.
+/// Combines observers, which are called in order; `None` if there are none.
 pub fn all(mut list: Vec<Arc<dyn Observe>>) -> Option<Arc<dyn Observe>> {
     match list.len() {
         0 | 1 => list.pop(),

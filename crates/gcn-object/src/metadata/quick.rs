@@ -14,7 +14,8 @@ use rmpv::Value;
 enum Item<'a> {
     Map(usize),
     Array(usize),
-    Text(&'a str),
+    /// Text that may not be UTF-8.
+    Text(&'a [u8]),
     Int(u64),
     Bool(bool),
 }
@@ -54,14 +55,20 @@ impl<'a> Note<'a> {
             0xda => self.number(2)? as usize,
             _ => return None,
         };
-        Some(Item::Text(str::from_utf8(self.bytes(length)?).ok()?))
+        Some(Item::Text(self.bytes(length)?))
     }
 
-    fn text(&mut self) -> Option<&'a str> {
+    /// Reads text of any encoding.
+    fn bare_text(&mut self) -> Option<&'a [u8]> {
         match self.next()? {
             Item::Text(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// Reads text in UTF-8.
+    fn text(&mut self) -> Option<&'a [u8]> {
+        self.bare_text().filter(|text| is_utf8(text))
     }
 
     fn int(&mut self) -> Option<u64> {
@@ -87,11 +94,17 @@ impl<'a> Note<'a> {
             values += match self.next()? {
                 Item::Map(count) => 2 * count,
                 Item::Array(count) => count,
+                Item::Text(text) if !is_utf8(text) => return None,
                 _ => 0,
             };
         }
         Some(())
     }
+}
+
+/// Nearly all text is ASCII, which is quicker to find than UTF-8.
+fn is_utf8(text: &[u8]) -> bool {
+    text.is_ascii() || str::from_utf8(text).is_ok()
 }
 
 // ---- note to text ----
@@ -104,23 +117,26 @@ pub(super) fn text_of(note: &[u8]) -> Option<String> {
 
 /// Returns the text that [`super::to_yaml`] gives for a note. It may not give the same bytes again.
 pub(super) fn written(note: &[u8]) -> Option<String> {
-    let mut out = String::with_capacity(4 * note.len());
-    out.push_str("---");
+    let mut out = Vec::with_capacity(3 * note.len());
+    out.extend_from_slice(b"---");
     let mut rest = Note { rest: note };
     let Item::Map(count) = rest.next()? else {
         return None;
     };
     write_map(&mut rest, count, 0, true, &mut out)?;
-    out.push_str("\n...\n");
-    rest.rest.is_empty().then_some(out)
+    out.extend_from_slice(b"\n...\n");
+    match rest.rest {
+        [] => String::from_utf8(out).ok(),
+        _ => None,
+    }
 }
 
 /// The blanks at the start of lines, and after keys.
-const BLANKS: &str = "                                                                ";
+const BLANKS: &[u8; 64] = &[b' '; 64];
 
-fn new_line(indent: usize, out: &mut String) -> Option<()> {
-    out.push('\n');
-    out.push_str(BLANKS.get(..indent)?);
+fn new_line(indent: usize, out: &mut Vec<u8>) -> Option<()> {
+    out.push(b'\n');
+    out.extend_from_slice(BLANKS.get(..indent)?);
     Some(())
 }
 
@@ -130,7 +146,7 @@ fn write_map(
     count: usize,
     indent: usize,
     own_line: bool,
-    out: &mut String,
+    out: &mut Vec<u8>,
 ) -> Option<()> {
     if count == 0 {
         return None;
@@ -139,18 +155,18 @@ fn write_map(
         if n > 0 || own_line {
             new_line(indent, out)?;
         }
-        let key = note.text()?;
+        let key = note.bare_text()?;
         if !plain_key(key) {
             return None;
         }
-        out.push_str(key);
-        out.push(':');
+        out.extend_from_slice(key);
+        out.push(b':');
         match note.next()? {
             Item::Map(count) => write_map(note, count, indent + 2, true, out)?,
             Item::Array(count @ 1..) => {
                 for _ in 0..count {
                     new_line(indent + 2, out)?;
-                    out.push_str("- ");
+                    out.extend_from_slice(b"- ");
                     match note.next()? {
                         Item::Map(count) => write_map(note, count, indent + 4, false, out)?,
                         Item::Array(_) => return None,
@@ -159,7 +175,7 @@ fn write_map(
                 }
             }
             item => {
-                out.push_str(&BLANKS[..16usize.saturating_sub(key.len()).max(1)]);
+                out.extend_from_slice(&BLANKS[..16usize.saturating_sub(key.len()).max(1)]);
                 write_scalar(item, out)?;
             }
         }
@@ -167,14 +183,17 @@ fn write_map(
     Some(())
 }
 
-fn write_scalar(item: Item, out: &mut String) -> Option<()> {
+fn write_scalar(item: Item, out: &mut Vec<u8>) -> Option<()> {
     match item {
-        Item::Text(text) if plain_string(text.as_bytes()) => out.push_str(text),
+        Item::Text(text) if plain_string(text) => out.extend_from_slice(text),
         Item::Text(text) => {
+            let text = str::from_utf8(text).ok()?;
             if !is_string(text) {
                 return None;
             }
-            write_string(out, text);
+            let mut quoted = String::new();
+            write_string(&mut quoted, text);
+            out.extend_from_slice(quoted.as_bytes());
         }
         Item::Int(n) => {
             let mut digits = [0; 20];
@@ -188,10 +207,11 @@ fn write_scalar(item: Item, out: &mut String) -> Option<()> {
                     break;
                 }
             }
-            out.push_str(str::from_utf8(&digits[at..]).ok()?);
+            out.extend_from_slice(&digits[at..]);
         }
-        Item::Bool(b) => out.push_str(if b { "true" } else { "false" }),
-        Item::Array(0) => out.push_str("[]"),
+        Item::Bool(true) => out.extend_from_slice(b"true"),
+        Item::Bool(false) => out.extend_from_slice(b"false"),
+        Item::Array(0) => out.extend_from_slice(b"[]"),
         Item::Array(_) | Item::Map(_) => return None,
     }
     Some(())
@@ -249,10 +269,10 @@ fn plain_string(text: &[u8]) -> bool {
         && text.iter().all(|c| KIND[*c as usize] & PLAIN != 0)
 }
 
-fn plain_key(key: &str) -> bool {
-    begins_plain(key.as_bytes())
+fn plain_key(key: &[u8]) -> bool {
+    begins_plain(key)
         && key.len() < BLANKS.len()
-        && key.bytes().all(|c| KIND[c as usize] & WORD != 0)
+        && key.iter().all(|c| KIND[*c as usize] & WORD != 0)
 }
 
 /// Returns true if a text is read as a string, not as a number, a boolean or nil.
@@ -313,9 +333,8 @@ impl<'a> Text<'a> {
         loop {
             let word = |c: &&u8| KIND[**c as usize] & WORD != 0;
             let key = self.pass(self.rest.iter().take_while(word).count())?;
-            let text = str::from_utf8(key).ok()?;
             // Keys are in the order of the note's, each once.
-            if !plain_key(text) || key <= last || !self.eat(b':') {
+            if !plain_key(key) || key <= last || !self.eat(b':') {
                 return None;
             }
             last = key;
@@ -465,41 +484,30 @@ impl<'a> Text<'a> {
 /// Returns the minor version of a note's metadata if [`super::verify`] accepts the note. Its keys must be in order,
 /// each once, as [`note_of`] writes them.
 pub(super) fn verified(note: &[u8]) -> Option<u64> {
-    shape_is(note, false)?;
-    Some(version(note)?[1])
+    Some(version(note, false)?[1])
 }
 
 /// Returns the version of a note's metadata if its typed form can be read: as [`verified`], and the other keys of the
 /// typed form have their types.
 pub(super) fn typed_version(note: &[u8]) -> Option<[u64; 2]> {
-    shape_is(note, true)?;
-    version(note)
+    version(note, true)
 }
 
-/// Checks all of a note.
-fn shape_is(note: &[u8], typed: bool) -> Option<()> {
+/// Checks all of a note, and returns the version of its metadata.
+fn version(note: &[u8], typed: bool) -> Option<[u64; 2]> {
     let mut all = Note { rest: note };
-    shaped(&mut all, ROOT, typed)?;
-    all.rest.is_empty().then_some(())
-}
-
-/// Returns the version of a note's metadata.
-fn version(note: &[u8]) -> Option<[u64; 2]> {
-    let mut rest = Note { rest: note };
-    let Item::Map(count) = rest.next()? else {
-        return None;
-    };
-    for _ in 0..count {
-        if rest.text()? == "amdhsa.version" {
-            return (rest.array()? == 2).then_some([rest.int()?, rest.int()?]);
-        }
-        rest.skip()?;
-    }
-    None
+    let mut version = None;
+    shaped(&mut all, ROOT, typed, &mut version)?;
+    version.filter(|_| all.rest.is_empty())
 }
 
 /// Skips a mapping that satisfies the rules.
-fn shaped(note: &mut Note, rules: &[Rule], typed: bool) -> Option<()> {
+fn shaped(
+    note: &mut Note,
+    rules: &[Rule],
+    typed: bool,
+    version: &mut Option<[u64; 2]>,
+) -> Option<()> {
     let Item::Map(count) = note.next()? else {
         return None;
     };
@@ -507,7 +515,13 @@ fn shaped(note: &mut Note, rules: &[Rule], typed: bool) -> Option<()> {
     let mut seen = 0u64;
     for _ in 0..count {
         let key = note.text()?;
-        let known = |rule: &Rule| rule.key == key && (rule.checked || typed);
+        // Comparing the last letters first decides most comparisons.
+        let same = |rule: &str| {
+            rule.len() == key.len()
+                && rule.as_bytes().last() == key.last()
+                && rule.as_bytes() == key
+        };
+        let known = |rule: &Rule| same(rule.key) && (rule.checked || typed);
         let Some(n) = rules.iter().position(known) else {
             // The tree has a maximum depth.
             let tree = typed && matches!(note.clone().next()?, Item::Map(_) | Item::Array(1..));
@@ -522,7 +536,7 @@ fn shaped(note: &mut Note, rules: &[Rule], typed: bool) -> Option<()> {
             Shape::Text => drop(note.text()?),
             Shape::OneOf(words) => {
                 let word = note.text()?;
-                if !words.contains(&word) {
+                if !words.iter().any(|w| w.as_bytes() == word) {
                     return None;
                 }
             }
@@ -536,8 +550,12 @@ fn shaped(note: &mut Note, rules: &[Rule], typed: bool) -> Option<()> {
                 if note.array()? != *wanted {
                     return None;
                 }
-                for _ in 0..*wanted {
-                    note.int()?;
+                let mut ints = [0; 2];
+                for n in 0..*wanted {
+                    ints[n.min(1)] = note.int()?;
+                }
+                if key == b"amdhsa.version" {
+                    version.get_or_insert(ints);
                 }
             }
             Shape::Texts => {
@@ -547,7 +565,7 @@ fn shaped(note: &mut Note, rules: &[Rule], typed: bool) -> Option<()> {
             }
             Shape::Maps(rules) => {
                 for _ in 0..note.array()? {
-                    shaped(note, rules, typed)?;
+                    shaped(note, rules, typed, version)?;
                 }
             }
         }

@@ -2,36 +2,40 @@
 
 use super::*;
 
-/// One directive's worth of data without labels; gives how many bytes it is.
-pub(super) fn plain_data(bytes: &[u8], strings: bool, out: &mut String) -> usize {
-    let zeros = bytes.iter().take_while(|b| **b == 0).count();
+/// Writes one directive of data without labels. Returns the number of bytes it stands for.
+pub(super) fn plain_data(bytes: &[u8], strings: bool, out: &mut Vec<u8>) -> usize {
+    let zeros = match bytes {
+        [0, ..] => bytes.iter().take_while(|b| **b == 0).count(),
+        _ => 0,
+    };
     if zeros >= 16 || zeros == bytes.len() && zeros > 1 {
-        // Words go on where words stop.
+        // The next directive begins at a multiple of eight bytes.
         let zeros = if zeros == bytes.len() {
             zeros
         } else {
             zeros & !7
         };
-        out.push_str("\t.zero ");
-        push_dec(out, zeros as u64);
-        out.push('\n');
+        let _ = writeln!(out, "\t.zero {zeros}");
         return zeros;
     }
     if let Some(length) = string_length(bytes, strings) {
         let ended = bytes.get(length) == Some(&0);
-        out.push_str(if ended { "\t.asciz \"" } else { "\t.ascii \"" });
+        out.extend(match ended {
+            true => b"\t.asciz \"",
+            false => b"\t.ascii \"",
+        });
         escaped(&bytes[..length], out);
-        out.push_str("\"\n");
+        out.extend(b"\"\n");
         return length + ended as usize;
     }
     let count = bytes.len().min(32);
-    // A text or zeros may begin within: there the numbers end.
+    // The numbers end where a string or zeros begin.
     let end = (8..count)
         .step_by(8)
         .find(|n| {
             let rest = &bytes[*n..];
             string_length(rest, strings).is_some()
-                || rest.len() >= 16 && rest[..16].iter().all(|b| *b == 0)
+                || rest.first_chunk().is_some_and(|b| *b == [0; 16])
         })
         .unwrap_or(count);
     let numbers = &bytes[..end];
@@ -55,7 +59,7 @@ pub(super) fn plain_data(bytes: &[u8], strings: bool, out: &mut String) -> usize
         let value = u64::from_le_bytes(value);
         line[len..len + 2].copy_from_slice(b"0x");
         len += 2;
-        // All 16 digits are written, and the line goes on behind those that count.
+        // All 16 digits are written, and the text after the significant ones overwrites the rest.
         let digits = 16 - (value | 1).leading_zeros() as usize / 4;
         let all = hex_digits(value << (64 - 4 * digits));
         line[len..len + 16].copy_from_slice(&all);
@@ -63,7 +67,7 @@ pub(super) fn plain_data(bytes: &[u8], strings: bool, out: &mut String) -> usize
         done += width;
     }
     line[len] = b'\n';
-    out.push_str(str::from_utf8(&line[..len + 1]).unwrap_or_default());
+    out.extend_from_slice(&line[..len + 1]);
     done
 }
 
@@ -85,29 +89,42 @@ fn hex_digits(value: u64) -> [u8; 16] {
     all
 }
 
-/// How long a text is that data begins with, without its end; `None` where it does not look like one.
+/// Returns the length of the string that data begins with, without the zero after it; `None` if it does not look like a string.
 pub(super) fn string_length(bytes: &[u8], strings: bool) -> Option<usize> {
     const MOST: usize = 1 << 12;
+    const LEAST: usize = 6;
     let printed = |b: &u8| (0x20..0x7f).contains(b) || matches!(b, b'\n' | b'\t');
     if strings {
         let length = bytes.iter().take(MOST).take_while(|b| **b != 0).count();
         return Some(length);
     }
+    if !bytes.first_chunk().is_some_and(may_be_printed::<LEAST>) {
+        return None;
+    }
     let length = bytes.iter().take(MOST).take_while(|b| printed(b)).count();
     let ended = length == MOST || bytes.get(length) == Some(&0);
-    (length >= 6 && ended).then_some(length)
+    (length >= LEAST && ended).then_some(length)
 }
 
-pub(super) fn escaped(bytes: &[u8], out: &mut String) {
+/// Returns false only if one of the bytes is below a tab or above ASCII, as in most numbers. All are compared at once.
+#[inline]
+fn may_be_printed<const N: usize>(bytes: &[u8; N]) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let mut word = [b' '; 8];
+    word[..N].copy_from_slice(bytes);
+    let word = u64::from_le_bytes(word);
+    // The subtraction sets the high bit of bytes below 9; it may set that of a byte after them too.
+    let low = word.wrapping_sub(0x0909_0909_0909_0909) & !word;
+    (word | low) & HIGH == 0
+}
+
+pub(super) fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
     for &byte in bytes {
         match byte {
-            b'"' | b'\\' => {
-                out.push('\\');
-                out.push(byte as char);
-            }
-            b'\n' => out.push_str("\\n"),
-            b'\t' => out.push_str("\\t"),
-            0x20..0x7f => out.push(byte as char),
+            b'"' | b'\\' => out.extend([b'\\', byte]),
+            b'\n' => out.extend(b"\\n"),
+            b'\t' => out.extend(b"\\t"),
+            0x20..0x7f => out.push(byte),
             _ => {
                 let _ = write!(out, "\\{byte:03o}");
             }
@@ -129,14 +146,33 @@ mod tests {
                 0xfedc_ba98_7654_3210 >> shift,
             ] {
                 let bytes = [value.to_le_bytes(), [0xff; 8]].concat();
-                let mut out = String::new();
+                let mut out = Vec::new();
                 assert_eq!(plain_data(&bytes, false, &mut out), 16);
-                assert_eq!(out, format!("\t.quad {value:#x}, 0xffffffffffffffff\n"));
+                let text = format!("\t.quad {value:#x}, 0xffffffffffffffff\n");
+                assert_eq!(out, text.as_bytes());
             }
         }
-        let mut out = String::new();
+        let mut out = Vec::new();
         assert_eq!(plain_data(&[1, 0xab, 0], false, &mut out), 3);
         assert_eq!(plain_data(&[1, 2, 3, 0xf4, 5], false, &mut out), 4);
-        assert_eq!(out, "\t.byte 0x1, 0xab, 0x0\n\t.long 0xf4030201\n");
+        assert_eq!(out, b"\t.byte 0x1, 0xab, 0x0\n\t.long 0xf4030201\n");
+    }
+
+    #[test]
+    fn strings_are_found_as_byte_by_byte() {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        for _ in 0..20_000 {
+            let bytes: [u8; 8] = std::array::from_fn(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                let odd = [0, 0, 8, 9, 10, 11, 0x1f, 0x7f, 0x80, 0xff];
+                *odd.get(state as usize % 40).unwrap_or(&b' ')
+            });
+            let printed = |b: &&u8| (0x20..0x7f).contains(*b) || matches!(b, b'\n' | b'\t');
+            let length = bytes.iter().take_while(printed).count();
+            let found = (length >= 6 && bytes.get(length) == Some(&0)).then_some(length);
+            assert_eq!(string_length(&bytes, false), found, "{bytes:?}");
+        }
     }
 }

@@ -1,17 +1,16 @@
-//! Where the linker would put the sections of the source.
+//! Predicts the addresses that the linker gives to the sections of the source.
 
 use gcn_object::write;
 
 use super::*;
 
-/// The most sections that are put where the linker would not: strange files may have many.
+/// The maximum number of sections with addresses that differ from the linker's; unusual files may have many.
 const MOST_PLACES: usize = 32;
-/// With more sections than this, only one is put elsewhere.
+/// With more sections than this, only one gets an address of its own.
 const FEW: usize = 256;
 
 impl<'a> Source<'a> {
-    /// What is beside the code and data: where sections are that the linker would put elsewhere. It is the same in short
-    /// source.
+    /// Returns the directives for sections that the linker would put at other addresses. They are the same in short source.
     pub(super) fn places(&self) -> &str {
         self.places.get_or_init(|| self.find_places())
     }
@@ -26,7 +25,7 @@ impl<'a> Source<'a> {
             .filter(|s| s.flags.alloc() && s.size != 0)
             .map(|s| (s.name.as_str(), s.address))
             .collect();
-        // Each look costs as much as there are sections.
+        // The time of each attempt is proportional to the number of sections.
         let looks = match wanted.len() {
             0..=FEW => wanted.len().min(MOST_PLACES),
             _ => 1,
@@ -51,7 +50,7 @@ impl<'a> Source<'a> {
         out
     }
 
-    /// What the assembler will give the linker, as far as addresses depend on it.
+    /// Returns the assembler's output as far as addresses depend on it.
     pub(super) fn builder(&self) -> write::Builder {
         let object = self.object;
         let mut builder = write::Builder::new(object.target, object.abi());
@@ -59,7 +58,7 @@ impl<'a> Source<'a> {
         let notes = self.notes.iter().map(|notes| notes.section);
         for i in notes.chain(self.shown.iter().copied()) {
             let section = self.section(i);
-            // Addresses depend on how many bytes there are, not on what they are.
+            // Addresses depend on the number of bytes, not on their values.
             let data = match section.kind {
                 SectionKind::NOBITS => Vec::new(),
                 _ => vec![0; object.section_data(i).len()],
@@ -75,7 +74,7 @@ impl<'a> Source<'a> {
             }));
         }
         let mut symbols = vec![None; self.table.len()];
-        // Local symbols move nothing.
+        // Local symbols do not change addresses.
         let mut used: HashSet<usize> = self.got_uses.iter().map(|got| got.symbol).collect();
         used.extend(
             (object.dynamic_symbols.iter()).filter_map(|s| self.by_name.get(s.name.as_str())),

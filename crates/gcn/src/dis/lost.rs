@@ -1,29 +1,29 @@
-//! What of an object its source would not give again.
+//! The check that an object's source reproduces the object.
 //!
-//! The source is written in short, with zeros for the code and data that nothing is said of, assembled, linked, and laid
-//! beside the object. So the cost is that of symbols, relocations and sections, and not of instructions, whose text is
-//! right by itself.
+//! A short source, with zeros for code and data without symbols and relocations, is assembled, linked and compared with the
+//! object. So the time depends on the number of symbols, relocations and sections, not on the instructions, whose text
+//! is checked by other tests.
 
 use std::ops::Range;
 
 use super::*;
 
-/// What lld 17 and later call the padding behind what is read-only after relocation.
+/// The name that lld 17 and later give to the padding after data that is read-only after relocation.
 const RELRO_PADDING: &str = ".relro_padding";
 
-/// So many differences are told.
+/// The maximum number of differences that are reported.
 const TOLD: usize = 8;
 
-/// What would be lost of an object that goes to source and back: nothing, or some of it, each as a few words. Sections that
-/// are not loaded do not count with `loaded_only`.
+/// Returns what disassembling and assembling an object would lose, each as a few words. With `loaded_only`, sections that
+/// are not loaded are ignored.
 ///
 /// # Errors
-/// As [`super::object`].
+/// See [`super::object`].
 pub fn lost(object: &CodeObject, loaded_only: bool) -> io::Result<Vec<String>> {
     Reading::new(object, loaded_only, 1)?.lost()
 }
 
-/// What a short source loses.
+/// Returns what a short source loses.
 pub(super) fn lost_of(source: Source) -> io::Result<Vec<String>> {
     let object = source.object;
     let mut text = Vec::new();
@@ -58,7 +58,7 @@ pub(super) fn lost_of(source: Source) -> io::Result<Vec<String>> {
     Ok(out)
 }
 
-/// The file that source assembles to.
+/// Assembles and links source.
 fn made_of(
     object: &CodeObject,
     source: &[u8],
@@ -89,12 +89,12 @@ fn made_of(
         .map_err(|e| e.to_string())
 }
 
-/// An object, and what came back of it.
+/// An object, and the object made from its source.
 struct Both<'a> {
     a: &'a CodeObject,
     b: &'a CodeObject,
     source: &'a Source<'a>,
-    /// The sections of `b` that those of `a` became.
+    /// Pairs of corresponding sections of `a` and `b`.
     pairs: Vec<Option<usize>>,
     out: Vec<String>,
 }
@@ -104,7 +104,7 @@ impl Both<'_> {
         self.out.push(what.into());
     }
 
-    /// The system, the versions, the entry and the flags.
+    /// Compares the system, the versions, the entry and the flags.
     fn header(&mut self) {
         const FIELDS: [(&str, Range<usize>); 3] = [
             ("what identifies the file", 0..16),
@@ -118,7 +118,7 @@ impl Both<'_> {
         }
     }
 
-    /// Sections, those of a name in their order.
+    /// Compares sections; sections of one name correspond in their order.
     fn sections(&mut self) {
         let (a, b) = (self.a, self.b);
         let mut places: HashMap<&str, std::collections::VecDeque<usize>> = HashMap::new();
@@ -161,7 +161,7 @@ impl Both<'_> {
         }
     }
 
-    /// Whether a section of the object is one that must come back.
+    /// Returns true if a section of the object must be reproduced.
     fn counts(&self, n: usize) -> bool {
         let section = &self.a.sections[n];
         let tables = [SectionKind::SYMTAB, SectionKind::STRTAB, SectionKind::GROUP];
@@ -170,12 +170,12 @@ impl Both<'_> {
         let padding = section.name == RELRO_PADDING && section.kind == SectionKind::NOBITS;
         let empty = self.source.loadable && (section.size == 0 || padding);
         let left_out = self.source.options.loaded_only && !section.flags.alloc();
-        // Tables are compared by what they say.
+        // Tables are compared by their contents elsewhere.
         let table = tables.contains(&section.kind) && !section.flags.alloc();
         !(table || relocations || empty || left_out)
     }
 
-    /// Whether those bytes are the same that the short source has.
+    /// Returns true if the bytes that the short source contains are the same.
     fn same_bytes(&self, n: usize, m: usize) -> bool {
         let (a, b) = (self.a.section_data(n), self.b.section_data(m));
         if a.len() != b.len() {
@@ -204,9 +204,9 @@ impl Both<'_> {
             && { lines }.all(|(at, size)| same(at, size))
     }
 
-    /// What is loaded where, and that nothing lies between the sections.
+    /// Compares the segments, and checks that they contain nothing between the sections.
     fn segments(&mut self) {
-        // Newer linkers fill the last page of what is read-only after relocation, by a section without bytes.
+        // Newer linkers fill the last page that is read-only after relocation with a section without bytes.
         let padded = (self.a.sections.iter()).any(|s| s.name == RELRO_PADDING);
         let page = if padded { 0x1000 } else { 1 };
         let loaded = |object: &CodeObject| -> Vec<(u64, Option<u64>, [bool; 3])> {
@@ -270,7 +270,7 @@ impl Both<'_> {
         }
     }
 
-    /// Symbols by all that is said of them, without those that a linker or an assembler makes.
+    /// Compares all properties of symbols, except for those that a linker or an assembler makes.
     fn symbols(&mut self) {
         type Key<'k> = (&'k str, u64, u64, (u8, u8, u8), SymbolSection);
         fn key(symbol: &Symbol, section: SymbolSection) -> Key<'_> {
@@ -291,7 +291,7 @@ impl Both<'_> {
         };
         let mut a: Vec<Key> = Vec::new();
         for (n, symbol) in table(self.a, stripped).iter().enumerate() {
-            // The short source has the table that is not stripped.
+            // The short source reproduces the symbol table that is not stripped.
             let passed_over = std::ptr::eq(table(self.a, stripped), self.source.table);
             if !named(symbol) || passed_over && self.source.passed_over[n] {
                 continue;
@@ -328,7 +328,7 @@ impl Both<'_> {
         }
     }
 
-    /// Relocations of relocatable files. A local symbol and its place are the same to a linker.
+    /// Compares relocations of relocatable files. To a linker, a local symbol is the same as its section and offset.
     fn relocations(&mut self) {
         type Key<'k> = (Option<usize>, u64, u32, Option<usize>, &'k str, i64);
         fn keys<'k>(
@@ -372,7 +372,7 @@ impl Both<'_> {
         }
     }
 
-    /// Groups of sections: their names, flags and members.
+    /// Compares section groups: their names, flags and members.
     fn groups(&mut self) {
         fn keys<'k>(
             object: &'k CodeObject,
@@ -381,7 +381,7 @@ impl Both<'_> {
             let mut keys: Vec<_> = (object.groups.iter())
                 .map(|group| {
                     let name = object.symbols.get(group.signature);
-                    // The sections of relocations are made again.
+                    // Relocation sections are made by the assembler.
                     let own = |n: &&usize| !linker_made(&object.sections[**n]);
                     let members = group.members.iter().filter(own).map(|n| sections(*n));
                     let mut members: Vec<_> = members.collect();

@@ -1,16 +1,16 @@
-//! How the source calls symbols and sections.
+//! The names of symbols and sections in the source.
 
 use std::sync::LazyLock;
 
 use super::*;
 
-/// A name as the assembler takes it: in quotes where it would be something else without.
+/// Returns a name as the assembler accepts it: in quotes if it would be read differently without.
 pub fn quoted(name: &str) -> String {
     let bytes = name.as_bytes();
     let start = |c: u8| c.is_ascii_alphabetic() || matches!(c, b'_' | b'.' | b'$') || c >= 0x80;
     let plain = bytes.first().is_some_and(|c| start(*c))
         && bytes.iter().all(|c| start(*c) || c.is_ascii_digit());
-    // What may be a register would be one.
+    // A name of a register would be read as the register.
     let numbered = |prefix: &str| {
         let number = name.strip_prefix(prefix).unwrap_or("");
         !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
@@ -22,7 +22,7 @@ pub fn quoted(name: &str) -> String {
     }
 }
 
-/// Whether a name is a word that operands may be, in any case, or the half of one.
+/// Returns true if a name is a word that operands use, in upper or lower case, or the half of such a register.
 fn is_reserved(name: &str) -> bool {
     static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| RESERVED.iter().copied().collect());
     static LONGEST: LazyLock<usize> =
@@ -39,7 +39,7 @@ pub(super) fn unquoted(name: &str) -> &str {
     name.trim_matches('"')
 }
 
-/// Words that operands may be.
+/// The words that operands use.
 pub(super) const RESERVED: &[&str] = &[
     "vcc",
     "exec",
@@ -77,7 +77,7 @@ pub(super) const RESERVED: &[&str] = &[
     "div",
 ];
 
-/// How the source calls each symbol, empty for those that it leaves to the linker; and the first symbol of each name.
+/// Returns the name of each symbol in the source, empty for symbols that the linker makes; and the first symbol of each name.
 pub(super) fn names(table: &[Symbol]) -> (Vec<String>, HashMap<&str, usize>) {
     let is_made = |symbol: &Symbol| {
         symbol.name.is_empty()
@@ -85,7 +85,7 @@ pub(super) fn names(table: &[Symbol]) -> (Vec<String>, HashMap<&str, usize>) {
             || symbol.name == "_DYNAMIC"
     };
     let mut by_name: HashMap<&str, usize> = HashMap::with_capacity(table.len());
-    // Names that the first symbol has which is not made, where one that is comes before it.
+    // Names whose first symbol is made by the linker, after another symbol of the name was found.
     let mut behind_made: HashSet<&str> = HashSet::new();
     let mut again = Vec::new();
     let mut names = Vec::with_capacity(table.len());
@@ -103,7 +103,7 @@ pub(super) fn names(table: &[Symbol]) -> (Vec<String>, HashMap<&str, usize>) {
     if again.is_empty() {
         return (names, by_name);
     }
-    // Local symbols of several files may share a name, which source cannot have.
+    // Local symbols of several files may share a name, which is an error in one source.
     let mut taken: HashSet<String> = names.iter().map(|name| unquoted(name).into()).collect();
     taken.extend(table.iter().map(|symbol| symbol.name.clone()));
     let mut numbers: HashMap<&str, u64> = HashMap::new();

@@ -1,26 +1,26 @@
-//! Notes as directives.
+//! Writes notes as directives.
 
 use gcn_object::note::{self, Isa};
 
 use super::*;
 
-/// The section of notes, as the directives that make it again.
+/// The notes section, as directives that reproduce it.
 pub(super) struct Notes {
     pub(super) section: usize,
-    /// Directives before the target is named.
+    /// The directives before the target.
     pub(super) version: String,
-    /// Those after it.
+    /// The directives after the target.
     pub(super) isa: String,
-    /// The metadata, with what is around them.
+    /// The text before the metadata, the metadata, and the text after them.
     pub(super) metadata: [String; 3],
-    /// What the assembler makes of the metadata's text.
+    /// The metadata's text and the note that the assembler makes of it.
     pub(super) made: Option<Arc<KnownMetadata>>,
-    /// The code object version that the assembler knows by them.
+    /// The code object version that these directives imply.
     pub(super) known: Option<Version>,
 }
 
 impl Notes {
-    /// `None` if there are no notes, or if directives would not give the same bytes.
+    /// Returns `None` if there are no notes, or if directives cannot reproduce the same bytes.
     pub(super) fn new(object: &CodeObject) -> Option<Notes> {
         let flags = match object.os {
             Os::Hsa => SectionFlags::ALLOC,
@@ -39,7 +39,7 @@ impl Notes {
             made: None,
             known: None,
         };
-        // The bytes that the directives make, in their order.
+        // The bytes that the directives give, in the order of the section.
         let (mut before, mut between, mut last) = (Vec::new(), Vec::new(), Vec::new());
         for found in note::notes(bytes) {
             let owner = String::from_utf8_lossy(found.owner).into_owned();
@@ -91,7 +91,7 @@ impl Notes {
     }
 }
 
-/// Little-endian words of 32 bits, if they are all there is.
+/// Reads `N` little-endian words of 32 bits; `None` if the length differs.
 pub(super) fn words<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
     let words: Vec<u32> = (bytes.chunks_exact(4))
         .map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
@@ -99,7 +99,7 @@ pub(super) fn words<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
     words.try_into().ok().filter(|_| bytes.len() == 4 * N)
 }
 
-/// `.hsa_code_object_isa`, with what the note says.
+/// Returns the note's `.hsa_code_object_isa` directive.
 pub(super) fn isa_line(descriptor: &[u8]) -> Option<String> {
     let Isa {
         vendor,
@@ -116,7 +116,7 @@ pub(super) fn isa_line(descriptor: &[u8]) -> Option<String> {
     ))
 }
 
-/// The metadata of code object v2, which are text in the file.
+/// Returns the directives for the metadata of code object v2, which are text in the file.
 pub(super) fn v2_metadata(text: &str) -> Option<String> {
     const END: &str = ".end_amd_amdgpu_hsa_metadata";
     let read = metadata::parse_yaml(text).ok()?;
@@ -128,12 +128,12 @@ pub(super) fn v2_metadata(text: &str) -> Option<String> {
         && !text.contains(END)
         && !text.contains('\0')
         && read.as_map().is_some_and(version);
-    // Of two line breaks at the end one is the directive's.
+    // The directive removes one of two line breaks at the end.
     let more = if text.ends_with("\n\n") { "\n" } else { "" };
     kept.then(|| format!("\n.amd_amdgpu_hsa_metadata\n{text}{more}{END}\n"))
 }
 
-/// The `amd_kernel_code_t` that a kernel begins with, as directives, or as numbers where none make it.
+/// Writes the `amd_kernel_code_t` at the start of a kernel as directives, or as numbers if directives cannot express it.
 pub(super) fn kernel_code(bytes: &[u8; KERNEL_CODE], object: &CodeObject) -> String {
     let mut out = String::new();
     match KernelCode::from_bytes(*bytes).lines(object.target.machine) {
@@ -146,9 +146,11 @@ pub(super) fn kernel_code(bytes: &[u8; KERNEL_CODE], object: &CodeObject) -> Str
         }
         None => {
             let mut rest = &bytes[..];
+            let mut data = Vec::new();
             while !rest.is_empty() {
-                rest = &rest[plain_data(rest, false, &mut out)..];
+                rest = &rest[plain_data(rest, false, &mut data)..];
             }
+            out.push_str(&String::from_utf8_lossy(&data));
         }
     }
     out

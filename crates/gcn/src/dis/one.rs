@@ -1,8 +1,8 @@
-//! One symbol alone.
+//! Writes the source of a single symbol.
 
 use super::*;
 
-/// The metadata of one kernel as text.
+/// Returns the metadata of one kernel as text.
 pub(super) fn metadata_of(note: &[u8], name: &str) -> Option<String> {
     let mut value = metadata::decode(note).ok()?;
     if let metadata::Value::Map(pairs) = &mut value {
@@ -25,7 +25,7 @@ pub(super) fn metadata_of(note: &[u8], name: &str) -> Option<String> {
 }
 
 impl<'a> Source<'a> {
-    /// One symbol's code or data.
+    /// Writes one symbol's code or data.
     pub(super) fn write_one(mut self, name: &str, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let found = self.table.iter().position(|s| s.name == name);
         let Some(n) = found.filter(|n| !self.names[*n].is_empty()) else {
@@ -48,13 +48,13 @@ impl<'a> Source<'a> {
         let start = symbol.address.clamp(base, section_end);
         let mut end = start.saturating_add(symbol.size).min(section_end);
         if symbol.size == 0 {
-            // As far as the next one.
+            // A symbol without a size ends at the next one.
             end = (self.table.iter())
                 .filter(|s| s.section == symbol.section && s.address > start)
                 .map(|s| s.address)
                 .fold(section_end, u64::min);
         }
-        // Lines of the others are not this one's.
+        // Lines about other symbols are removed.
         let own = |address: u64| (start..=end).contains(&address);
         for marks in &mut self.marks {
             marks.retain(|address, _| own(*address));
@@ -98,14 +98,18 @@ impl<'a> Source<'a> {
             self.code(&listing, out)?;
         } else {
             let range = (start - base) as usize..(end - base) as usize;
-            self.data(index, range, &mut text, out)?;
+            let mut data = std::mem::take(&mut text).into_bytes();
+            self.data(index, range, &mut data, out)?;
+            out.write_all(&data)?;
             text.push('\n');
         }
         if let Some(kernel) = kernel {
-            let place = self.blocks.iter().find(|(_, k)| k.name == kernel.name);
-            if let Some((&(section, _), _)) = place {
+            let found = (self.blocks.iter()).find(|(_, b)| b.kernel.name == kernel.name);
+            if let Some((&(section, _), block)) = found {
                 self.section_head(section, &mut text);
-                self.block(kernel, &mut text);
+                let mut lines = Vec::new();
+                self.block(block, &mut lines);
+                text.push_str(&String::from_utf8_lossy(&lines));
             }
             if let Some(yaml) = self.object.note().and_then(|note| metadata_of(note, name)) {
                 let yaml = yaml.trim_end();
@@ -115,7 +119,7 @@ impl<'a> Source<'a> {
         out.write_all(text.as_bytes())
     }
 
-    /// Drops expressions whose labels are not in what is printed.
+    /// Removes expressions whose labels are not in the output.
     pub(super) fn keep_references(&mut self, index: usize, start: u64, end: u64) {
         let inside = |name: &str| {
             let hex = name.strip_prefix(LABEL).unwrap_or("");
@@ -131,7 +135,7 @@ impl<'a> Source<'a> {
             .retain(|at, (_, expression)| (start..end).contains(at) && keep(expression));
     }
 
-    /// Declares a symbol and those that its expressions name.
+    /// Declares a symbol and the symbols in its expressions.
     pub(super) fn declare_used(
         &mut self,
         n: usize,

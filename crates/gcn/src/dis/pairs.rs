@@ -1,14 +1,14 @@
-//! Addresses that code makes of the program counter and two literals.
+//! Finds addresses that code computes from the program counter and two literals.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+
+use gcn_isa::Insn;
 
 use super::*;
-use crate::listing::BitsHasher;
 
-/// A pair of literals that are added to the address of an instruction.
+/// A pair of literals that code adds to the address of an instruction.
 pub(super) struct Pair {
-    /// Addresses of the literals.
+    /// The addresses of the literals.
     pub(super) low: u64,
     pub(super) high: u64,
     /// The address that they are added to.
@@ -17,7 +17,7 @@ pub(super) struct Pair {
     pub(super) to: u64,
 }
 
-/// The pairs of an object's code, section by section.
+/// Returns the pairs by section.
 pub(super) fn all_pairs(object: &CodeObject, target: Target) -> Vec<Vec<Pair>> {
     let sections = object.sections.iter().enumerate();
     sections
@@ -30,20 +30,15 @@ pub(super) fn all_pairs(object: &CodeObject, target: Target) -> Vec<Vec<Pair>> {
         .collect()
 }
 
-/// Finds literals that are added, low and high half, to an address that an instruction got from the
-/// program counter.
+/// Finds the literals whose low and high halves are added to the program counter that an instruction read.
 fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
-    /// How many instructions after it the additions are looked for.
+    /// The number of instructions after it that are searched for the additions.
     const NEAR: usize = 12;
     let decoder = Decoder::new(target);
     let mut facts: HashMap<&'static str, Facts> = HashMap::new();
     let mut pairs = Vec::new();
-    // Only rows that were seen are asked, and most of the code is never asked twice.
-    let mut keeps: std::collections::HashMap<
-        *const gcn_isa::Inst,
-        bool,
-        BuildHasherDefault<BitsHasher>,
-    > = std::collections::HashMap::default();
+    // By form: true if its instructions store the program counter in registers; determined at first use.
+    let mut keeps: Vec<Option<bool>> = vec![None; Insn::forms()];
     let mut at = 0;
     while at < bytes.len() {
         let Some(insn) = decoder.decode(&bytes[at..]) else {
@@ -51,11 +46,10 @@ fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
             continue;
         };
         let next = at + insn.len as usize;
-        let keeps_pc = !insn.row.format.is_vector()
-            && *keeps
-                .entry(insn.row)
-                .or_insert_with(|| Facts::new(insn.row, target).keeps_pc());
-        if !keeps_pc {
+        let keeps_pc = keeps[insn.form()].get_or_insert_with(|| {
+            !insn.row.format.is_vector() && Facts::new(insn.row, target).keeps_pc()
+        });
+        if !*keeps_pc {
             at = next;
             continue;
         }

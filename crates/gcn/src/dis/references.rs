@@ -1,16 +1,16 @@
-//! What addresses and relocations become: symbols, labels, expressions.
+//! Replaces addresses and relocations by symbols, labels and expressions.
 
 use super::*;
 
-/// What stands for the eight bytes of a relocated address, a literal or a branch's target.
+/// Returns the expression for a relocated address, a literal or a branch target.
 pub(super) enum Fixed {
     Expression(String),
-    /// An entry of the global offset table, by its address in the file.
+    /// Returns the entry of the global offset table at an address of the file.
     Got(u64),
 }
 
 impl<'a> Source<'a> {
-    /// What a place is called that has no name of its own.
+    /// Returns the label for an address without a symbol.
     pub(super) fn label(&self, section: usize, address: u64) -> String {
         match self.loadable {
             true => format!("{LABEL}{address:x}"),
@@ -18,7 +18,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What labels of a section begin with. In relocatable files every section begins at 0.
+    /// Returns the prefix of a section's labels. In relocatable files every section begins at 0.
     pub(super) fn prefix(&self, section: usize) -> String {
         match self.loadable {
             true => LABEL.to_string(),
@@ -26,10 +26,10 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A named symbol that is at an address or reaches over it; one with the section given first.
+    /// Returns a named symbol that begins at or contains an address, preferably one of the given section.
     pub(super) fn symbol_over(&self, address: u64, sorted: &[(u64, usize)]) -> Option<usize> {
         let after = sorted.partition_point(|(a, _)| *a <= address);
-        // The nearest ones, as symbols may share an address.
+        // Symbols may share an address, so several are tried.
         let near = sorted[..after].iter().rev().take(8);
         let over = |n: usize| {
             let symbol = &self.table[n];
@@ -38,7 +38,7 @@ impl<'a> Source<'a> {
         near.map(|(_, n)| *n).find(|n| over(*n))
     }
 
-    /// An expression for an address in a loadable file, made a label where nothing is there yet.
+    /// Returns an expression for an address in a loadable file, and adds a label there if there is no symbol.
     pub(super) fn address(&mut self, address: u64, sorted: &[(u64, usize)]) -> Option<String> {
         if let Some(n) = self.symbol_over(address, sorted) {
             let symbol = &self.table[n];
@@ -50,7 +50,7 @@ impl<'a> Source<'a> {
         }
         let section = self.home(address)?;
         let name = self.label(section, address);
-        // The listing names branch targets alike; a mark takes its place.
+        // The listing uses the same name for branch targets; the mark replaces it.
         let aligned =
             !self.section(section).flags.exec() || (address - self.base(section)).is_multiple_of(4);
         let taken = |(&(s, start), _): (&(usize, u64), _)| s == section && address - start < 64;
@@ -66,7 +66,7 @@ impl<'a> Source<'a> {
         Some(name)
     }
 
-    /// Defined symbols by address, of loadable files.
+    /// Returns the defined symbols of loadable files by address.
     pub(super) fn sorted(&self) -> Vec<(u64, usize)> {
         let mut sorted: Vec<(u64, usize)> = (self.table.iter().enumerate())
             .filter(|(n, s)| {
@@ -79,8 +79,8 @@ impl<'a> Source<'a> {
         sorted
     }
 
-    /// Literals that add up with the program counter to an address become that address's symbol:
-    /// the distance then survives a change of the code between.
+    /// Replaces literals that are added to the program counter by expressions with the symbol at the sum, so that the code
+    /// between may be edited.
     pub(super) fn code_references(&mut self, mut pairs: Vec<Vec<Pair>>) {
         let got = (self.object.sections.iter())
             .position(|s| s.name == ".got" && s.kind == SectionKind::PROGBITS);
@@ -108,7 +108,7 @@ impl<'a> Source<'a> {
             }
         }
         entries.sort_unstable();
-        // The linker makes the table again, if the references ask for all of its entries.
+        // The linker rebuilds the table if there are references to all of its entries.
         let remade = got.and_then(|g| self.got_symbols(g, &entries));
         if let (Some(g), Some(_)) = (got, &remade) {
             self.shown.retain(|i| *i != g);
@@ -151,7 +151,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The symbols of the entries of the global offset table, if these are all and in order.
+    /// Returns the symbols of the entries of the global offset table if the linker would make the same entries in this order.
     pub(super) fn got_symbols(&self, got: usize, entries: &[u64]) -> Option<Vec<usize>> {
         let section = self.section(got);
         let in_order =
@@ -179,7 +179,7 @@ impl<'a> Source<'a> {
             }
         };
         let symbols: Vec<usize> = entries.iter().map(symbol).collect::<Option<_>>()?;
-        // The linker's order is that of the symbols, local ones last.
+        // The linker's entries are in the order of the symbols, local ones last.
         let places: HashMap<usize, usize> = (self.order().into_iter().enumerate())
             .map(|(place, n)| (n, place))
             .collect();
@@ -191,7 +191,7 @@ impl<'a> Source<'a> {
         symbols.is_sorted_by_key(key).then_some(symbols)
     }
 
-    /// Words that the loader fills in.
+    /// Adds the words that the loader relocates.
     pub(super) fn dynamic_relocations(&mut self) {
         let sorted = self.sorted();
         for relocation in &self.object.relocations {
@@ -219,9 +219,9 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What the linker fills in, in relocatable files.
+    /// Adds the relocations of relocatable files.
     pub(super) fn relocations(&mut self) {
-        // To the assembler a local symbol is a place in its section, too.
+        // The assembler too replaces a local symbol by its section and offset.
         let mut local: BTreeMap<(usize, u64), usize> = BTreeMap::new();
         for (n, symbol) in self.table.iter().enumerate() {
             if let SymbolSection::Index(i) = symbol.section
@@ -242,8 +242,8 @@ impl<'a> Source<'a> {
             if in_block {
                 continue;
             }
-            // The literals that are added to the program counter are 4 and 12 bytes behind what it
-            // says, so that much is added to the symbol.
+            // The literals that are added to the program counter are 4 and 12 bytes after its value, so the addend of the symbol
+            // contains this distance.
             let bias = match relocation.kind {
                 RelocationKind::REL32_LO => 4,
                 RelocationKind::REL32_HI => 12,
@@ -264,8 +264,8 @@ impl<'a> Source<'a> {
                     self.names[*n].clone()
                 }
                 (None, SymbolSection::Index(i)) if symbol.kind == SymbolKind::Section => {
-                    // A label stands for the section: where it begins, or, as a number added to a label of a mergeable
-                    // section would make the label a symbol, where the reference points.
+                    // A label stands for the section. It is at the section's start, except in mergeable sections, where it is at the
+                    // referenced address: an addend would make the label a symbol.
                     let section = self.section(i);
                     let inside = u64::try_from(addend).is_ok_and(|at| at < section.size);
                     let at = match section.flags.merge() && inside {
@@ -302,7 +302,7 @@ impl<'a> Source<'a> {
                 _ => continue,
             };
             let code = self.section(section).flags.exec();
-            // A literal is relative to its place anyway.
+            // The assembler already makes the literal relative to its address.
             let suffix = if code && relocation.kind == RelocationKind::REL32 {
                 ""
             } else {

@@ -1,12 +1,12 @@
-//! Labels, types and sizes where symbols are, and their declarations.
+//! Writes labels, types, sizes and declarations of symbols.
 
 use super::*;
 
 impl<'a> Source<'a> {
-    /// Labels, types, sizes.
+    /// Adds the labels, types and sizes of symbols to the marks.
     pub(super) fn place_symbols(&mut self) {
         let mut ends = 0;
-        // Where the symbols so far end, section by section.
+        // The ends of the symbols so far, by section.
         let mut symbol_ends = vec![BTreeSet::new(); self.marks.len()];
         let mut order: Vec<usize> = (0..self.table.len()).collect();
         order.sort_by_key(|n| self.table[*n].address);
@@ -118,20 +118,20 @@ impl<'a> Source<'a> {
                 mark.until = Some(symbol.address + KERNEL_CODE as u64);
                 mark.padding = false;
             }
-            // A branch to a symbol that others see would be left to the linker.
+            // The assembler would leave a branch to a global symbol to the linker.
             if mark.name.is_none() && (self.loadable || symbol.binding == Binding::Local) {
                 mark.name = Some(name);
             }
             if let Some(size) = size {
-                // It ends before others begin.
+                // The end comes before labels at the same address.
                 let mark = self.marks[section].entry(end).or_default();
                 mark.ends.push_str(&size);
             }
         }
     }
 
-    /// In short source, which symbols are passed over, as nothing of the file depends on them: local labels with plain
-    /// names, where labels can be, that no expression names.
+    /// Chooses the symbols that short source leaves out because nothing else depends on them: local labels with plain names,
+    /// at addresses that can have labels, which no expression names.
     pub(super) fn pass_over_labels(&mut self) {
         let places = (self.fixes.iter().flat_map(|fixes| fixes.values()))
             .chain((self.words.iter()).flat_map(|words| words.values().map(|(_, e)| e)));
@@ -172,8 +172,7 @@ impl<'a> Source<'a> {
         self.passed_over = passed_over;
     }
 
-    /// Where the code before a kernel is padding that `.p2align 8` makes, it is not printed.
-    /// `own` is where the function before ends.
+    /// Omits the code before a kernel if it is the padding that `.p2align 8` makes. `own` is the end of the previous function.
     pub(super) fn pass_over_padding(&mut self, section: usize, own: u64, address: u64) {
         const NOP: u32 = 0xbf80_0000;
         let base = self.base(section);
@@ -184,7 +183,7 @@ impl<'a> Source<'a> {
             at -= 4;
         }
         let from = base + at as u64;
-        // What is a function's own is no padding, and neither is what has a label.
+        // Code of a function and code with a label are not padding.
         let from = from.max(own);
         let free = |marks: &Marks| marks.range(from + 1..address).next().is_none();
         if from < address && from.is_multiple_of(4) && free(&self.marks[section]) {
@@ -194,7 +193,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Comments with source lines.
+    /// Adds comments with source lines to the marks.
     pub(super) fn place_lines(&mut self) {
         let Some(lines) = self.options.lines else {
             return;
@@ -216,13 +215,13 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Who sees which symbol, in the order of the table, which becomes that of the tables that are
-    /// made from this.
+    /// Writes the binding and visibility of symbols in the order of the symbol table, which determines the order of the tables
+    /// that the assembler and linker make.
     pub(super) fn declarations(&self, out: &mut String) {
         let kernels: HashMap<&str, &Kernel> = self
             .blocks
             .values()
-            .map(|k| (k.name.as_str(), *k))
+            .map(|b| (b.kernel.name.as_str(), b.kernel))
             .collect();
         for n in self.order() {
             let (symbol, name) = (&self.table[n], &self.names[n]);
@@ -231,7 +230,7 @@ impl<'a> Source<'a> {
             }
             match symbol.binding {
                 Binding::Weak => writeln!(out, ".weak {name}"),
-                // What is hidden becomes local when it is linked.
+                // The linker makes hidden symbols local.
                 Binding::Local if !(self.loadable && hidden(symbol)) => {
                     writeln!(out, ".local {name}")
                 }
@@ -239,7 +238,7 @@ impl<'a> Source<'a> {
             }
             .ok();
             let visibility = match kernels.get(symbol.name.as_str()) {
-                // The descriptor's block makes the code protected, and its symbol like the code's.
+                // The assembler makes the code protected, and the descriptor's symbol like the code's.
                 Some(kernel) => {
                     let kd = self.find(&format!("{}.kd", kernel.name));
                     match (symbol.visibility, kd.map(|kd| kd.visibility)) {
@@ -252,7 +251,7 @@ impl<'a> Source<'a> {
             if unquoted(name) != symbol.name {
                 let _ = writeln!(out, ".gcn_rename {name}, \"{}\"", symbol.name);
             }
-            // A block's symbol has the code's.
+            // The descriptor's symbol has the visibility of the code's.
             let of_block =
                 (symbol.name.strip_suffix(".kd")).is_some_and(|n| kernels.contains_key(n));
             if !of_block {
@@ -266,7 +265,7 @@ impl<'a> Source<'a> {
                     }
                 }
                 SymbolSection::Lds => {
-                    // Its value is its alignment.
+                    // The value of the symbol is its alignment.
                     let align = power_of_two(symbol.address);
                     let _ = writeln!(out, ".amdgpu_lds {name}, {}, {align}", symbol.size);
                 }
@@ -284,8 +283,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The symbols in the order in which they came to the table. A linker puts hidden ones before
-    /// the others, and only their names are where they were.
+    /// Returns the symbols in the order in which the linker read them. It moves hidden symbols before the others, but their
+    /// names stay in the original order.
     pub(super) fn order(&self) -> Vec<usize> {
         let table: Vec<usize> = (0..self.table.len()).collect();
         let symtab = (self.object.sections.iter()).position(|s| s.kind == SectionKind::SYMTAB);
@@ -301,7 +300,7 @@ impl<'a> Source<'a> {
         }
         let mut order = table.clone();
         order.sort_by_key(|n| names[*n]);
-        // Local ones are also sorted by their files, of which nothing is known.
+        // Local symbols are also sorted by file, which is not known.
         let seen = |order: &[usize]| -> Vec<usize> {
             let others = |n: &&usize| self.table[**n].binding != Binding::Local;
             order.iter().filter(others).copied().collect()
@@ -312,7 +311,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether the source has a symbol.
+    /// Returns true if the symbol is in the source.
     pub(super) fn has(&self, symbol: &Symbol) -> bool {
         match symbol.section {
             SymbolSection::Index(i) => self.is_shown[i],

@@ -1,21 +1,21 @@
-//! The text: sections, code, data.
+//! Writes sections, code and data.
 
 use super::*;
 
-/// A piece of the source, which needs no other.
+/// A piece of the source. Pieces are independent of each other.
 enum Piece {
     Text(String),
     Metadata,
-    /// The directive that a section's code needs.
+    /// The directive before a section's code.
     Rules(usize),
     /// A part of a section's code.
     Code(usize, usize),
-    /// A section's code in short.
+    /// A section's code in short source.
     Short(usize),
     Data(usize),
 }
 
-/// The pieces of the source, and what code is printed from.
+/// The pieces of the source, and the listings of code sections.
 pub(super) struct Plan<'s> {
     pieces: Vec<Piece>,
     listings: Vec<OnceLock<Listing<'s>>>,
@@ -37,7 +37,7 @@ impl<'a> Source<'a> {
         let object = self.object;
         header(out, self.options.style);
         let version = object.version;
-        // Before v3 names of their own stood for features.
+        // Before v3, features had processor names of their own.
         let id = match object.version {
             Version::V2 => object.target.full(Abi {
                 os: object.os,
@@ -47,7 +47,7 @@ impl<'a> Source<'a> {
         };
         let plus = id.contains('+') && !id.contains(':');
         let known = self.notes.as_ref().and_then(|notes| notes.known);
-        // Versions before v4 read the target's id their way, so they must be known before it.
+        // Versions before v4 read the target id differently, so the version comes first.
         let known = match known {
             Some(Version::V2) => Some(Version::V2),
             Some(Version::V3) if !plus => None,
@@ -55,7 +55,7 @@ impl<'a> Source<'a> {
             None => Some(Version::V4),
             known => known,
         };
-        // Other systems' files have no version, but where it is not said features may be on or off.
+        // Files of other systems have no version; without one, features may be on or off.
         let off = object.target.machine.xnack && !object.target.xnack.on_or_any();
         let needed = match object.os {
             Os::Hsa => known != Some(version),
@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether the notes are made before other sections than the code.
+    /// Returns true if the notes come before all sections except the code.
     pub(super) fn notes_first(&self, notes: &Notes) -> bool {
         let before = self.shown.iter().filter(|i| **i < notes.section).count();
         match self.loadable {
@@ -91,12 +91,12 @@ impl<'a> Source<'a> {
         (0..plan.len()).try_for_each(|n| self.piece(&plan, n, &mut own, out))
     }
 
-    /// What printing uses again from piece to piece.
+    /// Returns the scratch memory of a thread that prints pieces.
     pub(super) fn own(&self) -> Own {
         Own::new(self.target, self.options.style)
     }
 
-    /// The pieces of the source in their order.
+    /// Returns the pieces of the source in their order.
     pub(super) fn plan<'s>(&'s self) -> Plan<'s> {
         let mut pieces = Vec::new();
         let mut text = String::new();
@@ -111,8 +111,7 @@ impl<'a> Source<'a> {
             pieces.extend([Piece::Text(std::mem::take(text)), piece]);
         };
         for &index in &self.shown {
-            // Its place among the sections is kept, but for that of loaded ones, which is the linker's
-            // business.
+            // The order of sections is kept, except for loaded ones, which the linker sorts.
             let place = |note: usize| {
                 let sorted = self.loadable
                     && (self.section(note).flags.alloc() || self.section(index).flags.alloc());
@@ -163,7 +162,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The code of a section.
+    /// Returns the listing of a code section.
     fn listing<'s>(&'s self, plan: &'s Plan<'s>, index: usize) -> &'s Listing<'s> {
         plan.listings[index].get_or_init(|| {
             let prefix = self.prefix(index);
@@ -190,14 +189,14 @@ impl<'a> Source<'a> {
         match &plan.pieces[number] {
             Piece::Text(text) => out.write_all(text.as_bytes()),
             Piece::Metadata => self.metadata(out),
-            Piece::Rules(index) => self.rules(self.listing(plan, *index), out),
+            Piece::Rules(index) => self.rules(self.listing(plan, *index), own, out),
             Piece::Code(index, n) => self.listing(plan, *index).part(*n, own, out),
             Piece::Short(index) => self.listing(plan, *index).write_short(out),
             Piece::Data(index) => {
-                let mut text = String::new();
+                own.data.clear();
                 let all = 0..self.object.section_data(*index).len();
-                self.data(*index, all, &mut text, out)?;
-                out.write_all(text.as_bytes())
+                self.data(*index, all, &mut own.data, out)?;
+                out.write_all(&own.data)
             }
         }
     }
@@ -224,7 +223,7 @@ impl<'a> Source<'a> {
                 .filter(|(bit, _)| section.flags.0 & bit != 0)
                 .map(|(_, letter)| letter)
                 .collect();
-            // What a section is linked to is not known.
+            // The linked section of SHF_LINK_ORDER is not known.
             let known = SectionFlags::LINK_ORDER;
             let rest =
                 (letters.iter()).fold(section.flags.0 & !known, |rest, (bit, _)| rest & !bit);
@@ -239,7 +238,7 @@ impl<'a> Source<'a> {
             };
             let name = section_name(&section.name);
             let _ = write!(out, ".section {name},\"{flags}\",@{kind}");
-            // The assembler wants it of what can be merged.
+            // The assembler requires the entry size of mergeable sections.
             if section.entry_size != 0 || section.flags.0 & MERGE != 0 {
                 let _ = write!(out, ",{}", section.entry_size);
             }
@@ -249,7 +248,7 @@ impl<'a> Source<'a> {
                 let comdat = if group.flags & 1 != 0 { ",comdat" } else { "" };
                 let _ = write!(out, ",{}{comdat}", quoted(name));
             }
-            // Sections that share a name are told apart by a number.
+            // Sections of one name are distinguished by a number.
             if number != 0 && !self.loadable {
                 let _ = write!(out, ",unique,{number}");
             }
@@ -261,23 +260,23 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Code, after the directive that it needs if it breaks operand rules.
+    /// Writes code, after the directive that it needs if it breaks operand rules.
     pub(super) fn code(&self, listing: &Listing, out: &mut (dyn Write + Send)) -> io::Result<()> {
-        self.rules(listing, out)?;
+        self.rules(listing, &mut self.own(), out)?;
         listing.write(1, out)
     }
 
-    /// The directive that code needs if it breaks operand rules.
-    fn rules(&self, listing: &Listing, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the directive that code needs if it breaks operand rules.
+    fn rules(&self, listing: &Listing, own: &mut Own, out: &mut dyn Write) -> io::Result<()> {
         let mut head = String::new();
         self.head(&mut head);
-        match listing.breaks_rules(&head) {
+        match listing.breaks_rules(&head, own) {
             true => out.write_all(b".gcn_permissive\n"),
             false => Ok(()),
         }
     }
 
-    /// A section of zeros that takes no room in the file.
+    /// Writes a section of zeros without bytes in the file.
     pub(super) fn zeros(&self, index: usize, out: &mut String) {
         let section = self.section(index);
         let mut at = section.address;
@@ -294,13 +293,12 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Data: kernel descriptors as directives, addresses as their symbols, text as strings, the
-    /// rest as numbers.
+    /// Writes data: kernel descriptors as directives, addresses as symbols, text as strings, the rest as numbers.
     pub(super) fn data(
         &self,
         index: usize,
         range: std::ops::Range<usize>,
-        text: &mut String,
+        text: &mut Vec<u8>,
         out: &mut (dyn Write + Send),
     ) -> io::Result<()> {
         let section = self.section(index);
@@ -308,7 +306,7 @@ impl<'a> Source<'a> {
         let bytes = self.object.section_data(index);
         let strings = section.flags.0 & 0x20 != 0 && section.entry_size == 1;
         let (marks, words) = (&self.marks[index], &self.words[index]);
-        // What comes next of each, so that a line of numbers asks no map.
+        // The iterators avoid a map look-up for each line of numbers.
         let from = base + range.start as u64;
         let mut marked = marks.range(from..).peekable();
         let mut worded = words.range(from..).peekable();
@@ -316,19 +314,19 @@ impl<'a> Source<'a> {
         let mut at = range.start;
         while at < range.end {
             if text.len() > 1 << 16 {
-                out.write_all(text.as_bytes())?;
+                out.write_all(text)?;
                 text.clear();
             }
             let address = base + at as u64;
-            if let Some((_, mark)) = behind(&mut marked, |(a, _)| **a, address) {
-                text.push_str(&mark.text);
+            if let Some((_, mark)) = next_at(&mut marked, |(a, _)| **a, address) {
+                text.extend_from_slice(mark.text.as_bytes());
             }
-            let word = behind(&mut worded, |(a, _)| **a, address);
-            let block = behind(&mut blocks, |((_, a), _)| *a, address);
-            if let Some((_, kernel)) = block
+            let word = next_at(&mut worded, |(a, _)| **a, address);
+            let block = next_at(&mut blocks, |((_, a), _)| *a, address);
+            if let Some((_, block)) = block
                 && bytes.len() - at >= 64
             {
-                self.block(kernel, text);
+                self.block(block, text);
                 at += 64;
                 continue;
             }
@@ -364,20 +362,18 @@ impl<'a> Source<'a> {
         if range.end == bytes.len()
             && let Some(mark) = marks.get(&end)
         {
-            text.push_str(&mark.text);
+            text.extend_from_slice(mark.text.as_bytes());
         }
         Ok(())
     }
 
-    /// A kernel's descriptor.
-    pub(super) fn block(&self, kernel: &Kernel, out: &mut String) {
-        let directives = descriptor::directives(&kernel.descriptor, &self.object.target);
+    /// Writes a kernel descriptor.
+    pub(super) fn block(&self, block: &Block, out: &mut Vec<u8>) {
+        let kernel = block.kernel;
         let _ = writeln!(out, "\n.amdhsa_kernel {}", quoted(&kernel.name));
-        for (name, value) in directives.into_iter().flatten() {
-            let _ = writeln!(out, "\t{name} {value}");
-        }
-        out.push_str(".end_amdhsa_kernel\n");
-        // The block's symbol is made like that of the code, which it may not be.
+        out.extend_from_slice(block.directives.as_bytes());
+        out.extend_from_slice(b".end_amdhsa_kernel\n");
+        // The assembler gives the block's symbol the binding and visibility of the code's symbol; other ones need directives.
         let kd = format!("{}.kd", kernel.name);
         let (Some(code), Some(kd)) = (self.find(&kernel.name), self.find(&kd)) else {
             return;
@@ -392,7 +388,7 @@ impl<'a> Source<'a> {
         }
         let made_protected = code.visibility == Visibility::Protected;
         if kd.visibility != code.visibility && !made_protected {
-            out.push_str(&visible(kd.visibility, &name));
+            out.extend_from_slice(visible(kd.visibility, &name).as_bytes());
         }
     }
 
@@ -411,8 +407,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Passes what is at an address and before it; gives what is at the address.
-fn behind<T>(
+/// Skips the items up to an address; returns the one at the address.
+fn next_at<T>(
     rest: &mut std::iter::Peekable<impl Iterator<Item = T>>,
     place: impl Fn(&T) -> u64,
     address: u64,
