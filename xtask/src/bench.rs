@@ -29,35 +29,35 @@ use cases::Case;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// A folder of .cl files that are taken instead of the repository's where they have the same names; for `--set debian`, the
-    /// folder that packages are fetched into
+    /// A folder of .cl files that replace the repository's files of the same names; for `--set debian`, the folder for fetched
+    /// packages
     #[arg(long, value_name = "DIR")]
     kernels: Option<PathBuf>,
-    /// Which kernels
+    /// The set of kernels
     #[arg(long, default_value = "peer")]
     set: Set,
     /// For `--set debian`: only this half of it
     #[arg(long)]
     half: Option<debian::Half>,
-    /// Only these, by comma
+    /// Only these kernels, by comma
     #[arg(long, value_delimiter = ',', value_name = "KERNEL")]
     only: Vec<String>,
-    /// The target; another than gfx900 needs clang-14
+    /// The target; targets other than gfx900 need clang-14
     #[arg(long, default_value = fixtures::BENCH)]
     target: String,
     /// Numbers of threads, by comma
     #[arg(long, value_delimiter = ',', default_value = "1,2", value_name = "N")]
     threads: Vec<u16>,
-    /// Launches of each engine; kernels that take little time are launched more often
+    /// The number of launches of each engine; short kernels are launched more often
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
     /// Short kernels are launched more often, up to ten times, for this long
     #[arg(long, default_value_t = 0.3, value_name = "SECONDS")]
     budget: f64,
-    /// What is measured: time, or processor time of all threads, which suits a machine that others use
+    /// Measure wall time, or processor time of all threads, which is better on a shared machine
     #[arg(long, default_value = "wall")]
     clock: Clock,
-    /// The compiling engine's code; at avx2, PoCL is held to AVX2, too
+    /// The level of the compiling engine's code; with avx2, PoCL is limited to AVX2 too
     #[arg(long, visible_alias = "jit-level")]
     level: Option<Level>,
     /// Compile without an optimisation, to measure what it is worth: see `gcn run --disable-pass`
@@ -83,10 +83,10 @@ pub struct Options {
 /// Kernels.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Set {
-    /// Those of the peer's benchmark, with its sizes
+    /// The kernels of the peer's benchmark, with its sizes
     #[value(alias = "shared")]
     Peer,
-    /// Others of many kinds
+    /// Kernels of many other kinds
     Own,
     /// Kernels of programs that Debian packages; needs --kernels
     Debian,
@@ -110,10 +110,10 @@ impl Set {
     }
 }
 
-/// What is counted.
+/// The measured quantity.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Clock {
-    /// Time.
+    /// Wall time.
     Wall,
     /// Processor time of the process's threads.
     Cpu,
@@ -136,7 +136,7 @@ impl Clock {
     }
 }
 
-/// What code the compiling engine makes.
+/// The level of the compiling engine.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Level {
     /// AVX-512.
@@ -154,7 +154,7 @@ impl Level {
     }
 }
 
-/// The first of the folders that has the file.
+/// Returns the first of the folders that contains the file.
 fn find(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
     let paths = folders.iter().map(|folder| folder.join(name));
     paths.into_iter().find(|path| path.is_file())
@@ -170,7 +170,7 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// A folder of this process that goes away.
+/// A temporary folder of this process, removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -183,7 +183,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left is in the system's folder of such files.
+        // A folder that cannot be removed stays among the system's temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -191,7 +191,7 @@ impl Drop for Scratch {
 /// Measures and prints.
 ///
 /// # Errors
-/// When a kernel is missing, cannot be built or run, or its results differ. Without PoCL the rest is measured; that is said.
+/// If a kernel is missing, cannot be built or run, or its results differ. Without PoCL the rest is measured, with a message.
 pub fn run(options: &Options, root: &Path) -> Result<()> {
     let named = |name: &String| options.set.cases().iter().any(|case| case.name == name);
     if let Some(name) = options.only.iter().find(|name| !named(name)) {
@@ -255,7 +255,7 @@ fn own_kernels(
     Ok(())
 }
 
-/// Measures kernels of Debian's programs, each in a process of its own: what one does cannot harm another's figures.
+/// Measures kernels of Debian's programs, each in a process of its own, so that they do not affect each other.
 fn programs(options: &Options, scratch: &Path, report: &mut report::Report) -> Result<()> {
     let folder = options.kernels.as_ref();
     let folder =
@@ -303,17 +303,17 @@ fn programs(options: &Options, scratch: &Path, report: &mut report::Report) -> R
     Ok(())
 }
 
-/// Where a process that measures finds what.
+/// The folders for the measuring processes.
 struct Folders<'a> {
     objects: &'a Path,
     sources: &'a [PathBuf],
     scratch: &'a Path,
 }
 
-/// Puts the objects of all kernels into a folder: compiled if there is a compiler, otherwise those that are committed.
+/// Puts the objects of all kernels into a folder: compiled if there is a compiler, otherwise the committed ones.
 fn objects(options: &Options, sources: &[PathBuf], folder: &Path) -> Result<()> {
     let mut files: Vec<&str> = options.set.cases().iter().map(|case| case.file).collect();
-    // What small launches are measured with.
+    // The kernel for measuring small launches.
     files.push("vadd");
     files.sort_unstable();
     files.dedup();
@@ -337,7 +337,7 @@ fn objects(options: &Options, sources: &[PathBuf], folder: &Path) -> Result<()> 
     Ok(())
 }
 
-/// Runs a process that measures; what it prints, a JSON value a line.
+/// Runs a measuring process. Returns its output, a JSON value per line.
 fn measure(
     options: &Options,
     what: &str,
@@ -367,16 +367,16 @@ fn measure(
     for pass in &options.disabled {
         arg("--disable-pass", pass);
     }
-    // One comparison with the interpreter is enough where it takes long.
+    // Long kernels are compared with the interpreter only once.
     let again = options.set == Set::Debian && options.threads.first() != Some(&threads);
     args.extend((options.no_interp || again).then(|| "--no-interp".into()));
     args.extend(options.no_pocl.then(|| "--no-pocl".into()));
-    // PoCL keeps what it has compiled. A folder of its own makes it compile everything once, in the first process.
+    // PoCL caches compiled kernels. With a folder of its own, it compiles everything once, in the first process.
     let kept = folders.scratch.join("pocl");
     fs::create_dir_all(&kept)?;
     let mut process = Command::new(std::env::current_exe()?);
     if options.level == Some(Level::Avx2) {
-        // PoCL's library of built-in functions for AVX2, which also decides what its code may use.
+        // PoCL's library of built-in functions for AVX2, which also determines the instructions of its code.
         process.env("POCL_KERNELLIB_NAME", "avx2");
     }
     process
@@ -384,7 +384,7 @@ fn measure(
         .env("POCL_MAX_PTHREAD_COUNT", threads.to_string())
         .env("POCL_CACHE_DIR", &kept)
         .stdout(Stdio::piped());
-    // What processes of single kernels say is shown where they fail; PoCL's compiler warns a lot.
+    // The messages of processes for single kernels are shown only if they fail, because PoCL's compiler prints many warnings.
     let said = folders.scratch.join("said");
     if options.set == Set::Debian {
         process.stderr(fs::File::create(&said)?);
@@ -410,7 +410,7 @@ fn measure(
     if !status.success() && options.set == Set::Debian {
         let said = fs::read(&said)?;
         let said = String::from_utf8_lossy(&said);
-        // The program's own last words; a signal leaves none.
+        // The last line of the program's messages; there is none after a signal.
         let own = said.rfind("xtask: ").map_or("", |at| &said[at + 7..]);
         let own: String = own.chars().take(600).collect();
         bail!("measuring {what} failed ({status}): {}", own.trim());

@@ -1,7 +1,7 @@
-//! `cargo xtask bench-text --objects`: `gcn dis` and `gcn asm` on whole code objects beside llvm-objdump and llvm-mc.
+//! `cargo xtask bench-text --objects`: compares `gcn dis` and `gcn asm` on complete code objects with llvm-objdump and llvm-mc.
 //!
-//! Ours print and read everything: data, symbols, relocations, metadata. llvm-objdump -d prints code alone, -D the bytes of other sections as
-//! code, and llvm-mc assembles the instructions of its listing.
+//! Ours print and read everything: data, symbols, relocations, metadata. llvm-objdump -d prints only code, -D also the bytes of
+//! other sections as code, and llvm-mc assembles the instructions of the listing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use crate::input;
 use crate::measure::{self, Usage};
 use crate::timed::{self, Tools};
 
-/// The least seconds of several runs of each tool, on one object.
+/// The minimum seconds of several runs of each tool, on one object.
 #[derive(Clone, Copy)]
 struct Times {
     dis: f64,
     dump: f64,
-    /// `None` where llvm-objdump ends before it has shown all.
+    /// `None` if llvm-objdump fails.
     dump_all: Option<f64>,
     asm: f64,
-    /// `None` where llvm-mc does not take llvm-objdump's text.
+    /// `None` if llvm-mc does not accept llvm-objdump's text.
     mc: Option<f64>,
 }
 
 impl Times {
-    /// How often ours goes into LLVM's: -d, -D, llvm-mc.
+    /// LLVM's times divided by ours: -d, -D, llvm-mc.
     fn ratios(&self) -> [Option<f64>; 3] {
         [
             Some(self.dump / self.dis),
@@ -36,10 +36,10 @@ impl Times {
     }
 }
 
-/// Measures each object in turn, the tools taking turns, and prints a line for each, the sums, means and worst.
+/// Measures each object, with alternating tools, and prints a line for each, the sums, and the mean and worst ratios.
 ///
 /// # Errors
-/// When there are no objects, LLVM is missing or a tool fails.
+/// If there are no objects, LLVM is missing or a tool fails.
 pub fn run(gcn: &Path, llvm_mc: &Path, paths: &[PathBuf], runs: u16, wall: bool) -> Result<()> {
     let scratch = tool::Scratch::new()?;
     let path = |name: &str| scratch.dir().join(name).to_string_lossy().into_owned();
@@ -75,7 +75,7 @@ pub fn run(gcn: &Path, llvm_mc: &Path, paths: &[PathBuf], runs: u16, wall: bool)
                 least[n] = least[n].min(time);
             };
             let threads: &[&str] = if wall { &[] } else { &["--threads", "1"] };
-            // A file that is replaced is written to the disk at once.
+            // Replacing a file would flush it to the disk at once.
             for made in [&source, &back, &object, &listing] {
                 let _ = fs::remove_file(made);
             }
@@ -132,7 +132,7 @@ fn line(name: &str, bytes: usize, dis: f64, asm: f64, ratios: [Option<f64>; 3]) 
 fn summary(all: &[(usize, Times)]) -> Result<()> {
     let sum = |of: fn(&Times) -> f64| all.iter().map(|(_, times)| of(times)).sum::<f64>();
     let bytes = all.iter().map(|(bytes, _)| bytes).sum();
-    // Our time counts where there is one of LLVM's to compare with.
+    // Our time counts only if there is one of LLVM's to compare with.
     let ratio = |theirs: fn(&Times) -> Option<f64>, ours: fn(&Times) -> f64| {
         let both = all.iter().filter_map(|(_, t)| Some((theirs(t)?, ours(t))));
         let (theirs, ours) = both.fold((0.0, 0.0), |sum, t| (sum.0 + t.0, sum.1 + t.1));

@@ -1,5 +1,5 @@
-//! `cargo xtask bench-text`: time and memory of `gcn dis` and `gcn asm` on raw code, or with `--objects` on whole code objects, beside
-//! LLVM 14's tools.
+//! `cargo xtask bench-text`: measures time and memory of `gcn dis` and `gcn asm` on raw code, or with `--objects` on complete
+//! code objects, and compares them with LLVM 14's tools.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -30,22 +30,22 @@ pub struct Options {
     /// Targets of gfx8 or gfx9, by comma
     #[arg(long, value_delimiter = ',', default_value = "gfx803")]
     targets: Vec<String>,
-    /// Instructions in each input, at least
+    /// The minimum number of instructions in each input
     #[arg(long, default_value_t = 300_000)]
     count: usize,
     /// Seed of the generated instructions
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Runs of each tool, of which the median is shown
+    /// The number of runs of each tool; the median is shown
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
     /// Measure these raw bytes instead (code of the target)
     #[arg(long)]
     raw: Option<PathBuf>,
-    /// Measure these whole code objects instead, or those in bundles, libraries and folders: data, symbols and metadata, too
+    /// Measure complete code objects instead, or those in bundles, libraries and folders: also data, symbols and metadata
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["raw", "json", "targets"])]
     objects: Vec<PathBuf>,
-    /// With --objects: the time that passes, with as many threads as there are, instead of processor time on one
+    /// With --objects: wall time with all threads, instead of processor time with one
     #[arg(long, requires = "objects")]
     wall: bool,
     /// The gcn binary; by default the workspace's release build, built first
@@ -56,17 +56,17 @@ pub struct Options {
     json: bool,
 }
 
-/// Raw code to measure on.
+/// The raw code to measure with.
 struct Input {
     name: String,
     target: String,
     bytes: Vec<u8>,
     instructions: usize,
-    /// LLVM's text of it, a line an instruction; ours where there is no LLVM.
+    /// LLVM's text of it, one line per instruction; ours if LLVM is not installed.
     text: String,
 }
 
-/// What a tool does.
+/// The task of a tool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     Disassemble,
@@ -78,17 +78,17 @@ enum Work {
 struct Row {
     work: Work,
     tool: String,
-    /// Whether it is a peer to compare with.
+    /// True for tools that ours are compared with.
     peer: bool,
     usage: Usage,
-    /// Bytes of the input file and of the output.
+    /// The size of the input file and of the output in bytes.
     files: u64,
 }
 
 /// Measures and prints.
 ///
 /// # Errors
-/// When a target is unknown, or a tool that is there fails.
+/// If a target is unknown, or an installed tool fails.
 pub fn run(options: &Options, root: &Path) -> Result<()> {
     let gcn = match &options.gcn {
         Some(path) => path.clone(),
@@ -149,7 +149,7 @@ fn given(path: &Path, target: &str) -> Result<Input> {
     input(path.display().to_string(), target, bytes)
 }
 
-/// Counts the instructions and keeps whole dwords.
+/// Counts the instructions and removes an incomplete dword at the end.
 fn input(name: String, target: &str, mut bytes: Vec<u8>) -> Result<Input> {
     bytes.truncate(bytes.len() / 4 * 4);
     let known = Target::parse(target).with_context(|| format!("{target} is not a target"))?;
@@ -163,8 +163,8 @@ fn input(name: String, target: &str, mut bytes: Vec<u8>) -> Result<Input> {
     })
 }
 
-/// Instructions with random fields of the scalar and vector ALU formats, in random order. With LLVM, those alone that it
-/// disassembles to text which it assembles to the same bytes, so that all tools do the same work.
+/// Instructions with random fields of the scalar and vector ALU formats, in random order. With LLVM, only instructions whose
+/// LLVM text assembles to the same bytes with LLVM, so that all tools do the same work.
 fn generated(
     target: &str,
     generation: Generation,
@@ -222,7 +222,7 @@ fn generated(
             "no instruction of {target} is accepted"
         );
         if block == 0 {
-            // Opcodes that are none are not tried again.
+            // Undefined opcodes are not tried again.
             opcodes.retain(|&(encoding, op)| {
                 kept.iter()
                     .any(|sample| sample.encoding == encoding.name && sample.opcode == op)
@@ -234,7 +234,7 @@ fn generated(
     for at in (1..kept.len()).rev() {
         kept.swap(at, rng.below(at as u64 + 1) as usize);
     }
-    // What this program does not know cannot be measured. It should be nothing.
+    // Instructions that gcn does not decode cannot be measured. There should be none.
     let known_to_llvm = kept.len();
     kept.retain(|sample| is_instruction(known, sample));
     let missing = known_to_llvm - kept.len();
@@ -254,7 +254,7 @@ fn is_instruction(target: Target, sample: &Sample) -> bool {
     gcn_isa::decode(target, &bytes).is_some_and(|insn| insn.len as usize == bytes.len())
 }
 
-/// The code of the compiled kernels in the test data, over and over.
+/// The code of the compiled kernels in the test data, repeated.
 fn kernels(root: &Path, target: &str, count: usize) -> Result<Option<Input>> {
     let mut paths = Vec::new();
     let Ok(folder) = fs::read_dir(root.join("testdata/kernels")) else {
@@ -288,8 +288,8 @@ fn kernels(root: &Path, target: &str, count: usize) -> Result<Option<Input>> {
     Ok(Some(input))
 }
 
-/// Decodes everything, as a program does that decodes much: with the target's tables at hand; the
-/// number of instructions, words that are none among them.
+/// Decodes everything with one decoder, as a program that decodes much code does. Returns the number of instructions,
+/// including words that are not instructions.
 fn decode_all(target: Target, bytes: &[u8]) -> usize {
     let decoder = Decoder::new(target);
     let (mut rest, mut count) = (bytes, 0);
@@ -297,7 +297,7 @@ fn decode_all(target: Target, bytes: &[u8]) -> usize {
     while rest.len() >= 4 {
         let len = match decoder.decode(rest) {
             Some(insn) => {
-                // What a reader of it looks at, so that none of it is left out.
+                // Uses the result, so that the compiler does not remove the work.
                 sum ^= insn.bits ^ insn.literal as u64 ^ insn.row as *const Inst as usize as u64;
                 insn.len as usize
             }
@@ -310,8 +310,7 @@ fn decode_all(target: Target, bytes: &[u8]) -> usize {
     count
 }
 
-/// Decodes and prints everything, as a program does that prints much: by plans, into a text that
-/// is used again.
+/// Decodes and prints everything with plans and a reused buffer, as a program that prints much code does.
 fn print_all(target: Target, bytes: &[u8]) -> usize {
     let mut plans = Plans::new(target, Style::LLVM);
     let mut out = Text::new();
@@ -333,7 +332,7 @@ fn print_all(target: Target, bytes: &[u8]) -> usize {
     written + black_box(out).len()
 }
 
-/// Decodes and prints everything by the simple function.
+/// Decodes and prints everything with the simple function.
 fn print_simply(target: Target, bytes: &[u8]) -> usize {
     let mut out = String::with_capacity(8 * bytes.len());
     let mut at = 0;
@@ -357,15 +356,15 @@ struct Bench<'a> {
     runs: u16,
 }
 
-/// A program to measure: what it does, and with which files.
+/// A program to measure: its task and its files.
 struct Trial<'a> {
     work: Work,
     tool: &'a str,
-    /// The program is one that ours is compared with.
+    /// True for programs that ours are compared with.
     peer: bool,
     program: &'a Path,
     args: &'a [&'a str],
-    /// The file that it reads, and the one that it writes.
+    /// The file that it reads, and the file that it writes.
     read: &'a str,
     written: &'a str,
 }
@@ -473,7 +472,7 @@ impl Bench<'_> {
             })?);
         }
         for threads in self.threads("asm") {
-            // LLVM takes an interpolation of two SGPRs, which breaks a rule.
+            // LLVM accepts an instruction with two SGPRs, which breaks a rule.
             let mut args = vec!["asm", "--raw", "--permissive", "--arch", &arch];
             args.extend(threads.iter().flat_map(|n| ["--threads", n]));
             args.extend([text.as_str(), "-o", &out]);
@@ -498,7 +497,7 @@ impl Bench<'_> {
             ("decode and print", print_all),
             ("decode and print, simply", print_simply),
         ] {
-            // Each pass is short, and once is to warm the caches.
+            // Each pass is short, and the first one warms the caches.
             black_box(pass(target, black_box(&input.bytes)));
             let mut times: Vec<f64> = (0..self.runs.max(5) * 5)
                 .map(|_| {
@@ -524,7 +523,7 @@ impl Bench<'_> {
         Ok((rows, notes))
     }
 
-    /// The median of some runs, with one before them to warm the file cache.
+    /// The median of some runs, after one that warms the file cache.
     fn row(&self, trial: &Trial) -> Result<Row> {
         let Trial {
             work,
@@ -568,7 +567,7 @@ impl Bench<'_> {
         })
     }
 
-    /// The thread counts to run a subcommand with; without the option, its own way.
+    /// The thread counts to run a subcommand with; `None` is its default.
     fn threads(&self, subcommand: &str) -> &'static [Option<&'static str>] {
         let help = Command::new(self.gcn).args([subcommand, "--help"]).output();
         let known =
@@ -593,7 +592,7 @@ fn median(values: &mut [f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// The ratios of the peers' times to a row's, processor and wall, in the order of the peers.
+/// The ratios of the peers' processor and wall times to a row's, in the order of the peers.
 fn ratios<'a>(row: &'a Row, rows: &'a [Row]) -> impl Iterator<Item = (&'a str, f64, f64)> {
     let peers = rows
         .iter()

@@ -1,6 +1,6 @@
-//! `cargo xtask clang FOLDER`: OpenCL kernels compiled to assembly and to objects, for every target, code object version and
-//! ABI. Our assembler must make of the listing, unchanged, the object that the compiler itself makes, and of that what the
-//! linker makes. Where the compiler's object is not its own listing's (it counts SGPRs otherwise), llvm-mc's of the listing counts.
+//! `cargo xtask clang FOLDER`: compiles OpenCL kernels to assembly and to objects, for every target, code object version and
+//! ABI. From the unchanged listing our assembler must make the compiler's object, and our linker the file of the compiler's
+//! linker. If the compiler's object differs from its own listing (in the SGPR count), llvm-mc's object of the listing is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,7 +26,7 @@ pub struct Options {
         default_value = "gfx600,gfx700,gfx803,gfx900,gfx902,gfx906"
     )]
     target: Vec<String>,
-    /// Code object versions, by comma; those that the compiler does not make are passed over
+    /// Code object versions, by comma; those that the compiler does not support are skipped
     #[arg(long, value_delimiter = ',', default_value = "2,3,4,5,6")]
     version: Vec<u8>,
     /// The compiler's version, such as 22, with our own built-in functions; by default 14, and 15 for v5, with libclc's
@@ -38,7 +38,7 @@ pub struct Options {
     /// ABIs, by comma
     #[arg(long, value_delimiter = ',', default_value = "hsa,mesa3d")]
     abi: Vec<String>,
-    /// How many kernels are compiled with -g and at -O0, too
+    /// The number of kernels that are also compiled with -g and at -O0
     #[arg(long, default_value_t = 3)]
     more: usize,
     /// Differences shown of each kind
@@ -60,18 +60,18 @@ struct Case {
     abi: String,
     flags: Vec<String>,
     compiler: Compiler,
-    /// The built-in functions as source; without it they are libclc's.
+    /// The built-in functions as source; `None` for libclc's.
     builtins: Option<PathBuf>,
 }
 
-/// How a listing fared.
+/// The result of a listing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// Our objects are the compiler's and the linker's.
+    /// Our objects are equal to the compiler's and the linker's.
     Clang,
-    /// Our objects are those of llvm-mc, from the listing, and the linker.
+    /// Our objects are equal to llvm-mc's of the listing, and the linker's.
     Mc,
-    /// They are neither's.
+    /// Our objects differ from both.
     Differs,
 }
 
@@ -149,10 +149,10 @@ fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Compiles, compares and prints. Returns whether nothing of ours is wrong.
+/// Compiles, compares and prints. Returns true if none of our results is wrong.
 ///
 /// # Errors
-/// When a compiler is missing or the folder has no kernels.
+/// If a compiler is missing or the folder has no kernels.
 pub fn run_all(options: &Options, root: &Path) -> Result<bool> {
     let folder = match &options.folder {
         Some(folder) => std::path::absolute(folder)?,
@@ -209,7 +209,7 @@ pub fn run_all(options: &Options, root: &Path) -> Result<bool> {
     Ok(report(&results, options.show))
 }
 
-/// The options that a kernel, the n-th, is compiled with.
+/// Returns the options for compiling the n-th kernel.
 fn variants(options: &Options, n: usize) -> Vec<Vec<String>> {
     if !options.levels.is_empty() {
         let levels = options.levels.iter();
@@ -299,13 +299,13 @@ fn check(case: &Case, folder: &Path, work: &Path, gcn: &Path) -> Result<(Verdict
         differences = compare(&ours, &reference)?;
         verdict = Verdict::Mc;
     }
-    // What is linked: the linker's of the same object.
+    // The linked file: the linker's output for the same object.
     let (linked, loadable) = (file("so"), file("our.so"));
     let made = assemble(&[], &loadable);
     let link = run(Command::new(case.compiler.tool("ld.lld"))
         .arg("-shared")
         .args([&reference, Path::new("-o"), &linked]));
-    // Absolute addresses in code and symbols of LDS are for linkers of graphics drivers.
+    // Absolute addresses in code and LDS symbols are meant for the linkers of graphics drivers.
     let elsewhere = |error: &anyhow::Error| {
         let text = format!("{error:#}");
         ["is known only at run time", "is LDS, which only"]
@@ -321,7 +321,7 @@ fn check(case: &Case, folder: &Path, work: &Path, gcn: &Path) -> Result<(Verdict
                 differences.push("linked, lines or debugging information differ".into());
             }
         }
-        // lld has no addends of relocations in other objects than HSA's.
+        // lld ignores addends of relocations except in HSA objects.
         Err(error) if format!("{error:#}").contains("cannot read addend") => {
             said.push(match made {
                 Ok(()) => "linked by us alone: ld.lld cannot read the object's relocations".into(),
@@ -344,7 +344,7 @@ const BOTH: &[&str] = &["--debug-line", "--debug-info"];
 /// llvm-dwarfdump crashes on debugging information without addends.
 const LINES: &[&str] = &["--debug-line"];
 
-/// The rows of the line tables and the entries of the debugging information, as llvm-dwarfdump prints them.
+/// Returns the rows of the line tables and the entries of the debugging information, as printed by llvm-dwarfdump.
 fn debug_text(file: &Path, parts: &[&str]) -> Result<Vec<String>> {
     let output = Command::new("llvm-dwarfdump-14")
         .args(parts)
@@ -357,10 +357,10 @@ fn debug_text(file: &Path, parts: &[&str]) -> Result<Vec<String>> {
     Ok(rows.map(str::to_owned).collect())
 }
 
-/// Sections whose bytes are the writer's choice: the line table's coding, the order of strings. What they say is compared as text.
+/// Sections with several valid encodings: the line table, the order of strings. Their contents are compared as text.
 const FREE: [&str; 2] = [".debug_line", ".debug_line_str"];
 const FREE_LINKED: [&str; 2] = [".debug_str", ".debug_str_offsets"];
-/// Sections that say which tool wrote the file, and tables whose contents are compared as symbols and relocations.
+/// Sections with the name of the tool, and tables whose contents are compared as symbols and relocations.
 const SKIPPED: [&str; 10] = [
     ".comment",
     ".strtab",
@@ -374,7 +374,7 @@ const SKIPPED: [&str; 10] = [
     ".note.GNU-stack",
 ];
 
-/// How our file differs from another one, in words without numbers, so that equal differences count as one.
+/// Returns the differences of our file and another one, without numbers, so that equal differences are counted together.
 fn compare(ours: &Path, theirs: &Path) -> Result<Vec<String>> {
     let read = |path: &Path| -> Result<CodeObject> {
         let bytes = fs::read(path)?;
@@ -433,7 +433,7 @@ fn section_name(object: &CodeObject, section: SymbolSection) -> String {
     }
 }
 
-/// Name, place and attributes of every symbol that has a name.
+/// Returns the name, location and attributes of every symbol that has a name.
 fn symbols(object: &CodeObject) -> BTreeSet<String> {
     let named = |s: &&Symbol| !s.name.is_empty() && s.kind != SymbolKind::Section;
     let symbols = object.symbols.iter().filter(named);

@@ -1,4 +1,4 @@
-//! Which compilers there are, what each can make, and the tools that go with it.
+//! The installed compilers, their targets, and the tools of the same version.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// OpenCL's built-in functions for compilers that can read no library of them.
+/// OpenCL's built-in functions for compilers without a library of them.
 const BUILTINS: &str = include_str!("builtins.h");
 
 /// A version of LLVM whose clang is installed as `clang-N`.
@@ -14,10 +14,10 @@ const BUILTINS: &str = include_str!("builtins.h");
 pub struct Compiler(pub u8);
 
 impl Compiler {
-    /// The compiler of an option, if it can be run.
+    /// Returns the compiler of a version, if it can be run.
     ///
     /// # Errors
-    /// A sentence that says what is missing.
+    /// A message about the missing program.
     pub fn find(version: u8) -> Result<Compiler> {
         let compiler = Compiler(version);
         let clang = compiler.clang();
@@ -32,14 +32,14 @@ impl Compiler {
         format!("clang-{}", self.0)
     }
 
-    /// A tool of the same version, or of the next later one that is installed: Debian has no lld beside every clang.
+    /// Returns a tool of the same version, or of the next later one that is installed: Debian does not have lld for every clang.
     pub fn tool(self, name: &str) -> String {
         let later = (self.0..self.0.saturating_add(10)).map(|n| format!("{name}-{n}"));
         let mut found = later.filter(|command| runs(command));
         found.next().unwrap_or_else(|| format!("{name}-{}", self.0))
     }
 
-    /// Whether it makes code of this target as this version of code objects.
+    /// Returns true if it supports the target and the code object version.
     pub fn makes(self, target: &str, version: u8) -> bool {
         let versions = match self.0 {
             0..=14 => 2..=4,
@@ -54,7 +54,7 @@ impl Compiler {
     /// Writes the built-in functions into a folder, for `-include`.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn write_builtins(folder: &Path) -> Result<PathBuf> {
         let path = folder.join("builtins.h");
         fs::write(&path, BUILTINS).with_context(|| format!("cannot write {}", path.display()))?;

@@ -1,5 +1,5 @@
-//! `cargo xtask corpus`: real code. Code objects are taken from host libraries, offload bundles and compiled listings;
-//! all of their code must come back from our text, and every distinct instruction is compared with LLVM.
+//! `cargo xtask corpus`: tests real code from host libraries, offload bundles and compiled listings. All code must be
+//! reproduced from our text, and every distinct instruction is compared with LLVM.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -25,20 +25,20 @@ pub struct Options {
     /// Host libraries and programs with offload bundles, bundles, code objects, clang's .s listings; or folders of them
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Targets, by comma; code for others is passed over
+    /// Targets, by comma; code for others is skipped
     #[arg(
         long,
         value_delimiter = ',',
         default_value = "gfx600,gfx701,gfx803,gfx900,gfx906"
     )]
     target: Vec<String>,
-    /// Take every so many-th code object of a target
+    /// Take every N-th code object of a target
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
-    /// Code of each target, in megabytes, that LLVM's tools are timed on
+    /// The amount of code of each target in megabytes for timing LLVM's tools
     #[arg(long, default_value_t = 8)]
     timed: u64,
-    /// Distinct instructions of each target to compare with LLVM, the first found
+    /// The maximum number of distinct instructions of each target to compare with LLVM
     #[arg(long, default_value_t = 4_000_000)]
     distinct: usize,
     /// Examples shown of each broken rule and target
@@ -49,15 +49,15 @@ pub struct Options {
     gcn: Option<PathBuf>,
 }
 
-/// Takes code, checks and prints. Returns whether nothing of ours is wrong.
+/// Checks code and prints. Returns true if none of our results is wrong.
 ///
 /// # Errors
-/// When a file cannot be read or a tool not be run.
+/// If a file cannot be read or a tool cannot be run.
 pub fn run(options: &Options) -> Result<bool> {
     let mut checker = Checker::new(options)?;
     let mut seen = BTreeMap::new();
     let mut take = |name: &str, object: &[u8]| -> Result<()> {
-        // Damaged ones are passed over.
+        // Damaged files are skipped.
         let Ok(object) = CodeObject::parse(object) else {
             return Ok(());
         };
@@ -85,7 +85,7 @@ pub fn run(options: &Options) -> Result<bool> {
     checker.finish()
 }
 
-/// The relocatable object that llvm-mc makes of a compiler's listing.
+/// Returns llvm-mc's relocatable object of a compiler's listing.
 pub fn compile_listing(path: &Path) -> Result<Vec<u8>> {
     let text = fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
     let target = text
@@ -108,28 +108,28 @@ pub fn compile_listing(path: &Path) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// What is known of one target's code.
+/// The results for one target's code.
 #[derive(Default)]
 struct Code {
     objects: u64,
     bytes: u64,
     instructions: u64,
-    /// Dwords that are no instruction to us.
+    /// The number of dwords that we do not decode.
     undecoded: u64,
     distinct: HashSet<(u8, u64)>,
     samples: Vec<Sample>,
-    /// The sum over the samples already judged.
+    /// The totals of the samples already compared.
     tally: Tally,
-    /// What did not come back.
+    /// The code that was not reproduced.
     failures: Vec<String>,
-    /// Over everything.
+    /// The resources for all code.
     all: Sums,
-    /// Over what LLVM was timed on too.
+    /// The resources for the code that LLVM was timed with.
     timed: Sums,
     timed_bytes: u64,
 }
 
-/// Takes code piece by piece.
+/// Checks code piece by piece.
 pub struct Checker {
     gcn: PathBuf,
     llvm_mc: PathBuf,
@@ -140,7 +140,7 @@ pub struct Checker {
     by_target: BTreeMap<String, Code>,
 }
 
-/// Distinct instructions judged at a time.
+/// The number of distinct instructions compared at once.
 const BATCH: usize = 50_000;
 
 impl Checker {
@@ -153,11 +153,11 @@ impl Checker {
         )
     }
 
-    /// `timed` is how many bytes of each target LLVM's tools are timed on, `distinct` how many distinct instructions
-    /// are compared, `show` how many examples are shown.
+    /// `timed` is the number of bytes of each target for timing LLVM's tools, `distinct` the maximum number of distinct
+    /// instructions to compare, `show` the number of examples shown.
     ///
     /// # Errors
-    /// When a tool is missing.
+    /// If a tool is missing.
     pub fn with(gcn: Option<&Path>, timed: u64, distinct: usize, show: usize) -> Result<Checker> {
         let gcn = match gcn {
             Some(path) => path.to_path_buf(),
@@ -185,16 +185,16 @@ impl Checker {
         self.scratch.dir()
     }
 
-    /// Notes something wrong with a target's code.
+    /// Records an error in a target's code.
     pub fn fail(&mut self, target: &str, what: String) {
         let code = self.by_target.entry(target.to_owned()).or_default();
         code.failures.push(what);
     }
 
-    /// Checks the round trip of code and notes its distinct instructions.
+    /// Checks the round trip of code and collects its distinct instructions.
     ///
     /// # Errors
-    /// When a tool cannot be run or its output is not understood.
+    /// If a tool cannot be run or its output cannot be parsed.
     pub fn add(&mut self, name: &str, target: &str, bytes: &[u8]) -> Result<()> {
         let known = Target::parse(target).with_context(|| format!("{target} is not a target"))?;
         let mut code = self.by_target.remove(target).unwrap_or_default();
@@ -212,7 +212,7 @@ impl Checker {
         done.and(judged)
     }
 
-    /// Counts instructions and keeps those not seen before.
+    /// Counts instructions and collects new ones.
     fn collect(&self, code: &mut Code, target: Target, bytes: &[u8]) -> u64 {
         let word = |at: usize| {
             let word = bytes.get(at..at + 4)?;
@@ -249,7 +249,7 @@ impl Checker {
         count
     }
 
-    /// Bytes to text and back, with labels and without, in both spellings.
+    /// Disassembles and assembles, with labels and without, in both syntaxes.
     fn round_trips(
         &self,
         code: &mut Code,
@@ -318,7 +318,7 @@ impl Checker {
             let usage = tools.dump(&object, &listing)?;
             code.timed.add("llvm-objdump -d", usage, instructions);
             fs::write(&text, timed::instructions(&fs::read_to_string(&listing)?))?;
-            // LLVM does not take all of its own text.
+            // LLVM refuses some of its own text.
             if let Ok(usage) = tools.assemble(&text, &object) {
                 code.timed.add("llvm-mc -filetype=obj", usage, instructions);
             }
@@ -326,7 +326,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Compares the distinct instructions gathered since the last time.
+    /// Compares the distinct instructions collected since the last call.
     fn judge(&self, code: &mut Code, target: &str) -> Result<()> {
         let generation = Generation::of_target(target).context("a target of gfx6 to gfx9")?;
         let llvm = Llvm::new(&self.llvm_mc, &self.scratch);
@@ -338,10 +338,10 @@ impl Checker {
         Ok(())
     }
 
-    /// Judges what is left and prints everything. Returns whether nothing is wrong.
+    /// Compares the remaining instructions and prints everything. Returns true if nothing is wrong.
     ///
     /// # Errors
-    /// When a tool cannot be run or its output is not understood, or there was no code.
+    /// If a tool cannot be run or its output cannot be parsed, or there was no code.
     pub fn finish(mut self) -> Result<bool> {
         let mut right = true;
         let by_target = std::mem::take(&mut self.by_target);

@@ -1,4 +1,4 @@
-//! `cargo xtask diff`: our disassembler and assembler against llvm-mc 14, on generated words.
+//! `cargo xtask diff`: compares our disassembler and assembler with llvm-mc 14 on generated words.
 //!
 //! The rules, for targets that llvm-mc disassembles (gfx8, gfx9):
 //! (a) where LLVM's text assembles back to the same bytes, ours equals it;
@@ -42,7 +42,7 @@ pub struct Options {
         default_value = "gfx600,gfx701,gfx803,gfx900,gfx906"
     )]
     targets: Vec<String>,
-    /// Random fillings of each opcode, besides the structured ones; more where a format has few opcodes
+    /// The number of random fillings of each opcode, in addition to the structured ones; more if a format has few opcodes
     #[arg(long, default_value_t = 50)]
     count: u64,
     /// Opcode, or first and last as LOW-HIGH, to which the run is restricted
@@ -60,10 +60,10 @@ pub struct Options {
     /// Examples shown of each broken rule, format and target
     #[arg(long, default_value_t = 5)]
     show: usize,
-    /// Samples a batch
+    /// The number of samples per batch
     #[arg(long, default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
-    /// Batches run at a time
+    /// The number of concurrent batches
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
 }
@@ -115,10 +115,10 @@ struct Report {
 /// Random fillings of one opcode that are made at a time.
 const BLOCK: u64 = 1000;
 
-/// Runs the comparison and prints it. Returns whether nothing of ours is wrong.
+/// Runs the comparison and prints it. Returns true if none of our results is wrong.
 ///
 /// # Errors
-/// When a format or target is unknown, a tool is missing, or llvm-mc's output is not understood.
+/// If a format or target is unknown, a tool is missing, or llvm-mc's output cannot be parsed.
 pub fn run(options: &Options) -> Result<bool> {
     let (reports, jobs) = plan(options)?;
     let llvm_mc = llvm::find()?;
@@ -173,7 +173,7 @@ pub fn run(options: &Options) -> Result<bool> {
         .into_iter()
         .flatten()
         .collect();
-    // In the order of the jobs, so that the examples do not depend on which worker was faster.
+    // The reports are in the order of the jobs, so that the examples do not depend on the speed of the workers.
     done.sort_by_key(|&(at, _)| at);
 
     let mut totals: Vec<Tally> = reports.iter().map(|_| Tally::default()).collect();
@@ -252,7 +252,7 @@ fn plan(options: &Options) -> Result<(Vec<Report>, Vec<Job>)> {
     Ok((reports, jobs))
 }
 
-/// The batches of a format; none where the generation does not have it.
+/// Returns the batches of a format; none if the generation does not have it.
 fn generated(format: &'static Format, generation: Generation, options: &Options) -> Vec<Source> {
     let (low, high) = options.opcodes.unwrap_or((0, u16::MAX));
     let (mut sources, mut batch, mut size) = (Vec::new(), Vec::new(), 0);
@@ -290,7 +290,7 @@ fn generated(format: &'static Format, generation: Generation, options: &Options)
     sources
 }
 
-/// Makes the samples of a batch, runs every tool over them and judges.
+/// Makes the samples of a batch, runs every tool on them and compares the results.
 fn run_job(job: &Job, report: &Report, seed: u64, llvm: &Llvm, gcn: Option<&Gcn>) -> Result<Tally> {
     let target = report.target.as_str();
     match &job.source {
@@ -307,10 +307,10 @@ fn run_job(job: &Job, report: &Report, seed: u64, llvm: &Llvm, gcn: Option<&Gcn>
     }
 }
 
-/// Runs every tool over samples and judges them.
+/// Runs every tool on samples and compares the results.
 ///
 /// # Errors
-/// When a tool cannot be run or its output is not understood.
+/// If a tool cannot be run or its output cannot be parsed.
 pub fn judge(
     samples: &[Sample],
     target: &str,
@@ -344,7 +344,7 @@ pub fn judge(
     Ok(tally)
 }
 
-/// Lets llvm-mc assemble every line of every sample; `.long` is read here, since llvm-mc prints no encoding for it.
+/// Assembles every line of every sample with llvm-mc; `.long` is parsed here, because llvm-mc prints no encoding for it.
 pub fn assemble_lines(
     llvm: &Llvm,
     target: &str,
@@ -414,7 +414,7 @@ fn ask_ours(
         }
     }
 
-    // Our text in llvm-mc, where it is not LLVM's own.
+    // Our text is assembled by llvm-mc if it differs from LLVM's.
     let (mut owners, mut texts) = (Vec::new(), Vec::new());
     for (i, ours) in all.iter().enumerate() {
         let Some(Ok(unit)) = ours.units.get(&Syntax::Llvm) else {
@@ -431,7 +431,7 @@ fn ask_ours(
         all[i].lines = Some(lines);
     }
 
-    // LLVM's text in our assembler, strictly: what llvm-mc takes breaks no operand rule.
+    // LLVM's text is assembled by ours with strict rules, because llvm-mc accepts only valid operands.
     let (mut owners, mut items) = (Vec::new(), Vec::new());
     for (i, lines) in llvm_lines.unwrap_or_default().iter().enumerate() {
         for (number, line) in lines.iter().enumerate() {
@@ -456,7 +456,7 @@ const VECTOR_FILLINGS: u64 = 6;
 /// disassemble, the text is that of gfx803, and the bytes are what llvm-mc assembles it to.
 ///
 /// # Errors
-/// When llvm-mc is missing, its output is not understood, or a file cannot be written.
+/// If llvm-mc is missing, its output cannot be parsed, or a file cannot be written.
 pub fn vectors(root: &Path) -> Result<()> {
     let llvm_mc = llvm::find()?;
     let scratch = tool::Scratch::new()?;
@@ -519,8 +519,7 @@ fn vector_samples(generation: Generation) -> Vec<Sample> {
     samples
 }
 
-/// What LLVM takes on gfx6 and gfx7 though they have no such instruction or bit
-/// (docs/llvm-differences.md).
+/// Text that LLVM accepts on gfx6 and gfx7 though they do not have the instruction or bit (docs/llvm-differences.md).
 fn not_before_gfx8(target: &str, text: &str) -> bool {
     let gfx6 = ["s_setkill", "s_cbranch_cdbg"]
         .iter()

@@ -1,5 +1,5 @@
-//! `cargo xtask fixtures`: the OpenCL kernels of `testdata/kernels`, compiled for every tested target, and those of
-//! `testdata/bench`, compiled for the target that is measured.
+//! `cargo xtask fixtures`: compiles the OpenCL kernels of `testdata/kernels` for every tested target, and those of
+//! `testdata/bench` for the target that is measured.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,7 +12,7 @@ const CLANG: &str = "clang-14";
 const BUILTINS: &str = "/usr/lib/clc/amdgcn--amdhsa.bc";
 /// The target that `cargo xtask bench` measures.
 pub const BENCH: &str = "gfx900";
-/// Kernels of `testdata/programs` that it measures, too.
+/// The kernels of `testdata/programs` that it also measures.
 const MEASURED: [&str; 3] = ["bitonic", "divergent", "packing"];
 pub const TARGETS: [&str; 5] = ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"];
 
@@ -21,7 +21,7 @@ pub const TARGETS: [&str; 5] = ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"
 /// for [`BENCH`].
 ///
 /// # Errors
-/// When clang-14 or libclc's builtins are missing, a kernel does not compile, or no kernel is found.
+/// If clang-14 or libclc's builtins are missing, a kernel does not compile, or no kernel is found.
 pub fn run(root: &Path) -> Result<()> {
     let dir = root.join("testdata/kernels");
     let kernels = kernels(&dir)?;
@@ -39,7 +39,7 @@ pub fn run(root: &Path) -> Result<()> {
         .map(|kernel| (&bench, kernel));
     let more = MEASURED.map(|kernel| (&programs, kernel.to_owned()));
     for (folder, kernel) in own.chain(more) {
-        // Nobody reads their names.
+        // Value names are not needed.
         compile(folder, &kernel, BENCH, "co", &["-Wl,-s"], &bench)?;
     }
     println!(
@@ -52,7 +52,7 @@ pub fn run(root: &Path) -> Result<()> {
 }
 
 /// # Errors
-/// When clang-14 or libclc's builtins are missing; says which package has them.
+/// If clang-14 or libclc's builtins are missing; the message names the package.
 pub fn check_compiler() -> Result<()> {
     if let Err(error) = Command::new(CLANG).arg("--version").output() {
         bail!("cannot run {CLANG} ({error}): install the Debian package clang-14");
@@ -67,7 +67,7 @@ pub fn check_compiler() -> Result<()> {
 /// The names, without `.cl` and sorted, of the kernel sources in `dir`.
 ///
 /// # Errors
-/// When the folder cannot be read or has none.
+/// If the folder cannot be read or has none.
 pub fn kernels(dir: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
@@ -87,7 +87,7 @@ pub fn kernels(dir: &Path) -> Result<Vec<String>> {
 /// this machine gets into the output.
 ///
 /// # Errors
-/// When clang-14 cannot be run or fails.
+/// If clang-14 cannot be run or fails.
 pub fn compile(
     dir: &Path,
     kernel: &str,

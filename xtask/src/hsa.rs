@@ -1,5 +1,5 @@
-//! Links the HSA runtime over the machine in software: `libhsa-runtime64.so.1`, whose names have the version that ROCm's
-//! libraries look for.
+//! Links the HSA runtime on the machine in software: `libhsa-runtime64.so.1`, whose symbols have the version that ROCm's
+//! libraries require.
 
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub struct Options {
     /// Cargo's profile: release, or dev for a build that is quick to make
     #[arg(long, default_value = "release")]
     profile: String,
-    /// Then measure it beside threads of the host (crates/gcn-hsa/bench); needs hipcc, rocRAND, rocPRIM and g++
+    /// Then measure it and compare it with threads of the host (crates/gcn-hsa/bench); needs hipcc, rocRAND, rocPRIM and g++
     #[arg(long)]
     bench: bool,
 }
@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> Result<()> {
     let script = folder.join("exports.map");
     std::fs::write(&script, SCRIPT)?;
     let library = folder.join("libhsa-runtime64.so.1");
-    // Beside it first: a program that runs keeps the old one.
+    // The file is linked under another name and renamed, so that running programs keep the old one.
     let fresh = folder.join("libhsa-runtime64.so.1.new");
     let linker = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let status = Command::new(&linker)
@@ -71,7 +71,7 @@ pub fn run(options: &Options) -> Result<()> {
         linker.display()
     );
     std::fs::rename(&fresh, &library)?;
-    // What `gcn hip --info` runs.
+    // The program that `gcn hip --info` runs.
     let info = "gcn-hsa-info";
     std::fs::copy(built.join(info), folder.join("info.new"))?;
     std::fs::rename(folder.join("info.new"), folder.join(info))?;
@@ -104,7 +104,7 @@ fn bench(root: &Path, folder: &Path) -> Result<()> {
             .args(["-std=c++17", "-O2", "-w", "--offload-arch=gfx900", "-o"])
             .arg(&program)
             .arg(sources.join("bench.cpp"))
-            // An object as it is would be taken for a source.
+            // The object would be treated as a source.
             .arg(format!("-Wl,{}", host.display()))
             .args(["-lrocrand", "-lgomp"]),
     )?;

@@ -10,9 +10,9 @@ use gcn_object::Container;
 /// A code object of a file.
 #[derive(Clone)]
 pub struct Piece {
-    /// The file's name, and which of its entries this is.
+    /// The file's name, and the number of the entry.
     pub name: String,
-    /// The processor that it is for.
+    /// Its processor.
     pub processor: String,
     container: Arc<Container>,
     entry: usize,
@@ -22,14 +22,13 @@ impl Piece {
     /// Its bytes.
     ///
     /// # Errors
-    /// When they cannot be read or decompressed.
+    /// If they cannot be read or decompressed.
     pub fn read(&self) -> Result<Vec<u8>> {
         Ok(self.container.read(&self.container.entries[self.entry])?)
     }
 }
 
-/// The code objects for gfx6 to gfx9 that a file is or carries. Of a file that carries none it is said why, and it is passed
-/// over.
+/// Returns the code objects for gfx6 to gfx9 in a file. If it has none, prints the reason.
 pub fn pieces(path: &Path) -> Vec<Piece> {
     let container = match Container::open(path) {
         Ok(container) => Arc::new(container),
@@ -55,11 +54,11 @@ pub fn pieces(path: &Path) -> Vec<Piece> {
     known.map(piece).collect()
 }
 
-/// The files named, and those in the folders named: links, for a library's other names are links to it, and kernels' sources
-/// are left out; listings (`.s`) are taken where `listings` says so and no object stands beside them.
+/// Returns the given files, and the files in given folders. Links, which are other names of libraries, and sources of kernels
+/// are left out. Listings (`.s`) are included if `listings` is true and there is no object of the same name.
 ///
 /// # Errors
-/// When a folder cannot be read.
+/// If a folder cannot be read.
 pub fn files(paths: &[PathBuf], listings: bool) -> Result<Vec<PathBuf>> {
     let of_use = |path: &Path| {
         let extension = path.extension().and_then(|e| e.to_str());

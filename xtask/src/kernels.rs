@@ -1,6 +1,6 @@
-//! `cargo xtask kernels FOLDER`: OpenCL kernels compiled in every way there is, run on our machine, and compared with the host.
+//! `cargo xtask kernels FOLDER`: compiles OpenCL kernels in every form, runs them, and compares the results with the host's.
 //!
-//! What each kernel is launched with, and what must come of it, is in `crates/gcn-emu/tests/programs`.
+//! The arguments of each kernel and the expected results are in `crates/gcn-emu/tests/programs`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,14 +26,14 @@ pub struct Options {
         default_value = "gfx600,gfx700,gfx701,gfx803,gfx900,gfx906,gfx9-generic"
     )]
     target: Vec<String>,
-    /// Mesa's targets, by comma; by default tahiti, bonaire and tonga where the compiler is not named
+    /// Mesa's targets, by comma; by default tahiti, bonaire and tonga if the compiler is not given
     #[arg(long, value_delimiter = ',')]
     mesa: Option<Vec<String>>,
     /// Libraries of built-in functions, by comma: libclc, rocm, and own, a header of the functions that testdata/kernels and
     /// some others call; by default libclc and rocm, and own where the compiler is named
     #[arg(long, value_delimiter = ',')]
     library: Option<Vec<String>>,
-    /// Code object versions, by comma; those that the compiler does not make are passed over
+    /// Code object versions, by comma; those that the compiler does not support are skipped
     #[arg(long, value_delimiter = ',', default_value = "2,3,4,5,6")]
     version: Vec<u8>,
     /// The compiler's version, such as 22; by default 14, and 15 for v5 and ROCm's library
@@ -42,18 +42,18 @@ pub struct Options {
     /// Optimisation levels, by comma
     #[arg(long = "opt", value_delimiter = ',', default_value = "O2")]
     levels: Vec<String>,
-    /// Only sources whose names are these, by comma
+    /// Only the sources with these names, by comma
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Keep the objects in this folder, and take those that are there
+    /// Keep the objects in this folder, and use those that exist
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Compile what is committed, testdata/programs/objects, and check that
+    /// Compile and check the committed objects, testdata/programs/objects
     #[arg(long, conflicts_with_all = ["target", "mesa", "library", "version", "levels", "keep"])]
     fixtures: bool,
 }
 
-/// How the committed objects are made: each target has a version and a library, so that all of them are there.
+/// The targets, versions and libraries of the committed objects, each of which occurs.
 const FIXTURES: [(&str, &str, u8); 5] = [
     ("gfx600", "libclc", 2),
     ("gfx701", "rocm", 3),
@@ -61,7 +61,7 @@ const FIXTURES: [(&str, &str, u8); 5] = [
     ("gfx900", "rocm", 4),
     ("gfx906", "rocm", 5),
 ];
-/// And those that are made otherwise.
+/// The objects with other settings.
 const MORE_FIXTURES: [(&str, &str, &str, u8, &str); 22] = [
     ("reduce", "tahiti", "mesa", 2, "O2"),
     ("reduce", "bonaire", "mesa", 2, "O2"),
@@ -98,7 +98,7 @@ fn fixture(file: &str, target: &str, library: &str, version: u8, level: &str) ->
     }
 }
 
-/// ROCm's library is that of LLVM 15, which is also the first to have v5.
+/// ROCm's library is that of LLVM 15, which is also the first version with v5.
 fn usual_compiler(library: &str, version: u8) -> Compiler {
     Compiler(if version >= 5 || library == "rocm" {
         15
@@ -188,7 +188,7 @@ impl Object {
                 command.arg("-include").arg(out.with_file_name(V5_HEADER));
             }
         }
-        // What the source itself asks for.
+        // The options in the source.
         let text = fs::read_to_string(folder.join(format!("{}.cl", self.file))).unwrap_or_default();
         for line in text.lines() {
             let v5 = line.strip_prefix("// options-v5: ");
@@ -200,7 +200,7 @@ impl Object {
         if !mesa {
             command.arg(format!("-mcode-object-version={}", self.version));
         }
-        // Sources of the older fixtures are beside them.
+        // The sources of the older fixtures are in their folder.
         let mut source = PathBuf::from(format!("{}.cl", self.file));
         if !folder.join(&source).exists() {
             source = Path::new("../kernels").join(source);
@@ -211,21 +211,21 @@ impl Object {
         let relocatable = out.with_extension("o");
         run_tool(command.arg(source).arg("-o").arg(&relocatable))?;
         let mut link = Command::new(self.compiler.tool("ld.lld"));
-        // Small files: nobody reads their names.
+        // Removing value names makes the files smaller.
         link.args(["-shared", "--no-undefined", "-s"]);
         run_tool(link.arg(&relocatable).arg("-o").arg(out))?;
         fs::remove_file(&relocatable)?;
         Ok(())
     }
 
-    /// ROCm's libraries, as clang chooses them. Versions after 15 look for them in other folders, or for v6 not at all.
+    /// Returns ROCm's libraries, as clang selects them. Versions after 15 search other folders, or none for v6.
     fn rocm_libraries(&self) -> Vec<String> {
         let isa = match self.target.as_str() {
             "gfx9-generic" => "900",
             target => target.trim_start_matches("gfx"),
         };
         let abi = if self.version >= 5 { 500 } else { 400 };
-        // The generations whose fused products are slow with denormals flush them.
+        // Generations whose fused multiply-add is slow with denormals flush them.
         let flush = match self.target.starts_with("gfx9") {
             true => "off",
             false => "on",
@@ -257,8 +257,8 @@ fn run_tool(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// libclc 14 looks for the global offset where Mesa has it: in the upper halves of HSA's, which are 0, or in v5's numbers of
-/// workgroups.
+/// libclc 14 reads the global offset at Mesa's location, which in HSA contains the upper halves of offsets, which are 0, or
+/// for v5 the numbers of workgroups.
 const V5_HEADER: &str = "v5.h";
 const LIBCLC_V5: &str = "\
 __attribute__((overloadable, const)) size_t get_global_offset(uint d) {
@@ -269,17 +269,17 @@ __attribute__((overloadable, const)) size_t get_global_id(uint d) {
 }
 ";
 
-/// How an object's kernels fared.
+/// The results of an object's kernels.
 #[derive(Default)]
 struct Fared {
     right: usize,
     wrong: Vec<String>,
 }
 
-/// Compiles, runs, compares and prints. Returns whether everything was right.
+/// Compiles, runs, compares and prints. Returns true if all results are right.
 ///
 /// # Errors
-/// When a compiler is missing or the folder has no kernels.
+/// If a compiler is missing or the folder has no kernels.
 pub fn run(options: &Options, root: &Path) -> Result<bool> {
     let folder = match &options.folder {
         Some(folder) => std::path::absolute(folder)?,
@@ -379,7 +379,7 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
     Ok(report(&results))
 }
 
-/// The files whose kernels call nothing but what our header of built-in functions has.
+/// The files whose kernels call only functions in our header of built-in functions.
 fn has_own_builtins(file: &str) -> bool {
     const FILES: [&str; 9] = [
         "histogram",

@@ -1,5 +1,5 @@
-//! `cargo xtask libraries FOLDER`: kernels out of ROCm's libraries, as Debian ships them, through `gcn run`: a generator of
-//! random numbers against its published reference values, and sparse matrices times vectors against the host.
+//! `cargo xtask libraries FOLDER`: runs kernels from Debian's ROCm libraries with `gcn run`, and compares random numbers with
+//! published reference values, and products of sparse matrices and vectors with the host's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,10 +51,10 @@ const MRG_VECTORS: [f64; 5] = [
     0.221629915820528,
 ];
 
-/// Runs and compares. Returns whether everything was right.
+/// Runs and compares. Returns true if all results are right.
 ///
 /// # Errors
-/// When a library is missing.
+/// If a library is missing.
 pub fn run(options: &Options, root: &Path) -> Result<bool> {
     let gcn = match &options.gcn {
         Some(gcn) => std::path::absolute(gcn)?,
@@ -140,10 +140,10 @@ fn philox_rounds(mut c: [u32; 4], mut k: [u32; 2]) -> [u32; 4] {
 
 fn philox(library: &Path, work: &Path, launch: &Launch<'_>) -> Result<String> {
     let out = work.join("philox.bin");
-    // Two workgroups, of which each work-item makes four numbers at a time, twice.
+    // Two workgroups, each of whose work-items makes four numbers, twice.
     let (items, count) = (512usize, 4096usize);
     for (counter, key, expected) in PHILOX_VECTORS {
-        // The engine: counter, the last result, key, place in the result, padding.
+        // The engine: counter, the last result, key, index in the result, padding.
         let engine = [&counter[..], &[0; 4], &key, &[0, 0]].concat();
         let args = [
             words(&["--grid", "512", "--group", "256", "--arg"]),
@@ -248,7 +248,7 @@ fn csrmv(
         "_ZL21csrmvn_general_kernelILj512ELj{lanes}Eii{letter}{letter}EvbT2_T4_PKT1_PKS0_PKT3_S9_S1_PS7_21rocsparse_index_base_"
     );
     let entry = entry_with(library, target, &kernel)?;
-    // Whole numbers, so that the order of additions does not matter.
+    // Integers, so that the order of additions does not matter.
     let (rows, columns) = (300usize, 200usize);
     let mut state = 0x2545f491u32;
     let mut next = |modulus: u32| {

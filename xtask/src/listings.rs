@@ -1,5 +1,5 @@
-//! `cargo xtask listings`: OpenCL kernels compiled to assembly. Our assembler must make of the compiler's text what
-//! llvm-mc makes of it, and the code must come back from our text.
+//! `cargo xtask listings`: compiles OpenCL kernels to assembly. Our assembler must make the same code from the compiler's text
+//! as llvm-mc, and our disassembly must assemble to the same code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ pub struct Options {
     gcn: Option<PathBuf>,
 }
 
-/// Compiles, compares and prints. Returns whether nothing of ours is wrong.
+/// Compiles, compares and prints. Returns true if none of our results is wrong.
 ///
 /// # Errors
-/// When the compiler or llvm-mc is missing or fails.
+/// If the compiler or llvm-mc is missing or fails.
 pub fn run(options: &Options, root: &Path) -> Result<bool> {
     let folder = match &options.folder {
         Some(folder) => folder.clone(),
@@ -48,7 +48,7 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
             let index = object.section(".text");
             let index = index.with_context(|| format!("{kernel} for {target} has no .text"))?;
             let text = object.section_data(index);
-            // Code that a linker must complete has no raw bytes; both objects have the same gaps in it.
+            // Code with relocations has no raw form; both objects have the same gaps.
             let linked = object.relocations.iter().any(|r| r.section == Some(index));
             let made = assemble(checker.gcn(), target, &listing, linked, &out);
             match made {
@@ -69,7 +69,7 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
     checker.finish()
 }
 
-/// The bytes of `.text` that our assembler makes of a listing: raw, or those of a relocatable object.
+/// Returns our assembler's bytes of `.text` of a listing: raw, or from a relocatable object.
 fn assemble(gcn: &Path, target: &str, listing: &Path, linked: bool, out: &Path) -> Result<Vec<u8>> {
     let (source, name) = (listing.to_string_lossy(), out.to_string_lossy());
     let form = if linked { "-c" } else { "--raw" };

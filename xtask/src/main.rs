@@ -1,4 +1,4 @@
-//! Chores of this repository that need outside tools: differential runs against LLVM and the compiled test kernels.
+//! Tasks of this repository that need other tools: comparisons with LLVM, compiled test kernels, measurements.
 
 #![deny(unsafe_code)]
 
@@ -42,29 +42,29 @@ struct Cli {
 enum Task {
     /// Compare `gcn dis` and `gcn asm` with llvm-mc on generated instruction words
     Diff(diff::Options),
-    /// Time of OpenCL kernels on the interpreter, on the compiling engine and on PoCL
+    /// Measure OpenCL kernels on the interpreter, on the compiling engine and on PoCL
     Bench(bench::Options),
     /// Measure in a process of its own
     #[command(hide = true)]
     BenchChild(bench::ChildOptions),
-    /// Time and memory of `gcn dis` and `gcn asm` beside LLVM's tools
+    /// Measure time and memory of `gcn dis` and `gcn asm`, and of LLVM's tools
     BenchText(bench_text::Options),
     /// Run a program and print its wall seconds, processor seconds and peak bytes
     #[command(hide = true)]
     Measure(measure::Options),
-    /// Check real code: all of it must come back from our text, and each instruction's text be LLVM's
+    /// Check real code: our text must assemble to the same code, and each instruction's text must be LLVM's
     Corpus(corpus::Options),
-    /// Whole code objects to source and back: every section must be what and where it was
+    /// Disassemble and assemble complete code objects: every section must have the same bytes and address
     Objects(objects::Options),
-    /// Compile OpenCL kernels to assembly; our assembler must make of it what llvm-mc makes
+    /// Compile OpenCL kernels to assembly; our assembler must make the same code as llvm-mc
     Listings(listings::Options),
     /// Compile OpenCL kernels for every target, version and ABI; our objects of the listings must be the compiler's
     Clang(clang::Options),
-    /// Compile OpenCL kernels in every way there is, run them, and compare with the host
+    /// Compile OpenCL kernels in every form, run them, and compare the results with the host's
     Kernels(kernels::Options),
-    /// Run kernels out of librocrand and librocsparse against published values and the host
+    /// Run kernels of librocrand and librocsparse and compare the results with published values and the host's
     Libraries(libraries::Options),
-    /// LLVM's own tests, llvm/test/MC/AMDGPU and llvm/test/MC/Disassembler/AMDGPU, through our assembler and disassembler
+    /// Run LLVM's own tests, llvm/test/MC/AMDGPU and llvm/test/MC/Disassembler/AMDGPU, with our assembler and disassembler
     Mc(mc::Options),
     /// Weaken and take out each s_waitcnt and s_nop of code objects; count what `gcn check --static` reports
     Mutate(mutate::Options),
@@ -72,9 +72,9 @@ enum Task {
     Fixtures,
     /// Build and link the HSA runtime, libhsa-runtime64.so.1, into target/release/gcn-hsa
     Hsa(hsa::Options),
-    /// Write testdata/vectors: bytes and text that llvm-mc 14 agrees with itself on
+    /// Write testdata/vectors: bytes and text that llvm-mc 14 converts to each other
     Vectors,
-    /// Write what the fuzzers begin with: fuzz/corpus and its dictionary
+    /// Write the fuzzers' initial inputs, fuzz/corpus, and their dictionary
     Seeds,
 }
 

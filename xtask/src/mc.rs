@@ -1,9 +1,9 @@
-//! `cargo xtask mc`: LLVM's own tests of its assembler and disassembler (llvm/test/MC/AMDGPU and
-//! llvm/test/MC/Disassembler/AMDGPU) through ours.
+//! `cargo xtask mc`: runs LLVM's own tests of its assembler and disassembler (llvm/test/MC/AMDGPU and
+//! llvm/test/MC/Disassembler/AMDGPU) with ours.
 //!
-//! Each RUN line for a gfx6 to gfx9 target is followed. What a line must give, bytes or a refusal, is
-//! what the llvm-mc of the tests' version gives, and is counted apart where a CHECK line says it, too. Files whose
-//! directives make more than instructions are compared as objects, too.
+//! Each RUN line for a gfx6 to gfx9 target is run. The expected result of a line, bytes or an error, is that of the tests'
+//! version of llvm-mc; results that a CHECK line confirms are counted separately. Files with directives other than
+//! instructions are also compared as objects.
 
 mod classes;
 mod disassembly;
@@ -48,20 +48,20 @@ pub struct Options {
     jobs: u16,
 }
 
-/// What came of a line that did not pass.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// LLVM takes it, we refuse it.
+    /// LLVM accepts it, we refuse it.
     Refused,
-    /// LLVM refuses it, we take it.
+    /// LLVM refuses it, we accept it.
     Taken,
-    /// Both take it, and the bytes or the text differ.
+    /// Both accept it, and the bytes or the text differ.
     Differs,
-    /// Something of the object differs.
+    /// The objects differ.
     Object,
 }
 
-/// A line that did not pass.
+/// A line that failed.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub file: String,
@@ -70,17 +70,17 @@ pub struct Failure {
     pub run: String,
     pub text: String,
     pub outcome: Outcome,
-    /// What was expected: bytes, text or LLVM's message.
+    /// The expected bytes, text or LLVM's message.
     pub wanted: String,
-    /// What we made of it.
+    /// Our result.
     pub found: String,
 }
 
-/// The lines of one file and run.
+/// The counts of lines of one file and run.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub total: usize,
-    /// Of these, so many as a CHECK line says.
+    /// The number of these that a CHECK line confirms.
     pub checked: usize,
     pub failures: Vec<Failure>,
 }
@@ -92,7 +92,7 @@ impl Tally {
     }
 }
 
-/// A file's run and what came of it.
+/// A run of a file and its results.
 struct Report {
     file: String,
     run: Run,
@@ -100,10 +100,10 @@ struct Report {
     tally: Tally,
 }
 
-/// Runs the tests and prints the result. Returns whether every failing line is in an explained class.
+/// Runs the tests and prints the result. Returns true if every failing line is in an explained class.
 ///
 /// # Errors
-/// When llvm-mc or the tests are missing, or its output is not understood.
+/// If llvm-mc or the tests are missing, or its output cannot be parsed.
 pub fn run(options: &Options) -> Result<bool> {
     let llvm_mc = llvm::find()?;
     let scratch = Scratch::new()?;
@@ -192,7 +192,7 @@ pub fn run(options: &Options) -> Result<bool> {
     print(options, &reports, &outside)
 }
 
-/// Every .s and .txt file below a folder.
+/// Returns every .s and .txt file below a folder.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let entries = std::fs::read_dir(folder)
         .with_context(|| format!("cannot read the folder {}", folder.display()))?;
@@ -273,7 +273,7 @@ fn row(tests: &str, target: &str, [passing, total, checked, explained]: [usize; 
     println!("| {tests} | {target} | {total} | {checked} | {passing} | {explained} | {left} |");
 }
 
-/// What failures without a class are grouped by: the message, without what changes from line to line.
+/// Returns the key by which failures without a class are grouped: the message without the parts that depend on the line.
 fn cause(failure: &Failure) -> String {
     let message = match failure.outcome {
         Outcome::Refused => &failure.found,
@@ -301,7 +301,7 @@ pub struct Test<'a> {
 }
 
 impl Test<'_> {
-    /// llvm-mc on the test's text, with further arguments.
+    /// Runs llvm-mc on the test's text, with additional arguments.
     fn llvm(&self, more: &[&str], output: bool) -> Result<tool::Outcome> {
         let mut args: Vec<String> = self.run.args.clone();
         for (name, value) in &self.run.defines {
@@ -341,7 +341,7 @@ impl Test<'_> {
     }
 }
 
-/// What llvm-mc's messages say, by line.
+/// Returns llvm-mc's messages by line.
 fn errors(stderr: &str) -> BTreeMap<usize, String> {
     let mut errors = BTreeMap::new();
     for line in stderr.lines() {
@@ -356,7 +356,7 @@ fn errors(stderr: &str) -> BTreeMap<usize, String> {
     errors
 }
 
-/// What a line must give.
+/// The expected result of a line.
 enum Wanted {
     Bytes(Pattern),
     Refusal(String),
@@ -385,12 +385,12 @@ fn check(test: &Test) -> Result<Tally> {
         .iter()
         .filter(|l| l.kind == Kind::Instruction)
         .collect();
-    // Some errors are found when the text is printed already.
+    // Some errors are reported while the text is printed.
     let taken = instructions
         .iter()
         .filter(|l| !first_errors.contains(&l.number))
         .count();
-    // What counts registers depends on all lines before.
+    // Symbols that count registers depend on all lines before.
     let counts = [".kernel.", ".amdgcn.next_free"].map(|name| test.text.contains(name));
     let in_step = taken == printed.len() && counts == [false; 2];
     if in_step {
@@ -433,8 +433,8 @@ fn check(test: &Test) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Finds out which results a CHECK line confirms. They stand behind their statements in most files and
-/// before them in some.
+/// Determines the results that a CHECK line confirms. CHECK lines are after their statements in most files and before
+/// them in some.
 fn by_checks(test: &Test, wanted: &mut [(&Line, Wanted, bool)]) {
     let checks: Vec<(usize, Pattern)> = source::checks(test.text, &test.run.prefixes)
         .into_iter()
@@ -464,12 +464,12 @@ fn by_checks(test: &Test, wanted: &mut [(&Line, Wanted, bool)]) {
         before
     };
     for (entry, bytes) in wanted.iter_mut().zip(found) {
-        // A CHECK line that llvm-mc of the same version does not meet is another line's.
+        // A CHECK line that llvm-mc of the same version does not satisfy belongs to another line.
         entry.2 = matches!((&entry.1, bytes), (Wanted::Bytes(a), Some(b)) if *a == b);
     }
 }
 
-/// Assembles one instruction as if it stood alone behind the assignments before it.
+/// Assembles one instruction alone, after the assignments before it.
 fn instruction(
     test: &Test,
     prelude: &str,
@@ -479,7 +479,7 @@ fn instruction(
 ) -> Option<Failure> {
     let mut source = format!("{prelude}{}\n", line.text);
     if matches!(wanted, Wanted::Bytes(pattern) if pattern.contains(&None)) {
-        // What the gaps wait for.
+        // The bits that fixups fill in.
         for label in labels {
             source.push_str(&format!("{label}:\n"));
         }
@@ -516,7 +516,7 @@ fn instruction(
     }
 }
 
-/// Whether bytes are a pattern's, gaps apart.
+/// Returns true if bytes match a pattern with gaps.
 fn fits(pattern: &Pattern, bytes: &[u8]) -> bool {
     pattern.len() == bytes.len()
         && pattern
@@ -525,13 +525,13 @@ fn fits(pattern: &Pattern, bytes: &[u8]) -> bool {
             .all(|(wanted, found)| wanted.is_none_or(|w| w == *found))
 }
 
-/// Bytes as they stand in a word, first byte first.
+/// Returns bytes in the order of LLVM's encodings.
 pub fn hex(bytes: &Pattern) -> String {
     let byte = |b: &Option<u8>| b.map_or("..".to_string(), |b| format!("{b:02x}"));
     bytes.iter().map(byte).collect()
 }
 
-/// The lines at which our assembler finds errors in the whole text.
+/// Returns the lines at which our assembler reports errors in the complete text.
 pub fn our_errors(test: &Test) -> (Option<gcn_asm::Assembled>, BTreeMap<usize, String>) {
     let output = assemble(test.text, test.file, &test.options());
     let mut errors = BTreeMap::new();

@@ -8,24 +8,24 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use wait4::Wait4;
 
-/// What a process used.
+/// The resources that a process used.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
-    /// Seconds from its start to its end.
+    /// The seconds from its start to its end.
     pub wall: f64,
-    /// Seconds of processor time, its own and the kernel's for it, of all threads.
+    /// The seconds of user and system time of all threads.
     pub cpu: f64,
-    /// The most memory it held, in bytes, as the kernel counts resident pages.
+    /// The peak resident memory in bytes.
     pub peak: u64,
 }
 
 /// Runs a program to its end with its output in `stdout`.
 ///
-/// The kernel counts the memory of the process that starts another as the new one's peak. So the program is started by
-/// a small process, this program's `measure`, whatever this one holds.
+/// The kernel counts the memory of the parent process in the child's peak. So the program is started by a small process,
+/// this program's `measure`.
 ///
 /// # Errors
-/// When it cannot be started or does not succeed; the message has the end of what it says.
+/// If it cannot be started or fails; the message contains the end of its output.
 pub fn run(program: &Path, args: &[&str], stdout: &Path) -> Result<Usage> {
     let own = std::env::current_exe().context("this program has no path")?;
     let output = Command::new(own)
@@ -75,7 +75,7 @@ pub struct Options {
 /// The small process: prints seconds, processor seconds and peak bytes.
 ///
 /// # Errors
-/// When the program cannot be started.
+/// If the program cannot be started.
 pub fn child(options: &Options) -> Result<bool> {
     let start = Instant::now();
     let used = Command::new(&options.program)

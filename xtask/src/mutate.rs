@@ -1,5 +1,5 @@
-//! `cargo xtask mutate`: each s_waitcnt and s_nop of code objects weakened and taken out in turn; what share `gcn check --static`
-//! reports, and why the others make no difference.
+//! `cargo xtask mutate`: weakens and removes each s_waitcnt and s_nop of code objects, and prints the share of these changes
+//! that `gcn check --static` reports, and the reasons why the others have no effect.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,16 +28,16 @@ pub struct Options {
 #[derive(Default)]
 struct Totals {
     kernels: usize,
-    /// By change: how many are reported, and all.
+    /// By change: the number of reported ones, and of all.
     changes: BTreeMap<String, (u64, u64)>,
-    /// By change and reason: how many are not reported.
+    /// By change and reason: the number of those that are not reported.
     reasons: BTreeMap<(String, Reason), u64>,
 }
 
-/// Runs it. Returns false if a change should have been reported and was not.
+/// Runs the task. Returns false if a change should have been reported and was not.
 ///
 /// # Errors
-/// A file that cannot be checked.
+/// If a file cannot be checked.
 pub fn run(options: &Options) -> Result<bool> {
     let mut totals = Totals::default();
     for file in &options.files {

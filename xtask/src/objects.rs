@@ -1,5 +1,5 @@
-//! `cargo xtask objects`: whole code objects go to source and back. Every section must be what and where it was, and the
-//! time and memory stand beside those of llvm-objdump and llvm-mc.
+//! `cargo xtask objects`: disassembles and assembles complete code objects. Every section must have the same bytes and
+//! address. Time and memory are compared with llvm-objdump's and llvm-mc's.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,22 +21,22 @@ use crate::{build_gcn, repo_root};
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// Code objects, relocatables, bundles, and programs and libraries that carry some; or folders of them
+    /// Code objects, relocatables, bundles, and programs and libraries that contain some; or folders of them
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Targets, by comma; code for others is passed over
+    /// Targets, by comma; code for others is skipped
     #[arg(long, value_delimiter = ',')]
     target: Vec<String>,
-    /// Objects that are done at the same time
+    /// The number of objects processed concurrently
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..64))]
     jobs: u64,
-    /// Take every so many-th object
+    /// Take every N-th object
     #[arg(long, default_value_t = 1)]
     every: usize,
-    /// Code, in megabytes, that LLVM's tools are timed on
+    /// The amount of code in megabytes for timing LLVM's tools
     #[arg(long, default_value_t = 16)]
     timed: u64,
-    /// Differences that are shown
+    /// The number of differences shown
     #[arg(long, default_value_t = 20)]
     show: usize,
     /// The gcn binary; by default the workspace's release build, built first
@@ -50,24 +50,24 @@ struct Tally {
     bytes: u64,
     instructions: u64,
     source_bytes: u64,
-    /// Objects that came back whole: every section, symbol and header field.
+    /// The number of objects that are identical: every section, symbol and header field.
     whole: u64,
-    /// Those whose code, data, notes and tables are loaded alike.
+    /// The number of objects whose loaded code, data, notes and tables are identical.
     loaded: u64,
-    /// How many objects differ in what.
+    /// The number of objects by difference.
     differences: BTreeMap<String, u64>,
     failures: Vec<String>,
-    /// What our tools used, over everything.
+    /// The resources of our tools on all objects.
     ours: Sums,
-    /// What all used, over what LLVM was timed on.
+    /// The resources of all tools on the objects for timing LLVM.
     timed: Sums,
     timed_bytes: u64,
 }
 
-/// Checks and prints. Returns whether every object came back as it is loaded.
+/// Checks and prints. Returns true if the loaded parts of every object are identical.
 ///
 /// # Errors
-/// When a file cannot be read or a tool not be run.
+/// If a file cannot be read or a tool cannot be run.
 pub fn run(options: &Options) -> Result<bool> {
     let gcn = match &options.gcn {
         Some(path) => path.clone(),
@@ -215,7 +215,7 @@ fn check(
     Ok(())
 }
 
-/// The instructions of a code object.
+/// Returns the number of instructions of a code object.
 fn count(object: &CodeObject) -> u64 {
     let Some(target) = Target::parse(object.target_name()) else {
         return 0;
@@ -236,7 +236,7 @@ fn count(object: &CodeObject) -> u64 {
     count
 }
 
-/// What differs, and whether it is loaded.
+/// Returns the differences, and whether they are in loaded parts.
 fn compare(a: &CodeObject, b: &CodeObject) -> Vec<(String, bool)> {
     let mut out = Vec::new();
     if (a.flags, a.version, a.kind) != (b.flags, b.version, b.kind) {
@@ -255,7 +255,7 @@ fn compare(a: &CodeObject, b: &CodeObject) -> Vec<(String, bool)> {
             (a.sections.iter()).any(|s| s.flags.alloc() && s.size > 0 && !in_b.contains(&s.name));
         out.push((format!("list of sections {}", missing.join(" ")), loaded));
     }
-    // Sections of one name stand in the same order.
+    // Sections of one name are in the same order.
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     for (n, section) in a.sections.iter().enumerate() {
         let number = seen.entry(&section.name).or_default();
@@ -268,7 +268,7 @@ fn compare(a: &CodeObject, b: &CodeObject) -> Vec<(String, bool)> {
             == (other.kind, other.flags, other.address, other.size)
             && (section.align.max(1), section.entry_size) == (other.align.max(1), other.entry_size)
             && a.section_data(n) == b.section_data(m);
-        // Names are not stored alike; symbols and relocations are compared below.
+        // Names may be stored differently; symbols and relocations are compared below.
         let table = a.kind == FileKind::Relocatable
             && [SectionKind::SYMTAB, SectionKind::STRTAB, SectionKind::RELA]
                 .contains(&section.kind);
@@ -285,7 +285,7 @@ fn compare(a: &CodeObject, b: &CodeObject) -> Vec<(String, bool)> {
     out
 }
 
-/// A place: its section's name and the offset in it.
+/// Returns the location of an address: its section's name and the offset.
 fn place(object: &CodeObject, symbol: &Symbol) -> String {
     match symbol.section {
         SymbolSection::Index(i) => format!("{}+{:#x}", object.sections[i].name, symbol.address),

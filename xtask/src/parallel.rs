@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What `work` makes of each item, in the order in which it was done.
+/// Returns the results of `work` for all items, in the order in which they were finished.
 pub fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<(&T, R)> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());

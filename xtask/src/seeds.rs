@@ -1,4 +1,4 @@
-//! `cargo xtask seeds`: what the fuzzers begin with, in `fuzz/corpus`, and the assembler's words beside it.
+//! `cargo xtask seeds`: writes the fuzzers' initial inputs, `fuzz/corpus`, and the dictionary of the assembler's words.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use gcn_isa::Target;
 
-/// Directives and operands that no row names.
+/// Directives and operands that are not in the instruction tables.
 const WORDS: &[&str] = &[
     ".amd_kernel_code_t",
     ".amdgcn_target",
@@ -150,7 +150,7 @@ const ROCM: &str = ".rocm\n.gpu GFX900\n.newbinfmt\n.tripple \"amdgcn-amd-amdhsa
 /// Writes the corpora and the dictionary.
 ///
 /// # Errors
-/// When the test data cannot be read or a file not be written.
+/// If the test data cannot be read or a file cannot be written.
 pub fn run(root: &Path) -> Result<()> {
     let corpus = root.join("fuzz/corpus");
     let (mut bytes, mut texts) = (BTreeSet::new(), BTreeSet::new());
@@ -219,11 +219,11 @@ pub fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The input of the target `jit`: instructions one by one, and stretches of compiled kernels.
+/// The input of the target `jit`: single instructions, and parts of compiled kernels.
 fn stretches(root: &Path, instructions: &BTreeSet<Vec<u8>>) -> Result<BTreeSet<Vec<u8>>> {
-    /// How the code is given, and a number of which the registers are made.
+    /// The form of the code, and the seed of the registers.
     const HEAD: [u8; 4] = [2, 1, 2, 3];
-    /// Bytes of a stretch.
+    /// The size of a part in bytes.
     const LENGTH: usize = 64;
     let seed = |target: u8, code: &[u8]| [&[target][..], &HEAD, code].concat();
     let mut out: BTreeSet<Vec<u8>> = (instructions.iter())
@@ -246,7 +246,7 @@ fn stretches(root: &Path, instructions: &BTreeSet<Vec<u8>>) -> Result<BTreeSet<V
     Ok(out)
 }
 
-/// Instructions as libFuzzer's dictionaries have them, one for each upper half of a first dword.
+/// Returns instructions in the form of libFuzzer's dictionaries, one for each upper half of a first dword.
 fn words(instructions: &BTreeSet<Vec<u8>>) -> String {
     let mut seen = BTreeSet::new();
     let mut out = String::new();
@@ -292,7 +292,7 @@ fn carriers(files: &BTreeSet<Vec<u8>>) -> Result<BTreeSet<Vec<u8>>> {
     Ok(carriers)
 }
 
-/// The input of the target `asm`: which target, strict or permissive in LLVM's spelling, the text.
+/// The input of the target `asm`: the target, strict or permissive, the text.
 fn text_seed(target: u8, text: &str) -> Vec<u8> {
     let mut seed = vec![target, 2];
     seed.extend(text.bytes());

@@ -1,4 +1,4 @@
-//! LLVM's tools on whole code, with their time and memory.
+//! Runs LLVM's tools on complete files, and measures their time and memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,12 +18,12 @@ pub struct Tools {
 
 impl Tools {
     /// # Errors
-    /// As [`llvm::find`].
+    /// See [`llvm::find`].
     pub fn find(target: &str) -> Result<Tools> {
         Ok(Tools::of(&llvm::find()?, target))
     }
 
-    /// The tools beside an llvm-mc.
+    /// The tools in the folder of an llvm-mc.
     pub fn of(mc: &Path, target: &str) -> Tools {
         let objdump = mc.to_string_lossy().replace("llvm-mc", "llvm-objdump");
         Tools {
@@ -60,19 +60,19 @@ impl Tools {
         ["-d", &self.mcpu, object]
     }
 
-    /// Has llvm-mc make the object `object` of `source`.
+    /// Runs llvm-mc to make the object `object` from `source`.
     ///
     /// # Errors
-    /// When it cannot be run or takes not all of the source.
+    /// If it cannot be run or refuses the source.
     pub fn assemble(&self, source: &str, object: &str) -> Result<Usage> {
         let null = Path::new("/dev/null");
         measure::run(&self.mc, &self.assembling(source, object), null)
     }
 
-    /// Has llvm-objdump print the code of `object` to the file `listing`.
+    /// Runs llvm-objdump to print the code of `object` to the file `listing`.
     ///
     /// # Errors
-    /// When it cannot be run or fails.
+    /// If it cannot be run or fails.
     pub fn dump(&self, object: &str, listing: &str) -> Result<Usage> {
         measure::run(&self.objdump, &self.dumping(object), Path::new(listing))
     }
@@ -80,7 +80,7 @@ impl Tools {
     /// Makes the object `object` whose code is the bytes of the file `raw`.
     ///
     /// # Errors
-    /// When a file cannot be written or llvm-mc not be run.
+    /// If a file cannot be written or llvm-mc cannot be run.
     pub fn wrap(&self, raw: &str, object: &str) -> Result<()> {
         let source = format!("{object}.s");
         fs::write(&source, format!(".incbin \"{raw}\"\n"))
@@ -89,19 +89,19 @@ impl Tools {
     }
 }
 
-/// The instructions in llvm-objdump's listing, without what it puts around them.
+/// Returns the instructions in llvm-objdump's listing, without addresses and encodings.
 pub fn instructions(listing: &str) -> String {
     let lines: Vec<&str> = listing
         .lines()
         .filter_map(|line| line.split_once(" // "))
         .map(|(text, _)| text.trim())
-        // The zeros between kernels, which LLVM prints and does not take.
+        // The zeros between kernels, which LLVM prints as an instruction that it refuses.
         .filter(|text| *text != "v_cndmask_b32_e32 v0, s0, v0, vcc")
         .collect();
     lines.join("\n")
 }
 
-/// Time and the most memory over several runs.
+/// The total time and the peak memory of several runs.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     cpu: f64,
@@ -110,12 +110,12 @@ struct Sum {
     instructions: u64,
 }
 
-/// What tools used, by their names.
+/// The totals by tool.
 #[derive(Default)]
 pub struct Sums(BTreeMap<&'static str, Sum>);
 
 impl Sums {
-    /// Adds a run over so many instructions.
+    /// Adds a run with a number of instructions.
     pub fn add(&mut self, tool: &'static str, usage: Usage, instructions: u64) {
         let sum = self.0.entry(tool).or_default();
         sum.cpu += usage.cpu;
@@ -124,7 +124,7 @@ impl Sums {
         sum.instructions += instructions;
     }
 
-    /// Prints a line a tool under a title; nothing where none was run.
+    /// Prints a line per tool under a title; nothing if none was run.
     pub fn print(&self, title: &str) {
         if self.0.is_empty() {
             return;

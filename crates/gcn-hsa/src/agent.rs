@@ -1,4 +1,4 @@
-//! The two agents, a CPU and a GPU, and what is asked of them, of the system and of the GPU's instruction set.
+//! The two agents, a CPU and a GPU, and the attributes of them, of the system and of the GPU's instruction set.
 
 use crate::loader;
 use crate::runtime::{self, Runtime};
@@ -8,36 +8,36 @@ use gcn_isa::target::{Gen, Target};
 use gcn_object::target::Machine;
 use std::ffi::c_void;
 
-/// The agents' handles, and that of the GPU's instruction set.
+/// The handles of the agents and of the GPU's instruction set.
 pub const CPU: Handle = 1;
 pub const GPU: Handle = 2;
 const ISA: Handle = 1;
 
-/// What is particular to a chip.
+/// The properties of a chip.
 pub struct Properties {
     pub target: Target,
     /// `amdgcn-amd-amdhsa--gfx900:xnack-`.
     pub isa: String,
-    /// The product, as the driver names it.
+    /// The driver's name of the product.
     product: &'static str,
     chip_id: u32,
     compute_units: u32,
     engines: u32,
-    /// MHz.
+    /// In MHz.
     clock: u32,
     memory_clock: u32,
-    /// Bits.
+    /// In bits.
     memory_width: u32,
-    /// Bytes.
+    /// In bytes.
     l2: u32,
-    /// Bytes of memory.
+    /// The size of memory in bytes.
     pub memory: u64,
-    /// It shares the host's memory.
+    /// True if it shares the host's memory.
     integrated: bool,
 }
 
-/// Chips that people have: the target, what the driver calls it, its device's number, compute units, shader engines, MHz of
-/// the core and of memory, bits to memory, KiB of L2, MiB of memory. From AMD's product pages and the Linux driver.
+/// Common chips: the target, the driver's name, the device id, compute units, shader engines, MHz of the core and of memory,
+/// the width of the memory bus in bits, KiB of L2, MiB of memory. Sources: AMD's product pages and the Linux driver.
 type Row = (
     &'static str,
     &'static str,
@@ -294,7 +294,7 @@ const CHIPS: &[Row] = &[
 ];
 
 impl Properties {
-    /// Of a target, with the memory that there is.
+    /// The chip of a target, with the available memory.
     pub fn of(target: Target, bytes: u64) -> Properties {
         let row = CHIPS.iter().find(|c| c.0 == target.name());
         let row = row.unwrap_or(&CHIPS[14]);
@@ -328,7 +328,7 @@ impl Properties {
     }
 }
 
-/// Whether a handle is an agent's; whether it is the GPU's.
+/// Returns `None` if a handle is not an agent's, otherwise whether it is the GPU's.
 pub fn is_gpu(agent: Handle) -> Result<bool, Status> {
     match agent {
         CPU => Ok(false),
@@ -344,7 +344,7 @@ fn cpu_name() -> String {
     name.map_or("CPU", |(_, name)| name.trim()).to_string()
 }
 
-/// The images' limits, of attributes 0x3000 to 0x300c.
+/// The limits of images: attributes 0x3000 to 0x300c.
 fn image_limit(attribute: u32) -> Option<Limit> {
     let largest = 16384;
     Some(match attribute {
@@ -369,7 +369,7 @@ enum Limit {
 }
 
 /// # Safety
-/// There is room for the attribute's value.
+/// `value` points to memory for the attribute.
 unsafe fn agent_info(
     r: &Runtime,
     agent: Handle,
@@ -379,16 +379,16 @@ unsafe fn agent_info(
     let gpu = is_gpu(agent)?;
     let p = &r.properties;
     let gen7 = p.target.generation() <= Gen::Gfx7;
-    // SAFETY (of all below): the caller's.
+    // SAFETY (of all below): guaranteed by the caller.
     macro_rules! answer {
         ($value:expr) => {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { put(value, $value) }
         };
     }
     macro_rules! text {
         ($text:expr) => {
-            // SAFETY: the caller's: texts have 64 bytes.
+            // SAFETY: guaranteed by the caller: texts have 64 bytes.
             unsafe { put_text(value, $text, 64) }
         };
     }
@@ -408,7 +408,7 @@ unsafe fn agent_info(
         // Kernel dispatch.
         2 => answer!(of_gpu(1)),
         3 => answer!(1u32),
-        // The full profile is that of chips which reach all of the host's memory.
+        // The full profile is that of chips that access all of the host's memory.
         4 => answer!((!gpu || gen7) as u32),
         5 => answer!(if gpu { 2u32 } else { 0 }),
         6 => answer!(of_gpu(64)),
@@ -442,17 +442,17 @@ unsafe fn agent_info(
         23 => answer!(of_gpu(2)),
         24 => answer!(gpu && p.target.generation() >= Gen::Gfx8),
         0xa000..0xa100 => {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { amd_agent_info(r, gpu, attribute, value) }
         }
         _ => Err(Status::InvalidArgument),
     }
 }
 
-/// The attributes of AMD's own.
+/// AMD's own attributes.
 ///
 /// # Safety
-/// There is room for the attribute's value.
+/// `value` points to memory for the attribute.
 unsafe fn amd_agent_info(
     r: &Runtime,
     gpu: bool,
@@ -463,7 +463,7 @@ unsafe fn amd_agent_info(
     let of_gpu = |n: u32| if gpu { n } else { 0 };
     macro_rules! answer {
         ($value:expr) => {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { put(value, $value) }
         };
     }
@@ -475,7 +475,7 @@ unsafe fn amd_agent_info(
         0xa003 => answer!(if gpu { p.clock } else { 0 }),
         0xa004 => answer!(gpu as u32),
         0xa005 => answer!(of_gpu(4)),
-        // Bus 3, for the CPU has none.
+        // Bus 3; the CPU has bus 0.
         0xa006 => answer!(of_gpu(3 << 8)),
         0xa007 => answer!(of_gpu(p.memory_width)),
         0xa008 => answer!(of_gpu(p.memory_clock)),
@@ -485,45 +485,45 @@ unsafe fn amd_agent_info(
             } else {
                 cpu_name()
             };
-            // SAFETY: the caller's: names have 64 bytes.
+            // SAFETY: guaranteed by the caller: names have 64 bytes.
             unsafe { put_text(value, &name, 64) }
         }
         0xa00a => answer!(of_gpu(40)),
         0xa00b => answer!(of_gpu(4)),
         0xa00c => answer!(of_gpu(p.engines)),
         0xa00d => answer!(of_gpu(1)),
-        // There are no registers to write for a flush.
+        // There are no registers for flushes.
         0xa00e => answer!([0usize; 2]),
         0xa00f => answer!(0u32),
-        // HIP has the kernel that sets up global wave sync for gfx9 alone.
+        // HIP has the kernel that sets up global wave sync only for gfx9.
         0xa010 => answer!(gpu && p.target.generation() >= Gen::Gfx9),
         0xa011 => {
             let uuid = if gpu { "GPU-XX" } else { "CPU-XX" };
-            // SAFETY: the caller's: it has 21 bytes.
+            // SAFETY: guaranteed by the caller: it has 21 bytes.
             unsafe { put_text(value, uuid, 21) }
         }
         0xa012 => answer!(0u32),
         0xa013 => answer!(p.integrated),
         0xa014 => answer!(0u32),
-        // Later runtimes ask for more: memory that is free.
+        // Later runtimes have further attributes, such as free memory.
         0xa015 => answer!(r.memory().free_bytes()),
         _ => Err(Status::InvalidArgument),
     }
 }
 
 /// # Safety
-/// As the manual says, here as of all functions of the interface.
+/// The caller follows the manual; this applies to all functions of the interface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_agent_get_info(
     agent: Handle,
     attribute: u32,
     value: *mut c_void,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     code(runtime::get().and_then(|r| unsafe { agent_info(r, agent, attribute, value) }))
 }
 
-/// A callback for each handle; a status other than 0 ends the iteration.
+/// A callback that is called for each handle; a status other than 0 ends the iteration.
 pub type Each = unsafe extern "C" fn(handle: Handle, data: *mut c_void) -> u32;
 
 /// Calls the callback with each of the handles. Returns the first status other than 0, or 0.
@@ -539,7 +539,7 @@ pub unsafe fn for_each(
         (Err(status), _) => return status as u32,
         (Ok(_), None) => return Status::InvalidArgument as u32,
         (Ok(handles), Some(callback)) => handles.iter().map(move |&handle| {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { callback(handle, data) }
         }),
     };
@@ -560,7 +560,7 @@ pub fn isas(agent: Handle) -> Result<&'static [Handle], Status> {
 /// The callback may be called with `data`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_iterate_agents(callback: Option<Each>, data: *mut c_void) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { for_each(agents(), callback, data) }
 }
 
@@ -572,12 +572,12 @@ pub unsafe extern "C" fn hsa_agent_iterate_isas(
     callback: Option<Each>,
     data: *mut c_void,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { for_each(isas(agent), callback, data) }
 }
 
 /// # Safety
-/// There is room for the attribute's value.
+/// `value` points to memory for the attribute.
 unsafe fn isa_info(isa: Handle, attribute: u32, value: *mut c_void) -> Result<(), Status> {
     if isa != ISA {
         return Err(Status::InvalidIsa);
@@ -585,13 +585,13 @@ unsafe fn isa_info(isa: Handle, attribute: u32, value: *mut c_void) -> Result<()
     let p = &runtime::get()?.properties;
     macro_rules! answer {
         ($value:expr) => {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { put(value, $value) }
         };
     }
     match attribute {
         0 => answer!(p.isa.len() as u32 + 1),
-        // SAFETY: the caller's, who has asked for the length.
+        // SAFETY: guaranteed by the caller, who has asked for the length.
         1 => unsafe { put_text(value, &p.isa, p.isa.len() + 1) },
         2 => answer!(1u32),
         3 => answer!(64u32),
@@ -615,24 +615,24 @@ unsafe fn isa_info(isa: Handle, attribute: u32, value: *mut c_void) -> Result<()
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_isa_get_info_alt(
     isa: Handle,
     attribute: u32,
     value: *mut c_void,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     code(unsafe { isa_info(isa, attribute, value) })
 }
 
 /// # Safety
-/// There is room for the attribute's value.
+/// `value` points to memory for the attribute.
 unsafe fn system_info(attribute: u32, value: *mut c_void) -> Result<(), Status> {
     let r = runtime::get()?;
     macro_rules! answer {
         ($value:expr) => {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { put(value, $value) }
         };
     }
@@ -651,17 +651,17 @@ unsafe fn system_info(attribute: u32, value: *mut c_void) -> Result<(), Status> 
         }
         0x200 => answer!(c"gcn".as_ptr()),
         0x201 => answer!(true),
-        // Kernels reach what is lent to them, not all of the host's memory.
+        // Kernels can access lent memory, not all of the host's.
         0x202 => answer!(false),
         _ => Err(Status::InvalidArgument),
     }
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     code(unsafe { system_info(attribute, value) })
 }
 
@@ -671,7 +671,7 @@ fn supported(extension: u16, major: u16) -> bool {
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_system_extension_supported(
     extension: u16,
@@ -679,12 +679,12 @@ pub unsafe extern "C" fn hsa_system_extension_supported(
     _minor: u16,
     result: *mut bool,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     code(unsafe { put(result.cast(), supported(extension, major)) })
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_agent_extension_supported(
     extension: u16,
@@ -694,7 +694,7 @@ pub unsafe extern "C" fn hsa_agent_extension_supported(
     result: *mut bool,
 ) -> u32 {
     code(is_gpu(agent).and_then(|gpu| {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { put(result.cast(), gpu && supported(extension, major)) }
     }))
 }
@@ -716,7 +716,7 @@ pub unsafe extern "C" fn hsa_system_get_major_extension_table(
         _ => Vec::new(),
     };
     let bytes: Vec<u8> = functions.into_iter().flat_map(usize::to_ne_bytes).collect();
-    // SAFETY: the caller's; no more than there is room for.
+    // SAFETY: guaranteed by the caller; the text is truncated to the length of the buffer.
     unsafe {
         table.cast::<u8>().write_bytes(0, length);
         let count = bytes.len().min(length);

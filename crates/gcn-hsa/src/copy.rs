@@ -1,4 +1,4 @@
-//! Copies that the program does not wait for, and what has to be done when signals say so.
+//! Asynchronous copies, and work that waits for signals.
 
 use crate::agent::is_gpu;
 use crate::memory::of_host;
@@ -10,26 +10,26 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-/// Copies of so many bytes, which wait for nothing, are done at once.
+/// Copies of up to this number of bytes that wait for no signal are done synchronously.
 const SMALL: usize = 256 << 10;
 
-/// A signal's address that stands for copies that have been asked for.
+/// A pseudo-address of a signal that stands for new copies.
 const ASKED: Handle = 0;
 
-/// Copies that wait.
+/// The waiting copies.
 #[derive(Default)]
 pub struct Copies {
     queue: Mutex<(VecDeque<Copy>, bool)>,
 }
 
-/// A copy: of `rows` times `slices` rows.
+/// A copy of `rows` times `slices` rows.
 pub struct Copy {
     to: usize,
     from: usize,
     bytes: usize,
     rows: usize,
     slices: usize,
-    /// Bytes from row to row and from slice to slice, of both.
+    /// The pitch of rows and slices in bytes, of both.
     to_pitch: [usize; 2],
     from_pitch: [usize; 2],
     after: Vec<Handle>,
@@ -37,7 +37,7 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Nothing to be copied: a signal, when others say so.
+    /// Nothing is copied; only the signal changes.
     pub fn nothing(after: &[Handle], completion: Handle) -> Copy {
         Copy {
             to: 0,
@@ -52,10 +52,10 @@ impl Copy {
         }
     }
 
-    /// Does it.
+    /// Does the copy.
     ///
     /// # Safety
-    /// Both memories are there, and the program does not use them against it.
+    /// Both ranges are mapped, and the program does not access them in a conflicting way.
     unsafe fn run(&self) {
         for slice in 0..self.slices {
             for row in 0..self.rows {
@@ -64,7 +64,7 @@ impl Copy {
                 let from = place(self.from, self.from_pitch);
                 let to: *mut u8 = std::ptr::with_exposed_provenance_mut(to);
                 let from: *const u8 = std::ptr::with_exposed_provenance(from);
-                // SAFETY: the caller's; they may overlap.
+                // SAFETY: guaranteed by the caller; the ranges may overlap.
                 unsafe { to.copy_from(from, self.bytes) };
             }
         }
@@ -73,21 +73,21 @@ impl Copy {
 
 impl Runtime {
     fn ready(&self, copy: &Copy) -> bool {
-        // A signal that is no memory has nothing to wait for.
+        // The condition of a signal without memory counts as met.
         let done = |&s: &Handle| s == 0 || self.signal_value(s).is_none_or(|v| v == 0);
         copy.after.iter().all(done)
     }
 
     fn finish(&self, copy: &Copy) {
         let start = self.now();
-        // SAFETY: the program has promised it when it asked for the copy.
+        // SAFETY: the program guaranteed it when it requested the copy.
         unsafe { copy.run() };
         if let Err(status) = self.complete(copy.completion, Some((start, self.now()))) {
             crate::report::line(&format!("a copy's completion signal: {status:?}"));
         }
     }
 
-    /// Does a copy at once, or when the signals that it waits for say so.
+    /// Does a copy now, or queues it until its signals are 0.
     pub fn start_copy(&'static self, copy: Copy) -> Result<(), Status> {
         let bytes = copy.bytes.saturating_mul(copy.rows * copy.slices);
         if bytes <= SMALL && self.ready(&copy) {
@@ -107,7 +107,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// The thread that copies: the first that waits for nothing.
+    /// The thread that copies: it takes the first copy that need not wait.
     fn copy_on(&self) {
         loop {
             let next = || {
@@ -125,7 +125,7 @@ impl Runtime {
 }
 
 /// # Safety
-/// As the manual says, here as of all functions of the interface.
+/// The caller follows the manual; this applies to all functions of the interface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_memory_async_copy(
     to: *mut c_void,
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy(
         if size != 0 && (to.is_null() || from.is_null()) {
             return Err(Status::InvalidArgument);
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let after = unsafe { items(after, count as usize)? };
         r.start_copy(Copy {
             to: of_host(to.expose_provenance() as u64) as usize,
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy(
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
     to: *const Pitched,
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
     completion: Handle,
 ) -> u32 {
     code(runtime::get().and_then(|r| {
-        // SAFETY: the caller passes what HSA describes: each pointer is null or leads to as many items as it is said to.
+        // SAFETY: the caller follows the manual: each pointer is null or points to the stated number of items.
         let (to, from, range, after) = unsafe {
             let place = |p: *const Pitched, o: *const Dim3| -> Result<_, Status> {
                 let ([p], [o]) = (items(p, 1)?, items(o, 1)?) else {
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize) -> u32 {
     if size == 0 {
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn hsa_memory_copy(to: *mut c_void, from: *const c_void, s
         slices: 1,
         ..Copy::nothing(&[], 0)
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { copy.run() };
     0
 }
@@ -235,7 +235,7 @@ pub extern "C" fn hsa_amd_profiling_async_copy_enable(_enable: bool) -> u32 {
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_profiling_get_async_copy_time(
     signal: Handle,
@@ -243,19 +243,19 @@ pub unsafe extern "C" fn hsa_amd_profiling_get_async_copy_time(
 ) -> u32 {
     code(runtime::get().and_then(|r| {
         let (start, end) = r.times(signal)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { put(time, [start, end]) }
     }))
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_profiling_get_dispatch_time(
     _agent: Handle,
     signal: Handle,
     time: *mut c_void,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { hsa_amd_profiling_get_async_copy_time(signal, time) }
 }

@@ -1,4 +1,4 @@
-//! Code objects: readers, executables, and what is known of their symbols.
+//! Code objects: readers, executables, and their symbols.
 
 use crate::agent::{GPU, is_gpu};
 use crate::report;
@@ -17,11 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 /// A kernel in memory.
 pub struct Placed {
     pub kernel: Kernel,
-    /// What was added to its file's addresses.
+    /// The difference between addresses in memory and in the file.
     pub base: u64,
-    /// The file, where somebody will ask for it: launches are recorded or traced, or it has lines of source.
+    /// The file, if it will be needed: launches are recorded or traced, or it has line tables.
     pub file: Option<Arc<[u8]>>,
-    /// The variables of the code object, where launches are recorded.
+    /// The variables of the code object, if launches are recorded.
     pub variables: Arc<[Variable]>,
 }
 
@@ -33,7 +33,7 @@ pub struct Variable {
     pub bytes: u64,
 }
 
-/// The variables in memory that is written: what a program or a kernel can change.
+/// The variables in writable memory, which a program or a kernel can change.
 fn variables(object: &CodeObject, base: u64) -> Vec<Variable> {
     let writable = |s: &gcn_object::read::Symbol| match s.section {
         SymbolSection::Index(n) => object.sections.get(n).is_some_and(|s| s.flags.write()),
@@ -67,7 +67,7 @@ struct Symbol {
 pub struct Object {
     pub loaded: Loaded,
     pub bytes: u64,
-    /// The file that it was made of: where the program has it, and its bytes.
+    /// The file that it was loaded from: its address in the program, and its bytes.
     pub file: (u64, u64),
 }
 
@@ -77,19 +77,19 @@ pub struct Executable {
     frozen: bool,
     pub objects: Vec<(Handle, Arc<Object>)>,
     symbols: HashMap<String, Handle>,
-    /// Variables that the program has defined.
+    /// The variables defined by the program.
     defined: HashMap<String, u64>,
 }
 
-/// All of the process.
+/// All executables and readers of the process.
 #[derive(Default)]
 pub struct Executables {
     next: AtomicU64,
-    /// Code that readers lead to: its address and bytes.
+    /// The code of readers: its address and bytes.
     readers: Mutex<HashMap<Handle, (usize, usize)>>,
     pub list: Mutex<HashMap<Handle, Executable>>,
     symbols: Mutex<HashMap<Handle, Arc<Symbol>>>,
-    /// By the address of the descriptor, which packets name.
+    /// Kernels by the address of the descriptor, which packets contain.
     kernels: RwLock<HashMap<u64, Arc<Placed>>>,
 }
 
@@ -98,14 +98,14 @@ impl Executables {
         self.next.fetch_add(1, Relaxed) + 1
     }
 
-    /// The kernel that packets call by an address.
+    /// Returns the kernel with a descriptor at an address.
     pub fn kernel(&self, object: u64) -> Option<Arc<Placed>> {
         let kernels = self.kernels.read().unwrap_or_else(PoisonError::into_inner);
         kernels.get(&object).cloned()
     }
 }
 
-/// What loading has come to, in the manual's words; and in ours, on standard error.
+/// Returns the manual's status for an error of loading, and reports the error on standard error.
 fn explain(error: &LoadError) -> Status {
     report::line(&format!("a code object cannot be loaded: {error}"));
     match error {
@@ -117,7 +117,7 @@ fn explain(error: &LoadError) -> Status {
 }
 
 impl Runtime {
-    /// Loads a code object into an executable; gives its handle.
+    /// Loads a code object into an executable. Returns its handle.
     fn load(
         &self,
         executable: Handle,
@@ -218,7 +218,7 @@ impl Runtime {
                 let address = object.loaded.base.wrapping_add(kernel.descriptor_address);
                 kernels.remove(&address);
             }
-            // It was loaded, and is unloaded once.
+            // It was loaded, and this is the only place that unloads it.
             let _ = self.gpu.unload(&object.loaded);
         }
         Ok(())
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn hsa_code_object_reader_create_from_memory(
         let handle = r.executables.number();
         let place = (object.expose_provenance(), size);
         lock(&r.executables.readers).insert(handle, place);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { put(reader.cast(), handle) }
     }))
 }
@@ -254,7 +254,7 @@ pub extern "C" fn hsa_code_object_reader_destroy(reader: Handle) -> u32 {
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_executable_create_alt(
     _profile: u32,
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn hsa_executable_create_alt(
     code(runtime::get().and_then(|r| {
         let handle = r.executables.number();
         lock(&r.executables.list).insert(handle, Executable::default());
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { put(executable.cast(), handle) }
     }))
 }
@@ -289,7 +289,7 @@ pub extern "C" fn hsa_executable_freeze(executable: Handle, _options: *const c_c
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_executable_load_agent_code_object(
     executable: Handle,
@@ -305,32 +305,32 @@ pub unsafe extern "C" fn hsa_executable_load_agent_code_object(
         let place = lock(&r.executables.readers).get(&reader).copied();
         let (at, size) = place.ok_or(Status::InvalidReader)?;
         let at: *const u8 = std::ptr::with_exposed_provenance(at);
-        // SAFETY: the program promised it when it made the reader.
+        // SAFETY: the program guaranteed it when it created the reader.
         let bytes = unsafe { items(at, size)? };
         let loaded = r.load(executable, (at.addr(), size), bytes)?;
         match object.is_null() {
             true => Ok(()),
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             false => unsafe { put(object.cast(), loaded) },
         }
     }))
 }
 
-/// A name of the program.
+/// Returns a name passed by the program.
 ///
 /// # Safety
-/// It is null or a text with a zero behind it.
+/// `name` is null or a text with a terminating zero.
 unsafe fn name(text: *const c_char) -> Result<String, Status> {
     if text.is_null() {
         return Err(Status::InvalidArgument);
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let text = unsafe { CStr::from_ptr(text) };
     Ok(text.to_string_lossy().into_owned())
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_executable_agent_global_variable_define(
     executable: Handle,
@@ -339,7 +339,7 @@ pub unsafe extern "C" fn hsa_executable_agent_global_variable_define(
     address: *mut c_void,
 ) -> u32 {
     code(runtime::get().and_then(|r| {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let variable = unsafe { name(variable)? };
         let mut list = lock(&r.executables.list);
         let entry = list.get_mut(&executable);
@@ -356,7 +356,7 @@ pub unsafe extern "C" fn hsa_executable_agent_global_variable_define(
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_executable_get_symbol_by_name(
     executable: Handle,
@@ -365,13 +365,13 @@ pub unsafe extern "C" fn hsa_executable_get_symbol_by_name(
     found: *mut Handle,
 ) -> u32 {
     code(runtime::get().and_then(|r| {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let wanted = unsafe { name(symbol)? };
         let list = lock(&r.executables.list);
         let entry = list.get(&executable).ok_or(Status::InvalidExecutable)?;
         let handle = entry.symbols.get(&wanted);
         let handle = *handle.ok_or(Status::InvalidSymbolName)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { put(found.cast(), handle) }
     }))
 }
@@ -381,7 +381,7 @@ pub unsafe extern "C" fn hsa_executable_get_symbol_by_name(
 unsafe fn symbol_info(symbol: &Symbol, attribute: u32, value: *mut c_void) -> Result<(), Status> {
     macro_rules! answer {
         ($value:expr) => {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { put(value, $value) }
         };
     }
@@ -390,7 +390,7 @@ unsafe fn symbol_info(symbol: &Symbol, attribute: u32, value: *mut c_void) -> Re
     match (attribute, kernel) {
         (0, _) => answer!(kernel.is_some() as u32),
         (1, _) => answer!(symbol.name.len() as u32),
-        // SAFETY: the caller's, who has asked for the length: the text has no zero behind it.
+        // SAFETY: guaranteed by the caller, who has asked for the length; the text has no terminating zero.
         (2, _) => unsafe {
             value
                 .cast::<u8>()
@@ -423,7 +423,7 @@ unsafe fn symbol_info(symbol: &Symbol, attribute: u32, value: *mut c_void) -> Re
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_executable_symbol_get_info(
     symbol: Handle,
@@ -436,7 +436,7 @@ pub unsafe extern "C" fn hsa_executable_symbol_get_info(
         if value.is_null() {
             return Err(Status::InvalidArgument);
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { symbol_info(&found, attribute, value) }
     }))
 }

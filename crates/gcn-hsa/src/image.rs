@@ -1,8 +1,8 @@
-//! Images and samplers: from descriptions to the resources (T#, V#) and samplers (S#) that kernels read.
+//! Images and samplers: converts descriptions to the resources (T#, V#) and samplers (S#) that kernels read.
 //!
-//! A handle is the guest address of twelve dwords (eight of a sampler), which kernels read, or HIP copies to where they do. Images are
-//! linear: rows follow each other by a pitch, slices by the height. Fields are those of AMD's register references for
-//! gfx6 to gfx9, as `gcn_emu`'s image code reads them.
+//! A handle is the guest address of twelve dwords (eight for a sampler), which kernels read, or which HIP copies to memory that
+//! they read. Images are linear: rows have a constant pitch, and a slice has a constant number of rows. The fields are
+//! those of AMD's register references for gfx6 to gfx9, as `gcn_emu`'s image code reads them.
 
 use crate::agent::is_gpu;
 use crate::memory::of_host;
@@ -45,19 +45,19 @@ pub struct Region {
     range: Dim3,
 }
 
-/// What is known of an image.
+/// The properties of an image.
 struct Image {
     layout: Layout,
     data: u64,
 }
 
-/// Where an image's elements are.
+/// The layout of an image's elements.
 #[derive(Clone, Copy)]
 struct Layout {
     width: usize,
     height: usize,
     slices: usize,
-    /// Bytes of an element, from row to row and from slice to slice.
+    /// The size of an element, and the pitch of rows and slices, in bytes.
     element: usize,
     row: usize,
     slice: usize,
@@ -69,14 +69,14 @@ impl Layout {
     }
 }
 
-/// Images and samplers, by their handles.
+/// Images and samplers by their handles.
 #[derive(Default)]
 pub struct Images {
     images: Mutex<HashMap<Handle, Image>>,
     samplers: Mutex<HashSet<Handle>>,
 }
 
-/// An element's format: DATA_FORMAT, NUM_FORMAT, bytes and DST_SEL.
+/// An element's format: DATA_FORMAT, NUM_FORMAT, size in bytes and DST_SEL.
 struct Format {
     data: u32,
     number: u32,
@@ -115,7 +115,7 @@ impl Format {
             _ => return Err(unsupported),
         };
         let gamma = (12..=15).contains(&order);
-        // Bits of a component, and the number format.
+        // The number of bits of a component, and the number format.
         let (bits, number) = match channel {
             0 => (8, 1),
             1 => (16, 1),
@@ -127,7 +127,7 @@ impl Format {
                     6 => (16, 2),
                     _ => (8, 4),
                 };
-                // The red component is the highest of these.
+                // Red is the highest component of these.
                 let select = [Z, Y, X, ONE];
                 return Ok(Format {
                     data,
@@ -149,7 +149,7 @@ impl Format {
         if gamma && number != 9 {
             return Err(unsupported);
         }
-        // RGBX has a fourth component that is not looked at.
+        // The fourth component of RGBX is ignored.
         let stored = if matches!(order, 7 | 13) { 4 } else { count };
         let data = match (bits, stored) {
             (8, 1) => 1,
@@ -176,7 +176,7 @@ impl Format {
 const BUFFER: u32 = 5;
 
 impl Descriptor {
-    /// Rows, and slices, that there are.
+    /// Returns the number of rows and of slices.
     fn extent(&self) -> Result<(usize, usize, usize), Status> {
         let at_least = |n: usize| n.max(1);
         let (height, slices) = match self.geometry {
@@ -198,7 +198,7 @@ impl Descriptor {
         Ok((self.width, height, slices))
     }
 
-    /// Where the elements are: with a pitch of 0, rows begin at multiples of 256 bytes.
+    /// Returns the layout of the elements. With a pitch of 0, rows begin at multiples of 256 bytes.
     fn layout(&self, row: usize, slice: usize) -> Result<(Format, Layout), Status> {
         let format = Format::of(self.channel, self.order)?;
         let (width, height, slices) = self.extent()?;
@@ -210,7 +210,7 @@ impl Descriptor {
         };
         let whole = row * height;
         let fits = row >= tight && row.is_multiple_of(format.bytes);
-        // The pitch has 14 bits on gfx6 to gfx8, one slice follows the other.
+        // The pitch has 14 bits on gfx6 to gfx8, and slices are adjacent.
         if !fits || row / format.bytes > 16384 && self.geometry != BUFFER {
             return Err(Status::ImagePitch);
         }
@@ -228,12 +228,12 @@ impl Descriptor {
         Ok((format, layout))
     }
 
-    /// The resource.
+    /// Returns the resource.
     fn words(&self, format: &Format, layout: &Layout, data: u64, generation: Gen) -> [u32; 12] {
         let mut words = [0; 12];
         let select = format.select;
         let selects = select[0] | select[1] << 3 | select[2] << 6 | select[3] << 9;
-        // What get_image_channel_data_type and its kin look up.
+        // The values that get_image_channel_data_type and related functions read.
         words[8] = self.channel;
         words[9] = self.order;
         words[10] = layout.width as u32;
@@ -263,7 +263,7 @@ impl Descriptor {
         words[0] = (data >> 8) as u32;
         words[1] = (data >> 40) as u32 & 0xff | format.data << 20 | format.number << 26;
         words[2] = width | height << 14;
-        // TILING_INDEX 8 is linear; of gfx9 SW_MODE 0.
+        // TILING_INDEX 8 is linear, on gfx9 SW_MODE 0.
         words[3] = selects | if gfx9 { 0 } else { 8 << 20 } | kind << 28;
         words[4] = if gfx9 || self.geometry == 2 { last } else { 0 } | pitch << 13;
         words[5] = if gfx9 || self.geometry == 2 {
@@ -275,14 +275,14 @@ impl Descriptor {
     }
 }
 
-/// Dwords as what a slot holds.
+/// Returns the bytes of dwords for a slot.
 fn slot(words: &[u32]) -> [u64; 8] {
     let word = |n: usize| words.get(n).copied().unwrap_or(0) as u64;
     std::array::from_fn(|n| word(2 * n) | word(2 * n + 1) << 32)
 }
 
 impl Runtime {
-    /// Makes an image of memory.
+    /// Creates an image from memory.
     fn new_image(
         &self,
         descriptor: &Descriptor,
@@ -301,10 +301,10 @@ impl Runtime {
         Ok(handle)
     }
 
-    /// Copies a region between an image and memory outside.
+    /// Copies a region between an image and other memory.
     ///
     /// # Safety
-    /// The memory outside is there, and the image's.
+    /// The other memory and the image's are mapped.
     unsafe fn copy_region(
         &self,
         image: Handle,
@@ -341,7 +341,7 @@ impl Runtime {
                 let (to, from) = if into { (here, there) } else { (there, here) };
                 let to: *mut u8 = std::ptr::with_exposed_provenance_mut(to);
                 let from: *const u8 = std::ptr::with_exposed_provenance(from);
-                // SAFETY: the caller's; the place is within the image.
+                // SAFETY: guaranteed by the caller; the address is within the image.
                 unsafe { to.copy_from(from, bytes) };
             }
         }
@@ -349,12 +349,12 @@ impl Runtime {
     }
 }
 
-/// A structure of the interface.
+/// Returns a structure of the interface.
 ///
 /// # Safety
-/// It is null, or there is one.
+/// The pointer is null or points to a structure.
 unsafe fn one<T: Copy>(at: *const T) -> Result<T, Status> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { items(at, 1)? }
         .first()
         .copied()
@@ -362,7 +362,7 @@ unsafe fn one<T: Copy>(at: *const T) -> Result<T, Status> {
 }
 
 /// # Safety
-/// As the manual says, here as of all functions of the interface.
+/// The caller follows the manual; this applies to all functions of the interface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_ext_image_create(
     agent: Handle,
@@ -371,12 +371,12 @@ pub unsafe extern "C" fn hsa_ext_image_create(
     access: u32,
     image: *mut Handle,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { hsa_ext_image_create_with_layout(agent, descriptor, data, access, 1, 0, 0, image) }
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_ext_image_create_with_layout(
     agent: Handle,
@@ -390,11 +390,11 @@ pub unsafe extern "C" fn hsa_ext_image_create_with_layout(
 ) -> u32 {
     code(runtime::get().and_then(|r| {
         is_gpu(agent)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let descriptor = unsafe { one(descriptor)? };
         let at = data.expose_provenance() as u64;
         let made = r.new_image(&descriptor, at, row, slice)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { put(image.cast(), made) }
     }))
 }
@@ -410,7 +410,7 @@ pub unsafe extern "C" fn hsa_amd_image_create(
     access: u32,
     image: *mut Handle,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { hsa_ext_image_create(agent, descriptor, data, access, image) }
 }
 
@@ -425,7 +425,7 @@ pub extern "C" fn hsa_ext_image_destroy(agent: Handle, image: Handle) -> u32 {
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_ext_image_data_get_info(
     agent: Handle,
@@ -433,12 +433,12 @@ pub unsafe extern "C" fn hsa_ext_image_data_get_info(
     access: u32,
     info: *mut c_void,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { hsa_ext_image_data_get_info_with_layout(agent, descriptor, access, 1, 0, 0, info) }
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_ext_image_data_get_info_with_layout(
     agent: Handle,
@@ -450,16 +450,16 @@ pub unsafe extern "C" fn hsa_ext_image_data_get_info_with_layout(
     info: *mut c_void,
 ) -> u32 {
     code(is_gpu(agent).and_then(|_| {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let descriptor = unsafe { one(descriptor)? };
         let (_, layout) = descriptor.layout(row, slice)?;
-        // SAFETY: the caller's: size and alignment.
+        // SAFETY: guaranteed by the caller: memory for size and alignment.
         unsafe { put(info, [layout.bytes(), 256]) }
     }))
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_ext_image_get_capability(
     agent: Handle,
@@ -468,17 +468,17 @@ pub unsafe extern "C" fn hsa_ext_image_get_capability(
     mask: *mut c_void,
 ) -> u32 {
     code(is_gpu(agent).and_then(|_| {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let [channel, order] = unsafe { one(format)? };
         let can = geometry <= 7 && Format::of(channel, order).is_ok();
         // Read, write, both, and at the same time.
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { put(mask, if can { 15u32 } else { 0 }) }
     }))
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_ext_image_import(
     agent: Handle,
@@ -491,13 +491,13 @@ pub unsafe extern "C" fn hsa_ext_image_import(
     code(runtime::get().and_then(|r| {
         is_gpu(agent)?;
         let from = from.expose_provenance() as u64;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { r.copy_region(image, &one(region)?, from, row, slice, true) }
     }))
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_ext_image_export(
     agent: Handle,
@@ -510,15 +510,15 @@ pub unsafe extern "C" fn hsa_ext_image_export(
     code(runtime::get().and_then(|r| {
         is_gpu(agent)?;
         let to = to.expose_provenance() as u64;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { r.copy_region(image, &one(region)?, to, row, slice, false) }
     }))
 }
 
-/// The sampler of a description.
+/// Returns the sampler of a description.
 fn sampler_words(d: &SamplerDescriptor) -> Result<[u32; 8], Status> {
     let clamp = match d.address {
-        // To the edge, to the border, repeated (where it is undefined, too), mirrored.
+        // Clamped to the edge, clamped to the border, repeated (also if undefined), mirrored.
         1 => 2,
         2 => 6,
         0 | 3 => 0,
@@ -530,8 +530,8 @@ fn sampler_words(d: &SamplerDescriptor) -> Result<[u32; 8], Status> {
     }
     let mut words = [0; 8];
     let unnormalized = 1 - d.normalized;
-    // TRUNC_COORD is 0: kernels make coordinates for the nearest element that are multiples of an element's width, which the
-    // chip is to round.
+    // TRUNC_COORD is 0: for the nearest element, kernels compute coordinates that are multiples of an element's width, which
+    // the chip must round.
     words[0] = clamp | clamp << 3 | clamp << 6 | unnormalized << 15;
     words[1] = 0xfff << 12;
     let across = if d.linear == 1 { 2 } else { 1 };
@@ -540,7 +540,7 @@ fn sampler_words(d: &SamplerDescriptor) -> Result<[u32; 8], Status> {
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_ext_sampler_create(
     agent: Handle,
@@ -549,11 +549,11 @@ pub unsafe extern "C" fn hsa_ext_sampler_create(
 ) -> u32 {
     code(runtime::get().and_then(|r| {
         is_gpu(agent)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let words = sampler_words(&unsafe { one(descriptor)? })?;
         let handle = r.new_slot(slot(&words))?;
         lock(&r.images.samplers).insert(handle);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { put(sampler.cast(), handle) }
     }))
 }

@@ -1,6 +1,7 @@
-//! What the runtime offers, as ROCm's rocminfo tells it: the system, the agents, their memory pools and instruction set.
+//! The properties of the runtime, in the form of ROCm's rocminfo: the system, the agents, their memory pools and
+//! instruction set.
 //!
-//! It is asked through the functions that programs call.
+//! They are read through the functions that programs call.
 
 use crate::agent::{agents, hsa_agent_get_info, hsa_isa_get_info_alt, hsa_system_get_info, isas};
 use crate::memory::{hsa_amd_memory_pool_get_info, pools};
@@ -39,7 +40,7 @@ impl<T: Attribute, const N: usize> Attribute for [T; N] {
     }
 }
 
-/// The bytes that an attribute may have.
+/// The maximum size of an attribute in bytes.
 const ROOM: usize = 256;
 
 fn ask<T: Attribute>(what: &str, get: impl Fn(*mut c_void) -> u32) -> Result<T, String> {
@@ -231,7 +232,7 @@ fn agent(out: &mut String, number: usize, agent: Handle) -> Result<(), String> {
 /// The text.
 ///
 /// # Errors
-/// The runtime did not start; why is on standard error.
+/// The runtime did not start; the reason is on standard error.
 pub fn tell() -> Result<String, String> {
     if hsa_init() != 0 {
         return Err("the runtime does not start".into());

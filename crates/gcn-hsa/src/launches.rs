@@ -1,8 +1,8 @@
-//! What is told of launches: a line for each, each instruction, sums at the end, and plans that `gcn run` replays.
+//! Reports about launches: a line for each, traces of instructions, totals at the end, and plans that `gcn run` replays.
 //!
-//! `gcn hip` says what is wanted by variables of the environment: GCN_HIP_TRACE, GCN_HIP_PROFILE, GCN_HIP_JSON,
-//! GCN_HIP_RECORD and GCN_HIP_LAUNCHES; of instructions GCN_HIP_INSTRUCTIONS, GCN_HIP_TRACE_WAVE, GCN_HIP_TRACE_PC,
-//! GCN_HIP_TRACE_LIMIT and GCN_HIP_TRACE_FULL.
+//! `gcn hip` passes its options in environment variables: GCN_HIP_TRACE, GCN_HIP_PROFILE, GCN_HIP_JSON, GCN_HIP_RECORD and
+//! GCN_HIP_LAUNCHES; for instructions, GCN_HIP_INSTRUCTIONS, GCN_HIP_TRACE_WAVE, GCN_HIP_TRACE_PC, GCN_HIP_TRACE_LIMIT and
+//! GCN_HIP_TRACE_FULL.
 
 use crate::executable::Placed;
 use crate::record::Recording;
@@ -22,20 +22,20 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// What is wanted, and what has been counted.
+/// The options, and the counts so far.
 pub struct Launches {
     trace: bool,
     profile: bool,
     json: Option<PathBuf>,
     record: Option<PathBuf>,
     instructions: Option<Instructions>,
-    /// The launches that are recorded and traced.
+    /// The numbers of the launches to record and trace.
     chosen: Option<RangeInclusive<u64>>,
     kernels: Mutex<BTreeMap<String, Tally>>,
     failures: Mutex<Vec<String>>,
 }
 
-/// What the launches of a kernel came to.
+/// The totals of the launches of a kernel.
 #[derive(Default)]
 struct Tally {
     launches: u64,
@@ -44,16 +44,16 @@ struct Tally {
     waves: u64,
 }
 
-/// Launches that are recorded where nothing is said.
+/// The default number of launches that are recorded.
 const FIRST: RangeInclusive<u64> = 1..=100;
 
-/// Which instructions are traced, and where to.
+/// The selection of traced instructions, and the output.
 struct Instructions {
     filter: Filter,
     out: Shared,
 }
 
-/// What several traces are written to, one launch behind the other or mixed.
+/// The shared output of several traces, whose lines may be mixed.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Box<dyn Write + Send>>>);
 
@@ -102,14 +102,14 @@ impl Instructions {
     }
 }
 
-/// `7` or `10-20`.
+/// Parses `7` or `10-20`.
 fn range(text: &str) -> Option<RangeInclusive<u64>> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
     Some(from.trim().parse().ok()?..=to.trim().parse().ok()?)
 }
 
 impl Launches {
-    /// As the environment wants it.
+    /// Reads the options from the environment.
     pub fn new() -> Result<Launches, String> {
         let chosen = match variable("GCN_HIP_LAUNCHES") {
             Some(text) => {
@@ -130,7 +130,7 @@ impl Launches {
             failures: Mutex::default(),
         };
         if wanted.counts() {
-            // SAFETY: the function takes nothing and returns; the library stays loaded, as HIP's holds it.
+            // SAFETY: the function has no arguments and returns; the library stays loaded because HIP's library uses it.
             let done = unsafe { atexit(at_exit) };
             if done != 0 {
                 return Err("the process takes no more functions to call at its end".into());
@@ -143,17 +143,17 @@ impl Launches {
         self.profile || self.json.is_some()
     }
 
-    /// Whether launches are recorded.
+    /// Returns true if launches are recorded.
     pub fn records(&self) -> bool {
         self.record.is_some()
     }
 
-    /// Whether code objects have to be kept.
+    /// Returns true if the files of code objects must be kept.
     pub fn looks_at_files(&self) -> bool {
         self.record.is_some() || self.instructions.is_some()
     }
 
-    /// Who looks on at a launch.
+    /// Returns the observer of a launch.
     pub fn watch(&self, number: u64, placed: &Placed) -> Watch {
         let chosen = |_: &&Instructions| self.chosen.as_ref().is_none_or(|c| c.contains(&number));
         let Some(wanted) = self.instructions.as_ref().filter(chosen) else {
@@ -173,7 +173,7 @@ impl Launches {
         }
     }
 
-    /// A failure, with the lines of source where the code object has them.
+    /// Formats a failure, with source lines if the code object has line tables.
     pub fn explain(&self, number: u64, placed: &Placed, mut error: RunError) -> String {
         let object = placed.file.as_ref().map(|file| CodeObject::parse(file));
         if let Some(Ok(object)) = object {
@@ -182,7 +182,7 @@ impl Launches {
         format!("launch {number} failed: {error}")
     }
 
-    /// A launch begins.
+    /// Called at the start of a launch.
     pub fn begins(
         &self,
         r: &Runtime,
@@ -212,7 +212,7 @@ impl Launches {
         }
     }
 
-    /// A launch has ended.
+    /// Called at the end of a launch.
     pub fn ended(&self, placed: &Placed, nanoseconds: u64, stats: &Stats) {
         if self.counts() {
             let mut kernels = lock(&self.kernels);
@@ -224,13 +224,13 @@ impl Launches {
         }
     }
 
-    /// A launch has failed, which ends the program as a rule.
+    /// Called if a launch failed, which usually ends the program.
     pub fn failed(&self, text: &str) {
         lock(&self.failures).push(text.to_string());
         self.tell();
     }
 
-    /// Says what has been counted.
+    /// Reports the counts.
     fn tell(&self) {
         let kernels = lock(&self.kernels);
         let mut sorted: Vec<_> = kernels.iter().collect();
@@ -273,7 +273,7 @@ impl Launches {
     }
 }
 
-/// A text as JSON has it.
+/// Returns a text as a JSON string.
 pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

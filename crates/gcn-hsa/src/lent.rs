@@ -1,7 +1,7 @@
-//! Memory of the program that was lent to kernels and is gone: the program has unmapped it, or cut its file off, without a word.
+//! Reports accesses of kernels to lent memory that the program has unmapped, or whose file it has truncated.
 //!
-//! The page map says that kernels may go there, so they do, and the host finds no page. A handler of the signal that comes of
-//! it says so, and leaves the rest to what would have handled the signal otherwise.
+//! The page map still permits the access, but the host has no page there. A handler of the host's signal reports this and
+//! then forwards the signal to the previous handler.
 
 use crate::runtime;
 use gcn_emu::mem::ALIAS;
@@ -11,10 +11,10 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
-/// Launches that a report can name at a time.
+/// The maximum number of concurrent launches that a report can name.
 const SLOTS: usize = 16;
 
-/// A launch that is under way: its number, 0 where there is none, and its kernel's name.
+/// A running launch: its number, 0 if the slot is free, and its kernel's name.
 struct Slot {
     number: AtomicU64,
     name: AtomicPtr<u8>,
@@ -29,10 +29,10 @@ static LAUNCHES: [Slot; SLOTS] = [const {
     }
 }; SLOTS];
 
-/// A launch's slot, until it is dropped.
+/// The slot of a launch, which is freed when this is dropped.
 pub struct Running<'a> {
     slot: Option<&'static Slot>,
-    /// The handler reads it.
+    /// The name that the signal handler reads.
     _name: &'a str,
 }
 
@@ -61,7 +61,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Text that is put together without asking for memory.
+/// Text that is formatted without allocation.
 struct Line {
     text: [u8; 1024],
     len: usize,
@@ -90,20 +90,21 @@ impl Line {
     }
 }
 
-/// What handled the signals before.
+/// The previous handlers of the signals.
 static mut BEFORE: [MaybeUninit<libc::sigaction>; 2] = [MaybeUninit::uninit(); 2];
 const SIGNALS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
-/// It has been said.
+/// True after the first report.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Sees to it that a missing page is told of. Called before the first page is lent.
+/// Installs the handler. Called before the first page is lent.
 pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for (n, signal) in SIGNALS.into_iter().enumerate() {
             let handle: unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = handle;
-            // SAFETY: the structures are plain numbers, for which zeros are values; the handler keeps to what handlers may do.
+            // SAFETY: the structures are plain numbers, for which zeros are valid; the handler calls only async-signal-safe
+            // functions.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = handle as libc::sighandler_t;
@@ -116,7 +117,7 @@ pub fn watch() {
     });
 }
 
-/// Whether an address of the host is one that kernels may go to, though it is not the GPU's own memory.
+/// Returns true if kernels may access an address of the host that is not the GPU's own memory.
 fn is_lent(address: u64) -> bool {
     let Ok(r) = runtime::get() else { return false };
     let memory = r.memory();
@@ -147,24 +148,25 @@ fn tell(address: u64) {
         line.put(b"gcn:   under way: launch ");
         line.number(number, 10);
         line.put(b", kernel ");
-        // SAFETY: the name lives until its launch has ended, which waits for this thread or another that is about to end.
+        // SAFETY: the name is valid until its launch ends, and the launch waits for this thread or for another one in this
+        // handler.
         line.put(unsafe { std::slice::from_raw_parts(name, bytes.min(256)) });
         line.put(b"\n");
     }
     if !any {
         line.put(b"gcn:   no kernel is under way: a copy, or the program itself, goes there\n");
     }
-    // SAFETY: the text is there; write may be called by handlers.
+    // SAFETY: the text is valid; write is async-signal-safe.
     unsafe { libc::write(2, line.text.as_ptr().cast(), line.len) };
 }
 
 /// The handler of [`SIGNALS`].
 ///
 /// # Safety
-/// The kernel calls it, with the structures that a handler with `SA_SIGINFO` gets.
+/// The operating system calls it with the arguments of a handler with `SA_SIGINFO`.
 unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let n = usize::from(signal == libc::SIGBUS);
-    // SAFETY: the caller's; `BEFORE` was written before this became the handler.
+    // SAFETY: guaranteed by the caller; `BEFORE` was written before this handler was installed.
     let (address, before) = unsafe {
         let before = (&raw const BEFORE).cast::<libc::sigaction>().add(n);
         ((*info).si_addr() as u64, &*before)
@@ -174,7 +176,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     }
     match before.sa_sigaction {
         libc::SIG_DFL | libc::SIG_IGN => {
-            // The access is tried again, and the signal then does what it does to a program without a handler.
+            // The access is repeated, and the signal then has its default effect.
             // SAFETY: the structure is plain numbers.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();

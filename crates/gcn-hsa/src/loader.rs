@@ -1,4 +1,4 @@
-//! AMD's loader extension, version 1.01: what is where in memory.
+//! AMD's loader extension, version 1.01: the contents of memory by address.
 
 use crate::agent::GPU;
 use crate::executable::Object;
@@ -9,7 +9,7 @@ use crate::types::{Handle, put, put_text};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The functions of the table, in its order.
+/// The functions in the order of the table.
 pub fn table() -> Vec<usize> {
     vec![
         query_host_address as *const () as usize,
@@ -21,9 +21,9 @@ pub fn table() -> Vec<usize> {
 }
 
 /// # Safety
-/// As the extension's header says, here as of all of its functions.
+/// The caller follows the extension's header; this applies to all of its functions.
 unsafe extern "C" fn query_host_address(device: *const c_void, host: *mut *const c_void) -> u32 {
-    // SAFETY: the caller's. Both are one.
+    // SAFETY: guaranteed by the caller. The host's address is the device's.
     code(unsafe { put(host.cast(), device) })
 }
 
@@ -53,7 +53,7 @@ impl Runtime {
 }
 
 /// # Safety
-/// As the extension's header says.
+/// The caller follows the extension's header.
 unsafe extern "C" fn query_segment_descriptors(list: *mut c_void, count: *mut usize) -> u32 {
     code(runtime::get().and_then(|r| {
         let objects = r.objects();
@@ -61,10 +61,10 @@ unsafe extern "C" fn query_segment_descriptors(list: *mut c_void, count: *mut us
             return Err(Status::InvalidArgument);
         }
         if list.is_null() {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             return unsafe { put(count.cast(), objects.len()) };
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let room = unsafe { count.read() };
         for (n, (executable, _, object)) in objects.iter().take(room).enumerate() {
             let segment = Segment {
@@ -78,7 +78,7 @@ unsafe extern "C" fn query_segment_descriptors(list: *mut c_void, count: *mut us
                 base: object.loaded.base,
                 size: object.bytes as usize,
             };
-            // SAFETY: the caller's: there is room for so many.
+            // SAFETY: guaranteed by the caller: there is memory for this number.
             unsafe { list.cast::<Segment>().add(n).write_unaligned(segment) };
         }
         Ok(())
@@ -86,14 +86,14 @@ unsafe extern "C" fn query_segment_descriptors(list: *mut c_void, count: *mut us
 }
 
 /// # Safety
-/// As the extension's header says.
+/// The caller follows the extension's header.
 unsafe extern "C" fn query_executable(device: *const c_void, executable: *mut Handle) -> u32 {
     code(runtime::get().and_then(|r| {
         let at = device.addr() as u64;
         let holds = |o: &Object| at.wrapping_sub(o.loaded.base) < o.bytes;
         let found = r.objects().into_iter().find(|(_, _, o)| holds(o));
         let (found, ..) = found.ok_or(Status::InvalidArgument)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { put(executable.cast(), found) }
     }))
 }
@@ -110,7 +110,7 @@ unsafe extern "C" fn iterate_loaded_code_objects(
     };
     for (of, object, _) in r.objects() {
         if of == executable {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             match unsafe { callback(executable, object, data) } {
                 0 => {}
                 status => return status,
@@ -121,7 +121,7 @@ unsafe extern "C" fn iterate_loaded_code_objects(
 }
 
 /// # Safety
-/// As the extension's header says.
+/// The caller follows the extension's header.
 unsafe extern "C" fn loaded_code_object_get_info(
     object: Handle,
     attribute: u32,
@@ -135,7 +135,7 @@ unsafe extern "C" fn loaded_code_object_get_info(
         let uri = format!("memory://{pid}#offset={at:#x}&size={bytes}");
         macro_rules! answer {
             ($value:expr) => {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe { put(value, $value) }
             };
         }
@@ -150,7 +150,7 @@ unsafe extern "C" fn loaded_code_object_get_info(
             9 => answer!(object.loaded.base),
             10 => answer!(object.bytes),
             11 => answer!(uri.len() as u32),
-            // SAFETY: the caller's, who has asked for the length.
+            // SAFETY: guaranteed by the caller, who has asked for the length.
             12 => unsafe { put_text(value, &uri, uri.len() + 1) },
             _ => Err(Status::InvalidArgument),
         }

@@ -1,8 +1,7 @@
-//! Memory pools, and memory of the program that it lends to the GPU.
+//! Memory pools, and the program's memory that is lent to the GPU.
 //!
-//! All pools are one: allocations of the machine's memory, at addresses that the host and kernels share. Memory of the
-//! program is lent page by page. Where it is locked it gets another address for kernels, as HIP 5.2 cannot release it
-//! again if both are the same.
+//! All pools allocate the machine's memory, at addresses that the host and kernels share. Memory of the program is lent
+//! page by page. Locked memory gets a second address for kernels, because HIP 5.2 cannot release it if both are the same.
 
 use crate::agent::{CPU, Each, GPU, for_each, is_gpu};
 use crate::runtime::{self, Runtime};
@@ -13,23 +12,23 @@ use gcn_emu::mem::{ALIAS, PAGE_SIZE, Perm};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 
-/// Pools' handles: of the CPU memory that both see at once, that which arguments go to, that which is seen at
-/// kernels' ends; the GPU's own; and LDS.
+/// The handles of pools: fine-grained CPU memory, memory for kernel arguments, coarse-grained CPU memory, the GPU's memory,
+/// and LDS.
 const FINE: Handle = 1;
 const KERNARG: Handle = 2;
 const COARSE: Handle = 3;
 const VRAM: Handle = 4;
 const GROUP: Handle = 5;
 
-/// What is so large begins at a multiple of it, as with AMD's driver: kernels' malloc finds the beginning of its slabs so.
+/// Allocations of at least this size are aligned to it, as with AMD's driver: malloc in kernels finds its slabs by this.
 const LARGE: u64 = 2 << 20;
 
-/// What has been allocated, and what is lent.
+/// Allocations and lent memory.
 #[derive(Default)]
 pub struct Allocations {
-    /// By address: bytes, and the pool.
+    /// By address: the size, and the pool.
     made: BTreeMap<u64, (u64, Handle)>,
-    /// By the host's address: bytes, the kernels' address, and how often.
+    /// By the host's address: the size, the kernels' address, and the number of locks.
     locked: BTreeMap<u64, Vec<(u64, u64)>>,
     /// Ranges with attributes.
     svm: Vec<Svm>,
@@ -49,7 +48,7 @@ impl Svm {
     }
 }
 
-/// The host's address of what kernels know at an address.
+/// Returns the host's address for an address of kernels.
 pub fn of_host(address: u64) -> u64 {
     if address >= ALIAS {
         address - ALIAS
@@ -58,7 +57,7 @@ pub fn of_host(address: u64) -> u64 {
     }
 }
 
-/// The flags of a pool's memory.
+/// Returns the flags of a pool's memory.
 fn flags(pool: Handle) -> u32 {
     match pool {
         FINE => 2,
@@ -72,7 +71,7 @@ fn owner(pool: Handle) -> Handle {
     if pool >= VRAM { GPU } else { CPU }
 }
 
-/// The handles of an agent's pools.
+/// Returns the handles of an agent's pools.
 pub fn pools(agent: Handle) -> Result<&'static [Handle], Status> {
     Ok(if is_gpu(agent)? {
         &[VRAM, GROUP]
@@ -89,7 +88,7 @@ pub unsafe extern "C" fn hsa_amd_agent_iterate_memory_pools(
     callback: Option<Each>,
     data: *mut c_void,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { for_each(pools(agent), callback, data) }
 }
 
@@ -103,7 +102,7 @@ unsafe fn pool_info(pool: Handle, attribute: u32, value: *mut c_void) -> Result<
     let group = pool == GROUP;
     macro_rules! answer {
         ($value:expr) => {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { put(value, $value) }
         };
     }
@@ -126,19 +125,19 @@ unsafe fn pool_info(pool: Handle, attribute: u32, value: *mut c_void) -> Result<
 }
 
 /// # Safety
-/// As the manual says, here as of all functions of the interface.
+/// The caller follows the manual; this applies to all functions of the interface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_memory_pool_get_info(
     pool: Handle,
     attribute: u32,
     value: *mut c_void,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     code(unsafe { pool_info(pool, attribute, value) })
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_agent_memory_pool_get_info(
     agent: Handle,
@@ -149,19 +148,19 @@ pub unsafe extern "C" fn hsa_amd_agent_memory_pool_get_info(
     let answer = || {
         let gpu = is_gpu(agent)?;
         let own = owner(pool) == agent;
-        // SAFETY (of all three): the caller's.
+        // SAFETY (of all three): guaranteed by the caller.
         match attribute {
-            // The host does not reach the GPU's memory by itself, as with a card behind a small window.
+            // The host has no access to the GPU's memory by default, as with a card with a small BAR.
             0 => {
                 let access: u32 = match (own, gpu) {
                     (true, _) => 1,
                     (false, true) => 2,
                     (false, false) => 0,
                 };
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe { put(value, access) }
             }
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             1 => unsafe { put(value, !own as u32) },
             2 if own => Ok(()),
             2 => {
@@ -176,7 +175,7 @@ pub unsafe extern "C" fn hsa_amd_agent_memory_pool_get_info(
                     kind: 2,
                     numa_distance: 20,
                 };
-                // SAFETY: the caller's: there is one hop.
+                // SAFETY: guaranteed by the caller: there is one hop.
                 unsafe { put(value, link) }
             }
             _ => Err(Status::InvalidArgument),
@@ -186,7 +185,7 @@ pub unsafe extern "C" fn hsa_amd_agent_memory_pool_get_info(
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_memory_pool_allocate(
     pool: Handle,
@@ -217,7 +216,7 @@ pub unsafe extern "C" fn hsa_amd_memory_pool_allocate(
         let at = r.memory().alloc(size as u64, align, Perm::RW);
         let at = at.map_err(|_| Status::OutOfResources)?;
         allocations.made.insert(at, (size as u64, pool));
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { put(ptr.cast(), at) }
     };
     code(allocate())
@@ -229,8 +228,8 @@ impl Allocations {
         of_pool.map(|a| a.0).sum()
     }
 
-    /// The lock of the program's memory that holds an address of the host's or of kernels': the host's address, the
-    /// kernels' and bytes.
+    /// Returns the locked memory that contains an address of the host or of kernels: the host's address, the kernels' address
+    /// and the size.
     fn lock_at(&self, address: u64) -> Option<(u64, u64, u64)> {
         let host = of_host(address);
         let before = self.locked.range(..=host).rev();
@@ -240,7 +239,7 @@ impl Allocations {
 }
 
 impl Runtime {
-    /// All that kernels may be given addresses of: where it begins for kernels, and its bytes, in the order of addresses.
+    /// Returns all memory whose addresses kernels may get: the start as kernels address it, and the size, in order.
     pub fn allocated(&self) -> Vec<(u64, u64)> {
         let allocations = lock(&self.allocations);
         let made = allocations
@@ -255,7 +254,7 @@ impl Runtime {
             .chain(locked)
             .collect();
         all.sort_unstable();
-        // Of what is registered twice the longest.
+        // If memory is registered twice, the longer range counts.
         all.reverse();
         all.dedup_by_key(|a| a.0);
         all.reverse();
@@ -286,7 +285,7 @@ pub extern "C" fn hsa_amd_agents_allow_access(
     _flags: *const u32,
     _ptr: *const c_void,
 ) -> u32 {
-    // All agents reach all memory.
+    // All agents can access all memory.
     0
 }
 
@@ -296,7 +295,7 @@ pub extern "C" fn hsa_amd_coherency_set_type(agent: Handle, _kind: u32) -> u32 {
 }
 
 /// # Safety
-/// As the manual says: the memory is the program's until it is unlocked.
+/// The caller follows the manual: the memory stays the program's until it is unlocked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
     host: *mut c_void,
@@ -315,25 +314,25 @@ pub unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
         }
         let own = r.memory().own();
         let to = if own.contains(&at) {
-            // It is the GPU's already.
+            // It is already the GPU's memory.
             at
         } else {
             crate::lent::watch();
-            // SAFETY: the caller's: the program keeps it until it unlocks it, and uses it with kernels in mind.
+            // SAFETY: guaranteed by the caller: the program keeps the memory until it unlocks it, and synchronises with kernels.
             let lent = unsafe { r.memory().lend(at, size as u64, true) };
             lent.map_err(|_| Status::InvalidArgument)?
         };
         let mut allocations = lock(&r.allocations);
         let locks = allocations.locked.entry(at).or_default();
         locks.push((size as u64, to));
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { put(agent_ptr.cast(), to) }
     };
     code(lock_it())
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_memory_lock(
     host: *mut c_void,
@@ -342,7 +341,7 @@ pub unsafe extern "C" fn hsa_amd_memory_lock(
     count: i32,
     agent_ptr: *mut *mut c_void,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { hsa_amd_memory_lock_to_pool(host, size, agents, count, FINE, 0, agent_ptr) }
 }
 
@@ -368,7 +367,7 @@ pub extern "C" fn hsa_amd_memory_unlock(host: *mut c_void) -> u32 {
 }
 
 /// # Safety
-/// As the manual says: the memory is the program's until it is deregistered.
+/// The caller follows the manual: the memory stays the program's until it is deregistered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_memory_register(ptr: *mut c_void, size: usize) -> u32 {
     code(runtime::get().and_then(|r| {
@@ -377,7 +376,7 @@ pub unsafe extern "C" fn hsa_memory_register(ptr: *mut c_void, size: usize) -> u
             return Ok(());
         }
         crate::lent::watch();
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let lent = unsafe { r.memory().lend(at, size as u64, false) };
         lent.map(|_| ()).map_err(|_| Status::InvalidArgument)
     }))
@@ -396,7 +395,7 @@ pub extern "C" fn hsa_memory_deregister(ptr: *mut c_void, size: usize) -> u32 {
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_pointer_info(
     ptr: *const c_void,
@@ -422,7 +421,7 @@ pub unsafe extern "C" fn hsa_amd_pointer_info(
                 None => (0, 0, 0, 0, 0, 0),
             },
         };
-        // SAFETY: the caller's, who has said how large the structure is that it knows.
+        // SAFETY: guaranteed by the caller, who has stored the size of its structure.
         unsafe {
             let room = (*info).size as usize;
             let known = size_of::<PointerInfo>();
@@ -449,7 +448,7 @@ pub unsafe extern "C" fn hsa_amd_pointer_info(
             if list.is_null() {
                 return Err(Status::OutOfResources);
             }
-            // SAFETY: the list has been allocated by the caller's function, and the caller wants it.
+            // SAFETY: the list was allocated by the caller's function; the caller frees it.
             unsafe {
                 list.copy_from_nonoverlapping(agents.as_ptr(), agents.len());
                 count.write(agents.len() as u32);
@@ -461,23 +460,23 @@ pub unsafe extern "C" fn hsa_amd_pointer_info(
     code(answer())
 }
 
-/// Attributes of ranges: whether agents reach them.
+/// Attributes of ranges: the agents' access.
 const ACCESSIBLE: u64 = 0x200;
 const IN_PLACE: u64 = 0x201;
 const NO_ACCESS: u64 = 0x202;
 const ACCESS_QUERY: u64 = 0x203;
 
 impl Runtime {
-    /// Notes attributes of a range, which it lends or takes back if they say so.
+    /// Sets attributes of a range, and lends it or ends the loan if they require it.
     ///
     /// # Safety
-    /// The range is the program's, and stays so as [`gcn_emu::mem::Memory::lend`] asks.
+    /// The range is the program's, and stays so as [`gcn_emu::mem::Memory::lend`] requires.
     unsafe fn set_svm(&self, at: u64, bytes: u64, pairs: &[SvmPair]) -> Result<(), Status> {
         let mut guard = lock(&self.allocations);
         let ranges = &mut guard.svm;
         let inside = |s: &Svm| s.at <= at && at + bytes <= s.end();
         if !ranges.iter().any(inside) {
-            // What else was there is gone: the program has mapped these addresses anew.
+            // Earlier ranges at these addresses are removed, because the program has mapped them again.
             let (old, kept) = std::mem::take(ranges)
                 .into_iter()
                 .partition(|s: &Svm| s.at < at + bytes && at < s.end());
@@ -504,7 +503,7 @@ impl Runtime {
                         && !self.memory().own().contains(&range.at) =>
                 {
                     crate::lent::watch();
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     let lent = unsafe { self.memory().lend(range.at, range.bytes, false) };
                     lent.map_err(|_| Status::InvalidArgument)?;
                     range.lent = true;
@@ -516,7 +515,7 @@ impl Runtime {
                 }
                 _ => {}
             }
-            // Of access, each agent has its own.
+            // Each agent has access attributes of its own.
             let key = match pair.attribute {
                 ACCESSIBLE | IN_PLACE | NO_ACCESS => ACCESS_QUERY << 32 | pair.value,
                 other => other,
@@ -532,7 +531,7 @@ impl Runtime {
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_svm_attributes_set(
     ptr: *mut c_void,
@@ -545,13 +544,13 @@ pub unsafe extern "C" fn hsa_amd_svm_attributes_set(
         if size == 0 || at.checked_add(size as u64).is_none() {
             return Err(Status::InvalidArgument);
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { r.set_svm(at, size as u64, items(list, count)?) }
     }))
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_svm_attributes_get(
     ptr: *mut c_void,
@@ -569,7 +568,7 @@ pub unsafe extern "C" fn hsa_amd_svm_attributes_get(
             return Err(Status::InvalidArgument);
         }
         for n in 0..count {
-            // SAFETY: the caller's: there are as many.
+            // SAFETY: guaranteed by the caller: there are as many.
             let pair = unsafe { &mut *list.add(n) };
             match pair.attribute {
                 ACCESS_QUERY => {
@@ -580,7 +579,7 @@ pub unsafe extern "C" fn hsa_amd_svm_attributes_get(
                     };
                     pair.attribute = get(ACCESS_QUERY << 32 | pair.value).unwrap_or(default);
                 }
-                // Where it is to be, and where it was prefetched to: nowhere in particular.
+                // There is no preferred location and no prefetch location.
                 key @ (4 | 5) => pair.value = get(key).unwrap_or(0),
                 key => pair.value = get(key).unwrap_or(0),
             }
@@ -590,7 +589,7 @@ pub unsafe extern "C" fn hsa_amd_svm_attributes_get(
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_svm_prefetch_async(
     ptr: *mut c_void,
@@ -606,7 +605,7 @@ pub unsafe extern "C" fn hsa_amd_svm_prefetch_async(
             attribute: 5,
             value: agent,
         };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let after = unsafe {
             r.set_svm(ptr.expose_provenance() as u64, size as u64, &[pair])?;
             items(dependencies, count as usize)?

@@ -1,8 +1,8 @@
 //! Queues of packets, and the thread of each that processes them.
 //!
 //! A queue is an `amd_queue_t` and a ring of packets of 64 bytes, in memory that the program and kernels share. A thread
-//! takes the packets in their order and does each to its end, so a packet's barrier bit is always kept. Where the ring is
-//! and which packet is next the thread knows by itself: what a kernel scribbles there is a bad packet at most.
+//! processes the packets in order, each to its end, so a packet's barrier bit is always obeyed. The thread keeps its own
+//! copy of the ring's address and the next index, so a kernel that overwrites the queue can only produce bad packets.
 
 use crate::agent::is_gpu;
 use crate::report;
@@ -20,10 +20,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*, fence};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// Bytes of a packet.
+/// The size of a packet in bytes.
 const PACKET: u64 = 64;
 
-/// Where `amd_queue_t` has its parts.
+/// The offsets of the fields of `amd_queue_t`.
 const WRITE_INDEX: u64 = 56;
 const SHARED_BASE: u64 = 64;
 const PRIVATE_BASE: u64 = 68;
@@ -34,24 +34,24 @@ const INACTIVE: u64 = 192;
 /// A queue and the thread that processes its packets.
 type Running = (Arc<Queue>, JoinHandle<()>);
 
-/// The queues, by their addresses.
+/// The queues by their addresses.
 #[derive(Default)]
 pub struct Queues {
     list: Mutex<HashMap<u64, Running>>,
     made: AtomicU64,
 }
 
-/// A queue as its thread knows it.
+/// The state of a queue's thread.
 pub struct Queue {
     at: u64,
     ring: u64,
     size: u64,
     doorbell: Handle,
     inactive: Handle,
-    /// It is to end.
+    /// True if the thread must end.
     ends: AtomicBool,
     callback: Option<QueueCallback>,
-    /// The program's, which it gets back.
+    /// A value of the program, which is passed back to it.
     data: usize,
     state: dispatch::Queue,
 }
@@ -72,7 +72,7 @@ fn quarter(bytes: &[u8; 64], at: usize) -> u16 {
 }
 
 impl Runtime {
-    /// Makes a queue and its thread; gives its address.
+    /// Creates a queue and its thread. Returns its address.
     fn new_queue(
         &'static self,
         kind: u32,
@@ -93,7 +93,7 @@ impl Runtime {
         let upper = |base: u64| (base >> 32) as u32;
         let fill = || {
             memory.store_u32(at, kind)?;
-            // It takes kernel dispatches.
+            // The queue accepts kernel dispatches.
             memory.store_u32(at + 4, 1)?;
             memory.store_u64(at + 8, ring)?;
             memory.store_u64(at + 16, doorbell)?;
@@ -132,22 +132,22 @@ impl Runtime {
         queue.ends.store(true, SeqCst);
         self.signalled(queue.doorbell);
         if thread.thread().id() != std::thread::current().id() {
-            // It has said itself what went wrong.
+            // The error was already reported.
             let _ = thread.join();
         }
         queue.state.close(self.memory());
-        // Unless the program has destroyed them.
+        // The program may have destroyed them.
         let _ = self.free_slot(queue.doorbell);
         let _ = self.free_slot(queue.inactive);
         for region in [queue.at, queue.ring] {
-            // Each was allocated for it.
+            // Each was allocated for this queue.
             let _ = self.memory().free(region);
         }
         Ok(())
     }
 }
 
-/// Why a queue takes no more packets.
+/// The reason why a queue stopped.
 struct Broken {
     status: Status,
     text: String,
@@ -163,7 +163,7 @@ impl Broken {
 }
 
 impl Queue {
-    /// Processes packets until the queue is destroyed or breaks.
+    /// Processes packets until the queue is destroyed or stops with an error.
     fn work(&self, r: &'static Runtime) {
         let memory = r.memory();
         let mut next = 0;
@@ -193,7 +193,7 @@ impl Queue {
                 return self.fail(r, &broken);
             }
             next += 1;
-            // Whoever writes the next packet there has seen this one to be gone.
+            // The writer of the next packet in this slot waits until the read index has passed this one.
             let gone = memory.store_u16(at, 1);
             fence(Release);
             if gone
@@ -205,7 +205,7 @@ impl Queue {
         }
     }
 
-    /// Does what a packet says.
+    /// Processes a packet.
     fn process(
         &self,
         r: &Runtime,
@@ -227,7 +227,7 @@ impl Queue {
                 self.barrier(r, |done| none || signals.iter().any(|&s| s != 0 && done(s)));
                 None
             }
-            // AMD's own, of which there is one for queues: the barrier on a value.
+            // AMD's vendor-specific packets; the one for queues is the barrier on a value.
             0 if bytes[2] == 2 => {
                 let (signal, value, mask) = (word(bytes, 8), word(bytes, 16), word(bytes, 24));
                 let condition = half(bytes, 32);
@@ -258,7 +258,7 @@ impl Queue {
         })
     }
 
-    /// Waits for signals to become what they are to be. A signal that is no memory has nothing to wait for.
+    /// Waits until the conditions of signals are met. The condition of a signal without memory counts as met.
     fn barrier(&self, r: &Runtime, all: impl Fn(&dyn Fn(u64) -> bool) -> bool) {
         let done = |s: u64| s == 0 || r.signal_value(s).is_none_or(|v| v == 0);
         if !all(&done) {
@@ -272,7 +272,7 @@ impl Queue {
         r.wait(signal, None, true, ready);
     }
 
-    /// Runs a kernel; gives when it began and ended.
+    /// Runs a kernel. Returns the times of its start and end.
     fn dispatch(
         &self,
         r: &Runtime,
@@ -292,7 +292,7 @@ impl Queue {
             private_bytes: half(bytes, 24),
             group_bytes: half(bytes, 28),
         };
-        // Dimensions that are not used are 1, whatever is written there.
+        // Unused dimensions are 1; their fields are ignored.
         let used = (quarter(bytes, 2) & 3).max(1) as usize;
         let dimension = |d: usize, n: u32| if d < used { n } else { 1 };
         let (launched, busy) = r.begin();
@@ -328,7 +328,7 @@ impl Queue {
         }
     }
 
-    /// Says what went wrong, and tells the queue's owner, who ends the program as a rule.
+    /// Reports an error on standard error and to the queue's callback, which usually ends the program.
     fn fail(&self, r: &Runtime, broken: &Broken) {
         report::line(&broken.text);
         r.launches.failed(&broken.text);
@@ -351,7 +351,7 @@ impl Queue {
     }
 }
 
-/// What the manual calls an error of a kernel.
+/// Returns the manual's status for an error of a kernel.
 fn status_of(error: &RunError) -> Status {
     match error {
         RunError::Fault { report, .. } => match report.kind {
@@ -365,7 +365,7 @@ fn status_of(error: &RunError) -> Status {
 }
 
 /// # Safety
-/// As the manual says, here as of all functions of the interface.
+/// The caller follows the manual; this applies to all functions of the interface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_queue_create(
     agent: Handle,
@@ -385,7 +385,7 @@ pub unsafe extern "C" fn hsa_queue_create(
             return Err(Status::InvalidArgument);
         }
         let made = r.new_queue(kind, size, callback, data.expose_provenance())?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { crate::types::put(queue.cast(), made) }
     }))
 }
@@ -395,13 +395,13 @@ pub extern "C" fn hsa_queue_destroy(queue: *mut QueueHead) -> u32 {
     code(runtime::get().and_then(|r| r.end_queue(queue.addr() as u64)))
 }
 
-/// An index of a queue of the program.
+/// Returns an index of a queue of the program.
 ///
 /// # Safety
 /// The queue was created here and is not destroyed while the result is used.
 unsafe fn index<'a>(queue: *const QueueHead, which: u64) -> &'a AtomicU64 {
     let at = queue.expose_provenance() + which as usize;
-    // SAFETY: the caller's; indices are accessed by atomics alone.
+    // SAFETY: guaranteed by the caller; indices are accessed only by atomics.
     unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(at) }
 }
 
@@ -411,7 +411,7 @@ macro_rules! indices {
         /// The queue was created here and is not destroyed.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(queue: *const QueueHead) -> u64 {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { index(queue, $which).load($order) }
         }
     )* };
@@ -430,7 +430,7 @@ macro_rules! changes {
         /// The queue was created here and is not destroyed.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(queue: *const QueueHead, value: u64) -> u64 {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { index(queue, $which).$change(value, $order) }
         }
     )* };
@@ -449,7 +449,7 @@ macro_rules! writes {
         /// The queue was created here and is not destroyed.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(queue: *const QueueHead, value: u64) {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { index(queue, $which).store(value, Release) };
         }
     )* };

@@ -1,8 +1,8 @@
-//! Launches as plans that `gcn run` replays: the code object, the arguments, what its variables and all memory that can be
-//! reached from them held before, and as checks what they hold afterwards.
+//! Records launches as plans that `gcn run` replays: the code object, the arguments, the contents of its variables and of all
+//! memory reachable from them before the launch, and as checks the contents after it.
 //!
-//! Memory is elsewhere in a replay, so the plan says which words are addresses. A word counts as one if it leads into memory
-//! that the program has allocated, registered or made managed, or into a variable of the code object.
+//! Addresses differ in a replay, so the plan lists the words that are addresses: those that point to memory that the program
+//! has allocated, registered or made managed, or to a variable of the code object.
 
 use crate::executable::{Placed, Variable};
 use crate::launches::quoted;
@@ -25,14 +25,14 @@ pub struct Recording {
     plan: String,
 }
 
-/// Memory of the plan: the variables, then what addresses lead to, in the order it is found.
+/// The memory of the plan: the variables, then the allocations that addresses point to, in the order of discovery.
 struct Blocks {
     list: Vec<Block>,
-    /// Numbers in the list by first address, of allocations.
+    /// The indices of allocations in the list by first address.
     known: HashMap<u64, usize>,
-    /// All allocations, in the order of their addresses: where each begins, and its bytes.
+    /// The start and size of all allocations, in the order of their addresses.
     there: Vec<(u64, u64)>,
-    /// How many of the list are variables.
+    /// The number of variables in the list.
     variables: usize,
 }
 
@@ -40,7 +40,7 @@ struct Block {
     name: String,
     at: u64,
     bytes: u64,
-    /// The file of what it held before.
+    /// The file with the contents before the launch.
     before: String,
 }
 
@@ -60,14 +60,14 @@ impl Blocks {
         }
     }
 
-    /// The allocation that a word leads into.
+    /// Returns the allocation that a word points to.
     fn allocation(&self, word: u64) -> Option<(u64, u64)> {
         let n = self.there.partition_point(|&(at, _)| at <= word);
         let &(at, bytes) = self.there.get(n.checked_sub(1)?)?;
         (word - at < bytes).then_some((at, bytes))
     }
 
-    /// The block that a word leads into, and the byte of it.
+    /// Returns the entry of the list that a word points to, and the offset in it.
     fn find(&self, word: u64) -> Option<(usize, u64)> {
         let variables = self.list[..self.variables].iter();
         let inside = |b: &Block| word >= b.at && word - b.at < b.bytes;
@@ -79,7 +79,7 @@ impl Blocks {
         })
     }
 
-    /// The same, where the block may be a new one.
+    /// Like that, and adds the allocation to the list if necessary.
     fn reach(&mut self, word: u64) -> Option<(usize, u64)> {
         if let Some(found) = self.find(word) {
             return Some(found);
@@ -97,7 +97,7 @@ impl Blocks {
         Some((number, word - at))
     }
 
-    /// The addresses among bytes from an address on, as plans list them.
+    /// Returns the addresses in memory from an address on, in the form of plans.
     fn pointers(
         &mut self,
         start: u64,
@@ -109,7 +109,7 @@ impl Blocks {
         let mut at = skip as usize;
         while let Some(&word) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
             let word = u64::from_le_bytes(word);
-            // Most words are less than any address.
+            // Most words are smaller than all addresses.
             if word >= 1 << 32
                 && let Some((number, offset)) = find(self, word)
             {
@@ -122,7 +122,7 @@ impl Blocks {
     }
 }
 
-/// Where a plan says which words are addresses, if there are some.
+/// Returns the plan's list of addresses, if there are any.
 fn pointers_line(list: &str) -> String {
     match list {
         "" => String::new(),
@@ -141,7 +141,7 @@ fn read(r: &Runtime, at: u64, bytes: u64) -> Result<Vec<u8>, String> {
     Ok(held)
 }
 
-/// Why a replay of a kernel cannot succeed, if its code shows that.
+/// Returns the reason why a replay of a kernel cannot succeed, if its code shows one.
 fn obstacle(target: Target, file: &[u8], name: &str) -> Option<&'static str> {
     let object = CodeObject::parse(file).ok()?;
     let symbol = object.symbols.iter().find(|s| s.name == name)?;
@@ -180,7 +180,7 @@ fn obstacle(target: Target, file: &[u8], name: &str) -> Option<&'static str> {
 }
 
 impl Recording {
-    /// Saves what a launch begins with. `number` is the launch's.
+    /// Saves the state before a launch. `number` is the launch's.
     pub fn begin(
         r: &Runtime,
         number: u64,
@@ -210,7 +210,7 @@ impl Recording {
             "object = \"kernel.co\"\ntarget = \"{}\"",
             target.name()
         );
-        // What is found in one may be more of them.
+        // An entry may contain addresses of further ones.
         let mut n = 0;
         while n < blocks.list.len() {
             let (at, bytes) = (blocks.list[n].at, blocks.list[n].bytes);
@@ -233,7 +233,7 @@ impl Recording {
             "\n[[launch]]\nkernel = {name}\ngrid = {grid:?}\ngroup = {group:?}\ndynamic-lds = {more}\nargs = [{}]\n",
             words.join(", ")
         );
-        // Without what it comes to, which a launch that fails has not got.
+        // This plan has no checks, for launches that fail.
         save(&folder.join("plan.toml"), plan.as_bytes())?;
         Ok(Recording {
             folder,
@@ -242,7 +242,7 @@ impl Recording {
         })
     }
 
-    /// Saves what the launch came to, and the plan.
+    /// Saves the state after the launch, and the plan.
     pub fn end(mut self, r: &Runtime) {
         if let Err(e) = self.finish(r) {
             report::line(&format!("a launch is not recorded: {e}"));
@@ -256,7 +256,7 @@ impl Recording {
             let known = |blocks: &mut Blocks, word| blocks.find(word);
             let pointers = pointers_line(&self.blocks.pointers(at, &held, known));
             let Block { name, before, .. } = &self.blocks.list[n];
-            // What has not changed is there already.
+            // Unchanged contents were already saved.
             let same = std::fs::read(self.folder.join(before)).is_ok_and(|b| b == held);
             let file = match same {
                 true => before.clone(),
@@ -274,7 +274,7 @@ impl Recording {
     }
 }
 
-/// An argument as plans have it. Memory that it points to becomes a buffer.
+/// Returns an argument in the form of plans. Memory that it points to becomes a buffer.
 fn argument(
     r: &Runtime,
     arg: &Arg,

@@ -1,8 +1,8 @@
-//! What is said on standard error.
+//! Messages on standard error.
 
 use std::io::Write;
 
-/// Says something, line by line with the library's name before it.
+/// Prints a message; each line begins with the library's name.
 pub fn line(text: &str) {
     let mut out = String::new();
     for line in text.lines() {
@@ -10,6 +10,6 @@ pub fn line(text: &str) {
         out.push_str(line);
         out.push('\n');
     }
-    // Nobody is left to tell of an error.
+    // An error of standard error cannot be reported.
     let _ = std::io::stderr().lock().write_all(out.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! The runtime of the process: the machine, and what the program has made of it.
+//! The runtime of the process: the machine and the objects that the program has created.
 
 use crate::agent::Properties;
 use crate::copy::Copies;
@@ -20,11 +20,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// All there is. It lives as long as the process: programs end without a word.
+/// The state of the runtime. It exists until the process ends, because programs exit without releasing it.
 pub struct Runtime {
     pub gpu: Gpu,
     pub properties: Properties,
-    /// Host threads of a dispatch.
+    /// The number of host threads of a dispatch.
     pub threads: usize,
     pub signals: Signals,
     pub queues: Queues,
@@ -32,13 +32,13 @@ pub struct Runtime {
     pub allocations: Mutex<Allocations>,
     pub copies: Copies,
     pub images: Images,
-    /// Dispatches under way, and those that have begun.
+    /// The number of running dispatches, and of those started so far.
     busy: AtomicU64,
     count: AtomicU64,
     pub launches: Launches,
 }
 
-/// The runtime, and how often it has been asked for.
+/// The runtime, and the number of initialisations.
 static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
 static USERS: Mutex<u64> = Mutex::new(0);
 
@@ -50,12 +50,12 @@ pub fn get() -> Result<&'static Runtime, Status> {
     }
 }
 
-/// What a variable of the environment says, if it is there and not empty.
+/// Returns an environment variable, if it is set and not empty.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|v| !v.is_empty())
 }
 
-/// Bytes of memory that the host has.
+/// Returns the size of the host's memory in bytes.
 fn host_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|l| l.strip_prefix("MemTotal:"));
@@ -63,7 +63,7 @@ fn host_bytes() -> u64 {
     kib.map_or(8 << 30, |n| n << 10)
 }
 
-/// The target: as the environment says, else that of code which the program carries, else gfx900.
+/// Returns the target: from the environment, else that of code in the program, else gfx900.
 fn target() -> Result<Target, String> {
     if let Some(name) = variable("GCN_TARGET") {
         return Target::parse(&name)
@@ -78,7 +78,7 @@ fn target() -> Result<Target, String> {
     Ok(known.or(own.first()).copied().unwrap_or(default))
 }
 
-/// The targets of the code objects in a file that the machine knows.
+/// Returns the known targets of the code objects in a file.
 fn own_targets(path: &Path) -> Vec<Target> {
     let Ok(container) = Container::open(path) else {
         return Vec::new();
@@ -89,13 +89,13 @@ fn own_targets(path: &Path) -> Vec<Target> {
         .collect()
 }
 
-/// Targets that HIP's table of devices has not got (gfx6), or says that ROCm does not run. It finds no device then, and its
-/// first function that needs one, as hipMalloc, ends in a segmentation fault.
+/// Targets that are not in HIP's table of devices (gfx6), or that are marked there as not supported. HIP then finds no device,
+/// and its first function that needs one, such as hipMalloc, ends in a segmentation fault.
 const UNKNOWN_TO_HIP: [&str; 7] = [
     "gfx600", "gfx601", "gfx602", "gfx703", "gfx704", "gfx705", "gfx909",
 ];
 
-/// Ends a program that is bound to fail: HIP has no such device.
+/// Ends the program with a message, because HIP does not support the device.
 fn refuse(target: Target) {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     if !UNKNOWN_TO_HIP.contains(&target.name()) || !maps.contains("/libamdhip64.so") {
@@ -106,18 +106,18 @@ fn refuse(target: Target) {
         "HIP does not run on {name}: its table of devices has not got it, so it would find no GPU and end in a \
          segmentation fault. Compile for gfx701, gfx803 or gfx900, or use gcn run (docs/hip.md)"
     ));
-    // SAFETY: the function takes a number and does not return. HIP is in the middle of its start, so nothing of it is ended.
+    // SAFETY: the function takes a number and does not return. HIP is not yet initialised, so its exit handlers must not run.
     unsafe { libc::_exit(1) }
 }
 
-/// Bytes of address space that HIP and the compiler that it loads take beside the GPU's memory.
+/// The address space in bytes that HIP and its compiler need in addition to the GPU's memory.
 const FOR_HIP: u64 = 1 << 30;
 
-/// Bytes of the page map where it does not cover all addresses.
+/// The size of the page map in bytes if it does not cover all addresses.
 const MAP: u64 = 272 << 20;
 
-/// The most bytes that allocations may take of an address space that is limited (`ulimit -v`). Their range is three times as
-/// large. Without a limit none.
+/// Returns the maximum size of allocations if the address space is limited (`ulimit -v`); their range is three times as
+/// large. `None` without a limit.
 fn within_limit() -> Option<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits
@@ -137,13 +137,13 @@ fn within_limit() -> Option<u64> {
     Some((left.saturating_sub(FOR_HIP + MAP) / 3).max(LEAST))
 }
 
-/// Less memory than this is not worth to begin with.
+/// The minimum size of memory for the runtime to start.
 const LEAST: u64 = 128 << 20;
 
-/// Where allocations begin, if nothing else is there: code that is at the same addresses in each process is found on disk.
+/// The preferred start of allocations. If code has the same addresses in each process, its compiled form is found on disk.
 const WANTED: u64 = 0x3000_0000_0000;
 
-/// Memory for kernels and the program. Where the host refuses so many addresses, less.
+/// Reserves memory for kernels and the program; less if the host refuses the size.
 fn memory() -> Result<Memory, String> {
     let mut bytes = match variable("GCN_HIP_MEMORY") {
         Some(text) => {
@@ -168,7 +168,7 @@ fn memory() -> Result<Memory, String> {
     }
 }
 
-/// Compiled code, of which what earlier processes of the user made is on disk.
+/// Returns the cache of compiled code, which loads the code of the user's earlier processes from disk.
 fn code_cache() -> gcn_jit::Cache {
     let cache = gcn_jit::Cache::default();
     match gcn_jit::Store::of_user() {
@@ -233,18 +233,18 @@ impl Runtime {
         &self.gpu.memory
     }
 
-    /// Nanoseconds of the clock that HIP reads, too, where it takes the time itself.
+    /// Returns nanoseconds of the clock that HIP also reads.
     pub fn now(&self) -> u64 {
         let now = clock_gettime(ClockId::Monotonic);
         now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     }
 
-    /// Whether kernels run.
+    /// Returns true if kernels are running.
     pub fn running(&self) -> bool {
         self.busy.load(Relaxed) != 0
     }
 
-    /// Notes that a kernel runs until the result is dropped, and gives its number among all, from 1.
+    /// Marks a kernel as running until the result is dropped. Returns its number, from 1.
     pub fn begin(&self) -> (u64, impl Drop + use<'_>) {
         struct Busy<'a>(&'a AtomicU64);
         impl Drop for Busy<'_> {
@@ -273,7 +273,7 @@ pub extern "C" fn hsa_init() -> u32 {
     }
 }
 
-/// The runtime stays, as threads of the program may still use what it has.
+/// The runtime is kept, because threads of the program may still use it.
 #[unsafe(no_mangle)]
 pub extern "C" fn hsa_shut_down() -> u32 {
     let mut users = lock(&USERS);

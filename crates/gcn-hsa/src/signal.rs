@@ -1,8 +1,8 @@
 //! Signals: values in memory that kernels and the program change and wait for.
 //!
-//! A signal is an `amd_signal_t` in guest memory, and its handle is its address. A thread that waits looks at the value for
-//! some microseconds, then sleeps; whoever changes a value through this library wakes those that wait for it. Kernels
-//! change values, too, and wake nobody: while one runs, those that sleep look again every now and then.
+//! A signal is an `amd_signal_t` in guest memory, and its handle is its address. A waiting thread polls the value for some
+//! microseconds, then sleeps. Changes of a value through this library wake the threads that wait for it. Changes by kernels
+//! do not wake threads, so sleeping threads poll at intervals while a kernel runs.
 
 use crate::runtime::{self, Runtime};
 use crate::status::{Status, code};
@@ -15,19 +15,20 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::*, fence};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes of an `amd_signal_t`, and where its parts are.
+/// The size of an `amd_signal_t`, and the offsets of its fields.
 const BYTES: u64 = 64;
 const VALUE: u64 = 8;
 const START: u64 = 32;
 const END: u64 = 40;
 
-/// Signals that are made at a time.
+/// The number of signals allocated at once.
 const SLAB: u64 = 16 * PAGE_SIZE;
 
-/// How long a thread looks at a value before it sleeps.
+/// The time for which a thread polls a value before it sleeps.
 const LOOK: Duration = Duration::from_micros(40);
 
-/// How long it sleeps while kernels run that may change the value: longer, the longer it has waited. And while none does.
+/// The time between polls while kernels run that may change the value, which grows with the time waited; and the time
+/// while none runs.
 const NAP: Duration = Duration::from_micros(50);
 const LONGEST_NAP: Duration = Duration::from_millis(1);
 const SLEEP: Duration = Duration::from_millis(20);
@@ -36,28 +37,28 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Signals, and who waits for them.
+/// Signals, and the threads that wait for them.
 pub struct Signals {
     room: Mutex<Room>,
-    /// Threads that sleep, by the signal they wait for.
+    /// Sleeping threads by the signal that they wait for.
     beds: [Bed; 64],
-    /// Handlers that are to be called, and whether there is a thread that does.
+    /// Handlers to be called, and whether a thread for them exists.
     handlers: Mutex<Handlers>,
     handled: Bed,
     waiting: AtomicU32,
 }
 
-/// Room for signals.
+/// Memory for signals.
 #[derive(Default)]
 struct Room {
-    /// What is not in use.
+    /// The free slots.
     free: Vec<u64>,
-    /// By first address, which parts of a slab are in use.
+    /// By first address: the slots of a slab that are in use.
     used: BTreeMap<u64, Vec<bool>>,
 }
 
 impl Room {
-    /// Whether a slot is in use.
+    /// Returns true if a slot is in use.
     fn state(&mut self, slot: u64) -> Option<&mut bool> {
         let (first, used) = self.used.range_mut(..=slot).next_back()?;
         let at = slot - first;
@@ -80,7 +81,7 @@ impl Default for Signals {
     }
 }
 
-/// Where threads sleep.
+/// A condition variable on which threads sleep.
 #[derive(Default)]
 struct Bed {
     sleepers: AtomicU64,
@@ -91,13 +92,14 @@ struct Bed {
 impl Bed {
     fn wake(&self) {
         if self.sleepers.load(SeqCst) != 0 {
-            // Who had the lock sleeps by now, or has seen why not to. It is free again before they wake, as they take it.
+            // A thread that held the lock now sleeps or has seen the change. The lock is released first because woken threads
+            // take it.
             drop(lock(&self.lock));
             self.wake.notify_all();
         }
     }
 
-    /// Sleeps until somebody wakes this bed, or for so long, unless it is `awake` already.
+    /// Sleeps until woken or until the time is over, unless it is already `awake`.
     fn sleep(&self, time: Duration, awake: impl Fn() -> bool) {
         self.sleepers.fetch_add(1, SeqCst);
         {
@@ -122,11 +124,11 @@ struct Handler {
     condition: u32,
     compare: Value,
     handler: SignalHandler,
-    /// The program's, which it gets back.
+    /// A value of the program, which is passed back to it.
     arg: usize,
 }
 
-/// Whether a value meets a condition; one that there is not is met.
+/// Returns true if a value meets a condition, or if the condition does not exist.
 pub fn holds(condition: u32, value: Value, compare: Value) -> bool {
     match condition {
         0 => value == compare,
@@ -137,10 +139,10 @@ pub fn holds(condition: u32, value: Value, compare: Value) -> bool {
     }
 }
 
-/// The value of a signal of the program.
+/// Returns the value of a signal of the program.
 fn cell<'a>(signal: Handle) -> &'a AtomicI64 {
-    // SAFETY: the handle is one that `create` gave, as the manual asks of callers: the signal's room stays mapped for as
-    // long as the process lives, and its value is accessed by atomics alone.
+    // SAFETY: the manual requires a handle that `create` returned. The memory of signals stays mapped until the process
+    // ends, and values are accessed only by atomics.
     unsafe { &*std::ptr::with_exposed_provenance::<AtomicI64>((signal + VALUE) as usize) }
 }
 
@@ -149,7 +151,7 @@ impl Runtime {
         self.new_slot([1, value as u64, 0, 0, 0, 0, 0, 0])
     }
 
-    /// Room for a signal, or for what else takes no more than 64 bytes and kernels read, with these in it.
+    /// Allocates memory for a signal, or for other data of up to 64 bytes that kernels read, with these contents.
     pub fn new_slot(&self, words: [u64; 8]) -> Result<u64, Status> {
         let mut room = lock(&self.signals.room);
         if room.free.is_empty() {
@@ -172,10 +174,10 @@ impl Runtime {
         Ok(at)
     }
 
-    /// Gives room back that [`Runtime::new_slot`] gave.
+    /// Frees memory of [`Runtime::new_slot`].
     ///
     /// # Errors
-    /// It gave none there, or it has it back already.
+    /// If it was not allocated there or is already free.
     pub fn free_slot(&self, slot: u64) -> Result<(), Status> {
         let mut room = lock(&self.signals.room);
         match room.state(slot) {
@@ -186,7 +188,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Wakes those who wait for a signal that has changed.
+    /// Wakes the threads that wait for a signal that has changed.
     pub fn signalled(&self, signal: Handle) {
         self.bed(signal).wake();
         if self.signals.waiting.load(SeqCst) != 0 {
@@ -198,14 +200,14 @@ impl Runtime {
         &self.signals.beds[(signal / BYTES % 64) as usize]
     }
 
-    /// The value of a signal that a packet names; nothing where there is no memory.
+    /// Returns the value of a signal in a packet; `None` if its memory is not mapped.
     pub fn signal_value(&self, signal: Handle) -> Option<Value> {
         let value = self.memory().load_u64(signal.checked_add(VALUE)?).ok()?;
         fence(Acquire);
         Some(value as Value)
     }
 
-    /// Takes 1 from a signal that a packet names, having noted when the packet's work began and ended.
+    /// Stores the start and end of a packet's work in the packet's signal, and decrements the signal.
     pub fn complete(&self, signal: Handle, times: Option<(u64, u64)>) -> Result<(), Status> {
         if signal == 0 {
             return Ok(());
@@ -225,7 +227,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// When the work that a signal stands for began and ended.
+    /// Returns the start and end of a signal's work.
     pub fn times(&self, signal: Handle) -> Result<(u64, u64), Status> {
         let word = |at: u64| {
             let at = signal.checked_add(at).ok_or(Status::InvalidSignal)?;
@@ -235,7 +237,7 @@ impl Runtime {
         Ok((word(START)?, word(END)?))
     }
 
-    /// How long to sleep that has waited for so long.
+    /// Returns the time to sleep after some time of waiting.
     fn nap(&self, kernels: bool, passed: Duration) -> Duration {
         match kernels && self.running() {
             true => (passed / 8).clamp(NAP, LONGEST_NAP),
@@ -243,7 +245,7 @@ impl Runtime {
         }
     }
 
-    /// Waits until `ready` gives something, of what copies wait for: any signal may matter.
+    /// Waits until `ready` returns a value. Any signal may change the result, as copies wait for several.
     pub fn wait_any<T>(&self, ready: impl Fn() -> Option<T>) -> T {
         self.signals.waiting.fetch_add(1, SeqCst);
         let begun = Instant::now();
@@ -265,8 +267,8 @@ impl Runtime {
         found
     }
 
-    /// Waits until `ready` gives something or the time is over. Whoever changes what it looks at calls
-    /// [`Runtime::signalled`] with `signal`, unless it is a kernel, if `kernels` may.
+    /// Waits until `ready` returns a value or the time is over. Changes of the data that it reads are followed by a call of
+    /// [`Runtime::signalled`] with `signal`, except for changes by kernels, which `kernels` allows.
     pub fn wait<T>(
         &self,
         signal: Handle,
@@ -285,7 +287,7 @@ impl Runtime {
                 }
                 std::hint::spin_loop();
             }
-            // Where threads are more than processors, this one's may be what the other one needs.
+            // If there are more threads than processors, the other thread may need this processor.
             std::thread::yield_now();
             let passed = begun.elapsed();
             if time.is_some_and(|time| passed >= time) {
@@ -302,7 +304,7 @@ impl Runtime {
         }
     }
 
-    /// Waits for a signal; gives its value then, or what it is when the time is over.
+    /// Waits for a signal. Returns its value then, or when the time is over.
     fn wait_for(&self, signal: Handle, condition: u32, compare: Value, time: u64) -> Value {
         let cell = cell(signal);
         let time = (time < u64::MAX / 2).then(|| Duration::from_nanos(time));
@@ -329,7 +331,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Calls handlers whose signals are as they are to be. One at a time: so programs expect it.
+    /// Calls the handlers whose conditions are met. Programs expect one call at a time.
     fn handle(&self) {
         let met = |h: &Handler| holds(h.condition, cell(h.signal).load(Acquire), h.compare);
         loop {
@@ -360,7 +362,7 @@ impl Runtime {
 }
 
 /// # Safety
-/// As the manual says, here as of all functions of the interface.
+/// The caller follows the manual; this applies to all functions of the interface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_signal_create(
     value: Value,
@@ -370,13 +372,13 @@ pub unsafe extern "C" fn hsa_signal_create(
 ) -> u32 {
     code(runtime::get().and_then(|r| {
         let made = r.new_signal(value)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { crate::types::put(signal.cast(), made) }
     }))
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_signal_create(
     value: Value,
@@ -385,7 +387,7 @@ pub unsafe extern "C" fn hsa_amd_signal_create(
     _attributes: u64,
     signal: *mut Handle,
 ) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { hsa_signal_create(value, consumers, agents, signal) }
 }
 
@@ -395,14 +397,14 @@ pub extern "C" fn hsa_signal_destroy(signal: Handle) -> u32 {
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_signal_value_pointer(
     signal: Handle,
     value: *mut *mut Value,
 ) -> u32 {
     let at: *mut Value = std::ptr::with_exposed_provenance_mut((signal + VALUE) as usize);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     code(unsafe { crate::types::put(value.cast(), at) })
 }
 
@@ -533,7 +535,7 @@ waits! {
 }
 
 /// # Safety
-/// As the manual says.
+/// The caller follows the manual.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_signal_async_handler(
     signal: Handle,

@@ -1,4 +1,4 @@
-//! What functions answer: `hsa_status_t`.
+//! The results of functions: `hsa_status_t`.
 
 use std::ffi::{CStr, c_char};
 
@@ -54,7 +54,7 @@ statuses! {
     Sampler = 0x3003, "The sampler is not supported.";
 }
 
-/// What a function's work came to, as the number that C takes.
+/// Converts the result of a function to C's number.
 pub fn code(result: Result<(), Status>) -> u32 {
     match result {
         Ok(()) => Status::Success as u32,
@@ -63,7 +63,7 @@ pub fn code(result: Result<(), Status>) -> u32 {
 }
 
 /// # Safety
-/// As the manual of `hsa_status_string` says.
+/// The caller follows the manual of `hsa_status_string`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_status_string(status: u32, text: *mut *const c_char) -> u32 {
     let found = TEXTS.iter().find(|t| t.0 == status);
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn hsa_status_string(status: u32, text: *mut *const c_char
     }
     match found {
         Some((_, found)) => {
-            // SAFETY: the caller's; texts live for ever.
+            // SAFETY: guaranteed by the caller; the texts are static.
             unsafe { text.write(found.as_ptr()) };
             0
         }

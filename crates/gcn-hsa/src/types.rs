@@ -1,9 +1,9 @@
-//! The types of the interface, as AMD's headers have them.
+//! The types of the interface, as in AMD's headers.
 
 use crate::status::Status;
 use std::ffi::c_void;
 
-/// An opaque handle. It is a structure in C, and passed as its one member is.
+/// An opaque handle: in C, a structure that is passed like its only member.
 pub type Handle = u64;
 
 pub type Value = i64;
@@ -25,7 +25,7 @@ pub struct Pitched {
     pub slice: usize,
 }
 
-/// `hsa_queue_t`, with which `amd_queue_t` begins.
+/// `hsa_queue_t`, the start of `amd_queue_t`.
 #[repr(C)]
 pub struct QueueHead {
     pub kind: u32,
@@ -73,35 +73,35 @@ pub struct LinkInfo {
     pub numa_distance: u32,
 }
 
-/// What a queue's owner is told of its errors.
+/// The callback for errors of a queue.
 pub type QueueCallback = extern "C" fn(status: u32, queue: *mut QueueHead, data: *mut c_void);
 
-/// What an asynchronous handler of a signal is: whether it is to be called again.
+/// An asynchronous handler of a signal. Returns true to be called again.
 pub type SignalHandler = extern "C" fn(value: Value, arg: *mut c_void) -> bool;
 
-/// Stores an answer where the caller wants it.
+/// Stores a result at a pointer of the caller.
 ///
 /// # Safety
-/// `to` is null, or there is room for a `T` there, aligned or not.
+/// `to` is null or points to memory for a `T`, aligned or not.
 pub unsafe fn put<T>(to: *mut c_void, value: T) -> Result<(), Status> {
     if to.is_null() {
         return Err(Status::InvalidArgument);
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { to.cast::<T>().write_unaligned(value) };
     Ok(())
 }
 
-/// Stores a text with zeros behind it, `room` bytes in all.
+/// Stores a text followed by zeros, `room` bytes in total.
 ///
 /// # Safety
-/// `to` is null, or there are so many bytes.
+/// `to` is null or points to `room` bytes.
 pub unsafe fn put_text(to: *mut c_void, text: &str, room: usize) -> Result<(), Status> {
     if to.is_null() {
         return Err(Status::InvalidArgument);
     }
     let len = text.len().min(room.saturating_sub(1));
-    // SAFETY: the caller's; `len` is less than `room`.
+    // SAFETY: guaranteed by the caller; `len` is less than `room`.
     unsafe {
         to.cast::<u8>().write_bytes(0, room);
         to.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), len);
@@ -109,10 +109,10 @@ pub unsafe fn put_text(to: *mut c_void, text: &str, room: usize) -> Result<(), S
     Ok(())
 }
 
-/// The items that a pointer of the interface leads to.
+/// Returns the items at a pointer of the interface.
 ///
 /// # Safety
-/// There are so many, and nobody changes them meanwhile.
+/// There are `count` items, which do not change while the result is used.
 pub unsafe fn items<'a, T>(from: *const T, count: usize) -> Result<&'a [T], Status> {
     if count == 0 {
         return Ok(&[]);
@@ -120,6 +120,6 @@ pub unsafe fn items<'a, T>(from: *const T, count: usize) -> Result<&'a [T], Stat
     if from.is_null() || !from.is_aligned() {
         return Err(Status::InvalidArgument);
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     Ok(unsafe { std::slice::from_raw_parts(from, count) })
 }

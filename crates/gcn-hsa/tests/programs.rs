@@ -1,7 +1,7 @@
-//! HIP programs of tests/hip, compiled by hipcc and run through Debian's or ROCm's libamdhip64 on this runtime, on both
-//! engines and on one host thread and several. Each compares with the host by itself.
+//! Runs the HIP programs of tests/hip, compiled by hipcc, with Debian's or ROCm's libamdhip64 on this runtime, on both
+//! engines and on one or several host threads. Each program compares its results with the host's.
 //!
-//! They need hipcc, and the library that `cargo xtask hsa` links; without one of them a test passes over, saying so. The
+//! They need hipcc, and the library that `cargo xtask hsa` links; without one of them, tests print that they are skipped. The
 //! library is that of GCN_HSA, or of target/release or target/debug.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 const LIBRARY: &str = "libhsa-runtime64.so.1";
 
-/// The folder of the library, if hipcc is there, too.
+/// Returns the folder of the library, if hipcc is installed.
 fn folder() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let find = || {
@@ -22,7 +22,7 @@ fn folder() -> Option<&'static Path> {
         let named = std::env::var_os("GCN_HSA").map(PathBuf::from);
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
         let built = ["release", "debug"].map(|p| target.map(|t| t.join(p).join("gcn-hsa")));
-        // Of the two builds the newer one: the other may be of older sources.
+        // The newer of the two builds, because the other may be outdated.
         let linked = |p: &PathBuf| p.join(LIBRARY).metadata().and_then(|f| f.modified()).ok();
         let newest = built.into_iter().flatten().max_by_key(linked);
         let places = named.into_iter().chain(newest);
@@ -35,7 +35,7 @@ fn folder() -> Option<&'static Path> {
     FOUND.get_or_init(find).as_deref()
 }
 
-/// Compiles a program; gives where it is.
+/// Compiles a program. Returns its path.
 fn compile(name: &str, arch: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/hip/{name}.cpp"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{arch}"));
@@ -44,7 +44,7 @@ fn compile(name: &str, arch: &str) -> PathBuf {
         .arg(&program)
         .arg(format!("--offload-arch={arch}"))
         .arg(&source)
-        // The runtime's own interface, which some call; it is not linked where nothing of it is.
+        // Some programs call the runtime's interface directly; the library is linked only if it is used.
         .args(["-Wl,--as-needed", "-lhsa-runtime64"])
         .output()
         .expect("hipcc starts");
@@ -60,7 +60,7 @@ fn run(folder: &Path, program: &Path, arguments: &[&str], variables: &[(&str, &s
     command.output().expect("the program starts")
 }
 
-/// What a program says that finds everything right.
+/// The last line of a program whose checks all pass.
 fn is_right(name: &str, output: &Output) {
     let out = String::from_utf8_lossy(&output.stdout);
     let err = String::from_utf8_lossy(&output.stderr);
@@ -225,8 +225,7 @@ fn records_name_what_cannot_be_replayed() {
     }
 }
 
-/// Programs that do what they must not: the report names the launch, the kernel, the wave and the address, and HIP ends
-/// the program.
+/// Invalid programs: the report names the launch, the kernel, the wave and the address, and HIP ends the program.
 #[test]
 fn hostile() {
     let Some(folder) = folder() else { return };
@@ -257,7 +256,7 @@ fn hostile() {
     ends(folder, &program, &[("unmapped", "has unmapped it")]);
 }
 
-/// Runs a program with each word, and looks for what the report is to say.
+/// Runs a program with each argument, and searches the report for the expected text.
 fn ends(folder: &Path, program: &Path, cases: &[(&str, &str)]) {
     for &(what, says) in cases {
         let output = run(folder, program, &[what], &[]);
@@ -271,7 +270,7 @@ fn ends(folder: &Path, program: &Path, cases: &[(&str, &str)]) {
     }
 }
 
-/// A program that is killed leaves no file of ours, whatever it was at; what HIP's compiler has begun lies in TMPDIR.
+/// A program that is killed leaves none of our files; files of HIP's compiler may remain in TMPDIR.
 #[test]
 fn nothing_is_left_behind() {
     let Some(folder) = folder() else { return };

@@ -1,19 +1,19 @@
-//! What a kernel to measure is; the peer's benchmark.
+//! The description of a kernel to measure; the peer's benchmark.
 
 use super::data::{Alike, Arg, doubles, exact, float, floats, int, one, words, zeros};
 
-/// A kernel and what it is launched with.
+/// A kernel and the parameters of its launch.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// What the table calls it.
+    /// Its name in the table.
     pub name: &'static str,
     /// The source's name without `.cl`.
     pub file: &'static str,
     /// The kernel's name.
     pub kernel: &'static str,
-    /// Work-items.
+    /// The number of work-items.
     pub grid: [u32; 3],
-    /// Work-items of a workgroup.
+    /// The number of work-items of a workgroup.
     pub group: [u32; 3],
     /// Makes the arguments.
     pub args: fn() -> Vec<Arg>,
@@ -23,7 +23,7 @@ pub struct Case {
 struct Random(u32);
 
 impl Random {
-    /// Those that follow the first `n`.
+    /// The random numbers after the first `n`.
     fn behind(n: usize) -> Random {
         let mut random = Random(12345);
         (0..n).for_each(|_| _ = random.next());
@@ -38,7 +38,7 @@ impl Random {
     }
 }
 
-/// Random numbers that the benchmark has drawn before a kernel's data.
+/// The number of random numbers that the benchmark draws before a kernel's data.
 mod drawn {
     pub const REDUCE: usize = 2 * 512 * 512 + 2000;
     pub const NBODY: usize = REDUCE + (1 << 22);
@@ -81,7 +81,7 @@ pub const PEER: &[Case] = &[
         args: || {
             let n = 1 << 22;
             let x = exact(floats(n, |i| (i & 1023) as f32));
-            // What vadd has left there.
+            // The result of vadd.
             let y = exact(floats(n, |i| (i & 1023) as f32 + 2.0));
             vec![x, y, float(0.5), int(n as u32 / 4)]
         },
@@ -101,7 +101,7 @@ pub const PEER: &[Case] = &[
                 b.push((random.next() % 5) as f32 - 2.0);
             }
             let (a, b) = (floats(n * n, |i| a[i]), floats(n * n, |i| b[i]));
-            // Small whole numbers: no sum is rounded.
+            // Small integers, so that sums are exact.
             vec![exact(a), exact(b), zeros(4 * n * n), int(n as u32)]
         },
     },
@@ -124,7 +124,7 @@ pub const PEER: &[Case] = &[
         group: one(64),
         args: || {
             let (data, sum) = reduce_data();
-            // The first is what reduce has left there.
+            // The first is the result of reduce.
             let out = words(4, |i| if i == 0 { sum } else { 0 });
             vec![exact(data), exact(out), int(1 << 18)]
         },

@@ -1,5 +1,5 @@
-//! What is measured in processes of their own: PoCL's threads are counted when it starts, and a process has one peak of
-//! memory.
+//! The measuring processes. They are separate because PoCL's number of threads is fixed at its start, and a process has one
+//! peak of memory.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -29,7 +29,7 @@ pub struct Options {
     /// The folder of `NAME-TARGET.co`.
     #[arg(long)]
     objects: PathBuf,
-    /// The folders of `NAME.cl`, in the order they are looked through.
+    /// The folders of `NAME.cl`, in the order in which they are searched.
     #[arg(long)]
     sources: Vec<PathBuf>,
     #[arg(long, value_delimiter = ',')]
@@ -38,7 +38,7 @@ pub struct Options {
     threads: usize,
     #[arg(long)]
     rounds: usize,
-    /// Rounds go on for so many seconds, where their number takes less.
+    /// The minimum number of seconds of all rounds.
     #[arg(long)]
     budget: f64,
     #[arg(long)]
@@ -53,7 +53,7 @@ pub struct Options {
     no_pocl: bool,
 }
 
-/// What a process is for.
+/// The task of a process.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum What {
     /// Each kernel on each engine.
@@ -64,13 +64,13 @@ pub enum What {
     Loops,
 }
 
-/// However long rounds may go on, they are no more than so many times the option's number.
+/// The maximum number of rounds, as a multiple of the option's number.
 const MOST: usize = 10;
 
 /// Measures and prints a line of JSON for each kernel.
 ///
 /// # Errors
-/// When a kernel cannot be built or run.
+/// If a kernel cannot be built or run.
 pub fn run(options: &Options) -> Result<bool> {
     let cases = options.set.cases().into_iter();
     let cases =
@@ -104,7 +104,7 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(true)
 }
 
-/// The program's own files of a case.
+/// The included files of a case.
 fn object(case: &Case, options: &Options) -> Result<Vec<u8>> {
     let path = options
         .objects
@@ -112,7 +112,7 @@ fn object(case: &Case, options: &Options) -> Result<Vec<u8>> {
     fs::read(&path).with_context(|| path.display().to_string())
 }
 
-/// The source and the options that it is compiled with, which are in a file beside it, if there are any.
+/// Returns the source and its compiler options, which may be in a file of the same name.
 fn source(case: &Case, options: &Options) -> Result<(Vec<u8>, String)> {
     let name = format!("{}.cl", case.file);
     let path = super::find(&options.sources, &name).with_context(|| format!("no {name}"))?;
@@ -125,14 +125,14 @@ fn source(case: &Case, options: &Options) -> Result<(Vec<u8>, String)> {
     }
 }
 
-/// An engine's GPU, and what the compiling engine keeps.
+/// An engine's GPU, and the state of the compiling engine.
 struct Machine {
     gpu: Gpu,
     #[cfg(target_arch = "x86_64")]
     cache: gcn::jit::Cache,
 }
 
-/// What the compiling engine did.
+/// The statistics of the compiling engine.
 #[derive(Default)]
 struct Compiled {
     units: u64,
@@ -208,7 +208,7 @@ impl Machine {
         Compiled::default()
     }
 
-    /// A launch with the buffers that it needs.
+    /// Prepares a launch with its buffers.
     fn launch(&self, kernel: &Kernel, case: &Case, args: &[Arg], threads: usize) -> Result<Ready> {
         let mut buffers = Vec::new();
         let mut launch = kernel
@@ -244,7 +244,7 @@ struct Ready {
 }
 
 impl Ready {
-    /// Sets the `n`th buffer back.
+    /// Resets the `n`th buffer.
     fn write(&self, n: usize, data: &[u8]) -> Result<()> {
         let buffer = self.buffers.get(n).context("no such buffer")?;
         Ok(self.gpu.machine().memory.write(buffer.address(), data)?)
@@ -260,7 +260,7 @@ impl Ready {
     }
 }
 
-/// The compiling engine, or why there is none.
+/// Returns the compiling engine, or the reason why there is none.
 fn jit(options: &Options) -> Result<Kind> {
     let kind = match options.level {
         Some(level) => Kind::jit_level(level.name()),
@@ -269,7 +269,8 @@ fn jit(options: &Options) -> Result<Kind> {
     kind.map_err(anyhow::Error::msg)
 }
 
-/// Milliseconds of what compiling needs once a process: tables of what instructions do. It is not the first kernel's.
+/// Returns the milliseconds for building tables of instructions, which is done once per process. They do not count as the
+/// first kernel's time.
 fn tables(options: &Options) -> Result<f64> {
     let machine = Machine::compiling(&options.target, options)?;
     let text = "nothing:\n  s_endpgm\n.section .rodata\n.p2align 6\n.amdhsa_kernel nothing\n.amdhsa_next_free_vgpr 1\n\
@@ -283,7 +284,7 @@ fn tables(options: &Options) -> Result<f64> {
     Ok(machine.compiled().ms)
 }
 
-/// Milliseconds of a run.
+/// Returns the milliseconds of a run.
 fn timed<T>(clock: Clock, run: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
     let begun = clock.now();
     let result = run()?;
@@ -301,7 +302,7 @@ fn alike(args: &[Arg], a: &[Vec<u8>], b: &[Vec<u8>]) -> Result<()> {
     Ok(())
 }
 
-/// Whether two engines that run the same code have made the same of the buffers.
+/// Compares the buffers of two engines that run the same code.
 fn same(args: &[Arg], a: &[Vec<u8>], b: &[Vec<u8>]) -> Result<()> {
     let how = args.iter().filter_map(|arg| match arg {
         Arg::Buffer(_, alike) if alike.unordered() => Some(*alike),
@@ -314,8 +315,8 @@ fn same(args: &[Arg], a: &[Vec<u8>], b: &[Vec<u8>]) -> Result<()> {
     Ok(())
 }
 
-/// What compiling a kernel takes: each time on a new machine, for one workgroup, with buffers of zeros; or the whole launch, where
-/// other data and fewer work-items might lead the kernel elsewhere.
+/// Measures the compile time of a kernel, each time on a new machine, for one workgroup, with buffers of zeros; or for the
+/// complete launch, if other data and fewer work-items might change the control flow.
 fn compiling(case: &Case, args: &[Arg], object: &[u8], options: &Options) -> Result<Json> {
     let mut times = Vec::new();
     let mut last = Compiled::default();
@@ -403,7 +404,7 @@ fn kernel(case: &Case, options: &Options, pocl: Option<&Device>) -> Result<Json>
         };
         put("as_interp", json!(said));
     }
-    // Some kernels of programs work in place: they find the same data in every round.
+    // Some kernels work in place, so the data is reset in every round.
     let mut back = Vec::new();
     if options.set == Set::Debian {
         let buffers = args.into_iter().filter_map(|arg| match arg {
@@ -442,7 +443,7 @@ fn kernel(case: &Case, options: &Options, pocl: Option<&Device>) -> Result<Json>
     Ok(row)
 }
 
-/// The process's peak of resident memory since it was last set back, in bytes.
+/// Returns the process's peak of resident memory since the last reset, in bytes.
 fn peak() -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
@@ -458,13 +459,13 @@ fn memory(case: &Case, options: &Options) -> Result<Json> {
     let ready = machine.launch(&kernel, case, &args, options.threads)?;
     let buffers: usize = ready.buffers.iter().map(|b| b.len()).sum();
     drop(args);
-    // Sets the peak back to what there is now: the benchmark's own copies of the data are none of the engine's.
+    // Resets the peak to the current value, so that the benchmark's own copies of the data do not count.
     fs::write("/proc/self/clear_refs", "5").context("/proc/self/clear_refs")?;
     ready.launch.run()?;
     Ok(json!({ "kernel": case.name, "buffers": buffers, "peak": peak()? }))
 }
 
-/// Loops whose every turn is `body`, 20,000 turns of it on 64 waves.
+/// Measures loops with `body`, 20,000 iterations on 64 waves.
 const LOOPS: [(&str, &str); 3] = [
     (
         "f32, four chains",
@@ -483,7 +484,7 @@ const LOOPS: [(&str, &str); 3] = [
     ),
 ];
 
-/// A kernel around them. It stores what comes of them, or they would mean nothing.
+/// Returns a kernel with the loop, which stores the results so that the loop is not dead code.
 const LOOP: &str = "
 .amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"
 .text
@@ -525,7 +526,7 @@ BODY
 .end_amdhsa_kernel
 ";
 
-/// How often a turn has the body's eight instructions.
+/// The number of copies of the body's eight instructions per iteration.
 const BODIES: usize = 4;
 const TURNS: u32 = 20_000;
 const WAVES: u32 = 64;
@@ -560,7 +561,7 @@ fn loops(options: &Options) -> Result<()> {
     launches(options)
 }
 
-/// Launches of a kernel that is compiled, one after the other.
+/// Measures consecutive launches of a compiled kernel.
 fn launches(options: &Options) -> Result<()> {
     let vadd = Set::Peer.cases().into_iter().find(|c| c.kernel == "vadd");
     let vadd = vadd.context("vadd is among the kernels")?;

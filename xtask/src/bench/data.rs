@@ -1,35 +1,35 @@
-//! Arguments of kernels: their data, and how results are compared.
+//! Arguments of kernels: their data, and the comparison of results.
 
 use anyhow::{Result, bail, ensure};
 
 /// An argument.
 pub enum Arg {
-    /// A buffer's contents, and how what becomes of it is compared.
+    /// A buffer's contents, and the comparison of its results.
     Buffer(Vec<u8>, Alike),
     /// A value's bytes.
     Value(Vec<u8>),
-    /// A pointer to so many bytes of local memory.
+    /// A pointer to this number of bytes of local memory.
     Local(u32),
 }
 
-/// When two engines' results are alike that compiled the source on their own.
+/// The comparison of the results of two engines that compiled the source independently.
 #[derive(Clone, Copy)]
 pub enum Alike {
     /// The same bytes.
     Exactly,
-    /// Floats of 32 bits whose difference is no more than this part of the larger, or of 1.
+    /// 32-bit floats whose difference is at most this fraction of the larger one, or of 1.
     F32(f32),
-    /// The same for 64 bits.
+    /// The same for 64-bit floats.
     F64(f64),
     /// The same for the first three of each four: the kernel leaves the fourth undefined.
     Xyz(f32),
-    /// Floats as [`Alike::F32`], but this part of them may differ: a rounded sum decides between two values.
+    /// Like [`Alike::F32`], but this fraction of the floats may differ, because a rounded sum selects one of two values.
     Few(f32, f64),
-    /// Dwords of which this part may differ: counts of iterations that hang on how sums are rounded.
+    /// Dwords of which this fraction may differ, because counts of iterations depend on the rounding of sums.
     Mostly(f64),
-    /// Bytes that differ by one at most: floats that are rounded to integers.
+    /// Bytes that differ by at most 1: floats rounded to integers.
     Rounded,
-    /// Records of so many bytes, in any order: each lane takes its place from a counter.
+    /// Records of this number of bytes, in any order, because each lane gets its index from a counter.
     Unordered(usize),
 }
 
@@ -43,7 +43,7 @@ fn close(a: f64, b: f64, part: f64) -> bool {
     a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= part * a.abs().max(1.0)
 }
 
-/// Which of two buffers' floats of 32 bits are not close.
+/// Returns the indices of 32-bit floats of two buffers that are not close.
 fn unlike(a: &[u8], b: &[u8], part: f32) -> Vec<usize> {
     let pairs = elements(a).zip(elements(b));
     let pairs = pairs.map(|(a, b)| (f32::from_le_bytes(a) as f64, f32::from_le_bytes(b) as f64));
@@ -54,13 +54,13 @@ fn unlike(a: &[u8], b: &[u8], part: f32) -> Vec<usize> {
 }
 
 impl Alike {
-    /// Whether even two engines that run the same code may differ.
+    /// Returns true if even two engines that run the same code may differ.
     pub fn unordered(self) -> bool {
         matches!(self, Alike::Unordered(_))
     }
 
     /// # Errors
-    /// Where they differ.
+    /// Returns the differences.
     pub fn compare(self, a: &[u8], b: &[u8]) -> Result<()> {
         ensure!(a.len() == b.len(), "{} and {} bytes", a.len(), b.len());
         let at = match self {
@@ -141,7 +141,7 @@ pub const fn one(n: u32) -> [u32; 3] {
     [n, 1, 1]
 }
 
-/// The numbers of SplitMix64.
+/// The random number generator SplitMix64.
 pub struct Random(pub u64);
 
 impl Random {
@@ -204,7 +204,7 @@ pub fn integers(ints: &[i32]) -> Arg {
     Arg::Value(ints.iter().flat_map(|v| v.to_le_bytes()).collect())
 }
 
-/// A buffer of zeros that floats of 32 bits are written to.
+/// A buffer of zeros for 32-bit floats.
 pub fn result(n: usize) -> Arg {
     out(4 * n, Alike::F32(1e-4))
 }
@@ -215,7 +215,7 @@ pub fn random_floats(n: usize, seed: u64) -> Vec<u8> {
     floats(n, |_| random.unit())
 }
 
-/// Whole numbers from 0 to less than `below`, as floats: their sums are exact in any order.
+/// Integers from 0 to less than `below`, as floats, whose sums are exact in any order.
 pub fn numbers_as_floats(n: usize, seed: u64, below: u32) -> Arg {
     let mut random = Random(seed);
     exact(floats(n, |_| (random.word() % below) as f32))

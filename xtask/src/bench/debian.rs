@@ -1,7 +1,7 @@
-//! Kernels of programs that Debian packages: a table. The packages are fetched when they are measured; nothing of them is kept here.
+//! The table of kernels of programs in Debian. Their packages are fetched for measuring; the repository contains none of them.
 //!
-//! To add a kernel, add an entry to the file of its program (or a new file to [`all`]): where its text is, the options that
-//! the program compiles it with, and what it is launched with.
+//! To add a kernel, add an entry to the file of its program (or a new file to [`all`]) with the location of its text, the
+//! compiler options of the program, and the parameters of the launch.
 
 mod clblast;
 mod clpeak;
@@ -25,17 +25,17 @@ use super::data::Arg;
 
 /// A kernel.
 pub struct Entry {
-    /// What the table calls it: the program, a dot, and the kernel, with a word for its variant where there are several.
+    /// Its name in the table: the program, a dot, and the kernel, with a word for the variant if there are several.
     pub name: &'static str,
-    /// Where its text is.
+    /// The location of its text.
     pub text: Text,
-    /// Options that both compilers get. The folder of the text's file is always searched for included files.
+    /// The options for both compilers. The folder of the text's file is always searched for included files.
     pub options: &'static str,
-    /// The kernel's name in the text, which decides the half that it belongs to.
+    /// The kernel's name in the text, which determines its half of the set.
     pub kernel: &'static str,
-    /// Work-items.
+    /// The number of work-items.
     pub grid: [u32; 3],
-    /// Work-items of a workgroup.
+    /// The number of work-items of a workgroup.
     pub group: [u32; 3],
     /// Makes the arguments.
     pub args: fn() -> Vec<Arg>,
@@ -56,9 +56,9 @@ pub enum Text {
         package: &'static str,
         /// The header's path in it.
         file: &'static str,
-        /// Where the text begins.
+        /// The words in the first line.
         from: &'static str,
-        /// Where it ends.
+        /// The words in the line after the text.
         to: &'static str,
         /// Words outside of literals that stand for literals.
         replace: &'static [(&'static str, &'static str)],
@@ -75,12 +75,12 @@ impl Text {
     }
 }
 
-/// A half of the set: one may be looked at while the engine is improved, the other is kept apart.
+/// A half of the set: the first may be used while the engine is improved, the second is only for final measurements.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Half {
     /// The kernels whose names' CRC-32 is even.
     Build,
-    /// The others, which nobody looks at.
+    /// The other kernels, which are not examined.
     HeldOut,
 }
 
@@ -94,7 +94,7 @@ impl Half {
 }
 
 impl Entry {
-    /// The half that it belongs to, by a rule that was there before any kernel was.
+    /// Returns its half, by a rule that was chosen before the kernels.
     pub fn half(&self) -> Half {
         match crc32(self.kernel.as_bytes()) % 2 {
             0 => Half::Build,

@@ -1,4 +1,4 @@
-//! The host's OpenCL, found when the program runs: nothing of it is needed to build.
+//! The host's OpenCL, loaded at run time, so that it is not needed for building.
 //!
 //! Names, numbers and signatures are those of the OpenCL 1.2 specification.
 #![allow(unsafe_code)]
@@ -20,7 +20,7 @@ const MEM_READ_WRITE: u64 = 1;
 const MEM_COPY_HOST_PTR: u64 = 1 << 5;
 const PROGRAM_BUILD_LOG: u32 = 0x1183;
 
-/// The functions that are used.
+/// The functions used here.
 struct Functions {
     platform_ids: unsafe extern "C" fn(u32, *mut Handle, *mut u32) -> i32,
     platform_info: unsafe extern "C" fn(Handle, u32, usize, *mut c_void, *mut usize) -> i32,
@@ -86,7 +86,7 @@ struct Functions {
     release_memory: unsafe extern "C" fn(Handle) -> i32,
     release_kernel: unsafe extern "C" fn(Handle) -> i32,
     release_program: unsafe extern "C" fn(Handle) -> i32,
-    /// Keeps the functions where they are.
+    /// Keeps the library loaded.
     _library: Library,
 }
 
@@ -131,7 +131,7 @@ fn done(what: &str, code: i32) -> Result<()> {
     Ok(())
 }
 
-/// PoCL's device, which is the processor's cores.
+/// PoCL's device: the processor's cores.
 pub struct Device {
     f: Functions,
     device: Handle,
@@ -143,7 +143,7 @@ pub struct Device {
 
 impl Device {
     /// # Errors
-    /// When there is no OpenCL or PoCL is not among its platforms; says which package has it.
+    /// If there is no OpenCL or PoCL is not among its platforms; the message names the package.
     pub fn pocl() -> Result<Device> {
         let f = Functions::load()?;
         let mut platforms = [null_mut(); 16];
@@ -160,7 +160,7 @@ impl Device {
              what| {
                 let mut bytes = [0u8; 256];
                 let mut len = 0;
-                // SAFETY: as above; `of` writes no more than it is told.
+                // SAFETY: as above; `of` writes at most the stated number of bytes.
                 unsafe {
                     of(
                         handle,
@@ -206,10 +206,10 @@ impl Device {
         })
     }
 
-    /// Compiles source with options and takes a kernel out of it; with the time that it took.
+    /// Compiles source with options. Returns a kernel of it and the time.
     ///
     /// # Errors
-    /// What the compiler says, or that there is no such kernel.
+    /// The compiler's messages, or that there is no such kernel.
     pub fn kernel(
         &self,
         source: &[u8],
@@ -259,7 +259,7 @@ pub struct Kernel<'a> {
     device: &'a Device,
     kernel: Handle,
     program: Handle,
-    /// With their sizes.
+    /// The buffers with their sizes.
     buffers: Vec<(Handle, usize)>,
     args: u32,
 }
@@ -275,23 +275,23 @@ impl Kernel<'_> {
     /// The next argument: a value's bytes.
     ///
     /// # Errors
-    /// When the kernel has no such argument.
+    /// If the kernel has no such argument.
     pub fn value(&mut self, bytes: &[u8]) -> Result<()> {
         self.arg(bytes.len(), bytes.as_ptr().cast())
     }
 
-    /// The next argument: a pointer to so many bytes of local memory.
+    /// The next argument: a pointer to this number of bytes of local memory.
     ///
     /// # Errors
-    /// As [`Kernel::value`].
+    /// See [`Kernel::value`].
     pub fn local(&mut self, bytes: usize) -> Result<()> {
         self.arg(bytes, null())
     }
 
-    /// The next argument: a buffer that holds a copy of `data`.
+    /// The next argument: a buffer with a copy of `data`.
     ///
     /// # Errors
-    /// When there is no memory for it, and as [`Kernel::value`].
+    /// If there is no memory for it; also see [`Kernel::value`].
     pub fn buffer(&mut self, data: &[u8]) -> Result<()> {
         let mut error = 0;
         // SAFETY: as in `Device::pocl`; the data are copied, not written, whatever the signature says.
@@ -308,7 +308,7 @@ impl Kernel<'_> {
     /// Runs it to its end.
     ///
     /// # Errors
-    /// OpenCL's.
+    /// An error of OpenCL.
     pub fn launch(&self, grid: [u32; 3], group: [u32; 3]) -> Result<()> {
         let (grid, group) = (grid.map(|n| n as usize), group.map(|n| n as usize));
         let f = &self.device.f;
@@ -322,10 +322,10 @@ impl Kernel<'_> {
         }
     }
 
-    /// Sets the `n`th buffer back to `data`, which is as long as it is.
+    /// Resets the `n`th buffer to `data`, which has the same size.
     ///
     /// # Errors
-    /// OpenCL's, or when there is no such buffer.
+    /// An error of OpenCL, or that there is no such buffer.
     pub fn write(&self, n: usize, data: &[u8]) -> Result<()> {
         let f = &self.device.f;
         let &(buffer, len) = self.buffers.get(n).context("no such buffer")?;
@@ -340,10 +340,10 @@ impl Kernel<'_> {
         done("clEnqueueWriteBuffer", code)
     }
 
-    /// What the buffers hold, in the order of the arguments.
+    /// Returns the contents of the buffers in the order of the arguments.
     ///
     /// # Errors
-    /// OpenCL's.
+    /// An error of OpenCL.
     pub fn read(&self) -> Result<Vec<Vec<u8>>> {
         let one = |&(buffer, len): &(Handle, usize)| {
             let mut data = vec![0u8; len];
@@ -361,7 +361,7 @@ impl Kernel<'_> {
 impl Drop for Kernel<'_> {
     fn drop(&mut self) {
         let f = &self.device.f;
-        // SAFETY: each was created once, is released once, and nothing of it runs any more.
+        // SAFETY: each was created and is released once, and no commands are pending.
         unsafe {
             for &(buffer, _) in &self.buffers {
                 (f.release_memory)(buffer);

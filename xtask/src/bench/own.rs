@@ -1,4 +1,4 @@
-//! Kernels of other kinds than the peer's benchmark has, so that nothing is made fast for those alone.
+//! Kernels of kinds that the peer's benchmark does not contain, so that the engine is not tuned only for those.
 
 use super::cases::Case;
 use super::data::{
@@ -29,7 +29,7 @@ fn aes_table() -> Vec<u8> {
 
 const WIDTH: u32 = 1024;
 
-/// All of them.
+/// Returns all kernels.
 pub const OWN: &[Case] = &[
     Case {
         name: "conv2d",
@@ -103,7 +103,7 @@ pub const OWN: &[Case] = &[
         group: one(256),
         args: || {
             let n = 1 << 18;
-            // How many points each centre has hangs on how sums are rounded, too.
+            // The number of points of each centre also depends on the rounding of sums.
             let (nearest, counts) = (
                 out(4 * n, Alike::Mostly(0.001)),
                 out(4 * 32, Alike::Mostly(1.0)),
@@ -175,7 +175,7 @@ pub const OWN: &[Case] = &[
         name: "transpose",
         file: "transpose",
         kernel: "transpose",
-        // A tile's 32 rows are 8 work-items' work.
+        // 8 work-items process a tile's 32 rows.
         grid: [2048, 2048 / 4, 1],
         group: [32, 8, 1],
         args: || {

@@ -7,13 +7,13 @@ use serde_json::{Value as Json, json};
 use super::debian::{self, Half, Prepared};
 use super::{Clock, median};
 
-/// What was measured.
+/// The measurements.
 pub struct Report {
     set: String,
     target: String,
     clock: Clock,
     lines: Vec<Json>,
-    /// The packages that kernels are from, and kernels that could not be had.
+    /// The packages of the kernels, and kernels that could not be fetched.
     packages: Vec<String>,
     missing: Vec<(&'static str, String)>,
 }
@@ -64,7 +64,7 @@ impl Table {
     }
 }
 
-/// Three digits that mean something.
+/// Formats a number with three significant digits.
 fn short(value: f64) -> String {
     match value {
         v if !v.is_finite() => "–".into(),
@@ -131,7 +131,7 @@ impl Report {
         }
     }
 
-    /// Where the kernels of programs are from.
+    /// Sets the packages of the kernels.
     pub fn prepared(&mut self, prepared: &Prepared) {
         self.packages.clone_from(&prepared.packages);
         self.missing.clone_from(&prepared.missing);
@@ -150,7 +150,7 @@ impl Report {
         bad
     }
 
-    /// What a process has measured.
+    /// Adds the results of a process.
     pub fn add(&mut self, lines: Vec<Json>) {
         self.lines.extend(lines);
     }
@@ -159,7 +159,7 @@ impl Report {
         self.lines.iter().filter(|l| l["jit_ms"].is_array())
     }
 
-    /// Everything, with what is computed from it.
+    /// Returns all results and the values computed from them as JSON.
     pub fn json(&self) -> Json {
         let lines = self.lines.iter().map(|line| {
             let mut line = line.clone();
@@ -315,7 +315,7 @@ impl Report {
         table.text(markdown)
     }
 
-    /// One line on a half.
+    /// Returns a line about a half.
     fn half(&self, threads: u64, half: Half) -> String {
         let rows = self
             .kernels()
@@ -456,7 +456,7 @@ impl Report {
         out
     }
 
-    /// What compiling takes: of the first number of threads, when PoCL had compiled nothing yet.
+    /// Returns the table of compile times, for the first number of threads, because PoCL caches compiled kernels.
     fn compile(&self, markdown: bool) -> String {
         let first = self.kernels().next().and_then(|l| l["threads"].as_u64());
         let head = [

@@ -1,4 +1,4 @@
-//! The rules of the comparison, sample by sample, and their tally.
+//! The rules of the comparison of samples, and the counts.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,7 +8,7 @@ use super::generate::Sample;
 use super::llvm::Assembled;
 use super::ours::{Back, Syntax, Unit, with_sentinels};
 
-/// A line of text with what llvm-mc assembles it to.
+/// A line of text and llvm-mc's bytes of it.
 #[derive(Clone, Debug)]
 pub struct Line {
     pub text: String,
@@ -25,10 +25,10 @@ impl Line {
     }
 }
 
-/// How far the bytes of assembled lines agree with the bytes that the lines were disassembled from.
+/// The comparison of the bytes of assembled lines with the bytes that they were disassembled from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// All bytes come back.
+    /// All bytes are equal.
     Whole,
     /// No lines at all.
     Nothing,
@@ -60,15 +60,15 @@ fn follow(lines: &[Line], bytes: &[u8], length: usize) -> (Agreement, usize) {
     }
 }
 
-/// What our program made of a sample.
+/// Our results for a sample.
 pub struct Ours {
-    /// The disassembly in each syntax, or why there is none.
+    /// The disassembly in each syntax, or the reason why there is none.
     pub units: BTreeMap<Syntax, Result<Unit, String>>,
-    /// What our assembler made of it, where there is a disassembly.
+    /// Our assembler's bytes of it, if there is a disassembly.
     pub backs: BTreeMap<Syntax, Back>,
-    /// Our lines of the LLVM syntax, where they differ from LLVM's, with what llvm-mc makes of them.
+    /// Our lines in LLVM's syntax with llvm-mc's bytes, if they differ from LLVM's lines.
     pub lines: Option<Vec<Line>>,
-    /// For each of LLVM's lines that llvm-mc assembles, what our assembler makes of it.
+    /// Our assembler's bytes for each of LLVM's lines that llvm-mc assembles.
     pub llvm_lines: Vec<(usize, Back)>,
 }
 
@@ -86,12 +86,12 @@ pub struct Verdict {
     pub equal: bool,
     /// The first dword is not an instruction to us (with LLVM alone: to LLVM).
     pub undecoded: bool,
-    /// What LLVM loses, and what could not be compared because of it.
+    /// The losses of LLVM, and the comparisons that they prevent.
     pub classes: Vec<&'static str>,
     pub wrongs: Vec<Wrong>,
 }
 
-/// Judges LLVM alone: what its text loses.
+/// Checks only LLVM: returns the losses of its text.
 pub fn judge_llvm(sample: &Sample, llvm: &[Line]) -> Verdict {
     let bytes: Vec<u8> = sample.bytes().collect();
     let (agreement, _) = follow(llvm, &bytes, bytes.len());
@@ -113,7 +113,7 @@ fn llvm_class(agreement: Agreement) -> Option<&'static str> {
     }
 }
 
-/// Judges a sample. `llvm` holds llvm-mc's disassembly, `None` for the generations it has no disassembler for.
+/// Checks a sample. `llvm` is llvm-mc's disassembly, `None` for generations without a disassembler.
 pub fn judge(sample: &Sample, llvm: Option<&[Line]>, ours: &Ours) -> Verdict {
     let mut verdict = Verdict::default();
     for (syntax, unit) in &ours.units {
@@ -166,7 +166,7 @@ pub fn judge(sample: &Sample, llvm: Option<&[Line]>, ours: &Ours) -> Verdict {
         for (number, back) in &ours.llvm_lines {
             let problem = match back {
                 Back::Same => continue,
-                // Where LLVM does not take its own text back, ours may.
+                // If LLVM refuses its own text, ours may accept it.
                 Back::Other(back) if llvm.len() == 1 && sample.bytes().eq(back.iter().copied()) => {
                     verdict
                         .classes
@@ -179,7 +179,7 @@ pub fn judge(sample: &Sample, llvm: Option<&[Line]>, ours: &Ours) -> Verdict {
             let Some(line) = llvm.get(*number) else {
                 continue;
             };
-            // docs/llvm-differences.md: LLVM assembles this literal, where it is a float, to 0.
+            // docs/llvm-differences.md: LLVM assembles this literal to 0 if it is a float.
             let float = line
                 .text
                 .rsplit_once(' ')
@@ -191,7 +191,7 @@ pub fn judge(sample: &Sample, llvm: Option<&[Line]>, ours: &Ours) -> Verdict {
                 continue;
             }
             let llvm_bytes = line.llvm.as_deref().map(hex).unwrap_or_default();
-            // LLVM does not count what interpolations read over the constant bus.
+            // LLVM does not count constant-bus reads of interpolations.
             let interp = line.text.starts_with("v_interp_");
             if interp && matches!(back, Back::Rejected(why) if why.contains("constant bus")) {
                 verdict
@@ -256,7 +256,7 @@ pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     bytes.join(",")
 }
 
-/// What to print of a sample: its bytes and every text of it.
+/// Formats a sample: its bytes and all its texts.
 pub fn describe(sample: &Sample, llvm: Option<&[Line]>, ours: Option<&Ours>) -> String {
     let bytes: Vec<u8> = sample.bytes().collect();
     let mut text = format!("[{}] {} op {}", hex(bytes), sample.encoding, sample.opcode);
@@ -286,7 +286,7 @@ pub fn describe(sample: &Sample, llvm: Option<&[Line]>, ours: Option<&Ours>) -> 
     text
 }
 
-/// How many examples are kept of a rule beside the first of each opcode.
+/// The number of examples of a rule that are kept in addition to the first of each opcode.
 const KEPT: usize = 50;
 
 /// Samples that broke a rule.
@@ -307,12 +307,12 @@ pub struct Tally {
     pub wrong: u64,
     classes: BTreeMap<&'static str, (u64, String)>,
     broken: BTreeMap<&'static str, Broken>,
-    /// Each encoding's opcodes, and whether any sample of it is an instruction.
+    /// Each encoding's opcodes, and whether any of their samples is an instruction.
     decoded: BTreeMap<&'static str, BTreeMap<u16, bool>>,
 }
 
 impl Tally {
-    /// Adds a verdict; `describe` is called where an example is still wanted.
+    /// Adds a verdict; `describe` is called if more examples are needed.
     pub fn add(&mut self, sample: &Sample, verdict: Verdict, describe: impl Fn() -> String) {
         self.samples += 1;
         self.equal += u64::from(verdict.equal);
@@ -448,7 +448,7 @@ mod tests {
         }
     }
 
-    /// Ours with these lines in both syntaxes, everything coming back the same.
+    /// Results with these lines in both syntaxes, all of which assemble to the same bytes.
     fn ours(lines: &[&str]) -> Ours {
         let unit = Unit {
             lines: lines.iter().map(|&l| l.to_owned()).collect(),

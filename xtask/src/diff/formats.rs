@@ -1,4 +1,4 @@
-//! The instruction formats as bit fields, one row an encoding, from which the generator makes words.
+//! The instruction formats as bit fields, one row per encoding, from which the generator makes words.
 //!
 //! Bits are numbered from the low bit of the first dword; the second dword's are 32 to 63. In every row the encoding
 //! prefix, the opcode field and the other fields together cover each bit exactly once (a test holds this).
@@ -29,13 +29,13 @@ impl Generation {
         }
     }
 
-    /// Whether llvm-mc 14 can disassemble this generation; it only assembles gfx6 and gfx7.
+    /// Returns true if llvm-mc 14 can disassemble this generation; it only assembles gfx6 and gfx7.
     pub fn llvm_disassembles(self) -> bool {
         self >= Gfx8
     }
 }
 
-/// What a field holds, which decides the values tried in it.
+/// The kind of a field, which determines the values tried in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 8-bit scalar source: SGPRs, special registers, inline constants, 255 for a literal.
@@ -70,7 +70,7 @@ use Kind::{
 /// One bit field.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// For the reader of the table and of failing tests.
+    /// The name, for readers of the table and for messages of tests.
     #[allow(dead_code)]
     pub name: &'static str,
     pub low: u8,
@@ -90,14 +90,14 @@ impl Field {
 pub struct Encoding {
     pub name: &'static str,
     pub generations: &'static [Generation],
-    /// The bits that tell this encoding from others, and their values.
+    /// The bits that identify the encoding, and their values.
     pub mask: u64,
     pub bits: u64,
-    /// Low bit and width of the opcode; width 0 where the format has one instruction.
+    /// The low bit and width of the opcode; the width is 0 if the format has one instruction.
     pub opcode: (u8, u8),
-    /// First and last opcode generated. Opcodes that are another format's prefix are left out.
+    /// The first and last opcode generated. Opcodes that are the prefix of another format are left out.
     pub opcodes: (u16, u16),
-    /// Opcodes followed by a literal dword whatever their operands are.
+    /// The opcodes that are always followed by a literal dword.
     pub literal_opcodes: &'static [u16],
     /// The other fields, in groups that encodings share.
     pub fields: &'static [&'static [Field]],
@@ -319,7 +319,7 @@ pub static FORMATS: &[Format] = &[
             &[VSRC1, VDST, DPP]),
     ] },
     Format { name: "VOP3", encodings: &[
-        // What is not a compare: those are VOPC's. From 896 on gfx8/9 is VOP3P.
+        // Compares are VOPC's opcodes. On gfx8 and gfx9, opcodes from 896 on are VOP3P.
         enc("VOP3", OLD, 0xfc00_0000, 0xd000_0000, (17, 9), (256, 511), &[VOP3_VDST, VOP3_LOW_OLD, VOP3_THREE_SOURCES, VOP3_HIGH]),
         enc("VOP3", NEW, 0xfc00_0000, 0xd000_0000, (16, 10), (256, 895), &[VOP3_VDST, VOP3_LOW_NEW, VOP3_THREE_SOURCES, VOP3_HIGH]),
     ] },
@@ -352,7 +352,7 @@ pub static FORMATS: &[Format] = &[
             f("vdst", 56, 8, Vgpr),
         ]]),
         enc("FLAT", &[Gfx9], 0xfc00_c000, 0xdc00_0000, (18, 7), (0, 127), &[FLAT_GFX9, NO_SADDR]),
-        // The fourth segment is none.
+        // The fourth segment is reserved.
         enc("FLAT, segment 3", &[Gfx9], 0xfc00_c000, 0xdc00_c000, (18, 7), (0, 127), &[FLAT_GFX9, SADDR]),
     ] },
     Format { name: "GLOBAL", encodings: &[
@@ -402,7 +402,7 @@ pub static FORMATS: &[Format] = &[
     Format { name: "EXP", encodings: &[
         enc("EXP", OLD, 0xfc00_0000, 0xf800_0000, (0, 0), (0, 0), &[EXP_ENABLE, EXP_TARGET, EXP_SOURCES]),
         enc("EXP", NEW, 0xfc00_0000, 0xc400_0000, (0, 0), (0, 0), &[EXP_ENABLE, EXP_TARGET, EXP_SOURCES]),
-        // With every component on, since LLVM prints no register of one that is off.
+        // Every component is enabled, because LLVM prints no registers of disabled ones.
         enc("EXP of four", OLD, 0xfc00_000f, 0xf800_000f, (0, 0), (0, 0), &[EXP_TARGET, EXP_SOURCES]),
         enc("EXP of four", NEW, 0xfc00_000f, 0xc400_000f, (0, 0), (0, 0), &[EXP_TARGET, EXP_SOURCES]),
     ] },
@@ -441,7 +441,7 @@ const FLAT_GFX9: &[Field] = &[
     f("vdst", 56, 8, Vgpr),
 ];
 
-/// The format of that name, in any case.
+/// Returns the format of a name in upper or lower case.
 pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS
         .iter()

@@ -1,11 +1,11 @@
-//! Instruction words made from the rows of [`super::formats`], the same for the same seed.
+//! Generates instruction words from the rows of [`super::formats`], reproducibly for a seed.
 
 use super::formats::{Encoding, Field, Generation, Kind};
 
-/// `s_nop 0x1234`, which stands between samples so that lines and bytes can be told apart again. No sample contains it.
+/// `s_nop 0x1234`, the separator of samples in lines and bytes. No sample contains it.
 pub const SENTINEL: u32 = 0xbf80_1234;
 
-/// One thing to disassemble: an instruction with its literal, or something that only looks like one.
+/// A sample to disassemble: an instruction with its literal, or words that only look like one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
     words: [u32; 2],
@@ -18,7 +18,7 @@ pub struct Sample {
 impl Sample {
     /// A sample of one or two dwords; `None` for any other number.
     pub fn new(words: &[u32], encoding: &'static str, opcode: u16) -> Option<Sample> {
-        // The sentinel is told from a sample by its bytes alone, so a sample that contains it becomes its neighbour.
+        // The sentinel is recognised by its bytes, so a sample that contains it is changed.
         let word = |w: u32| if w == SENTINEL { w ^ 1 } else { w };
         match *words {
             [a] => Some(Sample {
@@ -78,16 +78,16 @@ impl Rng {
     }
 }
 
-/// What samples a unit of work holds for its opcode.
+/// The kind of samples of a job.
 #[derive(Clone, Copy, Debug)]
 pub enum Filling {
-    /// Every field in turn over all its interesting values.
+    /// Each field with all its interesting values.
     Sweep,
-    /// `count` random fillings; `block` numbers the unit, so that each has a sequence of its own.
+    /// `count` random fillings; `block` is the number of the job, which selects the random sequence.
     Random { block: u64, count: u64 },
 }
 
-/// The samples of one opcode of `encoding`. They depend on nothing but the arguments.
+/// Returns the samples of one opcode of `encoding`. They depend only on the arguments.
 pub fn samples(
     encoding: &Encoding,
     generation: Generation,
@@ -137,7 +137,7 @@ impl Maker<'_> {
         }
         for (at, field) in fields.iter().enumerate() {
             let values = interesting(field);
-            // Once among zeros, since LLVM loses the fields that an instruction does not use, and once among others.
+            // Once with zeros in other fields, because LLVM loses fields that an instruction does not use, and once with other values.
             let bare = if values.len() <= 200 {
                 &[true, false][..]
             } else {
@@ -179,7 +179,7 @@ impl Maker<'_> {
         self.push(&values);
     }
 
-    /// What a field has where it is not used: zero, and no scalar address.
+    /// The value of an unused field: zero, and no scalar address.
     fn bare(&mut self, field: &Field) -> u64 {
         match field.kind {
             Kind::Vgpr | Kind::Src9 | Kind::Imm | Kind::SgprGroup => 0,
@@ -188,7 +188,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A value that most instructions take, aligned to four so that pairs and quads are whole.
+    /// A value that most instructions accept, aligned to four for pairs and quads.
     fn plain(&mut self, field: &Field) -> u64 {
         let rng = &mut self.rng;
         match field.kind {
@@ -215,8 +215,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Appends the sample with these field values, in the order of the encoding's fields, once for each second dword
-    /// worth trying where a literal (or an SDWA or DPP dword) follows.
+    /// Appends the samples with these field values, in the order of the encoding's fields, one for each interesting second dword
+    /// if a literal (or an SDWA or DPP dword) follows.
     fn push(&mut self, values: &[u64]) {
         let Encoding {
             name,
@@ -262,7 +262,7 @@ fn plain_scalar(rng: &mut Rng) -> u64 {
     }
 }
 
-/// A dword that some operand type has as an inline constant (f64's as the high half that a literal gives).
+/// A dword that is an inline constant of some operand type (for f64, the high half, as in a literal).
 fn inline_equal(rng: &mut Rng) -> u32 {
     const FLOATS: &[u64] = &[
         0x3f00_0000,
@@ -300,7 +300,7 @@ fn inline_equal(rng: &mut Rng) -> u32 {
     }
 }
 
-/// The values of a field that a sweep tries.
+/// Returns the values of a field that are tried one after the other.
 fn interesting(field: &Field) -> Vec<u64> {
     let low_sgprs = [0, 1, 2, 3, 5, 20, 21, 50, 51];
     let scalar_destinations = || low_sgprs.into_iter().chain(95..=127);

@@ -1,4 +1,4 @@
-//! llvm-mc 14 as disassembler and assembler of whole batches.
+//! Runs llvm-mc 14 as disassembler and assembler on batches.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use super::compare::hex;
 use super::generate::{SENTINEL, Sample};
 use super::tool::{self, Scratch};
 
-/// What an assembler makes of one line: its bytes, or why it takes none.
+/// An assembler's result for a line: its bytes, or the error.
 pub type Assembled = Result<Vec<u8>, String>;
 
 pub struct Llvm<'a> {
@@ -21,10 +21,10 @@ pub struct Llvm<'a> {
     crashes: Mutex<Vec<String>>,
 }
 
-/// The llvm-mc to use.
+/// Returns the llvm-mc to use.
 ///
 /// # Errors
-/// When there is none, or it is not of version 14, whose text the rules are about.
+/// If there is none, or it is not version 14, on whose text the rules are based.
 pub fn find() -> Result<PathBuf> {
     for name in ["llvm-mc-14", "llvm-mc"] {
         let Ok(output) = Command::new(name).arg("--version").output() else {
@@ -47,7 +47,7 @@ impl<'a> Llvm<'a> {
         }
     }
 
-    /// What llvm-mc crashed or hung on so far, beside what [`crashes`] keeps from it.
+    /// The samples on which llvm-mc crashed or hung so far, except for those that [`crashes`] excludes.
     pub fn crashes(&self) -> Vec<String> {
         let crashes = self.crashes.lock();
         crashes.map(|crashes| crashes.clone()).unwrap_or_default()
@@ -59,8 +59,8 @@ impl<'a> Llvm<'a> {
         }
     }
 
-    /// The lines that llvm-mc prints for each sample: none where it decodes nothing, several where a sample's second
-    /// dword is an instruction of its own. Text is trimmed of blanks at both ends.
+    /// Returns the lines that llvm-mc prints for each sample: none if it does not decode it, several if a sample's second dword
+    /// is another instruction. Blanks at both ends are removed.
     pub fn disassemble(&self, target: &str, samples: &[Sample]) -> Result<Vec<Vec<String>>> {
         let safe: Vec<&Sample> = samples
             .iter()
@@ -84,7 +84,7 @@ impl<'a> Llvm<'a> {
     fn disassemble_safe(&self, target: &str, samples: &[&Sample]) -> Result<Vec<Vec<String>>> {
         let mut input = String::with_capacity(samples.len() * 64);
         for sample in samples {
-            // Brackets make a block: after a failure llvm-mc goes on at the next one.
+            // Brackets make a block: after a failure llvm-mc continues with the next one.
             let bytes: Vec<u8> = sample.bytes().collect();
             let _ = writeln!(
                 input,
@@ -99,7 +99,7 @@ impl<'a> Llvm<'a> {
         match split_at_sentinels(&text) {
             Some(units) if units.len() == samples.len() && outcome.status.is_some() => Ok(units),
             _ if samples.len() > 1 => {
-                // It crashed: find the sample by halves.
+                // It crashed: the sample is found by bisection.
                 let (left, right) = samples.split_at(samples.len() / 2);
                 let mut units = self.disassemble_safe(target, left)?;
                 units.extend(self.disassemble_safe(target, right)?);
@@ -120,7 +120,7 @@ impl<'a> Llvm<'a> {
         }
     }
 
-    /// The bytes of each line, assembled as if it stood alone.
+    /// Returns the bytes of each line, assembled separately.
     pub fn assemble(&self, target: &str, lines: &[&str]) -> Result<Vec<Assembled>> {
         if lines.is_empty() {
             return Ok(Vec::new());
@@ -156,8 +156,8 @@ impl<'a> Llvm<'a> {
     }
 }
 
-/// Whether llvm-mc 14 is known to crash on printing this: SDWA selectors that are reserved. A crash anywhere else is
-/// survived too, but costs some twenty runs.
+/// Returns true if llvm-mc 14 is known to crash on printing this: reserved SDWA selectors. Other crashes are handled by about
+/// twenty more runs.
 fn crashes(words: &[u32]) -> bool {
     let [first, sdwa] = *words else { return false };
     if first >> 31 != 0 || first & 0x1ff != 0xf9 {
@@ -170,7 +170,7 @@ fn crashes(words: &[u32]) -> bool {
         || (!is_compare && (field(8, 3) == 7 || field(11, 2) == 3))
 }
 
-/// The lines between the sentinel's; `None` when the text is cut off.
+/// Returns the lines between the sentinels; `None` if the text is truncated.
 fn split_at_sentinels(text: &str) -> Option<Vec<Vec<String>>> {
     let mut units = Vec::new();
     let mut unit = Vec::new();
@@ -198,7 +198,7 @@ fn parse_encodings(stdout: &str, stderr: &str, count: usize) -> Result<Vec<Assem
             .context("an error without a line number")?;
         errors.entry(number).or_insert_with(|| message.to_owned());
     }
-    // A line of its own that begins with `;` describes a fixup of the line before.
+    // A line that begins with `;` describes a fixup of the line before.
     let mut printed = stdout
         .lines()
         .map(str::trim)

@@ -1,4 +1,4 @@
-//! The `gcn` binary as disassembler and assembler of whole batches.
+//! Runs the `gcn` binary as disassembler and assembler on batches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use anyhow::{Context, Result, ensure};
 use super::generate::{SENTINEL, Sample};
 use super::tool::{self, Scratch};
 
-/// How many sentinels follow a sample. A sample's last dword may begin an instruction of two dwords, which takes one
-/// sentinel with it; the other still marks the end.
+/// The number of sentinels after a sample. A sample's last dword may begin an instruction of two dwords, which includes one
+/// sentinel; the other marks the end.
 const SENTINELS: usize = 2;
 
-/// How many times a batch is assembled again without the lines that were rejected before the rest is given up.
+/// The number of times a batch is assembled again without rejected lines before the rest is abandoned.
 const RETRIES: usize = 40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,16 +30,16 @@ impl Syntax {
     }
 }
 
-/// The lines of a sample together with the sentinels after it.
+/// The lines of a sample and of the sentinels after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// The sample's lines, trimmed at both ends. The last may have taken a sentinel as its second dword.
+    /// The sample's lines, trimmed at both ends. The last may include a sentinel as its second dword.
     pub lines: Vec<String>,
     /// The sentinels' lines.
     pub sentinels: Vec<String>,
 }
 
-/// What came back from the assembler for one item.
+/// The assembler's result for one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Back {
     Same,
@@ -65,7 +65,7 @@ pub fn with_sentinels(sample: &Sample) -> Vec<u8> {
 
 impl<'a> Gcn<'a> {
     /// # Errors
-    /// When the program does not disassemble the sentinel, in either syntax, to one line.
+    /// If the program does not disassemble the sentinel to one line in both syntaxes.
     pub fn new(program: &Path, scratch: &'a Scratch) -> Result<Gcn<'a>> {
         let mut gcn = Gcn {
             program: program.to_path_buf(),
@@ -115,7 +115,7 @@ impl<'a> Gcn<'a> {
         })
     }
 
-    /// Each sample's lines, or what went wrong with it.
+    /// Returns each sample's lines, or its error.
     pub fn disassemble(
         &self,
         target: &str,
@@ -174,7 +174,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// A unit that should give back `sample` and its sentinels.
+    /// An item that should assemble to `sample` and its sentinels.
     pub fn round_trip(unit: &Unit, sample: &Sample) -> Item {
         Item {
             unit: unit.clone(),
@@ -182,7 +182,7 @@ impl Item {
         }
     }
 
-    /// A single line that should give `bytes`.
+    /// A single line that should assemble to `bytes`.
     pub fn line(line: &str, bytes: &[u8]) -> Item {
         let mut bytes = bytes.to_vec();
         bytes.extend(SENTINEL.to_le_bytes());
@@ -206,7 +206,7 @@ fn failure(what: &str, status: Option<i32>, stderr: &str) -> String {
     format!("{what}: {status}: {stderr}")
 }
 
-/// Cuts the text at the sentinels; `None` when there are not `count` units of at least one line.
+/// Divides the text at the sentinels; `None` if there are not `count` items of at least one line.
 fn split_units(text: &str, sentinel: &str, count: usize) -> Option<Vec<Unit>> {
     let mut units: Vec<Unit> = Vec::with_capacity(count);
     for line in text.lines().map(str::trim) {
@@ -225,8 +225,8 @@ fn split_units(text: &str, sentinel: &str, count: usize) -> Option<Vec<Unit>> {
     (units.len() == count && units.iter().all(whole)).then_some(units)
 }
 
-/// Assembles all items in one run of `run`; on failure again without the items whose lines the messages name, or, when
-/// they name none, by halves.
+/// Assembles all items in one run of `run`. After a failure, tries again without the items whose lines are in the messages,
+/// or by bisection if there are none.
 fn assemble_with(
     run: &dyn Fn(&str) -> Result<AsmRun>,
     sentinel: &str,
@@ -303,7 +303,7 @@ fn assemble_with(
         .collect())
 }
 
-/// Compares assembled bytes with what the items should give. After a difference, goes on behind the next sentinel.
+/// Compares assembled bytes with the expected ones. After a difference, continues after the next sentinel.
 fn align(bytes: &[u8], items: &[&Item]) -> Vec<Back> {
     let sentinel = SENTINEL.to_le_bytes();
     let mut rest = bytes;
@@ -314,7 +314,7 @@ fn align(bytes: &[u8], items: &[&Item]) -> Vec<Back> {
             backs.push(Back::Same);
             continue;
         }
-        // The item ends with the sentinels its lines have; what precedes them came back instead of its own bytes.
+        // The item ends with its sentinels; the bytes before them are its result.
         let marks = item.unit.sentinels.len().max(1);
         let mut end = 0;
         let mut seen = 0;
@@ -348,7 +348,7 @@ fn failed_lines(messages: &str) -> BTreeMap<usize, String> {
     let mut headline = "";
     for text in messages.lines() {
         let lower = text.to_ascii_lowercase();
-        // "warning" may quote "error" and the other way round; the word that stands first is the severity.
+        // "warning" may quote "error" and vice versa; the first of the words is the severity.
         match (lower.find("error"), lower.find("warning")) {
             (Some(e), Some(w)) => is_error = e < w,
             (Some(_), None) => is_error = true,
@@ -358,7 +358,7 @@ fn failed_lines(messages: &str) -> BTreeMap<usize, String> {
         if lower.contains("error") || lower.contains("warning") {
             headline = text;
         }
-        // A line of the source under a message, with its number and a bar before it, names no place.
+        // A source line under a message, with its number and a bar before it, is not a location.
         let is_source = text
             .trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit())
             .starts_with('|');
@@ -374,7 +374,7 @@ fn failed_lines(messages: &str) -> BTreeMap<usize, String> {
     failed
 }
 
-/// The number after the first `:` that stands before digits and a further `:`, a blank or the end, or after `line `.
+/// Returns the number after the first `:` that is followed by digits and a `:`, a blank or the end, or after `line `.
 fn line_number(text: &str) -> Option<usize> {
     let numbers = |after: &str| {
         let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
@@ -416,8 +416,8 @@ mod tests {
         Sample::new(words, "test", 0).expect("one or two dwords")
     }
 
-    /// An assembler for tests: a line of hexadecimal gives that dword, two with a blank between give two; anything
-    /// else is an error at its line, of which at most two are reported.
+    /// An assembler for tests: a line of one or two hexadecimal numbers gives these dwords; other lines are errors, of which at
+    /// most two are reported.
     fn assemble_hex(text: &str) -> Result<AsmRun> {
         let mut bytes = Vec::new();
         let mut errors = Vec::new();

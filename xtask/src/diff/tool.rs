@@ -1,4 +1,4 @@
-//! Running an outside program over a batch, and the folder its files live in.
+//! Runs another program on a batch, in a folder for its files.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -33,7 +33,7 @@ impl Scratch {
         &self.dir
     }
 
-    /// A path nothing else uses, ending in `name`.
+    /// Returns a unique path that ends in `name`.
     fn path(&self, name: &str) -> PathBuf {
         self.dir.join(format!(
             "{}-{name}",
@@ -44,22 +44,22 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A folder left behind in the temporary files does no harm.
+        // A temporary folder that cannot be removed does no harm.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }
 
-/// What a program left behind.
+/// The results of a program.
 pub struct Outcome {
     /// `None` when a signal ended it, or it took too long.
     pub status: Option<i32>,
     pub stdout: Vec<u8>,
     pub stderr: String,
-    /// What it wrote to the `-o` file, where it was given one.
+    /// The contents of the `-o` file, if it had one.
     pub file: Option<Vec<u8>>,
 }
 
-/// What a batch may take. The largest take some seconds.
+/// The time limit of a batch. The largest take some seconds.
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// The exit status; `None` where a signal ended the program, ours when it takes too long among them.
@@ -82,7 +82,7 @@ fn wait(mut child: Child) -> Result<Option<i32>> {
 /// files, so that no pipe can fill up.
 ///
 /// # Errors
-/// When the program cannot be started or a file not be written; a failing program is an `Outcome`.
+/// If the program cannot be started or a file cannot be written; a failing program is an `Outcome`.
 pub fn run<S: AsRef<OsStr>>(
     scratch: &Scratch,
     program: &Path,

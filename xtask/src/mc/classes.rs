@@ -1,4 +1,4 @@
-//! Why lines of LLVM's tests do not pass, where that is as it should be (docs/llvm-tests.md).
+//! The explained reasons why lines of LLVM's tests fail (docs/llvm-tests.md).
 
 use super::{Failure, Outcome};
 use gcn_isa::{Inst, insts};
@@ -10,12 +10,12 @@ pub struct Class {
     holds: fn(&Failure) -> bool,
 }
 
-/// The class of a failure; `None` where nothing explains it.
+/// Returns the class of a failure; `None` if it is not explained.
 pub fn of(failure: &Failure) -> Option<&'static Class> {
     CLASSES.iter().find(|class| (class.holds)(failure))
 }
 
-/// The mnemonic of a line without the suffix that names an encoding.
+/// Returns the mnemonic of a line without the suffix of an encoding.
 fn name(failure: &Failure) -> &str {
     let word = failure.text.split_whitespace().next().unwrap_or("");
     ["_e32", "_e64", "_sdwa", "_dpp"]
@@ -24,7 +24,7 @@ fn name(failure: &Failure) -> &str {
         .unwrap_or(word)
 }
 
-/// Whether a row that the target has is called so, but not by LLVM, or is none of LLVM's.
+/// Returns true if the target has a row of this name and LLVM has another name for it, or does not have it.
 fn is_other_name(failure: &Failure) -> bool {
     let name = name(failure);
     let here = |row: &&'static Inst| insts::exists(row, failure.target);

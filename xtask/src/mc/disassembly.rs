@@ -10,7 +10,7 @@ use super::source::Pattern;
 use super::{Failure, Outcome, Tally, Test, hex};
 use crate::diff::tool;
 
-/// Ends what llvm-mc prints of one line: no test holds it.
+/// Marks the end of llvm-mc's output for one line; no test contains it.
 const SENTINEL: (&str, &str) = ("0x34,0x12,0x80,0xbf", "s_nop 0x1234");
 
 /// A line of bytes.
@@ -19,14 +19,14 @@ struct Bytes {
     bytes: Vec<u8>,
 }
 
-/// Bytes to text. Where LLVM's text assembles back to the bytes, ours must be that text; else ours
-/// must assemble back to them.
+/// Compares disassembly. If LLVM's text assembles to the same bytes, ours must be equal; otherwise ours must assemble to
+/// the same bytes.
 pub fn check(test: &Test) -> Result<Tally> {
     let lines = lines(test.text);
     let theirs = disassemble(test, &lines)?;
     let all: Vec<&str> = theirs.iter().flatten().map(String::as_str).collect();
     let mut backs = assemble(test, &all)?.into_iter();
-    // The CHECK lines' texts, without the encodings behind them.
+    // The texts of CHECK lines, without the encodings after them.
     let checks: BTreeSet<String> = super::source::checks(test.text, &test.run.prefixes)
         .into_iter()
         .map(|(_, check)| squeeze(check.split(['#', ';']).next().unwrap_or("")))
@@ -61,7 +61,7 @@ pub fn check(test: &Test) -> Result<Tally> {
             texts.join("; ")
         };
         let same_text = ours == *texts && (rest.is_empty() || texts.is_empty());
-        // What LLVM loses or refuses, ours may show otherwise, but must keep.
+        // If LLVM loses or refuses bits, our text may differ, but must keep them.
         let kept =
             !exact && (ours.is_empty() || rest.is_empty() && comes_back(test, &ours, &line.bytes));
         let checked = texts.iter().any(|text| checks.contains(&squeeze(text)));
@@ -75,7 +75,7 @@ pub fn check(test: &Test) -> Result<Tally> {
     Ok(tally)
 }
 
-/// A text with one blank for any number of them.
+/// Replaces each run of blanks by one.
 fn squeeze(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -103,7 +103,7 @@ fn lines(text: &str) -> Vec<Bytes> {
     lines
 }
 
-/// The instructions that llvm-mc prints for each line.
+/// Returns the instructions that llvm-mc prints for each line.
 fn disassemble(test: &Test, lines: &[Bytes]) -> Result<Vec<Vec<String>>> {
     let mut input = String::new();
     for line in lines {
@@ -125,12 +125,12 @@ fn disassemble(test: &Test, lines: &[Bytes]) -> Result<Vec<Vec<String>>> {
             unit.push(line.to_string());
         }
     }
-    // gfx6 and gfx7, which it cannot disassemble: it prints nothing.
+    // llvm-mc prints nothing for gfx6 and gfx7, which it cannot disassemble.
     units.resize(lines.len(), Vec::new());
     Ok(units)
 }
 
-/// What llvm-mc assembles each text to.
+/// Returns llvm-mc's bytes of each text.
 fn assemble(test: &Test, texts: &[&str]) -> Result<Vec<Option<Vec<u8>>>> {
     let mut args = test.run.args.clone();
     args.push("-show-encoding".into());

@@ -1,4 +1,4 @@
-//! What is more than instructions: errors in directives, and whole objects beside llvm-mc's.
+//! Compares errors in directives, and complete objects with llvm-mc's.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind}
 use super::source::{Kind, Line};
 use super::{Failure, Outcome, Tally, Test, our_errors};
 
-/// Checks what [`super::instruction`] does not: the lines that are not instructions (all lines, where
-/// these could not be told apart) and, where LLVM takes the whole text, the object.
+/// Checks the lines that [`super::instruction`] does not: those that are not instructions (all lines if they could not be
+/// distinguished) and, if LLVM accepts the complete text, the object.
 pub fn check(
     test: &Test,
     lines: &[Line],
@@ -52,7 +52,7 @@ pub fn check(
     };
     let parts = |file: &[u8]| -> Result<BTreeMap<String, String>> {
         let mut parts = parts(file)?;
-        // Ours is for a known processor.
+        // Our object has a known processor.
         if test.run.is_generic() {
             parts.remove(HEADER);
         }
@@ -87,7 +87,7 @@ pub fn check(
 
 const HEADER: &str = "ELF header";
 
-/// At most so many characters of a part are shown.
+/// The maximum number of characters that are shown of a part.
 const SHOWN: usize = 2000;
 
 fn short(text: &str) -> String {
@@ -97,7 +97,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// What must be equal in two objects, each part as text.
+/// Returns the parts of an object that must be equal, as text.
 fn parts(file: &[u8]) -> Result<BTreeMap<String, String>> {
     let elf = ElfFile64::<object::Endianness>::parse(file)?;
     let mut parts = BTreeMap::new();

@@ -1,29 +1,28 @@
-//! The RUN lines of LLVM's tests: which runs of llvm-mc they ask for, and under which prefixes
-//! their results are written in the file.
+//! The RUN lines of LLVM's tests: the runs of llvm-mc, and the prefixes of their results in the file.
 
 use std::collections::BTreeSet;
 
 use gcn_isa::Target;
 use gcn_object::target::{Os, Version};
 
-/// One way of running llvm-mc on a file, with the check prefixes of all RUN lines that ask for it.
+/// A run of llvm-mc on a file, with the check prefixes of all its RUN lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The processor as the RUN line names it; `None` is LLVM's generic one, a gfx6.
+    /// The processor in the RUN line; `None` is LLVM's generic one, a gfx6.
     pub cpu: Option<String>,
-    /// The arguments of llvm-mc that say what is assembled, without those that say what comes out.
+    /// The arguments of llvm-mc, except for those that select the output.
     pub args: Vec<String>,
     /// `NAME=VALUE` of `-defsym`.
     pub defines: Vec<(String, i64)>,
     pub prefixes: BTreeSet<String>,
-    /// Bytes to text, not text to bytes.
+    /// True for the disassembler, false for the assembler.
     pub disassembles: bool,
-    /// What the tests check is an object, which can have errors that its text has not.
+    /// The tests check an object, which can have errors that its text does not have.
     pub object: bool,
 }
 
 impl Run {
-    /// The target; `None` where this is none of gfx6 to gfx9 as they are known here.
+    /// The target; `None` if it is not a known gfx6 to gfx9 target.
     pub fn target(&self) -> Option<Target> {
         match &self.cpu {
             None => Target::parse("gfx600"),
@@ -32,13 +31,13 @@ impl Run {
         }
     }
 
-    /// Whether this is LLVM's generic processor, which one that it does not know is taken for.
+    /// Returns true for LLVM's generic processor, which it also uses for unknown ones.
     pub fn is_generic(&self) -> bool {
         let unknown = |name: &str| ["gfx800", "gfx804"].contains(&name);
         self.cpu.as_deref().is_none_or(unknown)
     }
 
-    /// The system that the object is for.
+    /// The object's system.
     pub fn os(&self) -> Os {
         let triple = self.args.iter().find_map(|a| a.strip_prefix("-triple="));
         match triple.and_then(|t| t.split('-').nth(2)) {
@@ -63,7 +62,7 @@ impl Run {
         }
     }
 
-    /// The run's name in a table: the target and what else is set.
+    /// The run's name in a table: the target and other options.
     pub fn title(&self) -> String {
         let target = self.target().map_or("?", Target::name);
         let mut title = target.to_string();
@@ -83,7 +82,7 @@ impl Run {
     }
 }
 
-/// The runs of a file. Those that differ in nothing but what they print are one.
+/// Returns the runs of a file. Runs that differ only in their output are merged.
 pub fn runs(text: &str) -> Vec<Run> {
     let mut all: Vec<Run> = Vec::new();
     for command in commands(text) {
@@ -105,7 +104,7 @@ pub fn runs(text: &str) -> Vec<Run> {
     all
 }
 
-/// The commands of the RUN lines; a line that ends in `\` goes on in the next.
+/// Returns the commands of the RUN lines; a line that ends in `\` continues on the next.
 fn commands(text: &str) -> Vec<String> {
     let mut commands = Vec::new();
     let mut open = false;
@@ -131,7 +130,7 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// The run of one pipeline; `None` where llvm-mc is not in it.
+/// Returns the run of a pipeline; `None` if it does not contain llvm-mc.
 fn one(pipeline: &str) -> Option<Run> {
     let mut run = Run {
         cpu: None,

@@ -1,4 +1,4 @@
-//! A test file's lines: what of them is a statement, and what its CHECK lines expect.
+//! The lines of a test file: its statements, and the contents of its CHECK lines.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub struct Line {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One instruction, or what is meant to be refused as one.
+    /// An instruction, or an invalid one that must be refused.
     Instruction,
     /// `.set x, 1` or `x = 1`, on which later lines depend.
     Assignment,
@@ -24,11 +24,11 @@ pub enum Kind {
     Directive,
 }
 
-/// The statements of a file.
+/// Returns the statements of a file.
 pub fn lines(text: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut in_comment = false;
-    // Directives that have an end: what stands between is theirs.
+    // Blocks: the lines up to the end directive belong to the statement.
     let mut block: Option<&str> = None;
     for (at, raw) in text.lines().enumerate() {
         let code = code(raw, &mut in_comment);
@@ -78,7 +78,7 @@ fn kind(code: &str, first: &str) -> Kind {
     }
 }
 
-/// The label that a statement begins with.
+/// Returns the label at the start of a statement.
 pub fn label(text: &str) -> Option<&str> {
     let (name, _) = text.split_once(':')?;
     (is_name(name) && name.starts_with(|c: char| !c.is_ascii_digit())).then_some(name)
@@ -89,7 +89,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is)
 }
 
-/// A line without its comments. Strings in these tests hold none of the comments' beginnings.
+/// Returns a line without its comments. Strings in these tests do not contain the start of a comment.
 fn code(raw: &str, in_comment: &mut bool) -> String {
     let mut out = String::new();
     let mut rest = raw;
@@ -125,16 +125,16 @@ fn code(raw: &str, in_comment: &mut bool) -> String {
     }
 }
 
-/// Where a `#` begins a comment: at the start of a line.
+/// Returns the position of a `#` that begins a comment: at the start of a line.
 fn hash(line: &str) -> Option<usize> {
     let blanks = line.len() - line.trim_start().len();
     line[blanks..].starts_with('#').then_some(blanks)
 }
 
-/// One byte of an encoding: its value, or `None` where a fixup fills it in.
+/// A byte of an encoding: its value, or `None` if a fixup fills it in.
 pub type Pattern = Vec<Option<u8>>;
 
-/// The encoding that stands in a line's brackets: `[0x02,0x00,0x80,0xbe,A,A,A,A]`.
+/// Returns the encoding in a line's brackets: `[0x02,0x00,0x80,0xbe,A,A,A,A]`.
 pub fn encoding(text: &str) -> Option<Pattern> {
     let (_, rest) = text.rsplit_once('[')?;
     let (list, _) = rest.split_once(']')?;
@@ -151,7 +151,7 @@ pub fn encoding(text: &str) -> Option<Pattern> {
         .collect()
 }
 
-/// What the CHECK lines of a run say, each with its line's number.
+/// Returns the contents of the CHECK lines of a run, with their line numbers.
 pub fn checks<'t>(text: &'t str, prefixes: &BTreeSet<String>) -> Vec<(usize, &'t str)> {
     let check = |line: &'t str| {
         let (before, rest) = line.split_once(':')?;

@@ -1,4 +1,4 @@
-//! Prints what the runtime offers: what `gcn hip --info` runs.
+//! Prints the properties of the runtime; `gcn hip --info` runs it.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn main() -> std::process::ExitCode {
