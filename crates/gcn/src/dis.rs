@@ -45,8 +45,8 @@ use notes::*;
 use pairs::*;
 
 use crate::lines::Lines;
-use crate::listing::{Fixes, Labels, Listing, Marks, Own};
-use crate::turns;
+use crate::listing::{Fixes, Labels, Listing, Marks, Scratch};
+use crate::ordered;
 
 /// The parts of the listing that are optional.
 #[derive(Clone, Copy, Default)]
@@ -174,13 +174,13 @@ impl<'a> Reading<'a> {
         let threads = options.threads;
         let source = self.under(options).finished(false);
         let plan = source.plan();
-        turns::write(
+        ordered::write(
             threads,
             0,
             out,
-            || source.own(),
-            |n, own, out| match n < plan.len() {
-                true => source.piece(&plan, n, own, out).map(|()| true),
+            || source.scratch(),
+            |n, scratch, out| match n < plan.len() {
+                true => source.piece(&plan, n, scratch, out).map(|()| true),
                 false => Ok(false),
             },
         )
@@ -200,12 +200,12 @@ impl<'a> Reading<'a> {
         let lost = OnceLock::new();
         let (source, plan) = (OnceLock::new(), OnceLock::new());
         let threads = useful_threads(self.source.object, options.threads);
-        let written = turns::write(
+        let written = ordered::write(
             threads,
             (proof != Proof::First) as usize,
             out,
-            || Own::new(self.source.target, options.style),
-            |n, own, out| {
+            || Scratch::new(self.source.target, options.style),
+            |n, scratch, out| {
                 // Part 0 is the check; the pieces follow.
                 let Some(n) = n.checked_sub(1) else {
                     return match lost.get_or_init(|| self.lost()) {
@@ -216,7 +216,7 @@ impl<'a> Reading<'a> {
                 let source = source.get_or_init(|| self.under(options).finished(false));
                 let plan = plan.get_or_init(|| source.plan());
                 match n < plan.len() {
-                    true => source.piece(plan, n, own, out).map(|()| true),
+                    true => source.piece(plan, n, scratch, out).map(|()| true),
                     false => Ok(false),
                 }
             },
@@ -469,7 +469,7 @@ struct Source<'a> {
     /// By section: its group, and the number of sections of the same name and group before it.
     kinds: Vec<(Option<usize>, usize)>,
     /// The start, end and index of each loaded section, sorted.
-    homes: Vec<(u64, u64, usize)>,
+    loaded: Vec<(u64, u64, usize)>,
     marks: Vec<Marks>,
     fixes: Vec<Fixes>,
     /// By section and address: the size and expression of relocated data.
@@ -478,17 +478,17 @@ struct Source<'a> {
     /// Kernel descriptors that are blocks of directives, by section and address.
     blocks: BTreeMap<(usize, u64), Block<'a>>,
     /// Kernels that begin with an `amd_kernel_code_t`, by its section and address.
-    headed: HashMap<(Option<usize>, u64), &'a Kernel>,
+    with_header: HashMap<(Option<usize>, u64), &'a Kernel>,
     /// Definitions of symbols by expressions, for locations that cannot have a label.
     settings: String,
     got_uses: Vec<GotUse>,
     loadable: bool,
     /// Directives that set section addresses.
-    places: Arc<OnceLock<String>>,
+    addresses: Arc<OnceLock<String>>,
     /// Short source: code and data without symbols and relocations are written as zeros.
     short: bool,
     /// The symbols that short source leaves out.
-    passed_over: Vec<bool>,
+    left_out: Vec<bool>,
 }
 
 /// Limits the number of threads by the size of an object: starting a thread takes as long as printing some code.
@@ -569,13 +569,13 @@ impl<'a> Source<'a> {
             shown: Vec::new(),
             is_shown: vec![false; count],
             kinds: kinds(object),
-            homes: Vec::new(),
+            loaded: Vec::new(),
             marks: vec![Marks::new(); count],
             fixes: vec![Fixes::new(); count],
             words: vec![BTreeMap::new(); count],
             notes,
             blocks: BTreeMap::new(),
-            headed: (object.kernels.iter())
+            with_header: (object.kernels.iter())
                 .filter(|kernel| kernel.kernel_code.is_some())
                 .map(|kernel| {
                     (
@@ -587,9 +587,9 @@ impl<'a> Source<'a> {
             settings: String::new(),
             got_uses: Vec::new(),
             loadable,
-            places: Arc::default(),
+            addresses: Arc::default(),
             short: false,
-            passed_over: vec![false; table.len()],
+            left_out: vec![false; table.len()],
         };
         source.choose_sections();
         source.find_blocks();
@@ -606,7 +606,7 @@ impl<'a> Source<'a> {
     fn finished(mut self, short: bool) -> Source<'a> {
         self.short = short;
         if short {
-            self.pass_over_labels();
+            self.leave_out_labels();
         }
         self.place_symbols();
         self.place_lines();
@@ -636,28 +636,28 @@ impl<'a> Source<'a> {
                 (!flags.alloc(), !flags.exec())
             });
         }
-        self.note_shown();
+        self.index_shown();
     }
 
     /// Updates the tables that depend on [`Source::shown`].
-    pub(super) fn note_shown(&mut self) {
+    pub(super) fn index_shown(&mut self) {
         self.is_shown.fill(false);
-        self.homes.clear();
+        self.loaded.clear();
         for &i in &self.shown {
             self.is_shown[i] = true;
             let section = &self.object.sections[i];
             if section.flags.alloc() {
                 let end = section.address + section.size;
-                self.homes.push((section.address, end, i));
+                self.loaded.push((section.address, end, i));
             }
         }
-        self.homes.sort_unstable();
+        self.loaded.sort_unstable();
     }
 
     /// Returns the section that contains an address, or that ends there.
-    pub(super) fn home(&self, address: u64) -> Option<usize> {
-        let after = self.homes.partition_point(|(start, ..)| *start <= address);
-        let mut near = self.homes[..after].iter().rev().take(2);
+    pub(super) fn section_at(&self, address: u64) -> Option<usize> {
+        let after = self.loaded.partition_point(|(start, ..)| *start <= address);
+        let mut near = self.loaded[..after].iter().rev().take(2);
         let found = (near.clone())
             .find(|(_, end, _)| address < *end)
             .or_else(|| near.find(|(_, end, _)| address == *end));
@@ -678,19 +678,19 @@ impl<'a> Source<'a> {
     pub(super) fn find_blocks(&mut self) {
         for kernel in &self.object.kernels {
             let kd = format!("{}.kd", kernel.name);
-            let Some(place) = self.find(&kd) else {
+            let Some(symbol) = self.find(&kd) else {
                 continue;
             };
-            let SymbolSection::Index(section) = place.section else {
+            let SymbolSection::Index(section) = symbol.section else {
                 continue;
             };
-            let fits = place.size == 64
-                && place.kind == SymbolKind::Object
+            let fits = symbol.size == 64
+                && symbol.kind == SymbolKind::Object
                 && self.is_shown[section]
                 && !self.section(section).flags.exec()
                 && self.section(section).kind == SectionKind::PROGBITS
                 && self.section(section).align >= 64
-                && place
+                && symbol
                     .address
                     .wrapping_sub(self.base(section))
                     .is_multiple_of(64)
@@ -707,7 +707,7 @@ impl<'a> Source<'a> {
                 }
                 let directives = directives.into();
                 let block = Block { kernel, directives };
-                self.blocks.insert((section, place.address), block);
+                self.blocks.insert((section, symbol.address), block);
             }
         }
         // A descriptor with a symbol inside it is written as data.
@@ -721,8 +721,8 @@ impl<'a> Source<'a> {
                 (section == i && address - start < 64).then_some((section, start))
             })
             .collect();
-        for place in inside {
-            self.blocks.remove(&place);
+        for block in inside {
+            self.blocks.remove(&block);
         }
     }
 

@@ -22,6 +22,7 @@ pub mod lines;
 pub mod listing;
 pub mod locations;
 pub mod npy;
+mod ordered;
 pub mod parameter;
 pub mod plan;
 pub mod plan_toml;
@@ -29,7 +30,6 @@ pub mod profile;
 pub mod raw;
 pub mod run;
 pub mod trace;
-mod turns;
 pub mod watch;
 
 pub use gcn_asm as asm;

@@ -41,8 +41,8 @@ pub type Marks = BTreeMap<u64, Mark>;
 /// Expressions by the address of the literal that they replace, or of the branch whose target they are.
 pub type Fixes = BTreeMap<u64, String>;
 
-/// The number of bytes of code in a part, or a few less than there are: its text stays in the cache until it is written.
-const CHUNK: usize = 32 << 10;
+/// The number of bytes of code in a part, up to the next instruction: its text stays in the cache until it is written.
+const PART: usize = 32 << 10;
 
 /// The initial size of the buffer for the text of a part.
 const TEXT: usize = 256 << 10;
@@ -286,7 +286,7 @@ struct Labelled<'a> {
     /// The dwords that are branch targets or have a mark.
     marked: BitSet,
     /// The dwords whose marks stand for code.
-    passing: BitSet,
+    replaced: BitSet,
     /// The dwords at which instructions begin, or the code ends.
     starts: BitSet,
     /// The dwords that have an expression.
@@ -294,7 +294,7 @@ struct Labelled<'a> {
 }
 
 /// The memory that a thread reuses from part to part.
-pub struct Own {
+pub struct Scratch {
     of: (Target, Style),
     plans: Plans,
     text: Text,
@@ -302,10 +302,10 @@ pub struct Own {
     pub(crate) data: Vec<u8>,
 }
 
-impl Own {
+impl Scratch {
     /// The scratch memory for a target and a syntax.
-    pub fn new(target: Target, style: Style) -> Own {
-        Own {
+    pub fn new(target: Target, style: Style) -> Scratch {
+        Scratch {
             of: (target, style),
             plans: Plans::new(target, style),
             text: Text::with_room(TEXT),
@@ -321,7 +321,7 @@ impl Labelled<'_> {
         let mut at = at;
         while at < bytes.len()
             && at > 0
-            && (!self.starts.has(at) || is_zero(bytes, at) || self.passed_over(at))
+            && (!self.starts.has(at) || is_zero(bytes, at) || self.is_replaced(at))
         {
             at += 4;
         }
@@ -334,7 +334,7 @@ impl Labelled<'_> {
     }
 
     /// Returns true if a mark before this position stands for the code here.
-    fn passed_over(&self, at: usize) -> bool {
+    fn is_replaced(&self, at: usize) -> bool {
         let address = self.base.wrapping_add(at as u64);
         let before = self.named.range(..address).next_back();
         before.is_some_and(|(_, mark)| mark.until.is_some_and(|until| until > address))
@@ -436,7 +436,7 @@ impl<'a> Listing<'a> {
             fixed.set(usize::try_from(address).unwrap_or(usize::MAX));
         }
         let mut data = BitSet::new(bytes.len());
-        let mut passing = BitSet::new(bytes.len());
+        let mut replaced = BitSet::new(bytes.len());
         let mut marks = BitSet::new(bytes.len());
         for (address, mark) in named.range(base..) {
             let from = address - base;
@@ -449,7 +449,7 @@ impl<'a> Listing<'a> {
             let Some(until) = mark.until else {
                 continue;
             };
-            passing.set(from as usize);
+            replaced.set(from as usize);
             let until = until.saturating_sub(base).min(bytes.len() as u64);
             for at in (from..until).step_by(4).filter(|_| !mark.padding) {
                 data.set(at as usize);
@@ -492,7 +492,7 @@ impl<'a> Listing<'a> {
                 prefix: prefix.to_string(),
                 labels,
                 marked,
-                passing,
+                replaced,
                 starts,
                 fixed,
             }),
@@ -511,13 +511,13 @@ impl<'a> Listing<'a> {
     /// # Errors
     /// Errors of `out`.
     pub fn write(&self, threads: usize, out: &mut (dyn Write + Send)) -> io::Result<()> {
-        let threads = threads.min(self.bytes.len() / CHUNK / 2);
+        let threads = threads.min(self.bytes.len() / PART / 2);
         if threads < 2 {
             let mut plans = Plans::new(self.target, self.style);
             let mut text = Text::with_room(TEXT);
             let mut at = 0;
             while at < self.bytes.len() {
-                let to = (at + CHUNK).min(self.bytes.len());
+                let to = (at + PART).min(self.bytes.len());
                 text.clear();
                 at = self.print(at, to, &mut plans, &mut text);
                 if self.bytes.len() - at < 4 {
@@ -528,32 +528,33 @@ impl<'a> Listing<'a> {
             }
             return Ok(());
         }
-        let chunks = Mutex::new(Chunks::new(self));
-        let turn = Mutex::new(Turn {
+        let parts = Mutex::new(Parts::new(self));
+        let output = Mutex::new(Output {
             next: 0,
             result: Ok(()),
             out,
         });
-        let passed = Condvar::new();
+        let changed = Condvar::new();
         let work = || {
             let mut plans = Plans::new(self.target, self.style);
             let mut text = Text::with_room(TEXT);
             loop {
-                let chunk = chunks.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some(chunk) = chunk else { return };
+                let part = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(part) = part else { return };
                 text.clear();
-                self.chunk(&chunk, &mut plans, &mut text);
-                let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-                let waits = |turn: &mut Turn| turn.next != chunk.number && turn.result.is_ok();
-                let mut turn = passed
-                    .wait_while(turn, waits)
+                self.print_part(&part, &mut plans, &mut text);
+                let output = output.lock().unwrap_or_else(PoisonError::into_inner);
+                let waits =
+                    |output: &mut Output| output.next != part.number && output.result.is_ok();
+                let mut output = changed
+                    .wait_while(output, waits)
                     .unwrap_or_else(PoisonError::into_inner);
-                if turn.result.is_err() {
+                if output.result.is_err() {
                     return;
                 }
-                turn.result = turn.out.write_all(text.as_bytes());
-                turn.next += 1;
-                passed.notify_all();
+                output.result = output.out.write_all(text.as_bytes());
+                output.next += 1;
+                changed.notify_all();
             }
         };
         std::thread::scope(|scope| {
@@ -568,27 +569,33 @@ impl<'a> Listing<'a> {
             }
             work();
         });
-        turn.into_inner()
+        output
+            .into_inner()
             .unwrap_or_else(PoisonError::into_inner)
             .result
     }
 
     /// Returns the number of parts that [`Listing::part`] prints.
     pub fn parts(bytes: &[u8]) -> usize {
-        (bytes.len() / CHUNK).max(1)
+        (bytes.len() / PART).max(1)
     }
 
     /// Writes one part of labelled code. All parts in their order are the output of [`Listing::write`].
     ///
     /// # Errors
     /// Errors of `out`.
-    pub fn part(&self, number: usize, own: &mut Own, out: &mut dyn Write) -> io::Result<()> {
+    pub fn part(
+        &self,
+        number: usize,
+        scratch: &mut Scratch,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let Some(labelled) = &self.labelled else {
             return Ok(());
         };
         let last = number + 1 >= Listing::parts(self.bytes);
-        let border = |number: usize| labelled.border(self.bytes, number * CHUNK);
-        let chunk = Chunk {
+        let border = |number: usize| labelled.border(self.bytes, number * PART);
+        let part = Part {
             number,
             from: border(number),
             to: if last {
@@ -598,12 +605,12 @@ impl<'a> Listing<'a> {
             },
             last,
         };
-        if own.of != (self.target, self.style) {
-            *own = Own::new(self.target, self.style);
+        if scratch.of != (self.target, self.style) {
+            *scratch = Scratch::new(self.target, self.style);
         }
-        own.text.clear();
-        self.chunk(&chunk, &mut own.plans, &mut own.text);
-        out.write_all(own.text.as_bytes())
+        scratch.text.clear();
+        self.print_part(&part, &mut scratch.plans, &mut scratch.text);
+        out.write_all(scratch.text.as_bytes())
     }
 
     /// Writes the marks, the instructions with expressions, and zeros for the other code. The text assembles to the same
@@ -671,9 +678,9 @@ impl<'a> Listing<'a> {
         out.write_all(text.as_bytes())
     }
 
-    fn chunk(&self, chunk: &Chunk, plans: &mut Plans, out: &mut Text) {
-        let end = self.print(chunk.from, chunk.to, plans, out);
-        if chunk.last {
+    fn print_part(&self, part: &Part, plans: &mut Plans, out: &mut Text) {
+        let end = self.print(part.from, part.to, plans, out);
+        if part.last {
             self.tail(end, out);
         }
     }
@@ -802,11 +809,11 @@ impl<'a> Listing<'a> {
             self.name(labelled, at, out);
             out.push_str(":\n");
         }
-        self.passes_over(labelled, at, mark?)
+        self.stands_for(labelled, at, mark?)
     }
 
     /// Returns the end of the code from `at` on that a mark stands for.
-    fn passes_over(&self, labelled: &Labelled, at: usize, mark: &Mark) -> Option<usize> {
+    fn stands_for(&self, labelled: &Labelled, at: usize, mark: &Mark) -> Option<usize> {
         let until = mark.until?.checked_sub(labelled.base)?;
         let to = (usize::try_from(until).ok()).filter(|to| *to <= self.bytes.len())?;
         // Padding with a branch target inside is printed.
@@ -819,14 +826,14 @@ impl<'a> Listing<'a> {
     /// `head` is the directives that set the target.
     ///
     /// The assembler decides. Instructions that cannot break a rule, or that are like earlier ones, are skipped.
-    pub fn breaks_rules(&self, head: &str, own: &mut Own) -> bool {
-        if own.of != (self.target, Style::LLVM) {
-            *own = Own::new(self.target, Style::LLVM);
+    pub fn breaks_rules(&self, head: &str, scratch: &mut Scratch) -> bool {
+        if scratch.of != (self.target, Style::LLVM) {
+            *scratch = Scratch::new(self.target, Style::LLVM);
         }
         let mut seen: HashSet<(u64, u8), BuildHasherDefault<BitsHasher>> = HashSet::default();
         let mut last = (0, 0);
         let mut all = AllRules::new();
-        let Own { plans, text, .. } = own;
+        let Scratch { plans, text, .. } = scratch;
         text.clear();
         text.push_str(head);
         let empty = text.len();
@@ -834,9 +841,9 @@ impl<'a> Listing<'a> {
         let mut at = 0;
         while bytes.len() - at >= 4 {
             if let Some(labelled) = &self.labelled
-                && labelled.passing.has(at)
+                && labelled.replaced.has(at)
                 && let Some(mark) = labelled.named.get(&labelled.base.wrapping_add(at as u64))
-                && let Some(to) = self.passes_over(labelled, at, mark)
+                && let Some(to) = self.stands_for(labelled, at, mark)
             {
                 at = to;
                 continue;
@@ -1014,7 +1021,7 @@ fn is_zero(bytes: &[u8], at: usize) -> bool {
 }
 
 /// The output of several threads, which write in order.
-struct Turn<'a> {
+struct Output<'a> {
     /// The number of the part to write next.
     next: usize,
     /// The first error, which ends the output.
@@ -1023,7 +1030,7 @@ struct Turn<'a> {
 }
 
 /// A part of the code, from the start of one instruction to the start of another.
-struct Chunk {
+struct Part {
     number: usize,
     from: usize,
     to: usize,
@@ -1031,7 +1038,7 @@ struct Chunk {
 }
 
 /// Divides the code into parts on demand.
-struct Chunks<'a> {
+struct Parts<'a> {
     listing: &'a Listing<'a>,
     number: usize,
     at: usize,
@@ -1039,9 +1046,9 @@ struct Chunks<'a> {
     over: bool,
 }
 
-impl<'a> Chunks<'a> {
-    fn new(listing: &'a Listing<'a>) -> Chunks<'a> {
-        Chunks {
+impl<'a> Parts<'a> {
+    fn new(listing: &'a Listing<'a>) -> Parts<'a> {
+        Parts {
             listing,
             number: 0,
             at: 0,
@@ -1051,23 +1058,23 @@ impl<'a> Chunks<'a> {
     }
 }
 
-impl Iterator for Chunks<'_> {
-    type Item = Chunk;
+impl Iterator for Parts<'_> {
+    type Item = Part;
 
-    fn next(&mut self) -> Option<Chunk> {
+    fn next(&mut self) -> Option<Part> {
         if self.over {
             return None;
         }
         let bytes = self.listing.bytes;
         let from = self.at;
         let to = match &self.listing.labelled {
-            Some(labelled) => labelled.border(bytes, from + CHUNK),
+            Some(labelled) => labelled.border(bytes, from + PART),
             None => {
-                let blocks = self.number * CHUNK..(self.number + 1) * CHUNK;
+                let blocks = self.number * PART..(self.number + 1) * PART;
                 for block in blocks.step_by(BLOCK) {
                     self.scan.block(&self.listing.decoder, bytes, block);
                 }
-                (self.number + 1) * CHUNK + 4 * self.scan.inside as usize
+                (self.number + 1) * PART + 4 * self.scan.inside as usize
             }
         };
         let to = if bytes.len() < to + 4 {
@@ -1078,7 +1085,7 @@ impl Iterator for Chunks<'_> {
         self.at = to;
         self.over = to == bytes.len();
         self.number += 1;
-        Some(Chunk {
+        Some(Part {
             number: self.number - 1,
             from,
             to,

@@ -175,7 +175,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     };
     if args.plain {
         if let Some(reading) = reading {
-            tell_lost(args, &reading.lost().map_err(named)?)?;
+            report_lost(args, &reading.lost().map_err(named)?)?;
         }
         return io::stream(&args.o, |out| dis::plain(&object, only, &options, out));
     }
@@ -206,12 +206,12 @@ fn write_proven(
             false => Err(std::io::Error::other("the source would not reproduce it")),
         }
     });
-    tell_lost(args, &lost)?;
+    report_lost(args, &lost)?;
     written
 }
 
 /// Refuses an object that the source could not reproduce, or reports what would be lost.
-fn tell_lost(args: &Options, lost: &[String]) -> Result<(), String> {
+fn report_lost(args: &Options, lost: &[String]) -> Result<(), String> {
     if lost.is_empty() {
         return Ok(());
     }

@@ -5,17 +5,17 @@ use gcn_object::write;
 use super::*;
 
 /// The maximum number of sections with addresses that differ from the linker's; unusual files may have many.
-const MOST_PLACES: usize = 32;
+const MOST_MOVED: usize = 32;
 /// With more sections than this, only one gets an address of its own.
 const FEW: usize = 256;
 
 impl<'a> Source<'a> {
     /// Returns the directives for sections that the linker would put at other addresses. They are the same in short source.
-    pub(super) fn places(&self) -> &str {
-        self.places.get_or_init(|| self.find_places())
+    pub(super) fn section_addresses(&self) -> &str {
+        self.addresses.get_or_init(|| self.find_section_addresses())
     }
 
-    fn find_places(&self) -> String {
+    fn find_section_addresses(&self) -> String {
         let mut out = String::new();
         if !self.loadable {
             return out;
@@ -26,11 +26,11 @@ impl<'a> Source<'a> {
             .map(|s| (s.name.as_str(), s.address))
             .collect();
         // The time of each attempt is proportional to the number of sections.
-        let looks = match wanted.len() {
-            0..=FEW => wanted.len().min(MOST_PLACES),
+        let attempts = match wanted.len() {
+            0..=FEW => wanted.len().min(MOST_MOVED),
             _ => 1,
         };
-        for _ in 0..=looks {
+        for _ in 0..=attempts {
             let layout: HashMap<String, u64> = match builder.layout() {
                 Ok(layout) => layout.into_iter().collect(),
                 Err(e) => {

@@ -12,7 +12,7 @@ use super::*;
 const RELRO_PADDING: &str = ".relro_padding";
 
 /// The maximum number of differences that are reported.
-const TOLD: usize = 8;
+const MOST_REPORTED: usize = 8;
 
 /// Returns what disassembling and assembling an object would lose, each as a few words. With `loaded_only`, sections that
 /// are not loaded are ignored.
@@ -50,9 +50,9 @@ pub(super) fn lost_of(source: Source) -> io::Result<Vec<String>> {
     }
     let mut out = both.out;
     out.dedup();
-    if out.len() > TOLD {
-        let more = out.len() - TOLD;
-        out.truncate(TOLD);
+    if out.len() > MOST_REPORTED {
+        let more = out.len() - MOST_REPORTED;
+        out.truncate(MOST_REPORTED);
         out.push(format!("{more} more"));
     }
     Ok(out)
@@ -121,13 +121,14 @@ impl Both<'_> {
     /// Compares sections; sections of one name correspond in their order.
     fn sections(&mut self) {
         let (a, b) = (self.a, self.b);
-        let mut places: HashMap<&str, std::collections::VecDeque<usize>> = HashMap::new();
+        let mut by_name: HashMap<&str, std::collections::VecDeque<usize>> = HashMap::new();
         for (n, section) in b.sections.iter().enumerate() {
-            places.entry(&section.name).or_default().push_back(n);
+            by_name.entry(&section.name).or_default().push_back(n);
         }
         for (n, section) in a.sections.iter().enumerate() {
-            let other = places.get_mut(section.name.as_str());
-            self.pairs.push(other.and_then(|places| places.pop_front()));
+            let other = by_name.get_mut(section.name.as_str());
+            self.pairs
+                .push(other.and_then(|by_name| by_name.pop_front()));
             if !self.counts(n) {
                 continue;
             }
@@ -142,12 +143,12 @@ impl Both<'_> {
                 self.lost(format!("the head of {name}"));
             }
             if (section.address, section.size) != (other.address, other.size) {
-                self.lost(format!("the place of {name}"));
+                self.lost(format!("the address of {name}"));
             } else if !self.same_bytes(n, m) {
                 self.lost(format!("bytes of {name}"));
             }
         }
-        for (name, left) in places {
+        for (name, left) in by_name {
             let more = left.iter().find(|m| {
                 let section = &b.sections[**m];
                 !(linker_made(section) || section.size == 0)
@@ -292,8 +293,8 @@ impl Both<'_> {
         let mut a: Vec<Key> = Vec::new();
         for (n, symbol) in table(self.a, stripped).iter().enumerate() {
             // The short source reproduces the symbol table that is not stripped.
-            let passed_over = std::ptr::eq(table(self.a, stripped), self.source.table);
-            if !named(symbol) || passed_over && self.source.passed_over[n] {
+            let left_out = std::ptr::eq(table(self.a, stripped), self.source.table);
+            if !named(symbol) || left_out && self.source.left_out[n] {
                 continue;
             }
             let section = match symbol.section {

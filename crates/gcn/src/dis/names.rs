@@ -86,14 +86,14 @@ pub(super) fn names(table: &[Symbol]) -> (Vec<String>, HashMap<&str, usize>) {
     };
     let mut by_name: HashMap<&str, usize> = HashMap::with_capacity(table.len());
     // Names whose first symbol is made by the linker, after another symbol of the name was found.
-    let mut behind_made: HashSet<&str> = HashSet::new();
+    let mut after_made: HashSet<&str> = HashSet::new();
     let mut again = Vec::new();
     let mut names = Vec::with_capacity(table.len());
     for (n, symbol) in table.iter().enumerate() {
         let first = *by_name.entry(&symbol.name).or_insert(n);
         if is_made(symbol) {
             names.push(String::new());
-        } else if first == n || is_made(&table[first]) && behind_made.insert(&symbol.name) {
+        } else if first == n || is_made(&table[first]) && after_made.insert(&symbol.name) {
             names.push(quoted(&symbol.name));
         } else {
             again.push(n);

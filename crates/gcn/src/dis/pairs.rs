@@ -57,10 +57,10 @@ fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
         let pair = (own.accesses(&insn))
             .find(|a| a.write && a.file == File::Scalar && a.count == 2 && !a.anywhere);
         let (mut low, mut high) = (None, None);
-        let mut place = next;
+        let mut after = next;
         if let Some(pair) = pair.filter(|_| own.flow(&insn) == gcn_isa::flow::Flow::Next) {
             for _ in 0..NEAR {
-                let Some(insn) = bytes.get(place..).and_then(|b| decoder.decode(b)) else {
+                let Some(insn) = bytes.get(after..).and_then(|b| decoder.decode(b)) else {
                     break;
                 };
                 let facts =
@@ -73,12 +73,12 @@ fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
                 let touches = |n: u16, write: bool| {
                     (facts.accesses(&insn)).any(|a| a.write == write && a.touches(File::Scalar, n))
                 };
-                let place_of = (place as u64 + 4, insn.literal);
+                let found = (after as u64 + 4, insn.literal);
                 let mut spoiled = false;
                 for (n, half) in [(pair.first, &mut low), (pair.first + 1, &mut high)] {
                     if touches(n, true) {
                         match half {
-                            None if literal && touches(n, false) => *half = Some(place_of),
+                            None if literal && touches(n, false) => *half = Some(found),
                             _ => spoiled = true,
                         }
                     }
@@ -86,7 +86,7 @@ fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
                 if spoiled || low.is_some() && high.is_some() {
                     break;
                 }
-                place += insn.len as usize;
+                after += insn.len as usize;
             }
         }
         if let (Some((low_at, low)), Some((high_at, high))) = (low, high)

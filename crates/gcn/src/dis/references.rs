@@ -48,7 +48,7 @@ impl<'a> Source<'a> {
                 more => format!("{name}+{more}"),
             });
         }
-        let section = self.home(address)?;
+        let section = self.section_at(address)?;
         let name = self.label(section, address);
         // The listing uses the same name for branch targets; the mark replaces it.
         let aligned =
@@ -112,7 +112,7 @@ impl<'a> Source<'a> {
         let remade = got.and_then(|g| self.got_symbols(g, &entries));
         if let (Some(g), Some(_)) = (got, &remade) {
             self.shown.retain(|i| *i != g);
-            self.note_shown();
+            self.index_shown();
         }
         for (index, pair, fixed) in uses {
             let (name, variant) = match fixed {
@@ -195,7 +195,7 @@ impl<'a> Source<'a> {
     pub(super) fn dynamic_relocations(&mut self) {
         let sorted = self.sorted();
         for relocation in &self.object.relocations {
-            let Some(section) = self.home(relocation.offset) else {
+            let Some(section) = self.section_at(relocation.offset) else {
                 continue;
             };
             let expression = match relocation.kind {

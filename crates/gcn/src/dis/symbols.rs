@@ -19,7 +19,7 @@ impl<'a> Source<'a> {
                 continue;
             };
             if self.names[n].is_empty()
-                || self.passed_over[n]
+                || self.left_out[n]
                 || !self.is_shown[section]
                 || self.blocks.contains_key(&(section, symbol.address))
             {
@@ -29,7 +29,7 @@ impl<'a> Source<'a> {
             let (base, size) = (self.base(section), self.section(section).size);
             let code = self.section(section).flags.exec();
             let mut own = base;
-            if !(kernels.is_empty() && self.headed.is_empty()) {
+            if !(kernels.is_empty() && self.with_header.is_empty()) {
                 let before = symbol_ends[section].range(..=symbol.address).next_back();
                 own = before.copied().unwrap_or(base);
                 symbol_ends[section].insert(symbol.address.saturating_add(symbol.size));
@@ -66,14 +66,17 @@ impl<'a> Source<'a> {
             }
             let entry_section = (!self.loadable).then_some(section);
             let kernel = code && kernels.contains(&(entry_section, symbol.address));
-            let headed = self.headed.get(&(entry_section, symbol.address)).copied();
+            let with_header = self
+                .with_header
+                .get(&(entry_section, symbol.address))
+                .copied();
             let mut text = String::new();
-            if kernel || headed.is_some() {
+            if kernel || with_header.is_some() {
                 text.push('\n');
                 if self.section(section).align >= 256 && (symbol.address - base).is_multiple_of(256)
                 {
                     text.push_str("\t.p2align 8\n");
-                    self.pass_over_padding(section, own, symbol.address);
+                    self.omit_padding(section, own, symbol.address);
                 }
             }
             if symbol.kind == SymbolKind::HSA_KERNEL {
@@ -91,7 +94,7 @@ impl<'a> Source<'a> {
             text.push(':');
             text.push_str(&cpp);
             text.push('\n');
-            let header = headed.and_then(|kernel| kernel.kernel_code.as_ref());
+            let header = with_header.and_then(|kernel| kernel.kernel_code.as_ref());
             let header = header.map(|bytes| kernel_code(bytes, self.object));
             if let Some(header) = &header {
                 text.push_str(header);
@@ -132,11 +135,11 @@ impl<'a> Source<'a> {
 
     /// Chooses the symbols that short source leaves out because nothing else depends on them: local labels with plain names,
     /// at addresses that can have labels, which no expression names.
-    pub(super) fn pass_over_labels(&mut self) {
-        let places = (self.fixes.iter().flat_map(|fixes| fixes.values()))
+    pub(super) fn leave_out_labels(&mut self) {
+        let expressions = (self.fixes.iter().flat_map(|fixes| fixes.values()))
             .chain((self.words.iter()).flat_map(|words| words.values().map(|(_, e)| e)));
         let ends = ['@', '+', '-'];
-        let mut used: HashSet<&str> = places
+        let mut used: HashSet<&str> = expressions
             .map(|expression| match expression.strip_prefix('"') {
                 Some(rest) => rest.split('"').next().unwrap_or(""),
                 None => expression.split(ends).next().unwrap_or(""),
@@ -168,12 +171,12 @@ impl<'a> Source<'a> {
                 && !self.blocks.contains_key(&(section, symbol.address))
                 && !used.contains(symbol.name.as_str())
         };
-        let passed_over = (0..self.table.len()).map(plain).collect();
-        self.passed_over = passed_over;
+        let left_out = (0..self.table.len()).map(plain).collect();
+        self.left_out = left_out;
     }
 
     /// Omits the code before a kernel if it is the padding that `.p2align 8` makes. `own` is the end of the previous function.
-    pub(super) fn pass_over_padding(&mut self, section: usize, own: u64, address: u64) {
+    pub(super) fn omit_padding(&mut self, section: usize, own: u64, address: u64) {
         const NOP: u32 = 0xbf80_0000;
         let base = self.base(section);
         let bytes = self.object.section_data(section);
@@ -225,7 +228,7 @@ impl<'a> Source<'a> {
             .collect();
         for n in self.order() {
             let (symbol, name) = (&self.table[n], &self.names[n]);
-            if name.is_empty() || self.passed_over[n] || !self.has(symbol) {
+            if name.is_empty() || self.left_out[n] || !self.has(symbol) {
                 continue;
             }
             match symbol.binding {

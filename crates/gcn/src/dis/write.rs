@@ -87,13 +87,13 @@ impl<'a> Source<'a> {
 
     pub(super) fn write(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let plan = self.plan();
-        let mut own = self.own();
-        (0..plan.len()).try_for_each(|n| self.piece(&plan, n, &mut own, out))
+        let mut scratch = self.scratch();
+        (0..plan.len()).try_for_each(|n| self.piece(&plan, n, &mut scratch, out))
     }
 
     /// Returns the scratch memory of a thread that prints pieces.
-    pub(super) fn own(&self) -> Own {
-        Own::new(self.target, self.options.style)
+    pub(super) fn scratch(&self) -> Scratch {
+        Scratch::new(self.target, self.options.style)
     }
 
     /// Returns the pieces of the source in their order.
@@ -101,7 +101,7 @@ impl<'a> Source<'a> {
         let mut pieces = Vec::new();
         let mut text = String::new();
         self.head(&mut text);
-        text.push_str(self.places());
+        text.push_str(self.section_addresses());
         text.push('\n');
         self.declarations(&mut text);
         text.push_str(&self.settings);
@@ -112,12 +112,12 @@ impl<'a> Source<'a> {
         };
         for &index in &self.shown {
             // The order of sections is kept, except for loaded ones, which the linker sorts.
-            let place = |note: usize| {
+            let before = |note: usize| {
                 let sorted = self.loadable
                     && (self.section(note).flags.alloc() || self.section(index).flags.alloc());
                 !sorted && note < index
             };
-            if !metadata_done && note.is_some_and(place) {
+            if !metadata_done && note.is_some_and(before) {
                 cut(&mut text, Piece::Metadata, &mut pieces);
                 metadata_done = true;
             }
@@ -183,20 +183,20 @@ impl<'a> Source<'a> {
         &'s self,
         plan: &'s Plan<'s>,
         number: usize,
-        own: &mut Own,
+        scratch: &mut Scratch,
         out: &mut (dyn Write + Send),
     ) -> io::Result<()> {
         match &plan.pieces[number] {
             Piece::Text(text) => out.write_all(text.as_bytes()),
             Piece::Metadata => self.metadata(out),
-            Piece::Rules(index) => self.rules(self.listing(plan, *index), own, out),
-            Piece::Code(index, n) => self.listing(plan, *index).part(*n, own, out),
+            Piece::Rules(index) => self.rules(self.listing(plan, *index), scratch, out),
+            Piece::Code(index, n) => self.listing(plan, *index).part(*n, scratch, out),
             Piece::Short(index) => self.listing(plan, *index).write_short(out),
             Piece::Data(index) => {
-                own.data.clear();
+                scratch.data.clear();
                 let all = 0..self.object.section_data(*index).len();
-                self.data(*index, all, &mut own.data, out)?;
-                out.write_all(&own.data)
+                self.data(*index, all, &mut scratch.data, out)?;
+                out.write_all(&scratch.data)
             }
         }
     }
@@ -262,15 +262,20 @@ impl<'a> Source<'a> {
 
     /// Writes code, after the directive that it needs if it breaks operand rules.
     pub(super) fn code(&self, listing: &Listing, out: &mut (dyn Write + Send)) -> io::Result<()> {
-        self.rules(listing, &mut self.own(), out)?;
+        self.rules(listing, &mut self.scratch(), out)?;
         listing.write(1, out)
     }
 
     /// Writes the directive that code needs if it breaks operand rules.
-    fn rules(&self, listing: &Listing, own: &mut Own, out: &mut dyn Write) -> io::Result<()> {
+    fn rules(
+        &self,
+        listing: &Listing,
+        scratch: &mut Scratch,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let mut head = String::new();
         self.head(&mut head);
-        match listing.breaks_rules(&head, own) {
+        match listing.breaks_rules(&head, scratch) {
             true => out.write_all(b".gcn_permissive\n"),
             false => Ok(()),
         }
@@ -410,12 +415,12 @@ impl<'a> Source<'a> {
 /// Skips the items up to an address; returns the one at the address.
 fn next_at<T>(
     rest: &mut std::iter::Peekable<impl Iterator<Item = T>>,
-    place: impl Fn(&T) -> u64,
+    address_of: impl Fn(&T) -> u64,
     address: u64,
 ) -> Option<T> {
     let mut found = None;
-    while let Some(next) = rest.next_if(|next| place(next) <= address) {
+    while let Some(next) = rest.next_if(|next| address_of(next) <= address) {
         found = Some(next);
     }
-    found.filter(|found| place(found) == address)
+    found.filter(|found| address_of(found) == address)
 }

@@ -13,7 +13,7 @@ const MOST_HELD: usize = 1 << 25;
 const MOST_BUFFERS: usize = 16;
 
 /// The state that the threads share.
-struct Turn<'a> {
+struct Output<'a> {
     /// The number of the part to write next.
     next: usize,
     /// Finished parts that are not the next to be written.
@@ -29,43 +29,43 @@ struct Turn<'a> {
 }
 
 struct Shared<'a> {
-    turn: Mutex<Turn<'a>>,
-    passed: Condvar,
+    output: Mutex<Output<'a>>,
+    changed: Condvar,
 }
 
 impl<'a> Shared<'a> {
-    fn lock(&self) -> MutexGuard<'_, Turn<'a>> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Output<'a>> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fail(&self, error: io::Error) {
-        let mut turn = self.lock();
-        if turn.result.is_ok() {
-            turn.result = Err(error);
+        let mut output = self.lock();
+        if output.result.is_ok() {
+            output.result = Err(error);
         }
-        self.wake(turn);
+        self.wake(output);
     }
 
     /// Wakes the threads that wait. Waking is a system call even if there are none.
-    fn wake(&self, turn: MutexGuard<'_, Turn<'a>>) {
-        let waiting = turn.waiting > 0;
-        drop(turn);
+    fn wake(&self, output: MutexGuard<'_, Output<'a>>) {
+        let waiting = output.waiting > 0;
+        drop(output);
         if waiting {
-            self.passed.notify_all();
+            self.changed.notify_all();
         }
     }
 
     /// Waits while a condition holds.
     fn wait_while<'s>(
         &'s self,
-        mut turn: MutexGuard<'s, Turn<'a>>,
-        condition: impl Fn(&mut Turn) -> bool,
-    ) -> MutexGuard<'s, Turn<'a>> {
-        turn.waiting += 1;
-        let mut turn = (self.passed.wait_while(turn, |turn| condition(turn)))
+        mut output: MutexGuard<'s, Output<'a>>,
+        condition: impl Fn(&mut Output) -> bool,
+    ) -> MutexGuard<'s, Output<'a>> {
+        output.waiting += 1;
+        let mut output = (self.changed.wait_while(output, |output| condition(output)))
             .unwrap_or_else(PoisonError::into_inner);
-        turn.waiting -= 1;
-        turn
+        output.waiting -= 1;
+        output
     }
 }
 
@@ -83,28 +83,29 @@ fn stopped() -> io::Error {
 impl Part<'_, '_> {
     /// Finishes the part. Writes it, and the finished parts after it, if it is the next one.
     fn finish(mut self) {
-        let turn = self.shared.lock();
-        let full = |turn: &mut Turn| {
-            turn.next != self.number && turn.held_bytes > MOST_HELD && turn.result.is_ok()
+        let output = self.shared.lock();
+        let full = |output: &mut Output| {
+            output.next != self.number && output.held_bytes > MOST_HELD && output.result.is_ok()
         };
-        let mut turn = self.shared.wait_while(turn, full);
-        turn.held_bytes += self.buffer.len();
-        turn.held
+        let mut output = self.shared.wait_while(output, full);
+        output.held_bytes += self.buffer.len();
+        output
+            .held
             .insert(self.number, std::mem::take(&mut self.buffer));
-        while turn.result.is_ok() {
-            let next = turn.next;
-            let Some(mut text) = turn.held.remove(&next) else {
+        while output.result.is_ok() {
+            let next = output.next;
+            let Some(mut text) = output.held.remove(&next) else {
                 break;
             };
-            turn.held_bytes -= text.len();
-            turn.result = turn.out.write_all(&text);
-            turn.next += 1;
+            output.held_bytes -= text.len();
+            output.result = output.out.write_all(&text);
+            output.next += 1;
             text.clear();
-            if turn.buffers.len() < MOST_BUFFERS {
-                turn.buffers.push(text);
+            if output.buffers.len() < MOST_BUFFERS {
+                output.buffers.push(text);
             }
         }
-        self.shared.wake(turn);
+        self.shared.wake(output);
     }
 }
 
@@ -123,14 +124,14 @@ impl Write for Part<'_, '_> {
             self.buffer.extend_from_slice(bytes);
             return Ok(bytes.len());
         }
-        let turn = self.shared.lock();
-        let waits = |turn: &mut Turn| turn.next != self.number && turn.result.is_ok();
-        let mut turn = self.shared.wait_while(turn, waits);
-        if turn.result.is_err() {
+        let output = self.shared.lock();
+        let waits = |output: &mut Output| output.next != self.number && output.result.is_ok();
+        let mut output = self.shared.wait_while(output, waits);
+        if output.result.is_err() {
             return Err(stopped());
         }
-        turn.out.write_all(&self.buffer)?;
-        turn.out.write_all(bytes)?;
+        output.out.write_all(&self.buffer)?;
+        output.out.write_all(bytes)?;
         self.buffer.clear();
         Ok(bytes.len())
     }
@@ -154,15 +155,15 @@ pub(crate) fn write<S>(
     make: impl Fn(usize, &mut S, &mut (dyn Write + Send)) -> io::Result<bool> + Sync,
 ) -> io::Result<()> {
     if threads < 2 {
-        let mut own = begin();
+        let mut scratch = begin();
         let mut number = 0;
-        while make(number, &mut own, out)? {
+        while make(number, &mut scratch, out)? {
             number += 1;
         }
         return Ok(());
     }
     let shared = Shared {
-        turn: Mutex::new(Turn {
+        output: Mutex::new(Output {
             next: first,
             held: BTreeMap::new(),
             held_bytes: 0,
@@ -171,25 +172,25 @@ pub(crate) fn write<S>(
             result: Ok(()),
             out,
         }),
-        passed: Condvar::new(),
+        changed: Condvar::new(),
     };
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut own = begin();
+        let mut scratch = begin();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let mut turn = shared.lock();
-            if turn.result.is_err() {
+            let mut output = shared.lock();
+            if output.result.is_err() {
                 return;
             }
-            let buffer = turn.buffers.pop().unwrap_or_default();
-            drop(turn);
+            let buffer = output.buffers.pop().unwrap_or_default();
+            drop(output);
             let mut part = Part {
                 shared: &shared,
                 number,
                 buffer,
             };
-            match make(number, &mut own, &mut part) {
+            match make(number, &mut scratch, &mut part) {
                 Ok(false) => return,
                 Ok(true) if number < first => {}
                 Ok(true) => part.finish(),
@@ -207,7 +208,7 @@ pub(crate) fn write<S>(
         }
         work();
     });
-    (shared.turn.into_inner())
+    (shared.output.into_inner())
         .unwrap_or_else(PoisonError::into_inner)
         .result
 }
