@@ -1,4 +1,4 @@
-//! `gcn demo`: assembles the Mandelbrot kernel of examples/, runs it and draws what it computed.
+//! `gcn demo`: assembles the Mandelbrot kernel of examples/, runs it and draws the result.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use gcn::isa::Target;
 /// The kernel's source.
 pub static SOURCE: &str = include_str!("../../../examples/mandelbrot.s");
 
-/// Most iterations a pixel.
+/// The maximum number of iterations per pixel.
 const ITERATIONS: u32 = 200;
 
 /// A picture: iterations of each pixel, row by row.
@@ -17,9 +17,9 @@ pub struct Picture {
     pub width: u32,
     pub height: u32,
     pub iterations: Vec<u32>,
-    /// Instructions that waves executed.
+    /// The number of instructions that waves executed.
     pub instructions: u64,
-    /// Waves that ran.
+    /// The number of waves.
     pub waves: u64,
 }
 
@@ -27,12 +27,12 @@ pub struct Picture {
 /// times as high as they are wide.
 ///
 /// # Errors
-/// What the assembler or the machine reports.
+/// The error of the assembler or the machine.
 pub fn compute(width: u32, height: u32, aspect: f32) -> Result<Picture, String> {
     let object = gpu::assemble(SOURCE, "mandelbrot.s", None).map_err(|e| e.to_string())?;
     let target = Target::parse(object.target_name()).ok_or("the kernel's target is unknown")?;
 
-    // The whole set in view, centred.
+    // The complete set, centred.
     let step = (3.1 / width as f32).max(2.5 / (height as f32 * aspect));
     let dy = step * aspect;
     let (x0, y0) = (-0.7 - step * width as f32 / 2.0, -dy * height as f32 / 2.0);
@@ -73,13 +73,13 @@ impl Picture {
         if n >= ITERATIONS {
             return [8, 8, 16];
         }
-        // Three waves of different length, so that neighbouring counts differ but little.
+        // Three waves of different length, so that neighbouring counts have similar colours.
         let t = (n as f32).sqrt() * 0.55;
         let wave = |phase: f32| ((0.5 - 0.5 * (t + phase).cos()) * 255.0) as u8;
         [wave(-0.9), wave(-0.25), wave(0.6)]
     }
 
-    /// Two pixels a character, in 24-bit colour.
+    /// Two pixels per character, in 24-bit colour.
     pub fn half_blocks(&self) -> String {
         let mut out = String::new();
         for y in (0..self.height - self.height % 2).step_by(2) {
@@ -92,7 +92,7 @@ impl Picture {
         out
     }
 
-    /// One pixel a character, in plain ASCII.
+    /// One pixel per character, in plain ASCII.
     pub fn ascii(&self) -> String {
         const SHADES: &[u8] = b" .,:;i1tfLCG08@";
         let mut out = String::new();
@@ -116,7 +116,7 @@ impl Picture {
     /// A PNG file.
     ///
     /// # Errors
-    /// What the encoder reports.
+    /// The error of the encoder.
     pub fn png(&self) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.width, self.height);

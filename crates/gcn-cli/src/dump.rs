@@ -1,4 +1,4 @@
-//! `gcn run --dump-jit`: compiled code beside the GCN code that it was made of.
+//! `gcn run --dump-jit`: prints compiled code with its GCN code.
 
 #[cfg(all(feature = "jit", target_arch = "x86_64"))]
 mod x64;

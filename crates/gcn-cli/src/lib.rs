@@ -1,4 +1,4 @@
-//! The parts of the command `gcn` beside its subcommands: what it prints that the library does not make.
+//! The parts of the command `gcn` in addition to its subcommands: texts that the library does not provide.
 //!
 //! They are a library so that tests can read them without running the command.
 

@@ -1,8 +1,8 @@
 //! The manual: everything `gcn doc` prints, made from the rows.
 //!
-//! Pages are Markdown. They hold what the documents hold for each format: the encodings drawn with
-//! their bits, the opcode table of every generation, and each instruction with its syntax, opcodes,
-//! description and operation; and what the documents lack: errata, tables of names, examples.
+//! Pages are Markdown. For each format they contain the diagrams of the encodings, the opcode table of every generation, and
+//! each instruction with its syntax, opcodes, description and operation, as AMD's documents do, and also errata, tables of
+//! names, and examples.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ use gcn::isa::target::{Gen, Target};
 
 use crate::meaning_text;
 
-/// The decisions about what the documents leave open or get wrong.
+/// The decisions where the documents are silent or wrong.
 static ERRATA: &str = include_str!("../../../docs/errata.md");
 static CHECKS: &str = include_str!("../../../docs/check.md");
 
@@ -35,7 +35,7 @@ pub fn table_targets() -> Vec<Target> {
     for target in [Gen::Gfx6, Gen::Gfx7, Gen::Gfx8, Gen::Gfx9]
         .map(Target::of)
         .into_iter()
-        // What is generic is a part of another's.
+        // The table of a generic target is a part of another target's.
         .chain(Target::all().filter(|t| !t.is_generic()))
     {
         if !seen.contains(&target.table()) {
@@ -47,8 +47,8 @@ pub fn table_targets() -> Vec<Target> {
     out
 }
 
-/// What the documents call a generation: `GCN 1.0`, and gfx906's `GCN 1.4.1`. Other targets whose table is not their generation's go
-/// by their own names.
+/// Returns the documents' name of a generation: `GCN 1.0`, and for gfx906 `GCN 1.4.1`. Other targets whose table differs from
+/// their generation's are shown by their own names.
 fn table_name(target: Target) -> String {
     match target.name() {
         "gfx906" => "gfx906 (GCN 1.4.1)".into(),
@@ -62,7 +62,7 @@ fn table_name(target: Target) -> String {
     }
 }
 
-/// `gfx6–gfx8`, `gfx9 (gfx906)`: the targets among the table targets, in few words.
+/// Returns a short text for targets among the table targets: `gfx6–gfx8`, `gfx9 (gfx906)`.
 fn targets_text(targets: &[Target]) -> String {
     let all = table_targets();
     let mut parts: Vec<(Gen, Gen, Option<Vec<Target>>)> = Vec::new();
@@ -88,7 +88,7 @@ fn targets_text(targets: &[Target]) -> String {
         .into_iter()
         .map(|(first, last, some)| match some {
             Some(tables) => {
-                // Every chip whose table is one of these.
+                // Every chip with one of these tables.
                 let chips: Vec<&str> = Target::all()
                     .filter(|t| tables.iter().any(|u| u.table() == t.table()))
                     .map(|t| t.name())
@@ -102,7 +102,7 @@ fn targets_text(targets: &[Target]) -> String {
     names.join(", ")
 }
 
-/// Groups targets whose text is the same, in the order of first appearance.
+/// Groups targets with equal texts, in the order of first appearance.
 fn by_text<T: PartialEq>(
     targets: &[Target],
     mut text: impl FnMut(Target) -> T,
@@ -118,8 +118,8 @@ fn by_text<T: PartialEq>(
     groups
 }
 
-/// The rows that a name means: LLVM's, CLRX's, an alias, in any case, with or without `_e32`,
-/// `_e64`, `_sdwa` or `_dpp`.
+/// Returns the rows of a name: LLVM's, CLRX's or an alias, in upper or lower case, with or without `_e32`, `_e64`, `_sdwa` or
+/// `_dpp`.
 pub fn find(name: &str) -> Vec<&'static Inst> {
     let name = name.to_ascii_lowercase();
     let mut rows: Vec<_> = insts::by_name(&name).collect();
@@ -133,7 +133,7 @@ pub fn find(name: &str) -> Vec<&'static Inst> {
     rows
 }
 
-/// The names and formats nearest to a name that means nothing, nearest first.
+/// Returns the names and formats most similar to an unknown name, best first.
 pub fn suggestions(name: &str) -> Vec<String> {
     let name = name.to_ascii_lowercase();
     let mut known: Vec<&str> = Vec::new();
@@ -158,7 +158,7 @@ pub fn suggestions(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// How many letters must be put in, left out or changed.
+/// Returns the edit distance of two words.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -174,15 +174,15 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// How many rows a format has, or all have together.
+/// The number of rows of a format, or of all formats.
 struct Count {
     name: &'static str,
-    /// In each generation, in any of its targets.
+    /// By generation: in any of its targets.
     generations: [usize; 4],
-    /// In each target of [`table_targets`].
+    /// By target of [`table_targets`].
     tables: Vec<usize>,
     rows: usize,
-    /// Those that some target has: their meanings run.
+    /// The number of rows that some target has; their meanings can be run.
     meanings: usize,
 }
 
@@ -208,7 +208,7 @@ fn counts() -> Vec<Count> {
         .collect()
 }
 
-/// The targets of [`table_targets`] that are not alone in their generation.
+/// The targets of [`table_targets`] that are not the only ones of their generation.
 fn tables_apart() -> Vec<(usize, Target)> {
     let targets = table_targets();
     let alone = |t: &Target| {
@@ -221,8 +221,8 @@ fn tables_apart() -> Vec<(usize, Target)> {
         .collect()
 }
 
-/// A table of rows per format, as text: in each generation, in each target that stands for an
-/// instruction table of its own, in all, and with a meaning.
+/// Returns a table of the number of rows of each format, as text: by generation, by target with an instruction table of its
+/// own, in total, and with a meaning.
 pub fn stats() -> String {
     let apart = tables_apart();
     let mut out = format!("{:<8}", "format");
@@ -270,8 +270,8 @@ pub fn stats_json() -> String {
     )
 }
 
-/// How near every row's results are to the hardware's: the targets that have the row, and what
-/// holds there; a row comes more than once where its targets differ.
+/// Returns the exactness of every row's results: the targets that have the row, and the class; a row has several entries if
+/// its targets differ.
 pub fn exactness_of_rows() -> Vec<(&'static Inst, String, Exactness)> {
     let mut out = Vec::new();
     for row in insts::all() {
@@ -282,14 +282,14 @@ pub fn exactness_of_rows() -> Vec<(&'static Inst, String, Exactness)> {
     out
 }
 
-/// The classes of [`Exactness`] and how many lines of [`exactness_of_rows`] each has. Readers of the JSON also expect the
-/// number of rows that cannot be run.
+/// The classes of [`Exactness`] and the number of entries of [`exactness_of_rows`] of each. Readers of the JSON also expect
+/// the number of rows that cannot be run.
 fn exactness_counts(rows: &[(&'static Inst, String, Exactness)]) -> [(&'static str, usize); 3] {
     ["exact", "bounded", "unsupported"]
         .map(|class| (class, rows.iter().filter(|r| r.2.class() == class).count()))
 }
 
-/// A line for each row: name, format, targets, class and its bound; then how many there are of each class.
+/// Returns a line for each row: name, format, targets, class and bound; then the number of rows of each class.
 pub fn exactness() -> String {
     let rows = exactness_of_rows();
     let mut out = String::new();
@@ -337,7 +337,7 @@ pub fn exactness_json() -> String {
     )
 }
 
-/// The page of one name: all rows that it means.
+/// Returns the page of a name: all its rows.
 pub fn instruction_page(rows: &[&'static Inst]) -> String {
     let mut out = String::new();
     for row in rows {
@@ -358,7 +358,7 @@ fn row_targets(row: &Inst) -> Vec<Target> {
         .collect()
 }
 
-/// The encodings that a row has on a target.
+/// Returns the encodings of a row on a target.
 fn encodings(row: &Inst, target: Target) -> Vec<Encoding> {
     let generation = target.generation();
     let vop3 = if row.shape.is_vop3b() {
@@ -391,7 +391,7 @@ fn encodings(row: &Inst, target: Target) -> Vec<Encoding> {
     }
 }
 
-/// What the encoding is called: `VOP3`, `SDWA`.
+/// Returns the name of an encoding: `VOP3`, `SDWA`.
 fn encoding_name(encoding: Encoding, format: Format, generation: Gen) -> &'static str {
     match encoding {
         Encoding::Vop3 => "VOP3A",
@@ -403,7 +403,7 @@ fn encoding_name(encoding: Encoding, format: Format, generation: Gen) -> &'stati
     }
 }
 
-/// The parts of an instruction that come after its heading.
+/// Writes the parts of an instruction after its heading.
 fn instruction(out: &mut String, row: &'static Inst, alone: bool) {
     let targets = row_targets(row);
     if targets.is_empty() {
@@ -512,7 +512,7 @@ fn instruction(out: &mut String, row: &'static Inst, alone: bool) {
     errata(out, row, alone);
 }
 
-/// The hazards of an instruction: the wait states that must follow it, and those that must come before it.
+/// Writes the hazards of an instruction: the wait states required after it, and those required before it.
 fn wait_states(out: &mut String, row: &'static Inst, targets: &[Target]) {
     let mut waits_lines = String::new();
     let mut others = String::new();
@@ -541,7 +541,7 @@ fn wait_states(out: &mut String, row: &'static Inst, targets: &[Target]) {
                             hazard.name
                         );
                     }
-                    // Described once, where the instruction is the second.
+                    // It is described only where the instruction is the second one.
                     _ if as_first => {}
                     _ => {
                         let _ = writeln!(others, "* {} ({on}): {}", hazard.name, hazard.about);
@@ -625,13 +625,13 @@ fn hazard_table() -> String {
     out
 }
 
-/// Whether a word stands in a text by itself.
+/// Returns true if a text contains a complete word.
 fn has_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric() && c != '_')
         .any(|w| w == word)
 }
 
-/// What the less obvious words mean that no operation of the IR has to itself: the words, and the text.
+/// The explanations of notation that does not belong to one operation of the IR: the words, and the text.
 const WORDS: &[(&[&str], &str)] = &[
     (
         &["f16(", "f32(", "f64(", "i16(", "i32(", "u16(", "u32("],
@@ -750,11 +750,11 @@ const WORDS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// The explanations of the words that a text has.
+/// Returns the explanations of the words in a text.
 fn words(out: &mut String, text: &str) {
     let plain = |c: char| c.is_alphanumeric() || c == '_';
     let names = |name: &str| {
-        // Some have the width of their result behind their name.
+        // Some names end with the width of the result.
         text.split(|c| !plain(c))
             .any(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()) == name)
     };
@@ -763,7 +763,7 @@ fn words(out: &mut String, text: &str) {
     let mut found: Vec<&str> = ops.map(|op| op.doc).collect();
     for (words, what) in WORDS {
         let used = words.iter().any(|w| match w.strip_suffix('(') {
-            // A type's name as a function, not as `.i32` behind a value.
+            // A type's name as a function, not as `.i32` after a value.
             Some(name) => text
                 .match_indices(w)
                 .any(|(at, _)| !text[..at].ends_with(|c| plain(c) || c == '.') && !name.is_empty()),
@@ -783,7 +783,7 @@ fn words(out: &mut String, text: &str) {
     }
 }
 
-/// What `address` is in a format's operations.
+/// Returns the explanation of `address` in a format's operations.
 fn address_note(format: Format) -> &'static str {
     match format {
         Format::Smem => {
@@ -815,8 +815,8 @@ fn address_note(format: Format) -> &'static str {
     }
 }
 
-/// Whether each lane that is on does the same by itself: not so of what moves between lanes and
-/// SGPRs, or does nothing.
+/// Returns true if each active lane does the same independently. This is false for instructions that move data between lanes
+/// and SGPRs, or do nothing.
 fn works_by_lane(row: &'static Inst) -> bool {
     row.format.is_valu()
         && !row.shape.slots.is_empty()
@@ -839,7 +839,7 @@ fn opcode_in(row: &Inst, encoding: Encoding, target: Target) -> Option<u16> {
     }
 }
 
-/// `Opcode: 14 (0xe) for gfx6–gfx7; 12 (0xc) for gfx8–gfx9`.
+/// Returns `Opcode: 14 (0xe) for gfx6–gfx7; 12 (0xc) for gfx8–gfx9`.
 fn opcodes(out: &mut String, row: &'static Inst, targets: &[Target]) {
     if row.format.opcode_bits() == 0 {
         return;
@@ -931,13 +931,13 @@ fn slot_text(slot: &Slot, encoding: Encoding, generation: Gen) -> String {
 enum Takes {
     Must(&'static Modifier),
     May(&'static Modifier),
-    /// Written so.
+    /// Its text.
     Text(&'static str),
 }
 
 use Takes::{May, Must, Text};
 
-/// The modifiers behind the operands, as the assembler takes them.
+/// Returns the modifiers after the operands, as the assembler accepts them.
 fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
     use Encoding::*;
     use modifier::*;
@@ -973,7 +973,7 @@ fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
         (Mods::Interp | Mods::InterpHigh, _) => vec![],
         (Mods::Typed, _) => all(&[FORMAT, IDXEN, OFFEN, OFFSET, GLC, SLC, TFE]),
         (Mods::Image, _) => {
-            // D16 came with gfx8.
+            // D16 exists from gfx8 on.
             let had = |m: &&Modifier| generation >= Gen::Gfx8 || m.sets != D16.sets;
             let flags = modifier::image(generation).into_iter().filter(had);
             [Must(DMASK)].into_iter().chain(flags.map(May)).collect()
@@ -995,7 +995,7 @@ fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
     syntax_of(&list)
 }
 
-/// Modifiers as they stand in a line of syntax, each with a space before it.
+/// Returns modifiers in the form of a line of syntax, each with a space before it.
 fn syntax_of(list: &[Takes]) -> String {
     let one = |takes: &Takes| match takes {
         Must(m) => format!(" {}", m.syntax),
@@ -1005,7 +1005,7 @@ fn syntax_of(list: &[Takes]) -> String {
     list.iter().map(one).collect()
 }
 
-/// VOP3's modifiers, without abs and neg, which stand at the operands.
+/// Returns VOP3's modifiers, without abs and neg, which are written with the operands.
 fn vop3_modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
     let slots = row.shape.slots;
     let float = slots.iter().any(|s| s.ty.is_float());
@@ -1043,7 +1043,7 @@ fn suffix(row: &Inst, encoding: Encoding) -> &'static str {
     }
 }
 
-/// Texts of encodings with the targets that have them, in the order of encodings and targets.
+/// Returns texts of encodings with their targets, in the order of encodings and targets.
 #[derive(Default)]
 struct Lines(Vec<(u8, String, Vec<Target>)>);
 
@@ -1064,7 +1064,7 @@ impl Lines {
 }
 
 fn syntax(out: &mut String, row: &'static Inst, targets: &[Target]) {
-    // An encoding's line may differ between generations, so they are grouped line by line.
+    // An encoding's lines may differ between generations, so each line is grouped separately.
     let mut lines = Lines::default();
     for &target in targets {
         for e in encodings(row, target) {
@@ -1090,7 +1090,7 @@ fn syntax(out: &mut String, row: &'static Inst, targets: &[Target]) {
     }
 }
 
-/// The types of the operands, by the names that the operation uses.
+/// Returns the types of the operands by their names in the operation.
 fn operands(out: &mut String, row: &'static Inst) {
     let Some(target) = row_targets(row).first().copied() else {
         return;
@@ -1119,7 +1119,7 @@ fn operands(out: &mut String, row: &'static Inst) {
     }
 }
 
-/// The instruction with plain registers, as both disassemblers print it.
+/// Returns the instruction with plain registers in both syntaxes.
 fn examples(out: &mut String, row: &'static Inst, targets: &[Target]) {
     let mut lines = Lines::default();
     for &target in targets {
@@ -1218,7 +1218,7 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
     }
     match encoding {
         Encoding::Sdwa1 | Encoding::Sdwa2 | Encoding::SdwaC => {
-            // A compare has no destination to select a part of.
+            // A compare has no destination with parts.
             if encoding != Encoding::SdwaC {
                 e.set(Field::DstSel, 6);
             }
@@ -1231,7 +1231,7 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
             e.set(Field::BankMask, 15);
         }
         Encoding::Vop3p => {
-            // What the assembler sets where op_sel_hi is not written.
+            // The assembler's value if op_sel_hi is not written.
             let hi = gcn::isa::print::packed_default(row.shape.mods, false);
             e.set(Field::OpSelHi, hi & 3);
             e.set(Field::OpSelHi2, hi >> 2);
@@ -1249,7 +1249,7 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
     Some(bytes[..n].to_vec())
 }
 
-/// The fields of a layout and the bits of no field, lowest first: `(low, high, name, text)`.
+/// Returns the fields of a layout and the bits without a field, lowest first: `(low, high, name, text)`.
 fn drawing(
     encoding: Encoding,
     layout: &Layout,
@@ -1295,7 +1295,7 @@ fn drawing(
     while fixed != 0 {
         let lo = fixed.trailing_zeros();
         let n = (fixed >> lo).trailing_ones();
-        // SDWA's and DPP's mark of nine bits touches nothing else.
+        // The nine bits that mark SDWA and DPP do not overlap another field.
         let value = layout.fixed >> lo & (u64::MAX >> (64 - n));
         let (name, text) = if lo == 0 {
             let what = if value == 249 { "SDWA" } else { "DPP" };
@@ -1341,7 +1341,7 @@ fn bits_table(encoding: Encoding, layout: &Layout, op: Option<u16>, format: Form
         } else {
             format!("{lo}-{hi}")
         };
-        // FLAT, GLOBAL and SCRATCH are one encoding that SEG tells apart.
+        // FLAT, GLOBAL and SCRATCH are one encoding; SEG distinguishes them.
         if name == "SEG" {
             text = match format {
                 Format::Global => "2 (0b10): GLOBAL".into(),
@@ -1354,7 +1354,7 @@ fn bits_table(encoding: Encoding, layout: &Layout, op: Option<u16>, format: Form
     out
 }
 
-/// A field's name in the manuals and what it holds.
+/// Returns a field's name in the manuals and its description.
 fn field_text(field: Field, encoding: Encoding) -> (String, String) {
     use Encoding::*;
     use Field::*;
@@ -1493,17 +1493,17 @@ fn field_text(field: Field, encoding: Encoding) -> (String, String) {
     (meaning_text::field_name(field), format!("{text}{refer}"))
 }
 
-/// What the modifier of a field does.
+/// Returns the description of a field's modifier.
 fn modifier_text(field: Field) -> &'static str {
     modifier::of_field(field).map_or("", |m| m.doc)
 }
 
-/// The name of a field in capitals that its modifier has in small letters.
+/// Returns the name of a field whose modifier has the same name in lower case.
 fn snake_name(field: Field) -> String {
     modifier::of_field(field).map_or_else(String::new, |m| m.name.to_ascii_uppercase())
 }
 
-/// Tables that follow from the shape and the meaning: names of messages, bits of counters, classes.
+/// Writes tables derived from the shape and the meaning: names of messages, bits of counters, classes.
 fn notes(out: &mut String, row: &'static Inst, targets: &[Target], alone: bool) {
     let mut text = String::new();
     for slot in row.shape.slots {
@@ -1567,7 +1567,7 @@ Bit | Class
 9   | +infinity
 ";
 
-/// The bits of each counter, found by asking for each bit of SIMM16 where it lands.
+/// Returns the bits of each counter, determined by decoding each bit of SIMM16.
 fn waitcnt_note(out: &mut String) {
     out.push_str("Counter | Targets | Bits of SIMM16 | No wait\n--------|---------|----------------|--------\n");
     type Pick = fn(&names::Waitcnt) -> (u32, u32);
@@ -1660,7 +1660,7 @@ fn errata(out: &mut String, row: &'static Inst, alone: bool) {
     }
 }
 
-/// What a format is for, in the table of contents.
+/// Returns the description of a format for the table of contents.
 fn purpose(format: Format) -> &'static str {
     match format {
         Format::Sop1 => "scalar ALU, one source; jumps to addresses",
@@ -1686,7 +1686,7 @@ fn purpose(format: Format) -> &'static str {
     }
 }
 
-/// What the manual has, and how to ask for it.
+/// Returns the table of contents.
 pub fn contents() -> String {
     let mut out = String::from(
         "The manual is made from the table that also decodes, assembles and runs.\n\nFormats: gcn doc SOP2\n",
@@ -1863,7 +1863,7 @@ fn reading_note(format: Format) -> &'static str {
     }
 }
 
-/// The most frequent operands, and an example.
+/// Returns the most frequent operands, and an example.
 fn usual_syntax(out: &mut String, format: Format, targets: &[Target]) {
     // Without the widths in parentheses.
     let plain = |text: String| {
@@ -1893,7 +1893,7 @@ fn usual_syntax(out: &mut String, format: Format, targets: &[Target]) {
                         .collect();
                     let entry = counts.entry(slots.join(", ")).or_insert((0, row, t));
                     entry.0 += 1;
-                    // An example that exists everywhere says more.
+                    // An example that exists on all targets is preferred.
                     if row_targets(row).len() > row_targets(entry.1).len() {
                         (entry.1, entry.2) = (row, t);
                     }
@@ -1925,8 +1925,7 @@ fn usual_syntax(out: &mut String, format: Format, targets: &[Target]) {
     }
 }
 
-/// What stands at the operands and behind them in the vector ALU's formats, and what an instruction may
-/// read.
+/// Writes the modifiers of the vector ALU's formats, and the limits of their operands.
 const VALU_NOTES: &str = "
 ## Modifiers
 
@@ -1991,7 +1990,7 @@ fn opcode_table(out: &mut String, format: Format, targets: &[Target]) {
     let heads: Vec<String> = columns
         .iter()
         .map(|(of, _)| {
-            // Of gfx8, the generation's name says enough where all of it is meant.
+            // For all targets of gfx8, the generation's name suffices.
             let whole = |g: Gen| {
                 let has = |list: &[Target]| list.iter().filter(|t| t.generation() == g).count();
                 g != Gen::Gfx9 && has(of) == has(targets)
@@ -2036,7 +2035,7 @@ fn opcode_table(out: &mut String, format: Format, targets: &[Target]) {
     }
 }
 
-/// The tables of compares by opcode range, and of their conditions, from the rows' names.
+/// Returns the tables of compares by opcode range, and of their conditions, derived from the rows' names.
 fn compare_tables(out: &mut String, targets: &[Target]) {
     // v_cmp_lt_f32: family `v_cmp`, condition `lt`, type `f32`.
     fn parts(row: &Inst) -> Option<(&str, &str, &str)> {

@@ -1,8 +1,8 @@
-//! Meanings as readable pseudo-code: what `gcn doc` prints under "Operation".
+//! Prints meanings as pseudo-code, for the section "Operation" of `gcn doc`.
 //!
-//! The text follows from the nodes and effects alone. `D` is the destination, `S0` to `S2` are the
-//! sources; `x.i32` reads `x` as that type where its own type would say something else; values that
-//! are used more than once get a name, `t0`, `t1`, … Sources are read before anything is written.
+//! The text is derived only from the nodes and effects. `D` is the destination, `S0` to `S2` are the sources. `x.i32` reads
+//! `x` as that type if its own type differs. Values that are used several times get a name, `t0`, `t1`, … Sources are read
+//! before anything is written.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use gcn::isa::meaning::{
 use gcn::isa::op::{Bind, Notation, Reads};
 use gcn::isa::shape::{Access, Imm, Role, Ty};
 
-/// What the bits of TRAPSTS from the lowest on stand for.
+/// The names of the bits of TRAPSTS, from the lowest on.
 const EXCEPTIONS: [&str; 7] = [
     "invalid operation",
     "denormal source",
@@ -25,18 +25,18 @@ const EXCEPTIONS: [&str; 7] = [
     "integer division by zero",
 ];
 
-/// The pseudo-code of a meaning, one statement a line, without a line break at the end.
+/// Returns the pseudo-code of a meaning, one statement per line, without a line break at the end.
 pub fn text(program: &Program) -> String {
     let mut printer = Printer::new(program);
     printer.statements();
     printer.out.trim_end().to_string()
 }
 
-/// The name that an operand has in the pseudo-code.
+/// Returns the name of an operand in the pseudo-code.
 pub fn operand_name(program: &Program, slot: usize) -> &'static str {
     let slots = program.row.shape.slots;
     let Some(s) = slots.get(slot) else { return "?" };
-    // The first register that is written is D, whatever its field is called.
+    // The first destination is D, whatever the name of its field is.
     let is_d = |role| {
         matches!(
             role,
@@ -45,7 +45,7 @@ pub fn operand_name(program: &Program, slot: usize) -> &'static str {
     };
     if slots.iter().position(|s| is_d(s.role)) == Some(slot) {
         return match s.role {
-            // Data that is read is a source, of atomics beside being the destination.
+            // Data that is read is a source; of atomics, also the destination.
             Role::Sdata | Role::Vdata if s.access != Access::Write => "DATA",
             _ => "D",
         };
@@ -88,7 +88,7 @@ fn role_name(role: Role) -> &'static str {
 struct Printer<'p> {
     program: &'p Program,
     uses: Vec<u32>,
-    /// The name of a node that has been given one.
+    /// Returns the name of a node, if it has one.
     names: Vec<Option<String>>,
     temporaries: usize,
     vector: bool,
@@ -129,7 +129,7 @@ impl<'p> Printer<'p> {
                 uses[node as usize] += 1;
             }
         }
-        // Backwards, so that only nodes that are needed count their operands.
+        // The order is backwards, so that only operands of needed nodes are counted.
         for at in (0..program.nodes.len()).rev() {
             let node = &program.nodes[at];
             if uses[at] > 0 || node.op.acts() {
@@ -138,7 +138,7 @@ impl<'p> Printer<'p> {
                 }
             }
         }
-        // Consecutive effects under one condition print it once.
+        // The condition of consecutive effects is printed once.
         for pair in program.effects.windows(2) {
             if let (Some(a), Some(b)) = (pair[0].when, pair[1].when)
                 && a == b
@@ -162,14 +162,13 @@ impl<'p> Printer<'p> {
 
     fn statements(&mut self) {
         let effects = &self.program.effects;
-        // Every value is read before anything is written, so what is written before the text reads
-        // it is kept under a name.
+        // Every value is read before anything is written. A value that is overwritten before the text reads it gets a name.
         for at in 0..self.program.nodes.len() as u16 {
             if self.is_overwritten(at) {
                 self.give_name(at);
             }
         }
-        // Atomics change memory whether or not anybody wants the old value.
+        // Atomics change memory even if the old value is not used.
         for at in 0..self.program.nodes.len() as u16 {
             if !self.node(at).op.acts() {
                 continue;
@@ -191,7 +190,7 @@ impl<'p> Printer<'p> {
                 let by_destination = self.takes_destination_name(effect);
                 for node in effect_reads(effect) {
                     if node == effect.value && by_destination {
-                        // The later uses say D.
+                        // Later uses refer to D.
                         for &arg in &self.node(node).args[..self.node(node).op.arity()] {
                             self.name_shared(arg);
                         }
@@ -200,7 +199,7 @@ impl<'p> Printer<'p> {
                     }
                 }
             } else if effect.when != condition {
-                // The names that are needed inside of an `if` stand before it.
+                // Names that are used inside an `if` are assigned before it.
                 for inside in effects[at..].iter().take_while(|e| e.when == effect.when) {
                     for node in effect_reads(inside) {
                         self.name_shared(node);
@@ -224,7 +223,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// Whether a node reads what an effect before its first use in the text writes.
+    /// Returns true if a node reads state that an effect before its first use in the text writes.
     fn is_overwritten(&self, at: u16) -> bool {
         let op = self.node(at).op;
         let writes = |change: Change| match (op, change) {
@@ -240,7 +239,7 @@ impl<'p> Printer<'p> {
             return false;
         };
         let (before, after) = effects.split_at(first + 1);
-        // What both sides share has a name by then.
+        // Values that both sides share already have names.
         let shared = |n: u16| {
             let many = self.uses[n as usize] > 1 && !is_leaf(self.node(n).op);
             self.node(n).op.acts()
@@ -254,7 +253,7 @@ impl<'p> Printer<'p> {
             .any(|e| effect_reads(e).any(|read| self.reaches(read, at, &shared)))
     }
 
-    /// Whether a node's text contains another's, where that of some nodes is only a name.
+    /// Returns true if a node's text contains another's; nodes with names count as their names.
     fn reaches(&self, from: u16, to: u16, is_name: &dyn Fn(u16) -> bool) -> bool {
         from == to
             || !is_name(from)
@@ -272,7 +271,7 @@ impl<'p> Printer<'p> {
         self.names[at as usize] = Some(name);
     }
 
-    /// Whether an effect gives D a value that later text can call D.
+    /// Returns true if an effect assigns a value to D, to which later text can refer as D.
     fn takes_destination_name(&self, effect: &Effect) -> bool {
         let Change::Dst(slot) = effect.change else {
             return false;
@@ -310,7 +309,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// A shift that every user prints as a range of bits needs no name.
+    /// Returns true for a shift that all its users print as a range of bits, so that it needs no name.
     fn is_bit_range_inside(&self, at: u16) -> bool {
         let is_shift = matches!(self.node(at).op, Op::Shr)
             && matches!(self.node(self.node(at).args[1]).op, Op::Const(_))
@@ -370,7 +369,7 @@ impl<'p> Printer<'p> {
         (shift.op == Op::Shr).then_some((shift.args[0], shift.args[1]))
     }
 
-    /// Two consecutive dwords of an operand put together: the slot and the lower dword's number.
+    /// Matches two consecutive dwords of an operand: returns the slot and the lower dword's number.
     fn two_dwords(&self, at: u16) -> Option<(u8, u8)> {
         let dword = |n: u16| match self.node(n).op {
             Op::Zext => match self.node(self.node(n).args[0]).op {
@@ -503,7 +502,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// The number after a register's, `t0 + 3` where the number is `t0 + 2`.
+    /// Returns the text of the next register number: `t0 + 3` after `t0 + 2`.
     fn next(&self, number: u16) -> String {
         let node = self.node(number);
         if node.op == Op::Add
@@ -515,7 +514,7 @@ impl<'p> Printer<'p> {
         format!("{} + 1", self.expression(number, Bind::Sum))
     }
 
-    /// A dword of an operand, which is the operand where it has no other.
+    /// Returns the text of a dword of an operand, which is the operand itself if it has only one.
     fn dword(&self, slot: u8, k: u8) -> String {
         let name = operand_name(self.program, slot as usize);
         match self.program.row.shape.slots[slot as usize].ty.dwords() {
@@ -529,7 +528,7 @@ impl<'p> Printer<'p> {
         format!("{name}.{}", if k == 0 { "lo" } else { "hi" })
     }
 
-    /// What marks a register number as that of a pair.
+    /// Returns the text that marks a register number as that of a pair.
     fn pair(&self, value: u16) -> &'static str {
         if self.node(value).out.bits() > 32 {
             ".pair"
@@ -559,7 +558,7 @@ impl<'p> Printer<'p> {
         format!("{name}.{}[{at}]", ty.name())
     }
 
-    /// The type that a node has by itself: a declared operand's, a state's or its result's.
+    /// Returns the type of a node: of a declared operand, of a state or of its result.
     fn own_type(&self, at: u16) -> Ty {
         let node = self.node(at);
         match node.op {
@@ -571,8 +570,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// An operand of an operation that reads it as `ty`; `signs` says whether signed and unsigned
-    /// differ to the operation.
+    /// Returns the text of an operand that is read as `ty`; `signs` is true if the operation distinguishes signed and unsigned.
     fn typed(&self, at: u16, ty: Ty, signs: bool, bind: Bind) -> String {
         let own = self.own_type(at);
         let differs =
@@ -603,7 +601,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// An expression without parentheses around it, and how tightly it binds.
+    /// Returns an expression without parentheses around it, and its precedence.
     fn bare(&self, at: u16) -> (Bind, String) {
         if let Some(idiom) = self.idiom(at) {
             return idiom;
@@ -643,12 +641,12 @@ impl<'p> Printer<'p> {
         args.iter().map(|&n| self.argument_as(n, node)).collect()
     }
 
-    /// Left-associative, so the right operand binds tighter.
+    /// The operation is left-associative, so the right operand needs a higher precedence.
     fn infix(&self, node: &Node, symbol: &str, bind: Bind, signs: bool) -> (Bind, String) {
         let [a, b, _] = node.args;
         let (left, right) = match bind {
             Bind::Compare => (Bind::Sum, Bind::Sum),
-            // C's rules for & | ^ beside comparisons are a trap, so those get parentheses.
+            // C's precedence of & | ^ and comparisons is error-prone, so they get parentheses.
             Bind::Or | Bind::Xor | Bind::And if self.node(a).op == node.op => (bind, Bind::Unary),
             Bind::Or | Bind::Xor | Bind::And => (Bind::Unary, Bind::Unary),
             Bind::Sum => (Bind::Sum, Bind::Product),
@@ -659,7 +657,7 @@ impl<'p> Printer<'p> {
         (bind, format!("{x} {symbol} {y}"))
     }
 
-    /// What is written otherwise than its operation is, because of its operands or its type.
+    /// Returns the text of nodes whose notation depends on their operands or type.
     fn idiom(&self, at: u16) -> Option<(Bind, String)> {
         let node = self.node(at);
         let [a, b, _] = node.args;
@@ -677,7 +675,7 @@ impl<'p> Printer<'p> {
                 self.infix(test, symbol, Bind::Compare, false)
             }
             Op::Trunc if node.out == Ty::Bool => (Bind::Atom, format!("{}[0]", atom(a))),
-            // The immediate has 16 bits anyway.
+            // The immediate already has 16 bits.
             Op::Trunc if node.out.bits() == 16 && self.node(a).op == Op::Field(Field::Simm16) => {
                 (Bind::Atom, atom(a))
             }
@@ -709,7 +707,7 @@ impl<'p> Printer<'p> {
         })
     }
 
-    /// The operations that are written in a way of their own.
+    /// Returns the text of operations with a notation of their own.
     fn own_notation(&self, at: u16) -> (Bind, String) {
         let node = self.node(at);
         let [a, b, c] = node.args;
@@ -782,7 +780,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// The operations on memory and on what a dispatch's waves share.
+    /// Returns the text of operations on memory and on state that a dispatch's waves share.
     fn memory(&self, node: &Node) -> (Bind, String) {
         let [a, b, c] = node.args;
         let arg = |n: u16| self.argument(n);
@@ -825,12 +823,12 @@ impl<'p> Printer<'p> {
     }
 }
 
-/// A call of a function of the pseudo-code.
+/// Returns a function call.
 fn call(name: &str, args: &[String]) -> (Bind, String) {
     (Bind::Atom, format!("{name}({})", args.join(", ")))
 }
 
-/// What an atomic does, in a word.
+/// Returns the name of an atomic operation.
 fn atomic_name(op: AtomicOp) -> &'static str {
     match op {
         AtomicOp::Swap => "swap",
@@ -852,7 +850,7 @@ fn atomic_name(op: AtomicOp) -> &'static str {
     }
 }
 
-/// What an image instruction does, in a statement.
+/// Returns the statement of an image instruction.
 fn image(op: ImageOp) -> String {
     let texel = |mip: bool| {
         if mip {
@@ -896,7 +894,7 @@ fn image(op: ImageOp) -> String {
     }
 }
 
-/// The address of a sample in its order.
+/// Returns the components of a sample's address in order.
 fn sample_arguments(sampling: Sampling) -> String {
     let mut parts = Vec::new();
     if sampling.offset {
@@ -929,7 +927,7 @@ fn sample_arguments(sampling: Sampling) -> String {
     parts.join(", ")
 }
 
-/// A field's name as the manuals write it: `SIMM16`, `OFFSET0`.
+/// Returns a field's name in the manuals: `SIMM16`, `OFFSET0`.
 pub fn field_name(field: Field) -> String {
     format!("{field:?}").to_uppercase()
 }
@@ -963,7 +961,7 @@ fn float_text(value: f64, bits: u64, digits: usize) -> String {
     }
 }
 
-/// The value of an IEEE half.
+/// Returns the value of an IEEE half.
 pub fn half_to_f64(bits: u16) -> f64 {
     let sign = if bits & 0x8000 != 0 { -1.0 } else { 1.0 };
     let fraction = (bits & 0x3ff) as f64;

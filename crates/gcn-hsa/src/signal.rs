@@ -427,7 +427,7 @@ macro_rules! stores {
     ($($name:ident $change:ident;)*) => { $(
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(signal: Handle, value: Value) {
-            // All are as strong as the strongest: those who sleep are looked for behind them.
+            // All use the strongest ordering, because the search for sleeping threads must come after the change.
             cell(signal).$change(value, SeqCst);
             if let Ok(r) = runtime::get() {
                 r.signalled(signal);

@@ -201,7 +201,7 @@ impl FlowFacts {
     }
 }
 
-/// Returns true if an address is computed from PC, SIMM16 and constants alone.
+/// Returns true if an address is computed only from PC, SIMM16 and constants.
 fn is_relative(program: &Program, node: u16) -> bool {
     let node = &program.nodes[node as usize];
     match node.op {

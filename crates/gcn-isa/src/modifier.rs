@@ -1,14 +1,14 @@
-//! The modifiers that stand after an instruction's operands: one row a modifier.
+//! The modifiers after an instruction's operands, one row per modifier.
 //!
-//! A row has the modifier's names, the dialect that has it, what it sets, how its value is written, and what the manual
-//! says of it. The assembler looks names up ([`by_name`]), the printers and the manual name the rows ([`GLC`]). Which
-//! modifiers an instruction takes is said by its [`Mods`](crate::shape::Mods).
+//! A row contains the modifier's names, its dialect, the field that it sets, the form of its value, and its text in the
+//! manual. The assembler looks names up ([`by_name`]); the printers and the manual refer to the rows ([`GLC`]). The modifiers
+//! of an instruction are determined by its [`Mods`](crate::shape::Mods).
 
 use crate::format::Field;
 use crate::names;
 use crate::target::Gen;
 
-/// An encoding that text can ask for.
+/// An encoding that a modifier can request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Form {
     /// 32 bits.
@@ -21,35 +21,35 @@ pub enum Form {
     Dpp,
 }
 
-/// The texts that have a modifier.
+/// The syntaxes that have a modifier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Dialect {
     /// LLVM's and CLRX's.
     Both,
-    /// CLRX's alone.
+    /// Only CLRX's.
     Clrx,
 }
 
-/// What a modifier sets.
+/// The fields that a modifier sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sets {
     /// A field of one bit.
     Flag(Field),
     /// A field that holds the number.
     Number(Field),
-    /// A bit a source, as a field.
+    /// A field with one bit per source.
     Bits3(Field),
     /// OMOD.
     Omod,
-    /// The offset, whatever fields hold it.
+    /// The offset, in any fields.
     Offset,
-    /// The offset of ds_swizzle_b32 by its pattern: what `offset:` sets where `swizzle(…)` follows.
+    /// The offset of ds_swizzle_b32 as a pattern: `offset:swizzle(…)`.
     Swizzle,
     /// OP_SEL.
     OpSel,
     /// OP_SEL_HI and OP_SEL_HI2.
     OpSelHi,
-    /// CLRX's `abs:3`: a bit a source.
+    /// CLRX's `abs:3`: one bit per source.
     Abs,
     /// CLRX's `neg:[0,1]`.
     Neg,
@@ -57,7 +57,7 @@ pub enum Sets {
     Sext,
     /// The high half of an attribute.
     High,
-    /// What R128 is on gfx9.
+    /// A16, the bit that is R128 before gfx9.
     A16,
     /// DFMT in the low four bits, NFMT above.
     Format,
@@ -67,22 +67,22 @@ pub enum Sets {
     BoundCtrl,
     /// The encoding.
     Form(Form),
-    /// The bits of the encoding that the rest of the text does not give.
+    /// The bits of the encoding that the rest of the text does not express.
     Bits,
-    /// A field that the instruction ignores, in CLRX's words: `ssrc=0x14`. No row has it.
+    /// A field that the instruction ignores, in CLRX's notation: `ssrc=0x14`. No row has it.
     Ignored(&'static str),
-    /// As `Ignored`, a bit: `neg2`. No row has it.
+    /// Like `Ignored`, for a bit: `neg2`. No row has it.
     IgnoredBit(Field, u8),
 }
 
-/// How the value of a modifier is written.
+/// The form of a modifier's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg {
-    /// The word alone, or with `:0` or `:1`.
+    /// No value, or `:0` or `:1`.
     Flag,
     /// `offset:16`.
     Number,
-    /// `mul:2`: the numbers that are allowed, and what each stands for.
+    /// `mul:2`: the allowed numbers and their encodings.
     OneOf(&'static [(i64, u64)]),
     /// `[0,1]`: bits.
     List,
@@ -92,9 +92,9 @@ pub enum Arg {
     QuadPerm,
     /// A base, to which a number from the first to the second is added.
     Plus(u64, i64, i64),
-    /// A number that may be left out where it is 1.
+    /// A number that may be omitted if it is 1.
     Wave(u64),
-    /// The word alone.
+    /// No value.
     Fixed(u64),
     /// `[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]` or the number.
     Format,
@@ -107,19 +107,19 @@ pub struct Modifier {
     pub name: &'static str,
     /// Other names.
     pub aliases: &'static [&'static str],
-    /// The texts that have it.
+    /// The syntaxes that have it.
     pub dialect: Dialect,
-    /// What it sets.
+    /// The fields that it sets.
     pub sets: Sets,
-    /// How its value is written.
+    /// The form of its value.
     pub arg: Arg,
-    /// ` name`, as it is printed where no value follows.
+    /// ` name`, as printed without a value.
     pub word: &'static str,
-    /// ` name:`, as it is printed before a value.
+    /// ` name:`, as printed before a value.
     pub prefix: &'static str,
-    /// How the manual writes it in lines of syntax.
+    /// Its text in the manual's lines of syntax.
     pub syntax: &'static str,
-    /// What it does, in the manual.
+    /// Its description in the manual.
     pub doc: &'static str,
 }
 
@@ -268,7 +268,7 @@ pub fn by_name(name: &str) -> Option<&'static Modifier> {
     }
 }
 
-/// The modifier that sets a field to the value as it is written.
+/// The modifier that sets a field to its unchanged value.
 pub fn of_field(field: Field) -> Option<&'static Modifier> {
     let plain = |row: &&&Modifier| match row.sets {
         Sets::Flag(of) | Sets::Number(of) | Sets::Bits3(of) => of == field,

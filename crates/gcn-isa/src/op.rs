@@ -9,20 +9,20 @@ use crate::format::Field;
 use crate::meaning::{AtomicOp, GwsOp, Space, State};
 use crate::shape::Ty;
 
-/// What the result of an operation depends on, and whether it does more than giving one.
+/// The dependencies of an operation's result, or that it has an effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Kind {
-    /// A constant, or part of the state or of the instruction; without operands. A meaning has equal ones once.
+    /// A constant, or part of the state or of the instruction; no operands. Equal leaves of a meaning are one node.
     Leaf,
-    /// Its operands and MODE alone, each lane by itself.
+    /// Only its operands and MODE, in each lane independently.
     Compute,
     /// Values of other lanes, or which lanes are active.
     Lanes,
-    /// A register that an operand numbers.
+    /// A register whose number is an operand.
     Register,
     /// Memory, or the instruction's address operands.
     Memory,
-    /// It changes something by itself, and so happens though nothing may use its result.
+    /// It has an effect, and is executed even if its result is not used.
     Act,
 }
 
@@ -75,9 +75,9 @@ pub enum Notation {
     Sized,
     /// `x + y`.
     Infix(&'static str, Bind),
-    /// The name alone.
+    /// Only the name.
     Word,
-    /// In a way of its own.
+    /// A notation of its own.
     Own,
 }
 

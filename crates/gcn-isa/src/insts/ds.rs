@@ -559,8 +559,8 @@ fn atomic(m: &Meaning, op: AtomicOp, kind: Kind) {
     returns(m, m.atomic(Space::Lds, op, at, data, data));
 }
 
-/// The two addresses of the instructions whose values are both in LDS: the address, and a number of dwords behind it that
-/// is the offset's low 15 bits, signed, or with the offset's top bit the address's own bits 31:17.
+/// Returns the two addresses of instructions whose values are both in LDS: the address, and the address plus a number of
+/// dwords, which is the offset's low 15 bits, signed, or if the offset's top bit is set, bits 31:17 of the address.
 fn src2_addresses(m: &Meaning, bytes: u8) -> [V<'_>; 2] {
     let offset = m.field(Field::Offset0) | (m.field(Field::Offset1) << 8);
     let address = m.operand(DsAddr).as_(Ty::U32);

@@ -1,7 +1,7 @@
 //! MUBUF: buffer accesses of untyped data.
 //!
-//! TFE's status, a zero behind the data, and the way of loads with LDS are the machine's, not the meanings'. GLC and SLC say
-//! which caches hold the data: every access here is finished, and seen by all, when its instruction is.
+//! The machine, not the meanings, handles TFE's status, a zero after the data, and loads to LDS. GLC and SLC select the caches
+//! that may hold the data; here every access is complete and visible to all waves when its instruction is complete.
 
 use super::memory::*;
 use super::typed::*;

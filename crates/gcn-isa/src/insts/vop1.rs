@@ -621,7 +621,7 @@ fn write_approximation<'m>(
     result
 }
 
-/// The short way to an approximation of the source: `formula` alone, in f64, where `when` holds, which no NaN satisfies.
+/// The fast path for an approximation of the source: only `formula`, in f64, where `when` is true, which it is for no NaN.
 fn short_approximation<'m>(
     m: &'m Meaning,
     of: V<'m>,
