@@ -19,8 +19,6 @@ pub const AFFINE_ADDRESSES: usize = 128;
 pub const RANGES: usize = 1024;
 /// The first slots belong to one access each. Each of the others belongs to the access that its tag names.
 pub const OWN_RANGES: u32 = 768;
-/// The number of slots for spilled opmasks.
-pub const MASKS: usize = 256;
 /// The number of operands of a wave-wide helper.
 pub const STAGED: usize = WaveHelper::OPERANDS;
 
@@ -178,7 +176,6 @@ pub struct Ctx {
     pub saved_mxcsr: u32,
     pub lanes_on: u16,
     pub scalars: [u64; SCALARS],
-    pub masks: [u16; MASKS],
     pub save: [Line; 32],
     pub save_k: [u64; 8],
     pub vectors: [Line; VECTORS],

@@ -45,6 +45,8 @@ pub(crate) enum Again {
     Value,
     /// The same, and its result is in memory already: [`Role::Any`] may name the instruction.
     Memory,
+    /// The same, and its result is in a register that is not allocated: [`Role::Any`] names the instruction.
+    Fixed,
 }
 
 /// An instruction.
@@ -110,6 +112,11 @@ impl<O> Code<O> {
             count: operands.len() as u32,
         });
         self.operands.extend_from_slice(operands);
+    }
+
+    /// Whether and where the instruction that defines a register can be executed.
+    pub fn again(&self, reg: VReg) -> Again {
+        self.insts[self.origin[reg.0 as usize] as usize].again
     }
 
     /// The operands of an instruction.

@@ -208,7 +208,7 @@ impl<O> State<'_, O> {
     }
 
     fn again(&self, reg: VReg) -> Again {
-        self.code.insts[self.code.origin[reg.0 as usize] as usize].again
+        self.code.again(reg)
     }
 
     fn pin(&mut self, reg: VReg) {
@@ -317,6 +317,9 @@ impl<O> State<'_, O> {
 
     /// A place of a value that may be in memory.
     fn any(&mut self, reg: VReg, after: u32) -> Option<Place> {
+        if self.again(reg) == Again::Fixed {
+            return Some(Place::Memory(self.code.origin[reg.0 as usize]));
+        }
         let r = self.reg[reg.0 as usize];
         if r != NO_REG {
             return Some(Place::Reg(r));

@@ -41,11 +41,14 @@ fn check(code: &Code<u32>, out: &Allocation, counts: [u8; 2]) {
                         Place::Reg(r) => regs[class][r as usize],
                         Place::Slot(s) => slots[s as usize],
                         Place::Memory(i) => {
-                            assert_eq!(code.insts[i as usize].again, Again::Memory);
+                            let again = code.insts[i as usize].again;
+                            assert!(matches!(again, Again::Memory | Again::Fixed));
                             Some(code.operands(i)[0].0)
                         }
                     };
+                    let named = role == Role::Any && code.again(reg) == Again::Fixed;
                     assert!(role == Role::Any || matches!(place, Place::Reg(_)));
+                    assert!(!named || matches!(place, Place::Memory(_)));
                     assert_eq!(found, Some(reg), "operand of {inst}");
                     read.push((class, place));
                 }
@@ -152,6 +155,23 @@ fn what_can_be_executed_again_is_not_spilled() {
 }
 
 #[test]
+fn a_register_that_is_not_allocated_is_named() {
+    let mut code = Code::default();
+    let f = code.push_again(1, Again::Fixed, 1);
+    let a = value(&mut code, &[]);
+    for _ in 0..2 {
+        code.push(2, &[(a, Role::Use), (f, Role::Any)]);
+    }
+    let out = allocate(&code, [1, 0]).expect("enough registers");
+    check(&code, &out, [1, 0]);
+    let executed = out.steps.iter().any(|s| match *s {
+        Step::Inst { inst, .. } => inst == 0,
+        _ => false,
+    });
+    assert!(!executed);
+}
+
+#[test]
 fn a_tied_operand_that_lives_on_is_copied() {
     let mut code = Code::default();
     let a = value(&mut code, &[]);
@@ -188,7 +208,7 @@ fn random_code_keeps_its_values() {
         for _ in 0..random(120) {
             if random(4) == 0 {
                 let class = random(2);
-                let again = [Again::Value, Again::Memory][random(2)];
+                let again = [Again::Value, Again::Memory, Again::Fixed][random(3)];
                 have[class].push(code.push_again(0, again, class as u8));
                 continue;
             }

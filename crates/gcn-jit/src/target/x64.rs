@@ -61,21 +61,34 @@ mod affine;
 mod atomic;
 mod avx2;
 mod avx512;
+mod bases;
 mod cross_lane;
 pub(crate) mod encode;
 mod lds;
+mod machine;
 mod memory;
 mod profile;
 pub(crate) mod range;
 mod scalar;
+mod select;
 mod slice;
+mod slow;
 mod time_slices;
 mod wave_helper;
 
+use crate::ir::affine::Base;
+use crate::lir::regalloc::CLASSES;
+use crate::lir::{Again, Class, Role, VReg};
 use atomic::Joined;
+use bases::BaseOps;
 use lds::Two;
+use machine::{At, Machine, Places, State};
+use memory::{Access, Affine, Temps};
 use scalar::Scalars;
+use select::{Select, Shared};
 use slice::vgpr_line;
+use slow::{Fix, Slow};
+use std::rc::Rc;
 
 pub(crate) fn sgpr_home(code: u8) -> Mem {
     mem(
@@ -169,17 +182,54 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
     }
 }
 
-/// The vector code of a level: its registers, their width, its masks and its selection of instructions. Scalars, entries and exits,
-/// batches and the calls of helpers are the same at all levels.
+/// The vector code of a level: its registers, their width, its masks and its instructions. What operations a block's vector code has and
+/// in which order, and what happens to them, is the same at all levels ([`select`], [`machine`]).
 ///
 /// Vector code works on slices of 16 lanes, which skip or do the work of their lanes as a whole or in parts. Between the functions
-/// of a level no vector register holds anything but what the level itself keeps.
-pub(crate) trait Vectors: Default {
+/// of a level no vector register holds anything but what slices keep ([`machine::Deferred::Kept`]).
+pub(crate) trait Vectors: Sized + 'static {
+    /// A machine instruction.
+    type Op: Machine<Self> + From<Shared>;
+
+    /// A machine instruction for the bases of affine values.
+    type Base: BaseOps<Self>;
+
+    /// What is known of a value that one instruction makes, wherever it is executed.
+    type Constant: Copy + Eq + std::hash::Hash;
+
     /// There are bitwise operations on three values.
     const TERNARY_LOGIC: bool;
 
+    /// The number of registers that a slice's lanes take.
+    const PARTS: u8;
+
+    /// The host's registers that are allocated: of vectors, of truth values.
+    const REGISTERS: [u8; CLASSES];
+
+    /// The class of registers for truth values: 0 if they are vectors.
+    const TRUTH: Class;
+
+    /// Whether instructions name elements in memory for all lanes.
+    const BROADCAST: Again;
+
+    /// A slice's values can stay in registers while others are computed.
+    const KEEPS: bool;
+
     /// Returns true if the four slices of a block with this number of vector operations are the iterations of a loop.
     fn looped(operations: usize) -> bool;
+
+    /// Whether both parts of a slice are computed at once.
+    fn both(_: &Emit<'_, Self>) -> bool {
+        false
+    }
+
+    /// Makes a slice's lanes active: all, or those of the bits in memory, of which one is set.
+    fn all_active(_: &mut Asm) {}
+    fn active(_: &mut Asm, _: Mem) {}
+
+    /// The code before and after that of the slices.
+    fn before(_: &mut Emit<'_, Self>) {}
+    fn after(_: &mut Emit<'_, Self>) {}
 
     /// Saves all vector registers in [`Ctx::save`].
     fn save(a: &mut Asm);
@@ -196,17 +246,91 @@ pub(crate) trait Vectors: Default {
     /// Stores 64 bytes of zeros.
     fn store_line(a: &mut Asm, to: Mem);
 
-    /// A vector register that holds nothing before the vector code and after it.
-    fn free(&self) -> u8;
+    // ---- selection ----
 
-    /// Computes all bases, and checks the guards and the affine addresses.
-    fn bases(e: &mut Emit<'_, Self>);
+    /// The classes of an instruction's temporary registers.
+    fn temps(what: Temps) -> &'static [Class];
 
-    /// The code of the slices: all vector values, and what happens to them. `used`: the values that are used.
-    fn slices(e: &mut Emit<'_, Self>, used: &[bool]);
+    /// A dword or a qword in all lanes.
+    fn constant(s: &mut Select<'_, '_, Self>, value: u64, wide: bool) -> VReg;
 
-    /// Stores operands of a wave-wide helper that are the same for a slice where the helper reads them.
-    fn stage_apart(e: &mut Emit<'_, Self>, inputs: &[(usize, Id)]);
+    /// An affine value of the current lanes, and such a truth value.
+    fn affine(s: &mut Select<'_, '_, Self>, base: Base, step: i32) -> VReg;
+    fn affine_truth(s: &mut Select<'_, '_, Self>, base: Base) -> VReg;
+
+    /// The lanes' numbers times a number.
+    fn distances(s: &mut Select<'_, '_, Self>, step: i32) -> VReg;
+
+    /// Truth values: the active lanes; the same in all lanes; that of a scalar.
+    fn active_lanes(s: &mut Select<'_, '_, Self>) -> VReg;
+    fn same_truth(s: &mut Select<'_, '_, Self>, value: bool) -> VReg;
+    fn scalar_truth(s: &mut Select<'_, '_, Self>, id: Id) -> VReg;
+
+    /// How an instruction reads a truth value.
+    fn truth_role(_: &Select<'_, '_, Self>, _: VReg) -> Role {
+        Role::Use
+    }
+
+    /// A new value in active lanes, the old one in others.
+    fn in_active(s: &mut Select<'_, '_, Self>, old: VReg, new: VReg) -> VReg;
+
+    /// A float without denormals.
+    fn flushed(s: &mut Select<'_, '_, Self>, r: VReg, wide: bool) -> VReg;
+
+    /// Where one of two f32 is a NaN, or an f64 is. Inactive lanes do not matter.
+    fn unordered(s: &mut Select<'_, '_, Self>, a: VReg, b: VReg) -> VReg;
+    fn unordered_wide(s: &mut Select<'_, '_, Self>, r: [VReg; 2]) -> VReg;
+
+    /// The block restarts where an active lane has this: from [`Vectors::check`] or [`Vectors::after`] on nothing has failed.
+    fn must_not(s: &mut Select<'_, '_, Self>, r: VReg);
+    fn check(s: &mut Select<'_, '_, Self>);
+
+    /// 64-bit values of halves, and a half of 64-bit values.
+    fn pair(s: &mut Select<'_, '_, Self>, lo: Id, hi: Id) -> [VReg; 2];
+    fn half_of(s: &mut Select<'_, '_, Self>, r: [VReg; 2], high: bool) -> VReg;
+
+    /// Of each lane: what the lane that it numbers had of a VGPR.
+    fn lanes_in(s: &mut Select<'_, '_, Self>, v: u16, lanes: Id) -> VReg;
+
+    /// The slice's lanes that the digits number.
+    fn shuffle(s: &mut Select<'_, '_, Self>, digits: u64, x: Id) -> VReg;
+
+    /// The bits of two values, moved by a constant.
+    fn double_shift(s: &mut Select<'_, '_, Self>, left: bool, of: [Id; 2], by: u8) -> VReg;
+
+    /// A bitwise operation on three values.
+    fn ternary(s: &mut Select<'_, '_, Self>, op: &VectorOp, table: u8) -> VReg;
+
+    /// An arithmetic operation, whose result it defines.
+    fn alu(s: &mut Select<'_, '_, Self>, op: &VectorOp, o: Op, n: &Node);
+
+    // ---- encoding ----
+
+    /// The register of a truth value that an instruction reads or writes.
+    fn truth(p: Places<'_, Self::Op>, k: usize) -> u8;
+
+    /// A general register: the bits of truth values.
+    fn truth_to(a: &mut Asm, to: Gpr, truth: u8);
+
+    /// The truth values that bits in memory say. Clobbers RAX.
+    fn bits(e: &mut Emit<'_, Self>, at: At, truth: u8);
+
+    /// 4 or 8 bytes in all lanes, and a general register's dword.
+    fn broadcast(a: &mut Asm, r: u8, bytes: u8, from: Mem);
+    fn broadcast_gpr(a: &mut Asm, r: u8, from: Gpr);
+
+    /// The code of [`Access`].
+    fn lanes_code(e: &mut Emit<'_, Self>, access: &Rc<Access>, p: Places<'_, Self::Op>);
+    fn load_code(e: &mut Emit<'_, Self>, a: Affine, p: Places<'_, Self::Op>);
+    fn store_code(e: &mut Emit<'_, Self>, a: Affine, p: Places<'_, Self::Op>);
+    fn gather_code(e: &mut Emit<'_, Self>, a: Affine, wanted: &[u8], p: Places<'_, Self::Op>);
+    fn store_row_code(e: &mut Emit<'_, Self>, active: At, to: Mem, p: Places<'_, Self::Op>);
+
+    /// The code of [`Slow`] and of [`Fix`].
+    fn slow_code(e: &mut Emit<'_, Self>, slow: &Rc<Slow>, p: Places<'_, Self::Op>);
+    fn fix_code(e: &mut Emit<'_, Self>, fix: Fix, p: Places<'_, Self::Op>);
+
+    // ---- staged operands ----
 
     /// Jumps unless `bytes` from all addresses on that the staged operands have in active lanes are within LDS and the limit, and the
     /// addresses are multiples of a power of two. Clobbers RAX and RDX.
@@ -227,12 +351,6 @@ pub(crate) trait Vectors: Default {
 
     /// Stores staged dwords to LDS at RCX: all lanes' first values, then the second ones.
     fn store_two(e: &mut Emit<'_, Self>, two: Two);
-
-    /// What was deferred until nothing can fail: stores, VGPRs, affine VGPRs.
-    fn effects(e: &mut Emit<'_, Self>);
-
-    /// The out-of-line code of the above.
-    fn out_of_line(e: &mut Emit<'_, Self>);
 }
 
 /// Emits the code of a region. `batch`: the registers of waves that start in the code, if waves may start one after the other.
@@ -295,7 +413,6 @@ fn emit_for<V: Vectors>(
         default,
         mode,
         precise: region.precise,
-        exact,
         aliased,
         prefetch: !left_out.has(Optional::Prefetch),
     };
@@ -329,8 +446,8 @@ fn emit_for<V: Vectors>(
             if full.is_none() {
                 a.bind(plain);
             }
-            let mut e = Emit {
-                v: V::default(),
+            let mut e: Emit<'_, V> = Emit {
+                v: State::default(),
                 a: &mut a,
                 c,
                 common: &common,
@@ -479,8 +596,6 @@ pub(crate) struct Common {
     mode: Mode,
     /// See [`Region::precise`].
     precise: bool,
-    /// NaNs of float results are put right as they are made.
-    exact: bool,
     /// See [`Style::aliased`].
     aliased: bool,
     /// Memory is prefetched for later waves.
@@ -496,9 +611,9 @@ pub(crate) struct References {
 }
 
 /// The code of a block under construction.
-pub(crate) struct Emit<'a, V> {
+pub(crate) struct Emit<'a, V: Vectors> {
     /// The state of vector code.
-    pub v: V,
+    pub v: State<V>,
     pub a: &'a mut Asm,
     pub c: &'a Block,
     pub common: &'a Common,
@@ -661,14 +776,6 @@ impl<V: Vectors> Emit<'_, V> {
         self.leave(EXIT_STOP);
     }
 
-    /// The values that the slow path of a value begins with.
-    fn leaves(&self, id: Id) -> &[Id] {
-        match self.node(id).op {
-            Inst::FastPath(k) => &self.c.fast_paths[k as usize].leaves,
-            _ => &[],
-        }
-    }
-
     /// Notes that there is no code for something that the passes gave: the compiler is wrong.
     ///
     /// # Panics
@@ -722,10 +829,10 @@ impl<V: Vectors> Emit<'_, V> {
         let bases = !c.affine.ops.is_empty();
         if vectors || bases {
             self.before_vectors();
-            V::bases(self);
+            self.affine_bases();
         }
         if vectors {
-            V::slices(self, &used);
+            self.vector_code(&used);
         }
         for (at, &used) in used.iter().enumerate() {
             if used && self.plan.late[at] && c.graph[at].op != Inst::Ballot {
@@ -737,7 +844,9 @@ impl<V: Vectors> Emit<'_, V> {
             self.call_whole(&w);
         }
         // Nothing fails from here on.
-        V::effects(self);
+        self.deferred_stores();
+        self.deferred_writes();
+        self.affine_writes();
         if c.fp.is_some_and(|k| k != self.common.default) {
             self.a.ldmxcsr(mxcsr_of(self.common.default));
         }
@@ -769,7 +878,8 @@ impl<V: Vectors> Emit<'_, V> {
             Terminator::Interpret { .. } | Terminator::Leave => {}
         }
         self.as_in_vectors();
-        V::out_of_line(self);
+        self.write_sections();
+        self.leave_affine();
         self.scalar_out_of_line();
     }
 }

@@ -178,7 +178,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
         self.a.jmp(done);
         self.a.bind(slow);
-        V::stage_apart(self, &[(0, j.lo), (1, j.hi)]);
+        self.stage_apart(&[(0, j.lo), (1, j.hi)]);
         done
     }
 
@@ -236,7 +236,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
         self.a.jmp(done);
         self.a.bind(slow);
-        V::stage_apart(self, &[(1, lanes.limit)]);
+        self.stage_apart(&[(1, lanes.limit)]);
         done
     }
 

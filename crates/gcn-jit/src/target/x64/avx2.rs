@@ -10,79 +10,68 @@
 use super::atomic::Joined;
 use super::encode::vex::*;
 use super::lds::Two;
-use super::slice::{SLICE, vgpr_line};
+use super::machine::{At, EXEC_BITS, Machine, plus};
+use super::memory::{Access, Affine, Temps};
+use super::select::Shared;
+use super::slice::vgpr_line;
+use super::slow::{Fix, Slow};
 use super::*;
-use crate::lir::Code;
+use crate::ir::affine::Base;
+use crate::lir::regalloc::CLASSES;
+use crate::lir::{Again, Class, VReg};
 use std::rc::Rc;
 
 mod bases;
 mod float;
 mod inst;
 mod memory;
+mod plain;
 mod select;
 mod slow;
 mod staging;
 
-use inst::{At, M, Places, Section};
-use select::Select;
+use inst::M;
+use plain::*;
+
+type Select<'s, 'a> = super::select::Select<'s, 'a, Avx2>;
+type Places<'a> = super::machine::Places<'a, M>;
 
 /// The number of vector operations from which on a block's slices are the iterations of a loop.
 const LOOP: usize = 6;
-
-/// Ballots beyond these are collected in memory.
-const BALLOT_REGISTERS: usize = 3;
 
 /// Host registers.
 const REGISTERS: u8 = 16;
 
 const BROADCASTB: X = X(2, 1, 0, 0x78);
-const MOVMSKPS: X = X(1, 0, 0, 0x50);
-const MOVMSKPD: X = X(1, 1, 0, 0x50);
 const GATHERDD: X = X(2, 1, 0, 0x90);
 const UNPCKLQ: X = X(1, 1, 0, 0x6c);
 const UNPCKHQ: X = X(1, 1, 0, 0x6d);
-const MOVD: X = X(1, 1, 0, 0x6e);
 const MOVD_TO: X = X(1, 1, 0, 0x7e);
-const MAXUD: X = X(2, 1, 0, 0x3f);
-const MINUD: X = X(2, 1, 0, 0x3b);
-const MAXSD: X = X(2, 1, 0, 0x3d);
-const MINSD: X = X(2, 1, 0, 0x39);
 
 /// Each lane's bit.
 const BIT_OF_LANE: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// The bits of EXEC.
-const EXEC_BITS: At = At {
-    mem: mem(
-        WAVE,
-        (offset_of!(WaveState, sgprs) + 4 * EXEC as usize) as i32,
-    ),
-    slice: 2,
-    half: 1,
-};
-
-/// The state of a block's vector code.
-#[derive(Default)]
-pub(crate) struct Avx2 {
-    /// The half of the slice that code is written for.
-    half: u8,
-    /// The number of lines of [`Ctx::vectors`] that are taken. Spill slots follow.
-    next_slot: u16,
-    /// The VGPRs that are written at the end, and the lines that hold their values.
-    deferred: Vec<(u16, u16)>,
-    /// The lines that hold the data of the deferred stores.
-    stored: Vec<Vec<u16>>,
-    ballots: Vec<Id>,
-    sections: Vec<Section>,
-    /// Where the block is left for code without affine values.
-    leave: Option<Label>,
-}
+pub(crate) struct Avx2;
 
 impl Vectors for Avx2 {
+    type Op = M;
+    type Base = bases::B;
+    type Constant = select::Constant;
+
     const TERNARY_LOGIC: bool = false;
+    const PARTS: u8 = 2;
+    const REGISTERS: [u8; CLASSES] = [REGISTERS, 0];
+    const TRUTH: Class = 0;
+    const BROADCAST: Again = Again::Value;
+    const KEEPS: bool = false;
 
     fn looped(operations: usize) -> bool {
         operations >= LOOP
+    }
+
+    fn both(e: &Emit<'_, Avx2>) -> bool {
+        let crosses = |n: &Node| matches!(n.op, Inst::Shuffle(digits) if select::crosses(digits));
+        e.c.graph.iter().any(crosses)
     }
 
     fn save(a: &mut Asm) {
@@ -128,21 +117,159 @@ impl Vectors for Avx2 {
         }
     }
 
-    fn free(&self) -> u8 {
-        0
+    // ---- selection ----
+
+    fn temps(what: Temps) -> &'static [Class] {
+        match what {
+            Temps::Slow => &[],
+            Temps::Gather | Temps::StoreRow => &[0],
+            Temps::Load(_) | Temps::Close | Temps::InOrder => &[0; 2],
+            Temps::Lanes(_) | Temps::Fix => &[0; 3],
+            Temps::Store => &[0; 5],
+        }
     }
 
-    fn bases(e: &mut Emit<'_, Self>) {
-        e.affine_bases();
+    fn constant(s: &mut Select<'_, '_>, value: u64, wide: bool) -> VReg {
+        let (lo, hi) = (value as u32, (value >> 32) as u32);
+        let hi = if wide { hi } else { lo };
+        s.words([lo, hi, lo, hi, lo, hi, lo, hi])
     }
 
-    fn slices(e: &mut Emit<'_, Self>, used: &[bool]) {
-        e.vector_code(used);
+    fn affine(s: &mut Select<'_, '_>, base: Base, step: i32) -> VReg {
+        s.affine_value(base, step)
     }
 
-    fn stage_apart(e: &mut Emit<'_, Self>, inputs: &[(usize, Id)]) {
-        e.stage_apart(inputs);
+    fn affine_truth(s: &mut Select<'_, '_>, base: Base) -> VReg {
+        s.affine_value(base, 0)
     }
+
+    fn distances(s: &mut Select<'_, '_>, step: i32) -> VReg {
+        s.by_lane(|lane| (lane as i32 * step) as u32)
+    }
+
+    fn active_lanes(s: &mut Select<'_, '_>) -> VReg {
+        s.active()
+    }
+
+    fn same_truth(s: &mut Select<'_, '_>, value: bool) -> VReg {
+        s.words([if value { u32::MAX } else { 0 }; 8])
+    }
+
+    fn scalar_truth(s: &mut Select<'_, '_>, id: Id) -> VReg {
+        let (zero, bit) = (s.zero(), s.val(id));
+        s.two(SUBD, zero, bit)
+    }
+
+    fn in_active(s: &mut Select<'_, '_>, old: VReg, new: VReg) -> VReg {
+        let active = s.active();
+        s.blend(old, new, active)
+    }
+
+    fn flushed(s: &mut Select<'_, '_>, r: VReg, wide: bool) -> VReg {
+        s.without_denormals(r, wide)
+    }
+
+    fn unordered(s: &mut Select<'_, '_>, a: VReg, b: VReg) -> VReg {
+        s.two_imm(X(1, 0, 0, 0xc2), a, b, 3)
+    }
+
+    fn unordered_wide(s: &mut Select<'_, '_>, r: [VReg; 2]) -> VReg {
+        let m = r.map(|r| s.two_imm(X(1, 1, 0, 0xc2), r, r, 3));
+        s.pack(m)
+    }
+
+    fn must_not(s: &mut Select<'_, '_>, r: VReg) {
+        s.must_not_have(r);
+    }
+
+    fn check(s: &mut Select<'_, '_>) {
+        s.checked();
+    }
+
+    fn pair(s: &mut Select<'_, '_>, lo: Id, hi: Id) -> [VReg; 2] {
+        let (a, b) = (s.val(lo), s.val(hi));
+        [s.two(UNPCKL, a, b), s.two(UNPCKH, a, b)]
+    }
+
+    fn half_of(s: &mut Select<'_, '_>, [a, b]: [VReg; 2], high: bool) -> VReg {
+        s.two_imm(SHUFPS, a, b, if high { 0xdd } else { 0x88 })
+    }
+
+    fn lanes_in(s: &mut Select<'_, '_>, v: u16, lanes: Id) -> VReg {
+        s.of_lanes(v, lanes)
+    }
+
+    fn shuffle(s: &mut Select<'_, '_>, digits: u64, x: Id) -> VReg {
+        s.shuffled(digits, x)
+    }
+
+    fn double_shift(s: &mut Select<'_, '_>, left: bool, [x, y]: [Id; 2], by: u8) -> VReg {
+        let (a, b) = (s.val(x), s.val(y));
+        s.both_shifted(left, a, b, by, 1)
+    }
+
+    fn ternary(s: &mut Select<'_, '_>, _: &VectorOp, _: u8) -> VReg {
+        s.e.mistaken();
+        s.zero()
+    }
+
+    fn alu(s: &mut Select<'_, '_>, op: &VectorOp, o: Op, n: &Node) {
+        s.alu_code(op, o, n);
+    }
+
+    // ---- encoding ----
+
+    fn truth(p: Places<'_>, k: usize) -> u8 {
+        p.r(k)
+    }
+
+    fn truth_to(a: &mut Asm, to: Gpr, truth: u8) {
+        a.y(MOVMSKPS, to, 0, H::R(truth));
+    }
+
+    fn bits(e: &mut Emit<'_, Avx2>, at: At, r: u8) {
+        e.mask_of_bits(at, r, RAX);
+    }
+
+    fn broadcast(a: &mut Asm, r: u8, bytes: u8, from: Mem) {
+        let x = if bytes == 8 { BROADCASTQ } else { BROADCASTD };
+        a.y(x, r, 0, H::M(from));
+    }
+
+    fn broadcast_gpr(a: &mut Asm, r: u8, from: Gpr) {
+        a.x(MOVD, r, 0, H::R(from));
+        a.y(BROADCASTD, r, 0, H::R(r));
+    }
+
+    fn lanes_code(e: &mut Emit<'_, Avx2>, access: &Rc<Access>, p: Places<'_>) {
+        e.lanes_code(access, p);
+    }
+
+    fn load_code(e: &mut Emit<'_, Avx2>, a: Affine, p: Places<'_>) {
+        e.affine_load_code(a, p);
+    }
+
+    fn store_code(e: &mut Emit<'_, Avx2>, a: Affine, p: Places<'_>) {
+        e.affine_store_code(a, p);
+    }
+
+    fn gather_code(e: &mut Emit<'_, Avx2>, a: Affine, wanted: &[u8], p: Places<'_>) {
+        e.affine_gather_code(a, wanted, p);
+    }
+
+    fn store_row_code(e: &mut Emit<'_, Avx2>, active: At, to: Mem, p: Places<'_>) {
+        e.store_dwords(active, p.r(0), p.r(1), to);
+    }
+
+    fn slow_code(e: &mut Emit<'_, Avx2>, slow: &Rc<Slow>, p: Places<'_>) {
+        e.slow_code(slow, p);
+    }
+
+    fn fix_code(e: &mut Emit<'_, Avx2>, fix: Fix, p: Places<'_>) {
+        e.fix_code(fix, p);
+    }
+
+    // ---- staged operands ----
 
     fn staged_in_lds(
         e: &mut Emit<'_, Self>,
@@ -166,140 +293,4 @@ impl Vectors for Avx2 {
     fn store_two(e: &mut Emit<'_, Self>, two: Two) {
         e.store_two(two);
     }
-
-    fn effects(e: &mut Emit<'_, Self>) {
-        e.deferred_stores();
-        e.deferred_writes();
-        e.affine_writes();
-    }
-
-    fn out_of_line(e: &mut Emit<'_, Self>) {
-        e.write_sections();
-        e.leave_affine();
-    }
-}
-
-impl Emit<'_, Avx2> {
-    /// A line of [`Ctx::vectors`] for each slice.
-    fn lines(&mut self) -> u16 {
-        let n = self.v.next_slot;
-        self.v.next_slot += 4;
-        if self.v.next_slot as usize > VECTORS {
-            self.too_large = true;
-            self.v.next_slot = 0;
-            return 0;
-        }
-        n
-    }
-
-    fn vector_code(&mut self, used: &[bool]) {
-        let c = self.c;
-        let ballots: Vec<Id> = (0..c.graph.len())
-            .filter(|&at| used[at] && c.graph[at].op == Inst::Ballot)
-            .map(|at| at as Id)
-            .collect();
-        for (i, &b) in ballots.iter().enumerate() {
-            if i < BALLOT_REGISTERS {
-                self.a.imm(R8 + i as u8, 0);
-            } else {
-                let slot = self.slot(b);
-                self.a.imm(RAX, 0);
-                self.a.store(true, slot, RAX);
-            }
-        }
-        self.v.ballots = ballots;
-        let both = c
-            .graph
-            .iter()
-            .any(|n| matches!(n.op, Inst::Shuffle(digits) if select::crosses(digits)));
-        let mut s = Select::new(self, both);
-        s.slice();
-        let code = s.code;
-        self.run(&code, both, true);
-        for i in 0..self.v.ballots.len().min(BALLOT_REGISTERS) {
-            self.ballot_in(self.v.ballots[i], R8 + i as u8);
-        }
-    }
-
-    /// Allocates registers and writes the code of all slices with active lanes. `both`: it is the code of both halves.
-    fn run(&mut self, code: &Code<M>, both: bool, ballots: bool) {
-        let Some(out) = crate::lir::regalloc::allocate(code, [REGISTERS, 0]) else {
-            self.mistaken();
-            return;
-        };
-        if 64 * self.v.next_slot as usize + 32 * out.slots as usize > 64 * (VECTORS - 1) {
-            self.too_large = true;
-        }
-        self.for_halves(both, |e| e.steps(code, &out), ballots);
-    }
-
-    /// Writes code for each half of each slice, or in a loop of four slices. It is skipped where no lane is active.
-    fn for_halves(&mut self, both: bool, code: impl Fn(&mut Self), ballots: bool) {
-        let slices = if self.looped { 1 } else { 4 };
-        let halves = if both { 1 } else { 2 };
-        if self.looped {
-            self.a.imm(SLICE, 0);
-        }
-        let top = self.a.here();
-        for slice in 0..slices {
-            for half in 0..halves {
-                (self.slice, self.v.half) = (slice, half);
-                let over = self.a.label();
-                if self.full.is_none() {
-                    let m = self.at(EXEC_BITS, RAX);
-                    match both {
-                        true => self.a.cmp16_zero(m),
-                        false => self.a.cmp8(m, 0),
-                    }
-                    self.a.jcc(Cc::E, over);
-                }
-                code(self);
-                self.a.bind(over);
-                if ballots {
-                    self.rotate_ballots(8 * (1 + both as u8));
-                }
-            }
-        }
-        self.v.half = 0;
-        if self.looped {
-            self.a.alu_imm(alu::ADD, false, Rm::R(SLICE), 8);
-            self.a.alu_imm(alu::CMP, false, Rm::R(SLICE), 32);
-            self.a.jcc(Cc::Ne, top);
-        }
-    }
-
-    /// Each half's bits are rotated in, so that the earlier ones move on.
-    fn rotate_ballots(&mut self, by: u8) {
-        for i in 0..self.v.ballots.len() {
-            let to = if i < BALLOT_REGISTERS {
-                Rm::R(R8 + i as u8)
-            } else {
-                Rm::M(self.slot(self.v.ballots[i]))
-            };
-            self.a.rotate_right(true, to, by);
-        }
-    }
-
-    /// Writes the VGPRs whose values were deferred.
-    fn deferred_writes(&mut self) {
-        let all = std::mem::take(&mut self.v.deferred);
-        if all.is_empty() {
-            return;
-        }
-        let copy = |e: &mut Self| {
-            for (k, &(v, line)) in all.iter().enumerate() {
-                let r = (k % REGISTERS as usize) as u8;
-                let from = e.at(At::dwords(line_mem(line)), RAX);
-                e.a.y(LOAD, r, 0, H::M(from));
-                let to = e.at(At::dwords(vgpr_line(v, 0)), RAX);
-                e.a.y(STORE, r, 0, H::M(to));
-            }
-        };
-        self.for_halves(false, copy, false);
-    }
-}
-
-fn line_mem(line: u16) -> Mem {
-    let n = (line as usize).min(VECTORS - 1);
-    mem(CTX, (offset_of!(Ctx, vectors) + 64 * n) as i32)
 }

@@ -63,7 +63,7 @@ impl<V: Vectors> Emit<'_, V> {
         V::store_two(self, two);
         self.a.jmp(done);
         self.a.bind(slow);
-        V::stage_apart(self, &[(1, two.limit), (3, two.limit)]);
+        self.stage_apart(&[(1, two.limit), (3, two.limit)]);
         done
     }
 }

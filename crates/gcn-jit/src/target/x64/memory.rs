@@ -1,6 +1,14 @@
 //! What targets share of memory accesses.
 
+use super::affine::place;
+use super::machine::{At, Deferred, EXEC_BITS, Machine, Places, line_mem, plus};
+use super::range::Range;
+use super::select::{Select, Shared};
 use super::*;
+use crate::ir::region::Store;
+use crate::lir::{Again, Role, VReg};
+use crate::passes::affine::{Shape, row_of, within_register};
+use std::rc::Rc;
 
 /// Bytes from an address on that an access may touch: gathers have no elements of less than four.
 pub(super) fn reach(bytes: u8, count: usize) -> u64 {
@@ -46,12 +54,6 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    pub(super) fn add_high_offset(&mut self, offset: i32) {
-        if offset != 0 {
-            self.a.lea(RAX, mem(RAX, offset));
-        }
-    }
-
     /// RAX: the address of the slice's part of a row of dwords, which may be accessed as `need` says.
     pub(super) fn row_address(&mut self, address: Id, offset: i32, need: u8) -> Mem {
         self.sload(RAX, address);
@@ -64,5 +66,616 @@ impl<V: Vectors> Emit<'_, V> {
             index: Some((RAX, 1)),
             disp: 0,
         }
+    }
+}
+
+/// A memory access. Temporary registers are those of [`Vectors::temps`].
+#[derive(Debug)]
+pub(crate) enum Access {
+    /// A load at one address for all lanes. Operands: the wanted elements.
+    Uniform {
+        space: Space,
+        bytes: u8,
+        count: u8,
+        offset: i32,
+        address: [Id; 2],
+        wanted: Vec<u8>,
+    },
+    /// At lanes' own addresses. Operands: the lower half, the upper half if lanes have it; of a load the mask if lanes may be inactive
+    /// and masks are vectors; of a store the data; temporary registers; of a load the wanted elements.
+    Lanes(Lanes),
+    /// A load of elements that are the same for all lanes. Operands: the wanted elements.
+    Same {
+        bytes: u8,
+        address: u16,
+        offset: i32,
+        wanted: Vec<u8>,
+    },
+    /// A load at affine addresses. Operands: temporary registers; the elements, all of them, two as 64-bit values.
+    Load(Affine),
+    /// Operands: the data; a 64-bit value has two registers; temporary registers.
+    Store(Affine),
+    /// A gather at affine addresses. Operands: distances, the mask as above, temporary registers, the wanted elements.
+    Gather(Affine, Vec<u8>),
+    /// A load of a row: the result, if it is wanted.
+    Row { address: Id, offset: i32, half: i32 },
+    /// Operands: the value, temporary registers.
+    StoreRow {
+        address: Id,
+        offset: i32,
+        half: i32,
+        active: At,
+    },
+}
+
+/// An access at lanes' own addresses.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    pub active: At,
+    pub store: bool,
+    pub space: Space,
+    pub bytes: u8,
+    pub count: u8,
+    pub offset: i32,
+    /// Lanes have an upper half of their own.
+    pub high: bool,
+    /// The scalar that is the upper half, or the limit of LDS.
+    pub scalar: Option<Id>,
+    pub range: Option<Range>,
+    pub wanted: Vec<u8>,
+}
+
+/// An access at affine addresses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Affine {
+    pub active: At,
+    pub address: u16,
+    pub bytes: u8,
+    pub count: u8,
+    pub step: i32,
+    pub offset: i32,
+    /// What the upper half adds to the offset.
+    pub half: i32,
+    /// It is the slice's first half.
+    pub first: bool,
+    /// The bits of the elements that are wanted.
+    pub wanted: u8,
+    /// 16 lanes' memory as it lies there, of which a half is the half of each 64 bytes.
+    pub in_order: bool,
+}
+
+/// What temporary registers are for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Temps {
+    /// Of accesses at lanes' own addresses: whether it is a store.
+    Lanes(bool),
+    /// Of affine loads: the number of elements.
+    Load(u8),
+    /// Of affine loads of elements that lie within a register.
+    Close,
+    /// Of affine loads of memory as it lies there.
+    InOrder,
+    Gather,
+    Store,
+    StoreRow,
+    Slow,
+    Fix,
+}
+
+impl<V: Vectors> Select<'_, '_, V> {
+    fn access(&mut self, access: Access, operands: &[(VReg, Role)]) {
+        self.push(Shared::Access(Rc::new(access)), operands);
+    }
+
+    pub(super) fn temps(&mut self, what: Temps) -> Vec<(VReg, Role)> {
+        let classes = V::temps(what).iter();
+        classes.map(|&c| (self.code.reg(c), Role::Temp)).collect()
+    }
+
+    /// The mask of active lanes, if it is an operand.
+    fn active_operand(&mut self) -> Option<(VReg, Role)> {
+        let needed = V::TRUTH == 0 && self.e.full.is_none();
+        needed.then(|| (V::active_lanes(self), Role::Use))
+    }
+
+    /// Registers for the elements of a load that are wanted, and their numbers.
+    fn wanted(&mut self, id: Id, count: u8) -> (Vec<u8>, Vec<(VReg, Role)>) {
+        let parts = self.e.parts(id, count);
+        let (mut wanted, mut operands) = (Vec::new(), Vec::new());
+        for (k, part) in parts.into_iter().enumerate() {
+            if let Some(part) = part {
+                let d = self.reg();
+                self.define(part, d);
+                wanted.push(k as u8);
+                operands.push((d, Role::Early));
+            }
+        }
+        (wanted, operands)
+    }
+
+    pub(super) fn group(
+        &mut self,
+        id: Id,
+        space: Space,
+        bytes: u8,
+        count: u8,
+        offset: i32,
+        [lo, hi]: [Id; 2],
+    ) {
+        let lds = space == Space::Lds;
+        let uniform_high = !self.e.node(hi).vec;
+        if !self.e.node(lo).vec && uniform_high && (!lds || bytes == 4 && offset == 0) {
+            let (wanted, operands) = self.wanted(id, count);
+            let access = Access::Uniform {
+                space,
+                bytes,
+                count,
+                offset,
+                address: [lo, hi],
+                wanted,
+            };
+            self.access(access, &operands);
+            return;
+        }
+        let mut operands = vec![(self.val(lo), Role::Use)];
+        let high = !lds && !uniform_high;
+        if high {
+            operands.push((self.val(hi), Role::Use));
+        }
+        operands.extend(self.active_operand());
+        operands.extend(self.temps(Temps::Lanes(false)));
+        let (wanted, defined) = self.wanted(id, count);
+        operands.extend(defined);
+        let access = Access::Lanes(Lanes {
+            active: self.at(EXEC_BITS),
+            store: false,
+            space,
+            bytes,
+            count,
+            offset,
+            high,
+            scalar: (!high).then_some(hi),
+            range: (!lds).then(|| self.e.new_range()),
+            wanted,
+        });
+        self.access(access, &operands);
+    }
+
+    pub(super) fn store(&mut self, s: &Store) {
+        let lds = s.space == Space::Lds;
+        let mut operands = vec![(self.val(s.lo), Role::Use)];
+        let high = !lds && self.e.node(s.hi).vec;
+        if high {
+            operands.push((self.val(s.hi), Role::Use));
+        }
+        for &d in &s.data {
+            operands.push((self.val(d), Role::Use));
+        }
+        operands.extend(self.temps(Temps::Lanes(true)));
+        let access = Access::Lanes(Lanes {
+            active: self.at(EXEC_BITS),
+            store: true,
+            space: s.space,
+            bytes: s.bytes,
+            count: s.data.len() as u8,
+            offset: s.offset,
+            high,
+            scalar: (!high).then_some(s.hi),
+            range: (!lds).then(|| self.e.new_range()),
+            wanted: Vec::new(),
+        });
+        self.access(access, &operands);
+    }
+
+    /// An access at an affine address, of the current half.
+    fn at_affine(&self, address: u16, bytes: u8, count: u8, offset: i32) -> Affine {
+        let step = self.e.c.affine.addresses[address as usize].step;
+        let half = 8 * step;
+        let (offset, half) = match self.now {
+            Some(now) => (offset + half * now as i32, 0),
+            None => (offset, half),
+        };
+        Affine {
+            active: self.at(EXEC_BITS),
+            address,
+            bytes,
+            count,
+            step,
+            offset,
+            half,
+            first: self.now != Some(1),
+            wanted: u8::MAX,
+            in_order: false,
+        }
+    }
+
+    /// The same of 16 lanes' memory as it lies there.
+    fn at_affine_in_order(&mut self, address: u16, bytes: u8, count: u8, offset: i32) -> Affine {
+        let (start, half) = match self.now {
+            Some(now) => (offset + 32 * now as i32, 0),
+            None => (offset, 32),
+        };
+        Affine {
+            offset: start,
+            half,
+            in_order: true,
+            ..self.at_affine(address, bytes, count, offset)
+        }
+    }
+
+    /// A load of the memory of 16 lanes as it lies there.
+    pub(super) fn load_in_order(
+        &mut self,
+        id: Id,
+        bytes: u8,
+        count: u8,
+        offset: i32,
+        address: u16,
+    ) {
+        let parts = self.e.parts(id, count);
+        if parts.iter().all(Option::is_none) {
+            return;
+        }
+        let mut a = self.at_affine_in_order(address, bytes, count, offset);
+        a.wanted = bits_of(&parts);
+        let mut operands = self.temps(Temps::InOrder);
+        for part in parts {
+            let d = self.reg();
+            if let Some(part) = part {
+                self.define(part, d);
+            }
+            operands.push((d, Role::Early));
+        }
+        self.access(Access::Load(a), &operands);
+    }
+
+    pub(super) fn affine_load(
+        &mut self,
+        id: Id,
+        bytes: u8,
+        count: u8,
+        offset: i32,
+        address: u16,
+        broadcast: bool,
+    ) {
+        let parts = self.e.parts(id, count);
+        if parts.iter().all(Option::is_none) {
+            return;
+        }
+        if broadcast {
+            let (wanted, operands) = self.wanted(id, count);
+            let access = Access::Same {
+                bytes,
+                address,
+                offset,
+                wanted,
+            };
+            self.access(access, &operands);
+            return;
+        }
+        let mut a = self.at_affine(address, bytes, count, offset);
+        let shape = Shape::of(a.step, bytes, count, false);
+        let close = within_register(a.step) && count == 1;
+        if shape == Some(Shape::Apart) && !close {
+            // The lanes' numbers say which half it is.
+            a.offset = offset;
+            let distances = V::distances(self, a.step);
+            let mut operands = vec![(distances, Role::Use)];
+            operands.extend(self.active_operand());
+            operands.extend(self.temps(Temps::Gather));
+            let (wanted, defined) = self.wanted(id, count);
+            operands.extend(defined);
+            self.access(Access::Gather(a, wanted), &operands);
+            return;
+        }
+        if shape == Some(Shape::Rows) {
+            self.load_rows(&parts, a, row_of(a.step, offset) - offset);
+            return;
+        }
+        let mut operands = self.temps(match shape {
+            Some(Shape::Apart) => Temps::Close,
+            _ => Temps::Load(count),
+        });
+        if count == 2 {
+            // Pairs of dwords are 64-bit values already; what else reads the elements takes them apart.
+            let r = [self.reg(), self.reg()];
+            operands.extend(r.map(|r| (r, Role::Early)));
+            self.access(Access::Load(a), &operands);
+            self.define_wide(id, r);
+            return;
+        }
+        a.wanted = bits_of(&parts);
+        for part in parts {
+            let d = self.reg();
+            if let Some(part) = part {
+                self.define(part, d);
+            }
+            operands.push((d, Role::Early));
+        }
+        self.access(Access::Load(a), &operands);
+    }
+
+    /// Loads of dwords of lanes that are one, two or four dwords apart, by whole rows. They begin `before` (not positive) the access.
+    fn load_rows(&mut self, parts: &[Option<Id>], a: Affine, before: i32) {
+        let row = (a.step / 4) as usize;
+        let first = before.unsigned_abs() as usize / 4;
+        let mut load = Affine {
+            count: row as u8,
+            offset: a.offset + before,
+            ..a
+        };
+        for at in 0..(first + parts.len()).div_ceil(row) {
+            let wanted = |k: usize| *parts.get((at * row + k).checked_sub(first)?)?;
+            let wanted: Vec<Option<Id>> = (0..row).map(wanted).collect();
+            if wanted.iter().any(Option::is_some) {
+                load.wanted = bits_of(&wanted);
+                let mut operands = self.temps(Temps::Load(row as u8));
+                let r: Vec<VReg> = (0..row).map(|_| self.reg()).collect();
+                operands.extend(r.iter().map(|&r| (r, Role::Early)));
+                self.access(Access::Load(load), &operands);
+                load.first = false;
+                for (k, part) in wanted.into_iter().enumerate() {
+                    let Some(part) = part else {
+                        continue;
+                    };
+                    let d = match row {
+                        2 => V::half_of(self, [r[0], r[1]], k == 1),
+                        _ => r[k],
+                    };
+                    self.define(part, d);
+                }
+            }
+            load.offset += a.step;
+        }
+    }
+
+    /// An element of a load of two, which was loaded as 64-bit values.
+    pub(super) fn part(&mut self, load: Id, k: u8) -> Option<VReg> {
+        let r = self.have(load)?;
+        Some(V::half_of(self, r, k == 1))
+    }
+
+    /// The 64-bit value of the two elements of a load.
+    pub(super) fn loaded_pair(&mut self, lo: Id, hi: Id) -> Option<[VReg; 2]> {
+        let (lo, hi) = (self.e.node(lo), self.e.node(hi));
+        let both = lo.op == Inst::Part(0) && hi.op == Inst::Part(1) && lo.args[0] == hi.args[0];
+        match both && lo.vec && hi.vec {
+            true => self.have(lo.args[0]),
+            false => None,
+        }
+    }
+
+    pub(super) fn row(&mut self, id: Id, address: Id, offset: i32) {
+        let half = 32 * self.now.unwrap_or(0) as i32;
+        let access = Access::Row {
+            address,
+            offset,
+            half,
+        };
+        if self.e.plan.uses[id as usize].is_empty() {
+            self.access(access, &[]);
+            return;
+        }
+        let d = self.reg();
+        self.access(access, &[(d, Role::Def)]);
+        self.define(id, d);
+    }
+
+    pub(super) fn store_row(&mut self, address: Id, offset: i32, value: Id) {
+        let access = Access::StoreRow {
+            address,
+            offset,
+            half: 32 * self.now.unwrap_or(0) as i32,
+            active: self.at(EXEC_BITS),
+        };
+        let mut operands = vec![(self.val(value), Role::Use)];
+        operands.extend(self.temps(Temps::StoreRow));
+        self.access(access, &operands);
+    }
+
+    pub(super) fn store_data(&mut self, s: &Store) -> Vec<VReg> {
+        let mut data = Vec::new();
+        for &d in &s.data {
+            match s.bytes {
+                8 => data.extend(self.wide(d)),
+                _ => data.push(self.val(d)),
+            }
+        }
+        data
+    }
+
+    pub(super) fn affine_store(&mut self, s: &Store, address: u16, offset: i32) {
+        let data = self.store_data(s);
+        self.store_parts(s, &data, address, offset);
+    }
+
+    fn store_parts(&mut self, s: &Store, data: &[VReg], address: u16, offset: i32) {
+        let count = s.data.len() as u8;
+        let a = match s.in_order {
+            true => self.at_affine_in_order(address, s.bytes, count, offset),
+            false => self.at_affine(address, s.bytes, count, offset),
+        };
+        let mut operands: Vec<_> = data.iter().map(|&r| (r, Role::Use)).collect();
+        operands.extend(self.temps(Temps::Store));
+        self.access(Access::Store(a), &operands);
+    }
+}
+
+fn bits_of(parts: &[Option<Id>]) -> u8 {
+    let bit = |(k, part): (usize, &Option<Id>)| (part.is_some() as u8) << k;
+    parts.iter().enumerate().map(bit).sum()
+}
+
+impl<V: Vectors> Emit<'_, V> {
+    /// Does the deferred stores, one after the other. Nothing can fail from the first one on.
+    pub(super) fn deferred_stores(&mut self) {
+        let c = self.c;
+        let stored = std::mem::take(&mut self.v.stored);
+        let kept: usize = self.v.kept.iter().map(Vec::len).sum();
+        for (n, s) in c.effects.deferred_stores.iter().enumerate() {
+            let (address, offset) = c.affine.stores[n];
+            let mut select = Select::new(self, false);
+            let places = stored.get(n).map_or(&[][..], |l| &l[..]);
+            let data: Vec<VReg> = places
+                .iter()
+                .map(|&place| match place {
+                    Deferred::Line(line) => select.load(At::dwords(line_mem(line))),
+                    Deferred::Kept(n) => {
+                        let kept = Shared::Kept(n).into();
+                        select.code.push_again(kept, Again::Value, 0)
+                    }
+                })
+                .collect();
+            select.store_parts(s, &data, address, offset);
+            let code = select.code;
+            self.run(&code, false, false, kept);
+        }
+    }
+
+    pub(super) fn access_code(&mut self, access: &Rc<Access>, p: Places<'_, V::Op>) {
+        match &**access {
+            Access::Uniform {
+                space,
+                bytes,
+                count,
+                offset,
+                address: [lo, hi],
+                wanted,
+            } => {
+                let total = *bytes as i32 * *count as i32;
+                self.sload(RAX, *lo);
+                let restart = self.restart();
+                let from = if *space == Space::Lds {
+                    self.lds_range(total, *hi, restart);
+                    mem(RAX, 0)
+                } else {
+                    self.add_high(*hi, *offset);
+                    self.check_range(total, 1, restart);
+                    self.of_host(RAX);
+                    Mem {
+                        index: Some((RAX, 1)),
+                        ..mem(BIAS, 0)
+                    }
+                };
+                for (n, &k) in wanted.iter().enumerate() {
+                    let from = plus(from, k as i32 * *bytes as i32);
+                    self.broadcast_element(p.r(n), *bytes, from);
+                }
+            }
+            Access::Lanes(_) => V::lanes_code(self, access, p),
+            Access::Same {
+                bytes,
+                address,
+                offset,
+                wanted,
+            } => {
+                self.affine_address(*address);
+                for (n, &k) in wanted.iter().enumerate() {
+                    let from = place(*offset + k as i32 * *bytes as i32);
+                    self.broadcast_element(p.r(n), *bytes, from);
+                }
+            }
+            Access::Load(a) => V::load_code(self, *a, p),
+            Access::Store(a) => V::store_code(self, *a, p),
+            Access::Gather(a, wanted) => V::gather_code(self, *a, wanted, p),
+            &Access::Row {
+                address,
+                offset,
+                half,
+            } => {
+                let at = self.row_address(address, offset, 1);
+                if !p.places.is_empty() {
+                    let at = plus(at, half + 32 * self.v.half as i32);
+                    V::Op::reload(self.a, 0, p.r(0), at);
+                }
+            }
+            &Access::StoreRow {
+                address,
+                offset,
+                half,
+                active,
+            } => {
+                let at = self.row_address(address, offset, 3);
+                let at = plus(at, half + 32 * self.v.half as i32);
+                V::store_row_code(self, active, at, p);
+            }
+        }
+    }
+
+    /// An element from memory to all lanes. RCX is clobbered.
+    fn broadcast_element(&mut self, d: u8, bytes: u8, from: Mem) {
+        if bytes == 4 {
+            V::broadcast(self.a, d, 4, from);
+            return;
+        }
+        let load: &[u8] = if bytes == 1 {
+            &[0x0f, 0xb6]
+        } else {
+            &[0x0f, 0xb7]
+        };
+        self.a.g(false, load, RCX, Rm::M(from));
+        V::broadcast_gpr(self.a, d, RCX);
+    }
+
+    /// RAX: the host's address of the current slice's part of an access. Flags stay.
+    pub(super) fn affine_address(&mut self, address: u16) {
+        let slot = At {
+            mem: self.address_slot(address),
+            slice: 8,
+            half: 0,
+        };
+        let from = self.at(slot, RAX);
+        self.a.mov(true, RAX, Rm::M(from));
+    }
+
+    /// RAX: the last address at which so many bytes are within LDS and the limit. Jumps to `none` where there is none. RDX is
+    /// clobbered.
+    pub(super) fn last_in_lds(&mut self, limit: Id, bytes: i32, none: Label) {
+        self.a.mov(true, RAX, Rm::M(ctx!(lds_bytes)));
+        if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
+            self.sload(RDX, limit);
+            self.a.alu(alu::CMP, true, RDX, Rm::R(RAX));
+            self.a.cmov(Cc::B, true, RAX, Rm::R(RDX));
+        }
+        self.a.alu_imm(alu::SUB, true, Rm::R(RAX), bytes);
+        self.a.jcc(Cc::S, none);
+    }
+
+    /// Prefetches for later waves, once a slice.
+    pub(super) fn fetch(&mut self, a: Affine, stores: bool) {
+        if a.first && self.v.half == 0 {
+            let stride = a.bytes as i32 * a.count as i32;
+            self.fetch_ahead(stride, a.offset, a.address, stores);
+        }
+    }
+
+    /// Asks the helper for the memory around lanes' addresses, which are where it reads them. Goes back to `again` with it, or on.
+    pub(super) fn ask_around(&mut self, l: &Lanes, range: Range, again: Label) {
+        let total = reach(l.bytes, l.count as usize);
+        let what = total | if l.store { 2 } else { 1 } << 8;
+        self.ask_range(what | (l.offset as u32 as u64) << 32, range);
+        let call = self.common.around_call;
+        self.a.call_label(call);
+        self.a.test(false, RAX, RAX);
+        let other = self.a.label();
+        self.a.jcc(Cc::Ne, other);
+        self.tag(range);
+        self.a.jmp(again);
+        self.a.bind(other);
+    }
+
+    /// Calls the helper that loads or stores lane by lane.
+    pub(super) fn lanes_helper(&mut self, l: &Lanes) {
+        let lds = l.space == Space::Lds;
+        let what = l.bytes as u64
+            | (l.count as u64) << 8
+            | (lds as u64) << 16
+            | ((l.space == Space::Flat) as u64) << 17;
+        self.a.imm(RSI, what | (l.offset as u32 as u64) << 32);
+        let slow = self.common.slow[l.store as usize];
+        self.a.call_label(slow);
+        self.a.test(false, RAX, RAX);
+        let restart = self.restart();
+        self.a.jcc(Cc::Ne, restart);
     }
 }

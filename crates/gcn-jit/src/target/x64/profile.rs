@@ -30,7 +30,6 @@ pub(super) fn field(displacement: usize) -> Option<&'static str> {
         (offset_of!(Ctx, mxcsr), "MXCSR"),
         (offset_of!(Ctx, lanes_on), "lanes on"),
         (offset_of!(Ctx, scalars), "scalar"),
-        (offset_of!(Ctx, masks), "mask"),
         (offset_of!(Ctx, save), "saved"),
         (offset_of!(Ctx, vectors), "spilled"),
         (offset_of!(Ctx, ranges), "range"),

@@ -546,7 +546,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Copies dwords. Clobbers RCX.
     fn copy(&mut self, from: Mem, to: Mem, dwords: u8) {
-        let z = self.v.free();
+        let z = self.free_register();
         let mut done = 0;
         while done < dwords {
             let left = dwords - done;

@@ -28,60 +28,6 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// The slice's part of a VGPR in memory.
-    pub fn home(&self, n: u16) -> Mem {
-        self.by_slice(vgpr_line(n, 0))
-    }
-
-    /// The numbers of the slice's lanes.
-    pub fn lane_line(&self) -> Mem {
-        self.by_slice(ctx!(lanes))
-    }
-
-    /// The slice's 16 bits of a mask of 64 in memory. Clobbers RAX.
-    pub fn mask_bits(&mut self, m: Mem) -> Mem {
-        if self.looped {
-            self.a.mov(false, RAX, Rm::R(SLICE));
-            self.a.shift_imm(5, false, RAX, 2);
-            return Mem {
-                index: Some((RAX, 1)),
-                ..m
-            };
-        }
-        Mem {
-            disp: m.disp + 2 * self.slice as i32,
-            ..m
-        }
-    }
-
-    /// The slice's element of memory that has one element of this number of bytes for each slice. Clobbers RAX.
-    pub fn element(&mut self, m: Mem, bytes: i32) -> Mem {
-        if self.looped {
-            if bytes == 8 {
-                return Mem {
-                    index: Some((SLICE, 1)),
-                    ..m
-                };
-            }
-            self.a.mov(false, RAX, Rm::R(SLICE));
-            let by = (8 / bytes).trailing_zeros() as u8;
-            self.a.shift_imm(5, false, RAX, by);
-            return Mem {
-                index: Some((RAX, 1)),
-                ..m
-            };
-        }
-        Mem {
-            disp: m.disp + bytes * self.slice as i32,
-            ..m
-        }
-    }
-
-    /// The slice's 16 bits of EXEC. Clobbers RAX.
-    pub fn exec_bits(&mut self) -> Mem {
-        self.mask_bits(sgpr_home(EXEC as u8))
-    }
-
     /// Adds to RAX the offset of the slice's part in a row of 64 dwords, and a constant.
     pub fn add_slice(&mut self, offset: i32) {
         let by = self.by_slice(mem(RAX, offset));

@@ -1,111 +1,28 @@
-//! Affine values: the bases of the four slices in registers of 128 bits, their guards and addresses; and values made of them.
+//! The instructions of bases.
 
 use super::*;
-use crate::context::{AFFINE_ADDRESSES, AFFINE_BASES};
-use crate::ir::affine::{Address, Base, BaseOp, Guard, SliceLayout};
-use crate::lir::{Again, Role, VReg};
-use crate::target::x64::affine::decided;
-use crate::target::x64::range::Range;
+use crate::ir::affine::Address;
+use crate::target::x64::bases::{BaseAddress, BaseOps};
 
-/// An affine address. Operands: of LDS the lower halves of the slices' first addresses, in memory these addresses of 64 bits; two
-/// temporary registers.
+type Bases<'t, 'a> = crate::target::x64::bases::Bases<'t, 'a, Avx2>;
+type Places<'a> = crate::target::x64::machine::Places<'a, B>;
+
+/// A machine instruction.
 #[derive(Debug)]
-pub(super) struct BaseAddress {
-    number: u16,
-    address: Address,
-    /// `None`: it is in LDS.
-    range: Option<Range>,
-}
-
-/// The selection of bases.
-struct Bases<'s, 't, 'a> {
-    s: &'s mut Select<'t, 'a>,
-    values: Vec<Option<VReg>>,
-    /// The slices in which all guards hold so far.
-    held: Option<VReg>,
-    within: Vec<(Base, i32)>,
-}
-
-/// The bases that are computed: those that are stored or checked, and what they need.
-fn needed(ops: &[BaseOp], guards: &[Guard], addresses: &[Address]) -> Vec<bool> {
-    let mut needed: Vec<bool> = ops.iter().map(|q| q.stored).collect();
-    for g in guards {
-        let of = match *g {
-            Guard::Top { of, .. } | Guard::NoWrap { of, .. } => [of, of],
-            Guard::Less { of, .. } | Guard::AssumedCompare { of, .. } => of,
-            Guard::Bits { of, mask, .. } => [of, mask],
-        };
-        of.iter().for_each(|&q| needed[q as usize] = true);
-    }
-    for a in addresses {
-        needed[a.lo as usize] = true;
-        if a.limit.is_none() {
-            needed[a.hi as usize] = true;
-        }
-    }
-    for (at, q) in ops.iter().enumerate().rev() {
-        if needed[at] {
-            q.inputs().iter().for_each(|&i| needed[i as usize] = true);
-        }
-    }
-    needed
+pub(crate) enum B {
+    Plain(Plain),
+    /// An element of 4 or 8 bytes in all.
+    Broadcast(Mem, u8),
+    /// Lanes 0, 16, 32 and 48 of a VGPR.
+    Vgpr(u16),
+    /// Stores 16 bytes.
+    Store(Mem),
+    /// Whether all guards hold. Operands: the slices in which they do, two temporary registers.
+    Guards,
+    Address(Rc<BaseAddress>),
 }
 
 impl Emit<'_, Avx2> {
-    /// Computes all bases, and checks the guards and the addresses.
-    pub(super) fn affine_bases(&mut self) {
-        let c = self.c;
-        let bases = &c.affine;
-        if bases.ops.len() > AFFINE_BASES || bases.addresses.len() > AFFINE_ADDRESSES {
-            self.too_large = true;
-            return;
-        }
-        if bases.ops.is_empty() {
-            return;
-        }
-        let mut s = Select::new(self, false);
-        let mut b = Bases {
-            s: &mut s,
-            values: vec![None; bases.ops.len()],
-            held: None,
-            within: Vec::new(),
-        };
-        b.all();
-        let code = s.code;
-        let Some(out) = crate::lir::regalloc::allocate(&code, [REGISTERS, 0]) else {
-            self.mistaken();
-            return;
-        };
-        if 64 * self.v.next_slot as usize + 32 * out.slots as usize > 64 * (VECTORS - 1) {
-            self.too_large = true;
-        }
-        self.steps(&code, &out);
-    }
-
-    pub(super) fn leave_label(&mut self) -> Label {
-        match self.v.leave {
-            Some(l) => l,
-            None => {
-                let l = self.a.label();
-                self.v.leave = Some(l);
-                l
-            }
-        }
-    }
-
-    /// The code that leaves the block for code without affine values.
-    pub(super) fn leave_affine(&mut self) {
-        let c = self.c;
-        if let Some(leave) = self.v.leave {
-            self.a.bind(leave);
-            self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
-            if c.fp.is_some_and(|f| f != self.common.default) {
-                self.a.ldmxcsr(mxcsr_of(self.common.default));
-            }
-            self.leave(EXIT_NOT_AFFINE);
-        }
-    }
-
     /// Goes on if a condition holds in all slices, whose truth values are the operand, or in all with active lanes.
     pub(super) fn guards_code(&mut self, p: Places<'_>) {
         let (held, t, u) = (p.r(0), p.r(1), p.r(2));
@@ -140,14 +57,14 @@ impl Emit<'_, Avx2> {
 
     pub(super) fn base_code(&mut self, base: &Rc<BaseAddress>, p: Places<'_>) {
         let (r, t, u) = (p.r(0), p.r(1), p.r(2));
-        let (i, a) = (base.number, base.address);
-        let slot = self.address_slot(i);
+        let (base, a) = (base.clone(), base.address);
+        let slot = self.address_slot(base.number);
         let leave = self.leave_label();
         let (from, back) = (self.a.label(), self.a.label());
         let Some(range) = base.range else {
             let limit = a.limit.unwrap_or(0);
             self.last_in_lds(limit, a.to, leave);
-            self.broadcast_gpr(t, RAX);
+            Avx2::broadcast_gpr(self.a, t, RAX);
             self.a.y(ZXDQ, u, 0, H::R(r));
             let lds = ctx!(lds);
             self.a.x(MINUD, t, t, H::R(r));
@@ -198,17 +115,7 @@ impl Emit<'_, Avx2> {
         self.a.bind(back);
         self.section(move |e| {
             e.a.bind(from);
-            let asked = a.from as u32 as u64 | (a.to as u32 as u64) << 32;
-            e.a.imm(RAX, asked);
-            e.a.store(true, ctx!(asked), RAX);
-            let step = if a.whole { 0 } else { a.step as u32 };
-            let what = i as u64 | (a.need as u64) << 8 | (step as u64) << 32;
-            e.ask_range(what, range);
-            let call = e.common.range_call;
-            e.a.call_label(call);
-            e.a.test(false, RAX, RAX);
-            e.a.jcc(Cc::Ne, leave);
-            e.tag(range);
+            e.find_base(&base, range, leave);
             e.a.jmp(back);
         });
     }
@@ -252,147 +159,122 @@ impl Emit<'_, Avx2> {
             self.a.bind(next);
         }
     }
+}
 
-    /// Where the current slice has a base.
-    pub(super) fn base_at(&mut self, q: Base) -> At {
-        match self.c.affine.ops[q as usize].op {
-            BaseKind::Scalar(id) => At::same(self.smem(id)),
-            _ => At {
-                mem: self.base_slot(q),
-                slice: 4,
-                half: 0,
-            },
+impl Machine<Avx2> for B {
+    const SLOT: usize = 32;
+
+    fn encode(&self, e: &mut Emit<'_, Avx2>, p: Places<'_>) {
+        match self {
+            B::Plain(op) => op.encode(e, p),
+            &B::Broadcast(m, bytes) => {
+                let x = if bytes == 8 { BROADCASTQ } else { BROADCASTD };
+                e.a.y(x, p.r(0), 0, H::M(m));
+            }
+            &B::Vgpr(v) => {
+                let home = |slice: i32| mem(VGPRS, (v as i32 - VGPR_BIAS) * 256 + 64 * slice);
+                let r = p.r(0);
+                e.a.x(MOVD, r, 0, H::M(home(0)));
+                for slice in 1..4 {
+                    let from = H::M(home(slice));
+                    e.a.v(X(3, 1, 0, 0x22), 0, r, r, from, Some(slice as u8));
+                }
+            }
+            &B::Store(m) => e.a.x(STORE, p.r(0), 0, H::M(m)),
+            B::Guards => e.guards_code(p),
+            B::Address(base) => e.base_code(base, p),
         }
     }
 
-    /// Writes affine values to VGPRs, in all lanes.
-    pub(super) fn affine_writes(&mut self) {
-        let c = self.c;
-        let looped = std::mem::take(&mut self.looped);
-        for &(v, base, step) in &c.affine.writes {
-            let mut s = Select::new(self, false);
-            let r = s.affine(base, step);
-            let at = At::dwords(vgpr_line(v, 0));
-            s.code.push(M::Store(at), &[(r, Role::Use)]);
-            let code = s.code;
-            let Some(out) = crate::lir::regalloc::allocate(&code, [REGISTERS, 0]) else {
-                self.mistaken();
-                return;
-            };
-            for slice in 0..4 {
-                for half in 0..2 {
-                    (self.slice, self.v.half) = (slice, half);
-                    self.steps(&code, &out);
-                }
-            }
-        }
-        self.v.half = 0;
-        self.looped = looped;
+    fn spill(a: &mut Asm, _: Class, r: u8, to: Mem) {
+        a.y(STORE, r, 0, H::M(to));
+    }
+
+    fn reload(a: &mut Asm, _: Class, r: u8, from: Mem) {
+        a.y(LOAD, r, 0, H::M(from));
+    }
+
+    fn copy(a: &mut Asm, _: Class, from: u8, to: u8) {
+        a.y(LOAD, to, 0, H::R(from));
     }
 }
 
-impl Select<'_, '_> {
-    /// An affine value of the current lanes.
-    pub(super) fn affine(&mut self, base: Base, step: i32) -> VReg {
-        let steps = [0, 8].map(|first: u32| {
-            std::array::from_fn(|i| (first + i as u32).wrapping_mul(step as u32))
-        });
-        if let BaseKind::Const(v) = self.e.c.affine.ops[base as usize].op {
-            return self.by_lane(|lane| v.wrapping_add(lane.wrapping_mul(step as u32)));
+impl VexMachine for B {
+    fn in_memory(&self, _: &mut Emit<'_, Avx2>) -> Option<H> {
+        match self {
+            &B::Plain(Plain::Line(line)) => Some(H::L(line)),
+            _ => None,
         }
-        let from = self.e.base_at(base);
-        let op = match step {
-            0 => M::Broadcast(from, 4),
-            _ => {
-                let lines = match self.now {
-                    Some(half) => [steps[half as usize]; 2],
-                    None => steps,
-                };
-                let lines = lines.map(|l| match self.e.a.line(l) {
-                    H::L(line) => line,
-                    _ => 0,
-                });
-                M::Affine(from, lines)
-            }
-        };
-        self.code.push_again(op, Again::Value, 0)
-    }
-
-    /// A comparison of dwords of 128 bits.
-    fn short(&mut self, x: X, a: VReg, b: VReg) -> VReg {
-        self.two_of(x, 0, a, b, None)
     }
 }
 
-impl Bases<'_, '_, '_> {
-    fn all(&mut self) {
-        let c = self.s.e.c;
-        let bases = &c.affine;
-        let needed = needed(&bases.ops, &bases.guards, &bases.addresses);
-        // Assumed comparisons come first: if one fails, everything else would be wasted.
-        let (early, rest): (Vec<Guard>, Vec<Guard>) = bases.guards.iter().partition(|g| decided(g));
-        let asked = early.iter().flat_map(|g| match g {
-            Guard::AssumedCompare { of, .. } => *of,
-            _ => [0; 2],
-        });
-        let asked = asked.filter(|&q| !bases.ops[q as usize].inputs().is_empty());
-        let ready = asked.max().unwrap_or(0) as usize;
-        for (at, &needed) in needed.iter().enumerate() {
-            let q = bases.ops[at];
-            if needed {
-                let direct = matches!(q.op, BaseKind::Scalar(_) | BaseKind::Const(_));
-                let r = self.base(at as Base);
-                if q.stored && !direct {
-                    let slot = self.s.e.base_slot(at as Base);
-                    self.s.code.push(M::StoreBase(slot, 0), &[(r, Role::Use)]);
-                }
-            }
-            if ready == at {
-                self.guards(&early);
-            }
-        }
-        self.guards(&rest);
-        for (i, &a) in bases.addresses.iter().enumerate() {
-            self.address(i as u16, a);
-        }
+impl Build for Bases<'_, '_> {
+    fn plain(&mut self, op: Plain, operands: &[(VReg, Role)]) {
+        self.code.push(B::Plain(op), operands);
     }
 
-    fn base(&mut self, q: Base) -> VReg {
-        if let Some(r) = self.values[q as usize] {
+    fn new_reg(&mut self) -> VReg {
+        self.code.reg(0)
+    }
+
+    fn words(&mut self, words: [u32; 8]) -> VReg {
+        if let Some(&r) = self.constants.get(&words) {
             return r;
         }
-        let op = self.s.e.c.affine.ops[q as usize];
-        let r = match op.op {
-            BaseKind::Vgpr(v) => self.s.code.push_again(M::BaseVgpr(v), Again::Value, 0),
-            BaseKind::Lane => self.s.words([0, 16, 32, 48, 0, 0, 0, 0]),
-            BaseKind::Const(v) => self.s.d32(v),
-            BaseKind::Scalar(id) => {
-                let at = At::same(self.s.e.smem(id));
-                self.s.code.push_again(M::Broadcast(at, 4), Again::Value, 0)
-            }
-            _ => self.operation(op),
-        };
-        self.values[q as usize] = Some(r);
+        let (op, again) = Plain::constant(self.e.a, words);
+        let r = self.code.push_again(B::Plain(op), again, 0);
+        self.constants.insert(words, r);
         r
     }
 
-    fn operation(&mut self, q: BaseOp) -> VReg {
-        let konst = |e: &Emit<'_, Avx2>, q: Base| match e.c.affine.ops[q as usize].op {
-            BaseKind::Const(v) => Some(v),
-            _ => None,
-        };
-        let [x, y, w] = q.args;
-        let a = self.base(x);
-        let (o, ty) = match q.op {
-            BaseKind::Shld(by) | BaseKind::Shrd(by) => {
-                let left = matches!(q.op, BaseKind::Shld(_));
-                let b = self.base(y);
-                return self.s.double_shift(left, a, b, by, 0);
-            }
-            BaseKind::Alu(o, ty) => (o, ty),
-            _ => return a,
-        };
-        let signed = ty.is_signed();
+    fn no_code(&mut self) {
+        self.e.mistaken();
+    }
+}
+
+impl Bases<'_, '_> {
+    /// An operation on dwords of 128 bits.
+    fn short(&mut self, x: X, a: VReg, b: VReg) -> VReg {
+        self.two_of(x, 0, a, b, None)
+    }
+
+    fn also(&mut self, r: VReg) {
+        self.held = Some(match self.held {
+            Some(held) => self.short(AND, held, r),
+            None => r,
+        });
+    }
+}
+
+impl BaseOps<Avx2> for B {
+    const REGISTERS: u8 = REGISTERS;
+    const TEMPS: usize = 2;
+
+    fn broadcast(from: Mem, bytes: u8) -> (B, Again) {
+        (B::Broadcast(from, bytes), Again::Value)
+    }
+
+    fn vgpr(v: u16) -> B {
+        B::Vgpr(v)
+    }
+
+    fn store(to: Mem) -> B {
+        B::Store(to)
+    }
+
+    fn address(address: Rc<BaseAddress>) -> B {
+        B::Address(address)
+    }
+
+    fn constant(b: &mut Bases<'_, '_>, value: u32) -> VReg {
+        b.words([value; 8])
+    }
+
+    fn firsts(b: &mut Bases<'_, '_>, step: u32) -> VReg {
+        b.words([0, 16, 32, 48, 0, 0, 0, 0].map(|n: u32| n.wrapping_mul(step)))
+    }
+
+    fn dword(b: &mut Bases<'_, '_>, o: Op, signed: bool, [x, y]: [VReg; 2]) -> VReg {
         let e = match (o, signed) {
             (Op::Add, _) => ADDD,
             (Op::Sub, _) => SUBD,
@@ -404,264 +286,81 @@ impl Bases<'_, '_, '_> {
             (Op::Min, false) => MINUD,
             (Op::Max, true) => MAXSD,
             (Op::Max, false) => MAXUD,
-            (Op::Shl | Op::Shr, _) => {
-                if let Some(by) = konst(self.s.e, y) {
-                    return match (o, signed) {
-                        (Op::Shl, _) => self.s.shl(a, by.min(32) as u8),
-                        (_, true) => self.s.sar(a, by.min(31) as u8),
-                        _ => self.s.shr(a, by.min(32) as u8),
-                    };
-                }
-                let op = match (o, signed) {
-                    (Op::Shl, _) => 0x47,
-                    (_, true) => 0x46,
-                    _ => 0x45,
-                };
-                X(2, 1, 0, op)
-            }
-            (Op::Not, _) => return self.s.not(a),
-            (Op::Zext, _) => return self.s.shr(a, 31),
-            (Op::Select, _) => {
-                let (b, c) = (self.base(y), self.base(w));
-                return self.s.blend_of(0, c, b, a);
-            }
-            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, _) => {
-                let b = self.base(y);
-                return self.s.compare(o, signed, a, b);
-            }
+            (Op::Shl, _) => X(2, 1, 0, 0x47),
+            (Op::Shr, true) => X(2, 1, 0, 0x46),
+            (Op::Shr, false) => X(2, 1, 0, 0x45),
             _ => {
-                self.s.e.mistaken();
-                return a;
+                b.e.mistaken();
+                ADDD
             }
         };
-        let b = self.base(y);
-        self.s.short(e, a, b)
+        b.short(e, x, y)
     }
 
-    // ---- guards ----
-
-    fn hold(&mut self, r: VReg) {
-        self.held = Some(match self.held {
-            Some(held) => self.s.short(AND, held, r),
-            None => r,
-        });
+    fn and_not(b: &mut Bases<'_, '_>, [x, y]: [VReg; 2]) -> VReg {
+        b.short(ANDN, x, y)
     }
 
-    /// Checks all that was held.
-    fn checked(&mut self) {
-        if let Some(held) = self.held.take() {
-            let (t, u) = (self.s.reg(), self.s.reg());
+    fn shift(b: &mut Bases<'_, '_>, ext: u8, a: VReg, by: u8) -> VReg {
+        b.shift_of(0x72, ext, a, by, 1)
+    }
+
+    fn double_shift(b: &mut Bases<'_, '_>, left: bool, [x, y]: [VReg; 2], by: u8) -> VReg {
+        b.both_shifted(left, x, y, by, 0)
+    }
+
+    fn compare(b: &mut Bases<'_, '_>, o: Op, signed: bool, [x, y]: [VReg; 2]) -> VReg {
+        Build::compare(b, o, signed, x, y)
+    }
+
+    fn select(b: &mut Bases<'_, '_>, mask: VReg, [x, y]: [VReg; 2]) -> VReg {
+        b.blend_of(0, y, x, mask)
+    }
+
+    fn to_highest(b: &mut Bases<'_, '_>, a: VReg) -> VReg {
+        [1, 2, 4, 8, 16].into_iter().fold(a, |t, by| {
+            let u = b.shr(t, by);
+            b.short(OR, t, u)
+        })
+    }
+
+    fn first(b: &mut Bases<'_, '_>, a: VReg) -> VReg {
+        b.one_of(BROADCASTD, 0, a, None)
+    }
+
+    fn qword(b: &mut Bases<'_, '_>, signed: bool, a: VReg) -> VReg {
+        b.one(if signed { SXDQ } else { ZXDQ }, a)
+    }
+
+    fn qword_shl(b: &mut Bases<'_, '_>, a: VReg, by: u8) -> VReg {
+        b.shlq(a, by)
+    }
+
+    fn qword_or(b: &mut Bases<'_, '_>, [x, y]: [VReg; 2]) -> VReg {
+        b.two(OR, x, y)
+    }
+
+    fn qword_add(b: &mut Bases<'_, '_>, [x, y]: [VReg; 2]) -> VReg {
+        b.two(ADDQ, x, y)
+    }
+
+    fn hold_zero(b: &mut Bases<'_, '_>, [x, y]: [VReg; 2]) {
+        let t = if x == y { x } else { b.short(AND, x, y) };
+        let zero = b.zero();
+        let r = b.short(EQD, t, zero);
+        b.also(r);
+    }
+
+    fn hold(b: &mut Bases<'_, '_>, o: Op, signed: bool, [x, y]: [VReg; 2]) {
+        let r = Build::compare(b, o, signed, x, y);
+        b.also(r);
+    }
+
+    fn checked(b: &mut Bases<'_, '_>) {
+        if let Some(held) = b.held.take() {
+            let (t, u) = (b.code.reg(0), b.code.reg(0));
             let operands = [(held, Role::Use), (t, Role::Temp), (u, Role::Temp)];
-            self.s.code.push(M::Guards, &operands);
+            b.code.push(B::Guards, &operands);
         }
-    }
-
-    fn is_zero(&mut self, r: VReg) {
-        let zero = self.s.zero();
-        let r = self.s.short(EQD, r, zero);
-        self.hold(r);
-    }
-
-    fn plus(&mut self, r: VReg, by: i32) -> VReg {
-        let by = self.s.d32(by as u32);
-        self.s.short(ADDD, r, by)
-    }
-
-    /// Checks that the values of a base do not wrap at 32 bits, once for all guards that need it.
-    fn not_wrapping(&mut self, of: Base, step: i32) {
-        if step == 0 || self.within.contains(&(of, step)) {
-            return;
-        }
-        self.within.push((of, step));
-        let r = self.base(of);
-        self.not_beyond(r, step);
-    }
-
-    /// Compares unsigned numbers with what they may be at most, or at least, so that adding the step does not wrap.
-    fn not_beyond(&mut self, r: VReg, step: i32) {
-        let (o, limit) = match step > 0 {
-            true => (Op::Le, !(step as u32)),
-            false => (Op::Ge, step.unsigned_abs()),
-        };
-        let limit = self.s.d32(limit);
-        let r = self.s.compare(o, false, r, limit);
-        self.hold(r);
-    }
-
-    /// The same of signed numbers.
-    fn not_beyond_signed(&mut self, r: VReg, step: i32) {
-        let (o, limit) = match step > 0 {
-            true => (Op::Le, i32::MAX - step),
-            false => (Op::Ge, i32::MIN - step),
-        };
-        let limit = self.s.d32(limit as u32);
-        let r = self.s.compare(o, true, r, limit);
-        self.hold(r);
-    }
-
-    fn guards(&mut self, guards: &[Guard]) {
-        // What was found before is checked by then.
-        self.within.clear();
-        for &g in guards {
-            match g {
-                Guard::Top { of, step, bits } => {
-                    let r = self.base(of);
-                    let t = self.plus(r, step);
-                    let t = self.s.short(XOR, t, r);
-                    let mask = self.s.d32(!(u32::MAX >> bits));
-                    let t = self.s.short(AND, t, mask);
-                    self.is_zero(t);
-                }
-                Guard::NoWrap {
-                    of,
-                    step,
-                    signed: false,
-                } => self.not_wrapping(of, step),
-                Guard::NoWrap { of, step, .. } => {
-                    let r = self.base(of);
-                    self.not_beyond_signed(r, step);
-                }
-                Guard::Less { of, step } => {
-                    let firsts = of.map(|q| self.base(q));
-                    let mut lasts = firsts;
-                    for k in 0..2 {
-                        if step[k] != 0 {
-                            lasts[k] = self.plus(firsts[k], step[k]);
-                            self.not_wrapping(of[k], step[k]);
-                        }
-                    }
-                    let [a, b] = [firsts, lasts].map(|[x, y]| self.s.compare(Op::Lt, false, x, y));
-                    let r = self.s.short(EQD, a, b);
-                    self.hold(r);
-                }
-                Guard::Bits {
-                    of,
-                    step,
-                    mask,
-                    ones,
-                } => {
-                    let r = self.base(of);
-                    let t = self.plus(r, step);
-                    let mut t = self.s.short(XOR, t, r);
-                    // All bits up to the highest in which two lanes differ.
-                    for by in [1, 2, 4, 8, 16] {
-                        let u = self.s.shr(t, by);
-                        t = self.s.short(OR, t, u);
-                    }
-                    if Guard::moving(step) != u32::MAX {
-                        let moving = self.s.d32(Guard::moving(step));
-                        t = self.s.short(AND, t, moving);
-                    }
-                    let m = self.base(mask);
-                    let t = match ones {
-                        true => self.s.short(ANDN, m, t),
-                        false => self.s.short(AND, t, m),
-                    };
-                    self.is_zero(t);
-                }
-                Guard::AssumedCompare {
-                    op,
-                    signed,
-                    of,
-                    step,
-                } => self.assumed(op, signed, of, step),
-            }
-        }
-        self.checked();
-    }
-
-    fn assumed(&mut self, o: Op, signed: bool, of: [Base; 2], step: [i32; 2]) {
-        let mut values = of.map(|q| self.base(q));
-        if o == Op::Ne {
-            // How much more the first is, from the lane on where that is least: not 0, and not all the way round.
-            let by = step[0].wrapping_sub(step[1]);
-            let mut t = self.s.short(SUBD, values[0], values[1]);
-            if by > 0 {
-                t = self.plus(t, by);
-            }
-            let limit = self.s.d32(by.unsigned_abs());
-            let r = self.s.compare(Op::Gt, false, t, limit);
-            self.hold(r);
-            return;
-        }
-        // The first one's greatest and the second one's least value.
-        for k in 0..2 {
-            if step[k] == 0 {
-                continue;
-            }
-            if signed {
-                self.not_beyond_signed(values[k], step[k]);
-            } else {
-                self.not_wrapping(of[k], step[k]);
-            }
-            if (step[k] > 0) == (k == 0) {
-                values[k] = self.plus(values[k], step[k]);
-            }
-        }
-        let o = if o == Op::Lt { Op::Lt } else { Op::Le };
-        let r = self.s.compare(o, signed, values[0], values[1]);
-        self.hold(r);
-    }
-
-    // ---- addresses ----
-
-    /// The host's addresses of the slices' first lanes, which may be accessed.
-    fn address(&mut self, i: u16, a: Address) {
-        let lo = self.base(a.lo);
-        if let Some(layout) = a.slice_layout {
-            let first = self.s.one_of(BROADCASTD, 0, lo, None);
-            match layout {
-                SliceLayout::Multiples(bytes) => {
-                    let t = self.s.short(XOR, first, lo);
-                    let apart = self.s.d32(bytes as u32 - 1);
-                    let t = self.s.short(AND, t, apart);
-                    self.is_zero(t);
-                }
-                SliceLayout::Rows => {
-                    let step = a.step >> a.index.unwrap_or(0);
-                    let rows =
-                        [0, 16, 32, 48, 0, 0, 0, 0].map(|n: u32| n.wrapping_mul(step as u32));
-                    let rows = self.s.words(rows);
-                    let t = self.s.short(ADDD, first, rows);
-                    let r = self.s.short(EQD, t, lo);
-                    self.hold(r);
-                }
-            }
-            self.checked();
-        }
-        let mut base = BaseAddress {
-            number: i,
-            address: a,
-            range: None,
-        };
-        let r = match a.limit {
-            Some(_) => lo,
-            None => {
-                base.range = Some(self.s.e.new_range());
-                let mut whole = match a.index {
-                    Some(_) => self.s.one(SXDQ, lo),
-                    None => self.s.one(ZXDQ, lo),
-                };
-                if let Some(by) = a.index {
-                    if by != 0 {
-                        whole = self.s.shlq(whole, by);
-                    }
-                } else if self.s.e.c.affine.ops[a.hi as usize].op != BaseKind::Const(0) {
-                    let hi = self.base(a.hi);
-                    let hi = self.s.one(ZXDQ, hi);
-                    let hi = self.s.shlq(hi, 32);
-                    whole = self.s.two(OR, whole, hi);
-                }
-                if let Some((low, high)) = a.plus {
-                    let at = At::same(self.s.e.scalar_halves(low, high));
-                    let plus = self.s.code.push_again(M::Broadcast(at, 8), Again::Value, 0);
-                    whole = self.s.two(ADDQ, whole, plus);
-                }
-                whole
-            }
-        };
-        let (t, u) = (self.s.reg(), self.s.reg());
-        let operands = [(r, Role::Use), (t, Role::Temp), (u, Role::Temp)];
-        self.s.code.push(M::Base(Rc::new(base)), &operands);
     }
 }

@@ -18,7 +18,7 @@ const COMPARE: u8 = 0xc2;
 
 /// VRANGE's choice: the smaller or larger number, of which -0 is below +0. Operands: two, result, two temporary registers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Range {
+pub(crate) struct Range {
     wide: bool,
     max: bool,
     /// Denormals become 0.
@@ -166,7 +166,7 @@ impl Select<'_, '_> {
         let d = self.reg();
         let operands = [(a, Role::Use), (d, Role::Def)];
         self.code
-            .push(M::Reverse(X(3, 1, 0, 0x1d), 1, 4), &operands);
+            .push(M::Plain(Plain::Reverse(X(3, 1, 0, 0x1d), 1, 4)), &operands);
         self.one(X(2, 1, 0, 0x33), d)
     }
 
@@ -585,15 +585,7 @@ impl Select<'_, '_> {
                 [0, 1].map(|k| self.two(ps(MUL, true), a[k], b[k]))
             }
             Op::Mul => {
-                let zext = |e: &Emit<'_, Avx2>, i: Id| {
-                    let n = e.node(i);
-                    match n.op {
-                        Inst::Pair => e.konst(n.args[1]) == Some(0),
-                        Inst::Const(v) => v >> 32 == 0,
-                        _ => !n.vec && n.out.bits() <= 32,
-                    }
-                };
-                let short = zext(self.e, x) && zext(self.e, y);
+                let short = self.short_product([x, y]);
                 let b = two(self);
                 [0, 1].map(|k| match short {
                     true => self.two(MULUDQ, a[k], b[k]),

@@ -1,131 +1,7 @@
-//! Fast paths whose slow path is called out of line, and NaNs as the interpreter has them.
+//! The code of fast paths whose slow path is called out of line, and of NaNs that are put right.
 
 use super::*;
-use crate::lir::{Role, VReg};
-
-/// A value with a fast path. Operands: the condition; the leaves; the fast path's result, each register followed by the result's.
-#[derive(Debug)]
-pub(super) struct Slow {
-    /// The first line of each leaf, and its kind.
-    leaves: Vec<(usize, Kind)>,
-    result: Kind,
-    call: u32,
-    active: At,
-}
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Kind {
-    Bool,
-    Narrow,
-    Wide,
-}
-
-impl Kind {
-    fn of(ty: Ty) -> Kind {
-        match ty {
-            Ty::Bool => Kind::Bool,
-            t if t.bits() > 32 => Kind::Wide,
-            _ => Kind::Narrow,
-        }
-    }
-
-    fn registers(self) -> usize {
-        1 + (self == Kind::Wide) as usize
-    }
-}
-
-/// The first line of the context's data for the result. The lines before are for the leaves.
-const RESULT: usize = 2 * crate::ir::fast_path::LEAVES;
-
-/// NaNs of a result that are put right. Operands: the result (tied); the operands; three temporary registers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fix {
-    op: Op,
-    wide: bool,
-    arity: usize,
-}
-
-fn line(n: usize) -> Mem {
-    ctx!(data, 64 * n)
-}
-
-impl Select<'_, '_> {
-    pub(super) fn fast_path(&mut self, op: &VectorOp, n: &Node, number: u16) {
-        let [when, short, _] = op.args;
-        let condition = self.mask(when);
-        let mut operands = vec![(condition, Role::Use)];
-        let mut leaves = Vec::new();
-        let c = self.e.c;
-        for (at, &leaf) in c.fast_paths[number as usize].leaves.iter().enumerate() {
-            let kind = Kind::of(self.e.node(leaf).out);
-            leaves.push((2 * at, kind));
-            match kind {
-                Kind::Wide => operands.extend(self.wide(leaf).map(|r| (r, Role::Any))),
-                Kind::Narrow => operands.push((self.val(leaf), Role::Any)),
-                Kind::Bool => operands.push((self.mask(leaf), Role::Use)),
-            }
-        }
-        let result = Kind::of(n.out);
-        let fast = match result {
-            Kind::Wide => self.wide(short),
-            Kind::Bool => [self.mask(short); 2],
-            Kind::Narrow => [self.val(short); 2],
-        };
-        let mut out = Vec::new();
-        for &r in &fast[..result.registers()] {
-            let d = self.reg();
-            operands.extend([(r, Role::Use), (d, Role::Tied)]);
-            out.push(d);
-        }
-        let call = self.e.call_of.get(&number).copied();
-        if call.is_none() {
-            self.e.mistaken();
-        }
-        let slow = Slow {
-            leaves,
-            result,
-            call: call.unwrap_or_default(),
-            active: self.at(EXEC_BITS),
-        };
-        self.code.push(M::Slow(Rc::new(slow)), &operands);
-        match out[..] {
-            [a, b] => self.define_wide(op.id, [a, b]),
-            _ => self.define(op.id, out[0]),
-        }
-    }
-
-    /// Puts NaNs of a result right.
-    pub(super) fn fix(&mut self, op: &VectorOp, o: Op, wide: bool) {
-        let Some(r) = self.have(op.id) else {
-            return;
-        };
-        let arity = if o == Op::Ldexp { 1 } else { o.arity() };
-        let mut all: Vec<[VReg; 2]> = Vec::new();
-        for &a in &op.args[..arity] {
-            let r = match wide {
-                true => self.wide(a),
-                false => [self.val(a); 2],
-            };
-            all.push(r);
-        }
-        let mut out = r;
-        for k in 0..1 + wide as usize {
-            let d = self.reg();
-            let mut operands = vec![(r[k], Role::Use), (d, Role::Tied)];
-            operands.extend(all.iter().map(|a| (a[k], Role::Use)));
-            for _ in 0..3 {
-                operands.push((self.reg(), Role::Temp));
-            }
-            let fix = Fix { op: o, wide, arity };
-            self.code.push(M::Fix(fix), &operands);
-            out[k] = d;
-        }
-        match wide {
-            true => self.define_wide(op.id, out),
-            false => self.define(op.id, out[0]),
-        }
-    }
-}
+use crate::target::x64::slow::{Fix, Kind, RESULT, Slow, line};
 
 impl Emit<'_, Avx2> {
     pub(super) fn slow_code(&mut self, slow: &Rc<Slow>, p: Places<'_>) {
@@ -177,14 +53,7 @@ impl Emit<'_, Avx2> {
                     false => e.store_leaf(at, kind, &registers),
                 }
             }
-            e.a.imm(RSI, slow.call as u64);
-            let call = e.common.slow[2];
-            e.a.call_label(call);
-            if e.plan.checks {
-                e.a.test(false, RAX, RAX);
-                let restart = e.restart();
-                e.a.jcc(Cc::Ne, restart);
-            }
+            e.call_slow(slow.call);
             e.load_result(slow.result, &to);
             e.a.jmp(back);
         });

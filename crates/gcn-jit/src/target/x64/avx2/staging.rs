@@ -1,7 +1,6 @@
 //! Operands of wave-wide helpers, of which some are done in place.
 
 use super::*;
-use crate::lir::Role;
 use crate::target::x64::atomic::DATA;
 use crate::target::x64::lds::staged;
 use gcn_isa::meaning::AtomicOp;
@@ -40,31 +39,6 @@ impl Emit<'_, Avx2> {
         self.mask_of_bits(at, r, RCX);
     }
 
-    /// Stores operands that are the same for a slice where the helper reads them.
-    pub(super) fn stage_apart(&mut self, inputs: &[(usize, Id)]) {
-        let looped = std::mem::take(&mut self.looped);
-        let mut s = Select::new(self, false);
-        for &(n, id) in inputs {
-            let r = s.val(id);
-            let at = At::dwords(ctx!(stage, 256 * n));
-            s.code.push(M::Store(at), &[(r, Role::Use)]);
-        }
-        let code = s.code;
-        match crate::lir::regalloc::allocate(&code, [REGISTERS, 0]) {
-            Some(out) => {
-                for slice in 0..4 {
-                    for half in 0..2 {
-                        (self.slice, self.v.half) = (slice, half);
-                        self.steps(&code, &out);
-                    }
-                }
-            }
-            None => self.mistaken(),
-        }
-        self.v.half = 0;
-        self.looped = looped;
-    }
-
     pub(super) fn staged_in_lds(
         &mut self,
         operands: &[usize],
@@ -88,7 +62,7 @@ impl Emit<'_, Avx2> {
             }
         }
         self.last_in_lds(limit, bytes, other);
-        self.broadcast_gpr(t, RAX);
+        Avx2::broadcast_gpr(self.a, t, RAX);
         self.a.y(MINUD, t, t, H::R(most));
         self.a.y(EQD, t, t, H::R(most));
         if multiple > 1 {

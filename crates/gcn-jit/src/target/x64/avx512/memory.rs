@@ -1,263 +1,643 @@
-//! Loads and stores of a slice: addresses that follow each other or are all the same go straight to memory; LDS that is
-//! read here and there is gathered; everything else a helper does, lane by lane.
+//! The code of loads and stores. At lanes' own addresses: where all of them are in the range that the access remembers, they are distances
+//! from its beginning, of 32 bits; elsewhere gathers and scatters take eight at a time, after each lane's page has been looked up.
 
-use super::gather::Upper;
-use super::{Avx512, BIAS, CTX, Emit, K_EXEC, Mix, OutOfLine, reach};
-use crate::context::Ctx;
-use crate::ir::Id;
-use crate::ir::region::Store;
-use crate::target::x64::encode::*;
-use gcn_isa::meaning::Space;
-use std::mem::offset_of;
+use super::*;
+use crate::passes::affine::{Shape, within_register};
+use crate::target::x64::affine::place;
+use crate::target::x64::memory::{Access, Affine, Lanes, reach};
+use crate::target::x64::range::Range;
 
-fn field(at: usize) -> Mem {
-    mem(CTX, at as i32)
+/// The registers of an access at lanes' own addresses.
+#[derive(Clone, Copy)]
+struct Regs {
+    lo: u8,
+    hi: Option<u8>,
+    t: u8,
+    u: u8,
+    v: u8,
+    w: u8,
+    k: u8,
+    k2: u8,
+}
+
+/// A memory operand whose index is a register.
+fn indexed(base: Gpr, index: u8, disp: i32) -> Mem {
+    Mem {
+        index: Some((index, 1)),
+        ..mem(base, disp)
+    }
 }
 
 impl Emit<'_, Avx512> {
-    /// RAX: the address of the first lane if it were on, where all that are on follow each other by `stride` bytes; jumps
-    /// to `other` where they do not. `t` and `u` are spent.
-    fn follow(&mut self, lo: u8, hi: Option<u8>, stride: u8, t: u8, u: u8, other: Label) {
-        let log = stride.trailing_zeros() as usize;
-        let steps = field(offset_of!(Ctx, strides) + 64 * log);
-        self.a.z(op::SUBD, t, lo, Rm::M(steps));
-        self.same(t, hi, u, other);
-        // Where lower halves run over, the upper ones are not the same.
-        self.a.mov(false, RCX, Rm::R(RAX));
-        self.a
-            .alu_imm(alu::ADD, false, Rm::R(RCX), 16 * stride as i32);
-        self.a.jcc(Cc::B, other);
-    }
+    // ---- lanes' own addresses ----
 
-    /// RAX: the value that all active lanes have; `u` is spent.
-    fn same(&mut self, lo: u8, hi: Option<u8>, u: u8, other: Label) {
-        let k = self.ktemp();
-        self.v.k.busy |= 1 << k;
-        self.first(lo, RAX, k, u);
-        if let Some(hi) = hi {
-            let k2 = self.ktemp();
-            self.first(hi, RDX, k2, u);
-            self.a.kop(kop::OR, k, k, k2);
-            self.a.shift_imm(4, true, RDX, 32);
-            self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
-        }
-        self.a.kortest(k, k);
-        self.a.jcc(Cc::Ne, other);
-        self.v.k.busy &= !(1 << k);
-    }
-
-    /// `to`: what the first lane that is on has of `v`. `k`: the active lanes and have something else. `u` is spent.
-    fn first(&mut self, v: u8, to: u8, k: u8, u: u8) {
-        self.a.zk(op::COMPRESSD, v, 0, Rm::R(u), zero(K_EXEC));
-        self.a.evex(op::MOVD_ST, 0, u, 0, Rm::R(to), ALL, None);
-        self.a.z(op::BCASTD, u, 0, Rm::R(u));
-        self.a.zi(op::CMPD, k, v, Rm::R(u), keep(K_EXEC), 4);
-    }
-
-    /// The upper half of addresses: a register, or nothing where RAX is to get it from the scalar `hi`.
-    fn high(&mut self, hi: Id) -> Option<u8> {
-        if !self.node(hi).vec {
-            return None;
-        }
-        let r = self.zreg(hi, 0);
-        self.hold(r);
-        Some(r)
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    pub fn group(
-        &mut self,
-        id: Id,
-        space: Space,
-        bytes: u8,
-        count: u8,
-        offset: i32,
-        lo: Id,
-        hi: Id,
-    ) {
-        let lds = space == Space::Lds;
-        let parts = self.parts(id, count);
-        let stride = bytes * count;
-        if !self.node(lo).vec && (lds || !self.node(hi).vec) && (!lds || bytes == 4) {
-            // One address for all.
-            self.sload(RAX, lo);
-            let restart = self.restart();
-            let from = if lds {
-                self.lds_range(stride as i32, hi, restart);
-                Mem {
-                    base: RAX,
-                    index: None,
-                    disp: 0,
-                }
-            } else {
-                self.add_high(hi, offset);
-                self.check_range(stride as i32, 1, restart);
-                self.of_host(RAX);
-                Mem {
-                    base: BIAS,
-                    index: Some((RAX, 1)),
-                    disp: 0,
-                }
-            };
-            for (k, part) in parts.iter().enumerate() {
-                let Some(part) = *part else { continue };
-                let d = self.define(part, 0);
-                self.hold(d);
-                let from = Mem {
-                    disp: k as i32 * bytes as i32,
-                    ..from
-                };
-                self.broadcast_element(d, bytes, from);
-            }
+    pub(super) fn lanes_code(&mut self, access: &Rc<Access>, p: Places<'_>) {
+        let Access::Lanes(l) = &**access else {
             return;
+        };
+        let mut n = 1 + l.high as usize;
+        let stored = p.range(n, if l.store { l.count as usize } else { 0 });
+        n += stored.len();
+        let regs = Regs {
+            lo: p.r(0),
+            hi: l.high.then(|| p.r(1)),
+            t: p.r(n),
+            u: p.r(n + 1),
+            v: p.r(n + 2),
+            w: p.r(n + 3),
+            k: p.k(n + 4),
+            k2: p.k(n + 5),
+        };
+        let loaded = p.range(n + 6, l.wanted.len());
+        let (from, helper, back) = (self.a.label(), self.a.label(), self.a.label());
+        let again = self.a.here();
+        match (l.store, l.range) {
+            (false, range) => {
+                match range {
+                    Some(range) => self.in_range(l, range, regs, from),
+                    None => self.in_lds(l, regs, from),
+                }
+                let offset = if range.is_some() { l.offset } else { 0 };
+                let Regs { t, u, v, w, k, .. } = regs;
+                self.gather(l.bytes, &loaded, &l.wanted, t, [u, v, w], k, offset);
+            }
+            (true, Some(range)) if l.count == 1 => {
+                self.in_range(l, range, regs, from);
+                self.scatter(l.bytes, stored[0], regs.t, regs.k, l.offset);
+            }
+            (true, None) if l.offset == 0 => self.store_in_lds(l, &stored, regs, from),
+            _ => self.a.jmp(helper),
         }
-        let p = self.zreg(lo, 0);
-        self.hold(p);
-        let high = if lds { None } else { self.high(hi) };
-        let t = self.temp();
-        self.hold(t);
-        let u = self.temp();
-        self.hold(u);
-        let data: Vec<u8> = parts
-            .iter()
-            .map(|part| {
-                let r = match part {
-                    Some(part) => self.define(*part, 0),
-                    None => self.temp(),
-                };
-                self.hold(r);
-                r
-            })
-            .collect();
-        let (from, back) = (self.a.label(), self.a.label());
-        self.forked(false);
-        // Where the upper half is a scalar the helper needs it in a register all the same.
-        let scalar_high = !lds && high.is_none();
-        let mut range = None;
-        if !lds {
-            let upper = high.map_or(Upper::Scalar(hi), Upper::Lanes);
-            range = Some(self.in_range(p, upper, t, from));
-            let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
-            self.gather(bytes, &data, &wanted, t, u, offset);
-        } else if lds && offset == 0 {
-            self.in_lds(p, reach(bytes, data.len()), hi, t, from);
-            let wanted: Vec<bool> = parts.iter().map(Option::is_some).collect();
-            self.gather(bytes, &data, &wanted, t, u, 0);
-        } else if stride.is_power_of_two() && stride <= 16 {
-            self.follow(p, high, stride, t, u, from);
-            let at = if lds {
-                self.lds_range(16 * stride as i32, hi, from);
-                Mem {
-                    base: RAX,
-                    index: None,
-                    disp: 0,
-                }
-            } else {
-                self.add_high(hi, offset);
-                self.check_range(16 * stride as i32, 1, from);
-                self.of_host(RAX);
-                Mem {
-                    base: BIAS,
-                    index: Some((RAX, 1)),
-                    disp: 0,
-                }
+        self.a.bind(back);
+        let access = access.clone();
+        self.section(move |e| {
+            let Access::Lanes(l) = &*access else {
+                return;
             };
-            self.load_elements(bytes, &data, at, t, u);
-        } else {
-            self.a.jmp(from);
-        }
-        self.rejoined(back);
-        self.v.out_of_line.push(OutOfLine {
-            from,
-            back,
-            store: false,
-            space,
-            bytes,
-            offset,
-            lo: p,
-            hi: high,
-            limit: (lds || scalar_high).then_some(hi),
-            data,
-            free: [t, u],
-            range,
+            e.a.bind(from);
+            match (l.range, l.store) {
+                (Some(range), _) => {
+                    e.hand_over(l, regs);
+                    e.ask_around(l, range, again);
+                    if !l.store || l.bytes == 4 && l.count == 1 {
+                        let data = if l.store { &stored } else { &loaded };
+                        e.lane_by_lane(l, data, regs, helper);
+                        e.a.jmp(back);
+                    }
+                }
+                (None, false) if l.bytes == 4 && l.offset == 0 => {
+                    e.gather_lds(l, &loaded, regs, helper);
+                    e.a.jmp(back);
+                }
+                (None, true) if l.bytes == 4 && l.offset == 0 => {
+                    if matches!(l.count, 1 | 2 | 4) {
+                        e.scatter_lds(l, &stored, regs, helper);
+                        e.a.jmp(back);
+                    }
+                }
+                (None, _) => {}
+            }
+            e.a.bind(helper);
+            e.hand_over(l, regs);
+            for (k, &d) in stored.iter().enumerate() {
+                e.a.z(op::MOVDQU32_ST, d, 0, Rm::M(ctx!(data, 64 * k)));
+            }
+            e.lanes_helper(l);
+            for (&d, &k) in loaded.iter().zip(&l.wanted) {
+                let from = ctx!(data, 64 * k as usize);
+                e.a.z(op::MOVDQU32, d, 0, Rm::M(from));
+            }
+            e.a.jmp(back);
         });
     }
 
-    /// An element from memory to all lanes. RCX is spent.
-    pub(super) fn broadcast_element(&mut self, d: u8, bytes: u8, from: Mem) {
-        if bytes == 4 {
-            self.a.z(op::BCASTD, d, 0, Rm::M(from));
+    /// The active lanes and their addresses go where helpers read them.
+    fn hand_over(&mut self, l: &Lanes, r: Regs) {
+        let store = op::MOVDQU32_ST;
+        self.a.z(store, r.lo, 0, Rm::M(ctx!(addresses)));
+        let upper = match (r.hi, l.scalar) {
+            (Some(hi), _) => hi,
+            (None, Some(scalar)) => {
+                self.sload(RAX, scalar);
+                self.a.z(op::BCASTD_R, r.u, 0, Rm::R(RAX));
+                r.u
+            }
+            (None, None) => r.lo,
+        };
+        self.a.z(store, upper, 0, Rm::M(ctx!(addresses, 64)));
+        self.a.kstore16(ctx!(lanes_on), K_EXEC);
+    }
+
+    /// `t`: how far behind the beginning of the remembered range the addresses of active lanes are; RAX: the host's address of that
+    /// beginning. Jumps to `from` unless all are in it.
+    fn in_range(&mut self, l: &Lanes, range: Range, r: Regs, from: Label) {
+        let Regs { lo, t, k, k2, .. } = r;
+        self.check_tag(range, from);
+        let start = range.start();
+        let upper = plus(start, 4);
+        self.a.z(op::SUBD, t, lo, Rm::B(start));
+        self.a
+            .zi(op::CMPUD, k, t, Rm::B(range.bytes()), keep(K_EXEC), 5);
+        match (r.hi, l.scalar) {
+            (Some(hi), _) => {
+                self.a.zi(op::CMPD, k2, hi, Rm::B(upper), keep(K_EXEC), 4);
+                self.a.kop(kop::OR, k, k, k2);
+            }
+            (None, Some(scalar)) => {
+                self.sload(RAX, scalar);
+                self.a.alu(alu::CMP, false, RAX, Rm::M(upper));
+                self.a.jcc(Cc::Ne, from);
+            }
+            (None, None) => {}
+        }
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, from);
+        self.a.mov(true, RAX, Rm::M(start));
+        self.of_host(RAX);
+        self.a.alu(alu::ADD, true, RAX, Rm::R(BIAS));
+    }
+
+    /// `t`: the addresses of active lanes; RAX: where LDS is. Jumps to `from` unless all bytes are in LDS and below the limit.
+    fn in_lds(&mut self, l: &Lanes, r: Regs, from: Label) {
+        let Regs { lo, t, u, k, .. } = r;
+        let bytes = reach(l.bytes, l.count as usize);
+        let limit = l.scalar.unwrap_or(0);
+        let offset = Rm::C(l.offset as u32 as u64);
+        match l.offset {
+            0 => self.a.z(op::MOVDQU32, t, 0, Rm::R(lo)),
+            _ => self.a.z(op::ADDD, t, lo, offset),
+        }
+        let unlimited = self.konst(limit).is_some_and(|l| l >= u32::MAX as u64);
+        if unlimited && matches!(bytes, 4 | 8 | 12 | 16) {
+            let places = Rm::B(ctx!(lds_places, bytes as usize));
+            self.a.zi(op::CMPUD, k, t, places, keep(K_EXEC), 5);
+        } else {
+            self.last_in_lds(limit, bytes as i32, from);
+            self.a.z(op::BCASTD_R, u, 0, Rm::R(RAX));
+            self.a.zi(op::CMPUD, k, t, Rm::R(u), keep(K_EXEC), 6);
+        }
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, from);
+        self.a.mov(true, RAX, Rm::M(ctx!(lds)));
+    }
+
+    /// Stores to LDS where the lanes' addresses follow each other. Goes on at `from` where they do not, or where slices that are no
+    /// multiple apart might meet.
+    fn store_in_lds(&mut self, l: &Lanes, stored: &[u8], r: Regs, from: Label) {
+        let stride = l.bytes * l.count;
+        if !matches!((l.bytes, l.count), (_, 1) | (4, 2) | (4, 4)) {
+            self.a.jmp(from);
             return;
         }
-        let load: &[u8] = if bytes == 1 {
-            &[0x0f, 0xb6]
-        } else {
-            &[0x0f, 0xb7]
-        };
-        self.a.g(false, load, RCX, Rm::M(from));
-        self.a.z(op::BCASTD_R, d, 0, Rm::R(RCX));
+        let Regs { lo, t, u, v, k, .. } = r;
+        // RAX: the address of the first lane if it were active, where all follow each other.
+        let log = stride.trailing_zeros() as usize;
+        self.a.z(op::SUBD, t, lo, Rm::M(ctx!(strides, 64 * log)));
+        self.a.zk(op::COMPRESSD, t, 0, Rm::R(u), zero(K_EXEC));
+        self.a.evex(op::MOVD_ST, 0, u, 0, Rm::R(RAX), ALL, None);
+        self.a.z(op::BCASTD, u, 0, Rm::R(u));
+        self.a.zi(op::CMPD, k, t, Rm::R(u), keep(K_EXEC), 4);
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, from);
+        // Addresses must not wrap.
+        self.a.mov(false, RCX, Rm::R(RAX));
+        self.a
+            .alu_imm(alu::ADD, false, Rm::R(RCX), 16 * stride as i32);
+        self.a.jcc(Cc::B, from);
+        if l.count > 1 {
+            self.a.mov(false, RCX, Rm::R(RAX));
+            self.a
+                .alu_imm(alu::AND, false, Rm::R(RCX), stride as i32 - 1);
+            self.a.jcc(Cc::Ne, from);
+        }
+        self.lds_range(16 * stride as i32, l.scalar.unwrap_or(0), from);
+        self.store_elements(l.bytes, stored, mem(RAX, 0), [t, u, v], k);
     }
 
-    /// Elements of 16 lanes that follow each other in memory from `at` on to a register each: one, two or four of 4 bytes
-    /// a lane, or a smaller one. All of it may be read. `t` and `u` are spent, where there is more than one element.
-    pub(super) fn load_elements(&mut self, bytes: u8, data: &[u8], at: Mem, t: u8, u: u8) {
-        let plus = |n: i32| Mem {
-            disp: at.disp + 64 * n,
-            ..at
+    /// Loads dwords of LDS where each ends within the limit; 0 elsewhere.
+    fn gather_lds(&mut self, l: &Lanes, loaded: &[u8], r: Regs, helper: Label) {
+        let Regs { lo, t, u, k, .. } = r;
+        self.last_in_lds(l.scalar.unwrap_or(0), 4, helper);
+        self.a.z(op::BCASTD_R, t, 0, Rm::R(RAX));
+        self.a.mov(true, RCX, Rm::M(ctx!(lds)));
+        for (&d, &n) in loaded.iter().zip(&l.wanted) {
+            match n {
+                0 => self.a.z(op::MOVDQU32, u, 0, Rm::R(lo)),
+                _ => self.a.z(op::ADDD, u, lo, Rm::C(4 * n as u64)),
+            }
+            self.a.zi(op::CMPUD, k, u, Rm::R(t), keep(K_EXEC), 2);
+            self.a.z(op::XORD, d, d, Rm::R(d));
+            let at = Rm::M(indexed(RCX, u, 0));
+            self.a.zk(op::GATHERDD, d, 0, at, keep(k));
+        }
+    }
+
+    /// Stores the dwords of 16 lanes to LDS where their addresses say. Goes on at `helper` where several dwords do not lie whole in LDS or
+    /// are no multiple of their size: such may meet others' in part.
+    fn scatter_lds(&mut self, l: &Lanes, stored: &[u8], r: Regs, helper: Label) {
+        let Regs {
+            lo, t, u, k, k2, ..
+        } = r;
+        let count = stored.len();
+        self.last_in_lds(l.scalar.unwrap_or(0), 4 * count as i32, helper);
+        self.a.z(op::BCASTD_R, t, 0, Rm::R(RAX));
+        self.a.mov(true, RCX, Rm::M(ctx!(lds)));
+        let to = |index: u8, disp: i32| Rm::M(indexed(RCX, index, disp));
+        if let &[d] = stored {
+            // What is beyond the end goes nowhere.
+            self.a.zi(op::CMPUD, k, lo, Rm::R(t), keep(K_EXEC), 2);
+            self.a.zk(op::SCATTERDD, d, 0, to(lo, 0), keep(k));
+            return;
+        }
+        self.a.zi(op::CMPUD, k, lo, Rm::R(t), keep(K_EXEC), 6);
+        let cut = Rm::C(4 * count as u64 - 1);
+        self.a.zk(op::TESTMD, k2, lo, cut, keep(K_EXEC));
+        self.a.kop(kop::OR, k, k, k2);
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, helper);
+        for (half, mix) in [Mix::ZipLow, Mix::ZipHigh].into_iter().enumerate() {
+            let mut index = lo;
+            if half == 0 {
+                self.a.kop(kop::OR, k, K_EXEC, K_EXEC);
+            } else {
+                self.a.kshiftr(k, K_EXEC, 8);
+                self.a.zi(op::EXTRACT256, index, 0, Rm::R(u), ALL, 1);
+                index = u;
+            }
+            for (n, pair) in stored.chunks(2).enumerate() {
+                self.mix(mix, t, pair[0], Rm::R(pair[1]));
+                self.a.kop(kop::OR, k2, k, k);
+                let at = to(index, 8 * n as i32);
+                self.a.zk(op::SCATTERDQ, t, 0, at, keep(k2));
+            }
+        }
+    }
+
+    /// Wanted elements at RAX plus an index plus a constant. Those that lie side by side are taken as one of 64 bits.
+    #[allow(clippy::too_many_arguments)]
+    fn gather(
+        &mut self,
+        bytes: u8,
+        loaded: &[u8],
+        wanted: &[u8],
+        index: u8,
+        [t, u, v]: [u8; 3],
+        k: u8,
+        offset: i32,
+    ) {
+        let at = |index: u8, n: u8| indexed(RAX, index, offset + n as i32 * bytes as i32);
+        let (mut n, mut upper) = (0, false);
+        while n < wanted.len() {
+            let (d, element) = (loaded[n], wanted[n]);
+            if bytes == 4 && wanted.get(n + 1) == Some(&(element + 1)) {
+                if !upper {
+                    self.a.zi(op::EXTRACT256, index, 0, Rm::R(v), ALL, 1);
+                    upper = true;
+                }
+                self.gather_part(op::GATHERDQ, t, at(index, element), k, 0);
+                self.gather_part(op::GATHERDQ, u, at(v, element), k, 1);
+                self.mix(Mix::Even, d, t, Rm::R(u));
+                self.mix(Mix::Odd, loaded[n + 1], t, Rm::R(u));
+                n += 2;
+                continue;
+            }
+            self.gather_part(op::GATHERDD, d, at(index, element), k, 0);
+            if bytes < 4 {
+                let mask = (1u64 << (8 * bytes)) - 1;
+                self.a.z(op::ANDD, d, d, Rm::C(mask));
+            }
+            n += 1;
+        }
+    }
+
+    /// A gather of the lanes of the lower or the upper half that are on, or of all; 0 to the others. `k` is clobbered.
+    fn gather_part(&mut self, e: E, d: u8, at: Mem, k: u8, half: u8) {
+        match half {
+            0 => self.a.kop(kop::OR, k, K_EXEC, K_EXEC),
+            _ => self.a.kshiftr(k, K_EXEC, 8),
+        }
+        self.a.z(op::XORD, d, d, Rm::R(d));
+        self.a.zk(e, d, 0, Rm::M(at), keep(k));
+    }
+
+    /// Stores an element of each lane that is on at RAX plus `t` plus a constant, one lane after the other. RCX, RDX and RSI are clobbered.
+    fn scatter(&mut self, bytes: u8, data: u8, t: u8, k: u8, offset: i32) {
+        if bytes == 4 {
+            self.a.kop(kop::OR, k, K_EXEC, K_EXEC);
+            let at = indexed(RAX, t, offset);
+            self.a.zk(op::SCATTERDD, data, 0, Rm::M(at), keep(k));
+            return;
+        }
+        let store = op::MOVDQU32_ST;
+        self.a.z(store, t, 0, Rm::M(ctx!(addresses)));
+        self.a.z(store, data, 0, Rm::M(ctx!(data)));
+        self.a.k_to_gpr(RDX, K_EXEC);
+        let top = self.a.here();
+        let lane = |m: Mem| Mem {
+            index: Some((RCX, 4)),
+            ..m
         };
-        let on = self.on_or_zero();
-        match (bytes, data.len()) {
-            (4, 1) => self.a.zk(op::MOVDQU32, data[0], 0, Rm::M(at), on),
-            (1, _) => self.a.zk(op::PMOVZXBD, data[0], 0, Rm::M(at), on),
-            (2, _) => self.a.zk(op::PMOVZXWD, data[0], 0, Rm::M(at), on),
-            (_, 2) => {
-                self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
-                for (k, mix) in [Mix::Even, Mix::Odd].into_iter().enumerate() {
-                    self.mix(mix, data[k], t, Rm::M(plus(1)));
+        self.a.tzcnt(false, RCX, RDX);
+        self.a.mov(false, RSI, Rm::M(lane(ctx!(addresses))));
+        self.a.mov(false, RCX, Rm::M(lane(ctx!(data))));
+        let at = indexed(RAX, RSI, offset);
+        match bytes {
+            1 => self.a.store8(at, RCX),
+            _ => self.a.store16(at, RCX),
+        }
+        self.a.blsr(false, RDX, RDX);
+        self.a.jcc(Cc::Ne, top);
+    }
+
+    /// T: eight lanes' guest addresses; K: which of them are on. Jumps to `bad` where not all of those may be accessed by plain
+    /// instructions. U, V and K2 are clobbered.
+    fn eight(&mut self, l: &Lanes, half: u8, r: Regs, bad: Label) {
+        let Regs { t, u, v, k, k2, .. } = r;
+        let wide = |e: &mut Self, to: u8, from: u8| {
+            let mut from = from;
+            if half == 1 {
+                e.a.zi(op::EXTRACT256, from, 0, Rm::R(to), ALL, 1);
+                from = to;
+            }
+            e.a.z(op::PMOVZXDQ, to, 0, Rm::R(from));
+        };
+        wide(self, t, r.lo);
+        match (r.hi, l.scalar) {
+            (Some(hi), _) => {
+                wide(self, u, hi);
+                self.a.evex(op::SHIFTQ_I, 2, 6, u, Rm::R(u), ALL, Some(32));
+                self.a.z(op::ORQ, t, t, Rm::R(u));
+            }
+            (None, Some(scalar)) => {
+                self.sload(RAX, scalar);
+                self.a.shift_imm(4, true, RAX, 32);
+                self.a.z(op::BCASTQ_R, u, 0, Rm::R(RAX));
+                self.a.z(op::ORQ, t, t, Rm::R(u));
+            }
+            (None, None) => {}
+        }
+        if l.offset != 0 {
+            self.a.z(op::ADDQ, t, t, Rm::C(l.offset as i64 as u64));
+        }
+        if half == 0 {
+            self.a.kop(kop::OR, k, K_EXEC, K_EXEC);
+        } else {
+            self.a.kshiftr(k, K_EXEC, 8);
+        }
+        let total = l.bytes as u64 * l.count as u64;
+        // A page's byte is read with the three behind it.
+        let linear = ctx!(linear_base);
+        self.a.z(op::SUBQ, u, t, Rm::B(linear));
+        let limit = ctx!(linear_bytes);
+        self.a.mov(true, RAX, Rm::M(limit));
+        self.a.alu_imm(alu::SUB, true, Rm::R(RAX), 3 << 12);
+        self.a.z(op::BCASTQ_R, v, 0, Rm::R(RAX));
+        self.a.zi(op::CMPUQ, k2, u, Rm::R(v), keep(k), 5);
+        self.a.kortest(k2, k2);
+        self.a.jcc(Cc::Ne, bad);
+        // Within one page, with what a gather of bytes reads beside them.
+        let room = 4096 - total.max(4);
+        self.a.z(op::ANDQ, v, u, Rm::C(4095));
+        self.a.zi(op::CMPUQ, k2, v, Rm::C(room), keep(k), 6);
+        self.a.kortest(k2, k2);
+        self.a.jcc(Cc::Ne, bad);
+        self.a.evex(op::SHIFTQ_I, 2, 2, u, Rm::R(u), ALL, Some(12));
+        self.gather_to(v, indexed(PAGES, u, 0), r);
+        let need = (MAPPED | if l.store { 2 } else { 1 }) as u64;
+        self.a.evex(op::ANDD, 1, v, v, Rm::C(need), ALL, None);
+        self.a
+            .evex(op::CMPD, 1, k2, v, Rm::C(need), keep(k), Some(4));
+        self.a.kortest(k2, k2);
+        self.a.jcc(Cc::Ne, bad);
+    }
+
+    /// Eight dwords; those of inactive lanes become 0.
+    fn gather_to(&mut self, to: u8, at: Mem, Regs { k, k2, .. }: Regs) {
+        self.a.kop(kop::OR, k2, k, k);
+        self.a.evex(op::XORD, 1, to, to, Rm::R(to), ALL, None);
+        self.a
+            .evex(op::GATHERQD, 2, to, 0, Rm::M(at), keep(k2), None);
+    }
+
+    /// Loads each lane's elements or stores one, or jumps to `bad`, where all can be done again.
+    fn lane_by_lane(&mut self, l: &Lanes, data: &[u8], r: Regs, bad: Label) {
+        let Regs { t, v, k, k2, .. } = r;
+        for half in 0..2 {
+            self.eight(l, half, r, bad);
+            if self.common.aliased {
+                self.a.z(op::ANDQ, t, t, Rm::C(!ALIAS));
+            }
+            for (n, &d) in data.iter().enumerate() {
+                let element = if l.store { n as u8 } else { l.wanted[n] };
+                let at = indexed(BIAS, t, element as i32 * l.bytes as i32);
+                match (l.store, half) {
+                    (false, 0) => self.gather_to(d, at, r),
+                    (false, _) => {
+                        self.gather_to(v, at, r);
+                        self.a.zi(op::INSERT256, d, d, Rm::R(v), ALL, 1);
+                    }
+                    (true, _) => {
+                        let mut from = d;
+                        if half == 1 {
+                            self.a.zi(op::EXTRACT256, d, 0, Rm::R(v), ALL, 1);
+                            from = v;
+                        }
+                        self.a.kop(kop::OR, k2, k, k);
+                        self.a
+                            .evex(op::SCATTERQD, 2, from, 0, Rm::M(at), keep(k2), None);
+                    }
                 }
             }
-            _ => {
-                // Four elements of four dwords a register: first every other dword of two registers, then again.
-                let [x, y, z, w] = [data[0], data[1], data[2], data[3]];
-                self.a.z(op::MOVDQU32, t, 0, Rm::M(at));
-                self.mix(Mix::Even, x, t, Rm::M(plus(1)));
-                self.mix(Mix::Odd, y, t, Rm::M(plus(1)));
-                self.a.z(op::MOVDQU32, t, 0, Rm::M(plus(2)));
-                self.mix(Mix::Even, z, t, Rm::M(plus(3)));
-                self.mix(Mix::Odd, w, t, Rm::M(plus(3)));
-                // x: X and Z of the lower lanes, z: of the upper; y and w: Y and W.
-                for (a, b) in [(x, z), (y, w)] {
-                    self.mix(Mix::Even, t, a, Rm::R(b));
-                    self.mix(Mix::Odd, u, a, Rm::R(b));
-                    self.a.z(op::MOVDQU32, a, 0, Rm::R(t));
-                    self.a.z(op::MOVDQU32, b, 0, Rm::R(u));
+        }
+        if !l.store && l.bytes < 4 {
+            let mask = (1u64 << (8 * l.bytes)) - 1;
+            for &d in data {
+                self.a.z(op::ANDD, d, d, Rm::C(mask));
+            }
+        }
+    }
+
+    // ---- affine addresses ----
+
+    pub(super) fn affine_gather_code(&mut self, a: Affine, wanted: &[u8], p: Places<'_>) {
+        self.affine_address(a.address);
+        let loaded = p.range(5, wanted.len());
+        let temps = [1, 2, 3].map(|k| p.r(k));
+        self.gather(a.bytes, &loaded, wanted, p.r(0), temps, p.k(4), a.offset);
+    }
+
+    pub(super) fn affine_load_code(&mut self, a: Affine, p: Places<'_>) {
+        self.affine_address(a.address);
+        let at = |by: i32| place(a.offset + by);
+        if a.count == 1 && Shape::of(a.step, a.bytes, 1, false) != Some(Shape::Dense) {
+            self.load_close(a, p.r(2), p.r(0), p.k(1));
+            return;
+        }
+        self.fetch(a, false);
+        if a.in_order {
+            for k in (0..a.count as usize).filter(|k| a.wanted >> k & 1 != 0) {
+                let from = Rm::M(at(64 * k as i32));
+                self.a.z(op::MOVDQU32, p.r(k), 0, from);
+            }
+            return;
+        }
+        let on = self.on_or_zero();
+        match (a.bytes, a.count) {
+            (1, _) => self.a.zk(op::PMOVZXBD, p.r(0), 0, Rm::M(at(0)), on),
+            (2, _) => self.a.zk(op::PMOVZXWD, p.r(0), 0, Rm::M(at(0)), on),
+            (_, 1) => self.a.zk(op::MOVDQU32, p.r(0), 0, Rm::M(at(0)), on),
+            (_, 2) => {
+                // All of it may be read, of inactive lanes as well.
+                for k in 0..2 {
+                    let from = Rm::M(at(64 * k as i32));
+                    self.a.z(op::MOVDQU32, p.r(k), 0, from);
+                }
+            }
+            _ => self.load_four(a, p),
+        }
+    }
+
+    /// Those wanted of a row of four dwords a lane: every other dword, then again.
+    fn load_four(&mut self, a: Affine, p: Places<'_>) {
+        let [t, u, v] = [0, 1, 2].map(|k| p.r(k));
+        let wanted = |k: usize| a.wanted >> k & 1 != 0;
+        for (k, mix) in [Mix::Even, Mix::Odd].into_iter().enumerate() {
+            if !wanted(k) && !wanted(k + 2) {
+                continue;
+            }
+            for (half, to) in [(0, u), (128, v)] {
+                let from = a.offset + half;
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(place(from)));
+                self.mix(mix, to, t, Rm::M(place(from + 64)));
+            }
+            for (k, mix) in [(k, Mix::Even), (k + 2, Mix::Odd)] {
+                if wanted(k) {
+                    self.mix(mix, p.r(3 + k), u, Rm::R(v));
                 }
             }
         }
     }
 
-    /// The same the other way. All of it may be written; RCX and RDX are spent, too.
-    pub(super) fn store_elements(&mut self, bytes: u8, data: &[u8], at: Mem, t: u8, u: u8) {
-        let plus = |n: i32| Mem {
-            disp: at.disp + 64 * n,
-            ..at
-        };
+    /// An opmask of the bytes, from lane 0's first one on, of those active lanes: so many of each, `step` apart. RCX and RDX are clobbered.
+    fn bytes_on(&mut self, bytes: u8, step: i32, k: u8) {
+        let firsts = (0..16).fold(0u64, |mask, lane| mask | 1 << (lane * step));
+        self.a.k_to_gpr(RCX, K_EXEC);
+        self.a.imm(RDX, firsts);
+        self.a.pdep(RCX, RCX, RDX);
+        for half in [1, 2].into_iter().filter(|&half| half < bytes) {
+            self.a.mov(true, RDX, Rm::R(RCX));
+            self.a.shift_imm(4, true, RDX, half);
+            self.a.alu(alu::OR, true, RCX, Rm::R(RDX));
+        }
+        self.a.gpr_to_k64(k, RCX);
+    }
+
+    /// The element of each lane that is on at RAX plus a constant, 1 to 4 bytes from lane to lane, all within 64; 0 to the others. `t`,
+    /// RCX and RDX are clobbered.
+    fn load_close(&mut self, a: Affine, d: u8, t: u8, k: u8) {
+        self.bytes_on(a.bytes, a.step, k);
+        self.a
+            .zk(op::MOVDQU8, t, 0, Rm::M(mem(RAX, a.offset)), zero(k));
+        let places = ctx!(bytes_in, 64 * (a.step as usize - 1));
+        self.a.z(op::MOVDQU32, d, 0, Rm::M(places));
+        self.a.z(op::PERMB, d, d, Rm::R(t));
+        if a.bytes < 4 {
+            let mask = (1u64 << (8 * a.bytes)) - 1;
+            self.a.z(op::ANDD, d, d, Rm::C(mask));
+        }
+    }
+
+    /// The same the other way: lanes' bytes do not overlap.
+    fn store_close(&mut self, a: Affine, data: u8, t: u8, k: u8) {
+        self.bytes_on(a.bytes, a.step, k);
+        let places = ctx!(bytes_out, 64 * (a.step as usize - 1));
+        self.a.z(op::MOVDQU32, t, 0, Rm::M(places));
+        self.a.z(op::PERMB, t, t, Rm::R(data));
+        self.a
+            .zk(op::MOVDQU8_ST, t, 0, Rm::M(mem(RAX, a.offset)), keep(k));
+    }
+
+    pub(super) fn affine_store_code(&mut self, a: Affine, p: Places<'_>) {
+        let wide = a.bytes == 8;
+        let registers = if wide { 2 } else { a.count as usize };
+        let data = p.range(0, registers);
+        let temps = [0, 1, 2].map(|n| p.r(registers + n));
+        let [t, u, _] = temps;
+        let k = p.k(registers + 3);
+        self.affine_address(a.address);
+        if Shape::of(a.step, a.bytes, a.count, true) == Some(Shape::Apart) {
+            if within_register(a.step) && a.count == 1 {
+                self.store_close(a, data[0], t, k);
+                return;
+            }
+            self.distances(t, a.step);
+            if data.len().is_multiple_of(2) {
+                self.scatter_pairs(&data, t, u, k, a);
+                return;
+            }
+            for (n, &r) in data.iter().enumerate() {
+                self.scatter(a.bytes, r, t, k, a.offset + 4 * n as i32);
+            }
+            return;
+        }
+        self.fetch(a, true);
+        if a.in_order {
+            for (n, &r) in data.iter().enumerate() {
+                let to = Rm::M(place(a.offset + 64 * n as i32));
+                self.a.z(op::MOVDQU32_ST, r, 0, to);
+            }
+            return;
+        }
+        if wide {
+            let q = op::MOVDQU32_ST.pd();
+            for (part, &r) in data.iter().enumerate() {
+                let on = match part {
+                    0 => self.on(),
+                    _ => self.upper_on(k),
+                };
+                let to = Rm::M(place(a.offset + 64 * part as i32));
+                self.a.zk(q, r, 0, to, on);
+            }
+            return;
+        }
+        self.store_elements(a.bytes, &data, place(a.offset), temps, k);
+    }
+
+    /// Stores of dwords two by two.
+    fn scatter_pairs(&mut self, data: &[u8], t: u8, u: u8, k: u8, a: Affine) {
+        // Eight lanes at a time: the others are as far from the ninth as these from the first.
+        for (half, mix) in [Mix::ZipLow, Mix::ZipHigh].into_iter().enumerate() {
+            for (n, pair) in data.chunks_exact(2).enumerate() {
+                self.mix(mix, u, pair[0], Rm::R(pair[1]));
+                match half {
+                    0 => self.a.kop(kop::OR, k, K_EXEC, K_EXEC),
+                    _ => self.a.kshiftr(k, K_EXEC, 8),
+                }
+                let by = 8 * (a.step * half as i32 + n as i32);
+                let at = indexed(RAX, t, a.offset + by);
+                self.a.zk(op::SCATTERDQ, u, 0, Rm::M(at), keep(k));
+            }
+        }
+    }
+
+    /// Elements of 16 lanes to memory from `at` on, one lane's after the other's: one, two or four of 4 bytes, or a smaller one. All of it
+    /// may be written. RCX and RDX are clobbered.
+    fn store_elements(&mut self, bytes: u8, data: &[u8], at: Mem, [t, u, v]: [u8; 3], k: u8) {
         let on = self.on();
-        match (bytes, data.len()) {
-            (4, 1) => self.a.zk(op::MOVDQU32_ST, data[0], 0, Rm::M(at), on),
+        match (bytes, data) {
+            (4, &[d]) => self.a.zk(op::MOVDQU32_ST, d, 0, Rm::M(at), on),
             (1, _) => self.a.zk(op::PMOVDB_ST, data[0], 0, Rm::M(at), on),
             (2, _) => self.a.zk(op::PMOVDW_ST, data[0], 0, Rm::M(at), on),
-            (_, 2) => {
+            (_, &[x, y]) => {
                 let q = op::MOVDQU32_ST.pd();
-                self.mix(Mix::ZipLow, t, data[0], Rm::R(data[1]));
+                self.mix(Mix::ZipLow, t, x, Rm::R(y));
                 self.a.zk(q, t, 0, Rm::M(at), on);
-                self.mix(Mix::ZipHigh, t, data[0], Rm::R(data[1]));
-                let upper = self.upper_on(true);
-                self.a.zk(q, t, 0, Rm::M(plus(1)), upper);
+                self.mix(Mix::ZipHigh, t, x, Rm::R(y));
+                let upper = self.upper_on(k);
+                self.a.zk(q, t, 0, Rm::M(plus(at, 64)), upper);
             }
-            _ => {
+            (_, &[x, y, z, w]) => {
                 // Four bits for each lane's one, 16 for each register.
-                let k = self.ktemp();
                 let full = self.full.is_some();
                 if !full {
                     self.a.k_to_gpr(RCX, K_EXEC);
@@ -268,15 +648,13 @@ impl Emit<'_, Avx512> {
                     self.a.alu(alu::SUB, true, RCX, Rm::R(RDX));
                 }
                 // X with Z and Y with W in turns, then both of these.
-                let v = self.temp();
-                self.hold(v);
                 let mixes = [Mix::ZipLow, Mix::ZipHigh];
                 for (half, mix) in mixes.into_iter().enumerate() {
-                    self.mix(mix, t, data[0], Rm::R(data[2]));
-                    self.mix(mix, u, data[1], Rm::R(data[3]));
+                    self.mix(mix, t, x, Rm::R(z));
+                    self.mix(mix, u, y, Rm::R(w));
                     for (quarter, mix) in mixes.into_iter().enumerate() {
                         self.mix(mix, v, t, Rm::R(u));
-                        let part = plus(2 * half as i32 + quarter as i32);
+                        let part = plus(at, 128 * half as i32 + 64 * quarter as i32);
                         if full {
                             self.a.z(op::MOVDQU32_ST, v, 0, Rm::M(part));
                             continue;
@@ -287,233 +665,7 @@ impl Emit<'_, Avx512> {
                     }
                 }
             }
+            _ => self.mistaken(),
         }
-    }
-
-    pub fn store_slice(&mut self, s: &Store) {
-        self.let_go();
-        let lds = s.space == Space::Lds;
-        let count = s.data.len() as u8;
-        let stride = s.bytes * count;
-        let p = self.zreg(s.lo, 0);
-        self.hold(p);
-        let high = if lds { None } else { self.high(s.hi) };
-        let mut data = Vec::new();
-        for &d in &s.data {
-            let r = self.zreg(d, 0);
-            self.hold(r);
-            data.push(r);
-        }
-        let t = self.temp();
-        self.hold(t);
-        let u = self.temp();
-        self.hold(u);
-        let (from, back) = (self.a.label(), self.a.label());
-        self.forked(count > 2);
-        let direct = matches!((s.bytes, count), (_, 1) | (4, 2) | (4, 4));
-        let mut range = None;
-        if !lds && count == 1 {
-            let upper = high.map_or(Upper::Scalar(s.hi), Upper::Lanes);
-            range = Some(self.in_range(p, upper, t, from));
-            self.scatter(s.bytes, data[0], t, s.offset);
-        } else if direct {
-            self.follow(p, high, stride, t, u, from);
-            if count > 1 {
-                // Slices that are no multiple apart might meet: see the helper.
-                self.a.lea(RCX, mem(RAX, s.offset));
-                self.a
-                    .alu_imm(alu::AND, false, Rm::R(RCX), stride as i32 - 1);
-                self.a.jcc(Cc::Ne, from);
-            }
-            let at = if lds {
-                self.lds_range(16 * stride as i32, s.hi, from);
-                Mem {
-                    base: RAX,
-                    index: None,
-                    disp: 0,
-                }
-            } else {
-                self.add_high(s.hi, s.offset);
-                self.check_range(16 * stride as i32, 2, from);
-                self.of_host(RAX);
-                Mem {
-                    base: BIAS,
-                    index: Some((RAX, 1)),
-                    disp: 0,
-                }
-            };
-            self.store_elements(s.bytes, &data, at, t, u);
-        } else {
-            self.a.jmp(from);
-        }
-        self.rejoined(back);
-        let scalar_high = !lds && high.is_none();
-        self.v.out_of_line.push(OutOfLine {
-            from,
-            back,
-            store: true,
-            space: s.space,
-            bytes: s.bytes,
-            offset: s.offset,
-            lo: p,
-            hi: high,
-            limit: (lds || scalar_high).then_some(s.hi),
-            data,
-            free: [t, u],
-            range,
-        });
-        self.let_go();
-    }
-
-    /// The code after the block.
-    pub fn out_of_line(&mut self) {
-        for out in std::mem::take(&mut self.v.out_of_line) {
-            self.a.bind(out.from);
-            let lds = out.space == Space::Lds;
-            let [t, u] = out.free;
-            let helper = self.a.label();
-            self.look_around(&out);
-            if !out.store && out.bytes == 4 && out.range.is_none() {
-                self.v.k.busy = !0b110;
-                // Registers 1 and 2 may hold values.
-                self.masks(false);
-                (self.v.k.regs[1], self.v.k.regs[2]) = (None, None);
-                let gather = self.a.label();
-                let done = self.a.label();
-                self.same(out.lo, out.hi, u, gather);
-                let bytes = 4 * out.data.len() as i32;
-                let at = if lds {
-                    self.lds_range(bytes, out.limit.unwrap_or(0), gather);
-                    Mem {
-                        base: RAX,
-                        index: None,
-                        disp: 0,
-                    }
-                } else {
-                    if let Some(hi) = out.limit {
-                        self.add_high(hi, 0);
-                    }
-                    self.add_high_offset(out.offset);
-                    self.check_range(bytes, 1, gather);
-                    self.of_host(RAX);
-                    Mem {
-                        base: BIAS,
-                        index: Some((RAX, 1)),
-                        disp: 0,
-                    }
-                };
-                for (k, &d) in out.data.iter().enumerate() {
-                    self.a.z(
-                        op::BCASTD,
-                        d,
-                        0,
-                        Rm::M(Mem {
-                            disp: 4 * k as i32,
-                            ..at
-                        }),
-                    );
-                }
-                self.a.jmp(done);
-                self.a.bind(gather);
-                if lds {
-                    // Each dword where it ends within the limit; 0 elsewhere.
-                    let helper2 = self.a.label();
-                    self.last_in_lds(out.limit.unwrap_or(0), 4, t, helper2);
-                    self.a.mov(true, RCX, Rm::M(field(offset_of!(Ctx, lds))));
-                    for (k, &d) in out.data.iter().enumerate() {
-                        let from = if k == 0 {
-                            self.a.z(op::MOVDQU32, u, 0, Rm::R(out.lo));
-                            u
-                        } else {
-                            self.a.z(op::ADDD, u, out.lo, Rm::C(4 * k as u64));
-                            u
-                        };
-                        self.a.zi(op::CMPUD, 1, from, Rm::R(t), keep(K_EXEC), 2);
-                        self.a.z(op::XORD, d, d, Rm::R(d));
-                        let at = Mem {
-                            base: RCX,
-                            index: Some((from, 1)),
-                            disp: 0,
-                        };
-                        self.a.zk(op::GATHERDD, d, 0, Rm::M(at), keep(1));
-                    }
-                    self.a.bind(done);
-                    self.masks(true);
-                    self.a.jmp(out.back);
-                    self.a.bind(helper2);
-                    self.masks(true);
-                } else {
-                    let bad = self.a.label();
-                    self.lane_by_lane(&out, bad);
-                    self.a.jmp(done);
-                    self.a.bind(bad);
-                    self.masks(true);
-                    self.a.jmp(helper);
-                    self.a.bind(done);
-                    self.masks(true);
-                    self.a.jmp(out.back);
-                }
-            }
-            self.scatter_lds(&out);
-            let gathers = !lds && out.store == (out.bytes == 4) && out.data.len() == 1;
-            if gathers || out.range.is_some() && !out.store {
-                let bad = self.a.label();
-                self.masks(false);
-                self.lane_by_lane(&out, bad);
-                self.masks(true);
-                self.a.jmp(out.back);
-                self.a.bind(bad);
-                self.masks(true);
-            }
-            self.a.bind(helper);
-            self.hand_over(&out);
-            if out.store {
-                for (k, &d) in out.data.iter().enumerate() {
-                    self.a.z(
-                        op::MOVDQU32_ST,
-                        d,
-                        0,
-                        Rm::M(field(offset_of!(Ctx, data) + 64 * k)),
-                    );
-                }
-            }
-            let what = out.bytes as u64
-                | (out.data.len() as u64) << 8
-                | (lds as u64) << 16
-                | ((out.space == Space::Flat) as u64) << 17;
-            self.a.imm(RSI, what | (out.offset as u32 as u64) << 32);
-            let slow = self.common.slow[out.store as usize];
-            self.a.call_label(slow);
-            self.a.test(false, RAX, RAX);
-            let restart = self.restart();
-            self.a.jcc(Cc::Ne, restart);
-            if !out.store {
-                for (k, &d) in out.data.iter().enumerate() {
-                    self.a.z(
-                        op::MOVDQU32,
-                        d,
-                        0,
-                        Rm::M(field(offset_of!(Ctx, data) + 64 * k)),
-                    );
-                }
-            }
-            self.a.jmp(out.back);
-        }
-    }
-
-    pub fn row(&mut self, id: Id, address: Id, offset: i32) {
-        let at = self.row_address(address, offset, 1);
-        if self.plan.uses[id as usize].is_empty() {
-            return;
-        }
-        let d = self.define(id, 0);
-        self.a.z(op::MOVDQU32, d, 0, Rm::M(at));
-    }
-
-    pub fn store_row(&mut self, address: Id, offset: i32, value: Id) {
-        self.let_go();
-        let r = self.zreg(value, 0);
-        let at = self.row_address(address, offset, 3);
-        self.a.zk(op::MOVDQU32_ST, r, 0, Rm::M(at), keep(K_EXEC));
     }
 }

@@ -1,0 +1,914 @@
+//! Selection of operations on the values of 16 lanes.
+
+use super::*;
+use crate::ir::affine::Base;
+
+/// Constants that have registers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Constant {
+    Narrow(u32),
+    Wide(u64),
+    Mix(u8),
+    Distances(i32),
+    Shuffle(u64),
+    Same(bool),
+    Scalar(Id),
+    Active,
+    ActiveUpper,
+    OddLanes,
+}
+
+impl Select<'_, '_> {
+    // ---- instructions ----
+
+    fn one(&mut self, e: E, a: VReg) -> VReg {
+        self.one_of(e, None, (a, Role::Any))
+    }
+
+    /// Of a register: an instruction that reads less than 64 bytes of memory, or elements of another width.
+    fn one_reg(&mut self, e: E, a: VReg) -> VReg {
+        self.one_of(e, None, (a, Role::Use))
+    }
+
+    fn one_of(&mut self, e: E, imm: Option<u8>, a: (VReg, Role)) -> VReg {
+        let d = self.reg();
+        self.push(M::One(e, imm), &[a, (d, Role::Def)]);
+        d
+    }
+
+    fn two(&mut self, e: E, a: VReg, b: VReg) -> VReg {
+        self.two_of(e, None, a, (b, Role::Any))
+    }
+
+    fn two_imm(&mut self, e: E, a: VReg, b: VReg, imm: u8) -> VReg {
+        self.two_of(e, Some(imm), a, (b, Role::Any))
+    }
+
+    /// Of registers: see [`Select::one_reg`].
+    fn two_regs(&mut self, e: E, a: VReg, b: VReg) -> VReg {
+        self.two_of(e, None, a, (b, Role::Use))
+    }
+
+    fn two_of(&mut self, e: E, imm: Option<u8>, a: VReg, b: (VReg, Role)) -> VReg {
+        let d = self.reg();
+        self.push(M::Two(e, imm), &[(a, Role::Use), b, (d, Role::Def)]);
+        d
+    }
+
+    /// `c` is what the result replaces.
+    fn three(&mut self, e: E, imm: Option<u8>, c: VReg, a: VReg, b: VReg) -> VReg {
+        let d = self.reg();
+        let operands = [
+            (c, Role::Use),
+            (d, Role::Tied),
+            (a, Role::Use),
+            (b, Role::Any),
+        ];
+        self.push(M::Three(e, imm), &operands);
+        d
+    }
+
+    fn rounded(&mut self, e: E, a: VReg, b: Option<VReg>, rc: u8) -> VReg {
+        let d = self.reg();
+        let mut operands = vec![(a, Role::Use)];
+        operands.extend(b.map(|b| (b, Role::Use)));
+        operands.push((d, Role::Def));
+        self.push(M::Rounded(e, rc, b.is_some()), &operands);
+        d
+    }
+
+    fn reverse(&mut self, e: E, imm: Option<u8>, a: VReg) -> VReg {
+        let d = self.reg();
+        self.push(M::Reverse(e, imm), &[(a, Role::Use), (d, Role::Def)]);
+        d
+    }
+
+    fn shift_of(&mut self, e: E, ext: u8, a: VReg, by: u8) -> VReg {
+        let d = self.reg();
+        let operands = [(a, Role::Use), (d, Role::Def)];
+        self.push(M::Shift { e, ext, by }, &operands);
+        d
+    }
+
+    fn truth_operand(&self, r: VReg) -> (VReg, Role) {
+        (r, Avx512::truth_role(self, r))
+    }
+
+    /// `b` under the mask, elsewhere `a`.
+    fn blend(&mut self, e: E, k: VReg, a: VReg, b: VReg) -> VReg {
+        let d = self.reg();
+        let operands = [
+            self.truth_operand(k),
+            (a, Role::Use),
+            (b, Role::Any),
+            (d, Role::Def),
+        ];
+        self.push(M::Blend(e), &operands);
+        d
+    }
+
+    /// `a` under the mask, elsewhere 0.
+    fn or_zero(&mut self, e: E, k: VReg, a: (VReg, Role)) -> VReg {
+        let d = self.reg();
+        let operands = [self.truth_operand(k), a, (d, Role::Def)];
+        self.push(M::OrZero(e), &operands);
+        d
+    }
+
+    /// An operation on `a` and `b` under the mask, elsewhere `a`.
+    fn under(&mut self, e: E, k: VReg, a: VReg, b: VReg) -> VReg {
+        let d = self.reg();
+        let operands = [
+            self.truth_operand(k),
+            (a, Role::Use),
+            (d, Role::Tied),
+            (b, Role::Any),
+        ];
+        self.push(M::Under(e), &operands);
+        d
+    }
+
+    fn compare(&mut self, e: E, a: VReg, b: VReg, predicate: u8) -> VReg {
+        self.compare_of(e, a, b, predicate, false)
+    }
+
+    fn compare_of(&mut self, e: E, a: VReg, b: VReg, predicate: u8, active: bool) -> VReg {
+        let d = self.truth_reg();
+        let operands = [(a, Role::Use), (b, Role::Any), (d, Role::Def)];
+        self.push(M::Compare(e, predicate, active), &operands);
+        d
+    }
+
+    fn compare_under(&mut self, k: VReg, e: E, a: VReg, b: VReg, predicate: u8) -> VReg {
+        let d = self.truth_reg();
+        let operands = [
+            self.truth_operand(k),
+            (a, Role::Use),
+            (b, Role::Any),
+            (d, Role::Def),
+        ];
+        self.push(M::CompareUnder(e, predicate), &operands);
+        d
+    }
+
+    fn mask2(&mut self, which: u8, a: VReg, b: VReg) -> VReg {
+        let d = self.truth_reg();
+        let operands = [self.truth_operand(a), self.truth_operand(b), (d, Role::Def)];
+        self.push(M::Mask2(which), &operands);
+        d
+    }
+
+    fn mask1(&mut self, op: M, a: VReg) -> VReg {
+        let d = self.truth_reg();
+        let operands = [self.truth_operand(a), (d, Role::Def)];
+        self.push(op, &operands);
+        d
+    }
+
+    /// 16 truth values of two registers' eight.
+    fn mask_join(&mut self, r: [VReg; 2]) -> VReg {
+        let d = self.truth_reg();
+        let operands = [
+            self.truth_operand(r[1]),
+            self.truth_operand(r[0]),
+            (d, Role::Def),
+        ];
+        self.push(M::MaskJoin, &operands);
+        d
+    }
+
+    fn mask_parts(&mut self, k: VReg) -> [VReg; 2] {
+        [k, self.mask1(M::MaskUpper, k)]
+    }
+
+    fn mix(&mut self, mix: Mix, a: VReg, b: VReg) -> VReg {
+        let index = self.constant(Constant::Mix(mix as u8), |_| {
+            let load = Shared::Load(At::same(mix.index()));
+            (load.into(), Again::Memory, 0)
+        });
+        self.three(op::PERMI2D, None, index, a, b)
+    }
+
+    /// The upper 256 bits.
+    fn upper(&mut self, a: VReg) -> VReg {
+        self.reverse(op::EXTRACT256, Some(1), a)
+    }
+
+    fn join(&mut self, low: VReg, high: VReg) -> VReg {
+        self.two_of(op::INSERT256, Some(1), low, (high, Role::Use))
+    }
+
+    // ---- constants, truth values ----
+
+    fn truth_constant(&mut self, which: Constant, op: M, again: Again) -> VReg {
+        self.constant(which, |_| (op, again, 1))
+    }
+
+    pub(super) fn constant_value(&mut self, value: u64, wide: bool) -> VReg {
+        let (which, free) = match wide {
+            true => (Constant::Wide(value), value == u64::MAX),
+            false => (Constant::Narrow(value as u32), value as u32 == u32::MAX),
+        };
+        self.constant(which, |_| {
+            let again = match free || value == 0 {
+                true => Again::Value,
+                false => Again::Memory,
+            };
+            (M::Constant(value, wide), again, 0)
+        })
+    }
+
+    pub(super) fn affine_value(&mut self, base: Base, step: i32) -> VReg {
+        let from = match self.e.c.affine.ops[base as usize].op {
+            BaseKind::Const(v) if step == 0 => return self.d32(v),
+            BaseKind::Const(v) => From::Constant(v),
+            _ => From::Memory(self.e.base_at(base)),
+        };
+        match (from, step) {
+            (From::Memory(at), 0) => self.broadcast(at, 4),
+            _ => self.code.push_again(M::Affine(from, step), Again::Value, 0),
+        }
+    }
+
+    pub(super) fn distances(&mut self, step: i32) -> VReg {
+        self.constant(Constant::Distances(step), |_| {
+            (M::Distances(step), Again::Value, 0)
+        })
+    }
+
+    pub(super) fn active(&mut self) -> VReg {
+        if self.e.full.is_some() {
+            return self.same(true);
+        }
+        self.truth_constant(Constant::Active, M::MaskActive, Again::Fixed)
+    }
+
+    fn active_upper(&mut self) -> VReg {
+        self.truth_constant(Constant::ActiveUpper, M::MaskActiveUpper, Again::Value)
+    }
+
+    pub(super) fn same(&mut self, value: bool) -> VReg {
+        self.truth_constant(Constant::Same(value), M::MaskSame(value), Again::Value)
+    }
+
+    pub(super) fn scalar(&mut self, id: Id) -> VReg {
+        self.truth_constant(Constant::Scalar(id), M::MaskScalar(id), Again::Value)
+    }
+
+    pub(super) fn without_denormals(&mut self, r: VReg, wide: bool) -> VReg {
+        let (exponent, sign) = match wide {
+            true => (0x7ff << 52, 1 << 63),
+            false => (0x7f80_0000, 0x8000_0000),
+        };
+        let (exponent, sign) = (self.every(exponent, wide), self.every(sign, wide));
+        let k = self.truth_reg();
+        let operands = [(r, Role::Use), (exponent, Role::Any), (k, Role::Def)];
+        self.push(M::Test(op::TESTNMD.wide(wide)), &operands);
+        self.under(op::ANDD.wide(wide), k, r, sign)
+    }
+
+    pub(super) fn nans(&mut self, a: VReg, b: VReg) -> VReg {
+        let active = self.e.full.is_none();
+        self.compare_of(op::CMPPS, a, b, 3, active)
+    }
+
+    pub(super) fn nans_wide(&mut self, [a, b]: [VReg; 2]) -> VReg {
+        let e = op::CMPPS.pd();
+        if self.e.full.is_some() {
+            // Both halves of the lanes at once.
+            return self.compare(e, a, b, 3);
+        }
+        let low = self.compare_of(e, a, a, 3, true);
+        let upper = self.active_upper();
+        let high = self.compare_under(upper, e, b, b, 3);
+        self.mask2(kop::OR, low, high)
+    }
+
+    // ---- operations ----
+
+    pub(super) fn pair_of(&mut self, lo: Id, hi: Id) -> [VReg; 2] {
+        let p = self.val(lo);
+        if self.e.konst(hi) == Some(0) {
+            let upper = self.upper(p);
+            return [p, upper].map(|r| self.one_reg(op::PMOVZXDQ, r));
+        }
+        let q = self.val(hi);
+        [Mix::ZipLow, Mix::ZipHigh].map(|m| self.mix(m, p, q))
+    }
+
+    pub(super) fn half_value(&mut self, [a, b]: [VReg; 2], high: bool) -> VReg {
+        self.mix(if high { Mix::Odd } else { Mix::Even }, a, b)
+    }
+
+    pub(super) fn of_lanes(&mut self, v: u16, lanes: Id) -> VReg {
+        let index = self.val(lanes);
+        let (k, d) = (self.truth_reg(), self.reg());
+        let operands = [(index, Role::Use), (k, Role::Temp), (d, Role::Early)];
+        self.push(M::Gather(vgpr_line(v, 0)), &operands);
+        d
+    }
+
+    pub(super) fn shuffled(&mut self, digits: u64, x: Id) -> VReg {
+        // Digits of even lanes in the lower half, of odd ones in the upper.
+        let mut packed = 0u64;
+        for lane in 0..16 {
+            let digit = digits >> (4 * lane) & 15;
+            packed |= digit << (4 * (lane / 2) + 32 * (lane % 2));
+        }
+        let packed = self.q64(packed);
+        let nibbles = self.constant(Constant::Shuffle(0), |_| {
+            let load = Shared::Load(At::same(ctx!(nibbles)));
+            (load.into(), Again::Memory, 0)
+        });
+        let index = self.two(op::SRLVD, packed, nibbles);
+        let x = self.val(x);
+        self.two(op::PERMD, index, x)
+    }
+
+    pub(super) fn shifted(&mut self, left: bool, [x, y]: [Id; 2], by: u8) -> VReg {
+        let a = self.val(x);
+        if x == y {
+            return self.shift_of(op::SHIFTD_I, left as u8, a, by);
+        }
+        let b = self.val(y);
+        self.two_imm(if left { op::SHLDD } else { op::SHRDD }, a, b, by)
+    }
+
+    pub(super) fn tern(&mut self, [x, y, w]: [Id; 3], table: u8) -> VReg {
+        let (c, a, b) = (self.val(x), self.val(y), self.val(w));
+        self.three(op::TERND, Some(table), c, a, b)
+    }
+
+    pub(super) fn alu_code(&mut self, op: &VectorOp, o: Op, n: &Node) {
+        let [x, y, w] = op.args;
+        let r = if n.out == Ty::Bool {
+            self.truth(o, n, x, y)
+        } else if n.ty.bits() > 32 || n.out.bits() > 32 {
+            self.wide_alu(op, o, n);
+            return;
+        } else if matches!(o, Op::IntToFloat | Op::FloatToInt | Op::FloatToFloat) {
+            self.convert(o, n, x)
+        } else if n.ty == Ty::F32 && o != Op::Select || o == Op::Fma {
+            self.float(op, o, n)
+        } else {
+            self.integer(o, n, [x, y, w])
+        };
+        self.define(op.id, r);
+    }
+
+    fn no_code(&mut self) -> VReg {
+        self.e.mistaken();
+        self.d32(0)
+    }
+
+    /// An operation whose result is a truth value.
+    fn truth(&mut self, o: Op, n: &Node, x: Id, y: Id) -> VReg {
+        if n.ty == Ty::Bool {
+            let a = self.mask(x);
+            if o == Op::Not {
+                return self.mask1(M::MaskNot, a);
+            }
+            let b = self.mask(y);
+            let which = match o {
+                Op::And => kop::AND,
+                Op::Or => kop::OR,
+                Op::Xor | Op::Ne => kop::XOR,
+                Op::Eq => kop::XNOR,
+                _ => {
+                    self.e.mistaken();
+                    kop::AND
+                }
+            };
+            return self.mask2(which, a, b);
+        }
+        if o == Op::Class {
+            return self.class(n, x, y);
+        }
+        let float = n.ty.is_float();
+        let predicate = match (o, float) {
+            (Op::Eq, _) => 0,
+            (Op::Lt, false) => 1,
+            (Op::Le, false) => 2,
+            (Op::Ne, false) => 4,
+            (Op::Ge, false) => 5,
+            (Op::Gt, false) => 6,
+            // Ordered and quiet.
+            (Op::Lt, true) => 0x11,
+            (Op::Le, true) => 0x12,
+            (Op::Gt, true) => 0x1e,
+            (Op::Ge, true) => 0x1d,
+            (Op::Ne, true) => 0x0c,
+            (Op::Unord, _) => 3,
+            _ => {
+                self.e.mistaken();
+                0
+            }
+        };
+        if n.ty == Ty::F64 {
+            let (a, b) = (self.wide(x), self.wide(y));
+            let k = [0, 1].map(|k| self.compare(op::CMPPS.pd(), a[k], b[k], predicate));
+            return self.mask_join(k);
+        }
+        let (a, b) = (self.val(x), self.val(y));
+        let e = match (float, n.ty.is_signed()) {
+            (true, _) => op::CMPPS,
+            (_, true) => op::CMPD,
+            _ => op::CMPUD,
+        };
+        self.compare(e, a, b, predicate)
+    }
+
+    /// Whether a float is of one of the classes that a constant names: NaNs and infinities.
+    fn class(&mut self, n: &Node, x: Id, mask: Id) -> VReg {
+        let mask = self.e.konst(mask).unwrap_or(0);
+        // Signalling, quiet, minus and plus infinity, as the meaning numbers them and as the host does.
+        let classes = [(0x001, 0x80), (0x002, 0x01), (0x004, 0x10), (0x200, 0x08)];
+        let imm = classes.iter().fold(
+            0,
+            |imm, &(bit, host)| if mask & bit != 0 { imm | host } else { imm },
+        );
+        let class = |s: &mut Self, e: E, a: VReg| {
+            let d = s.truth_reg();
+            s.push(M::Class(e, imm), &[(a, Role::Use), (d, Role::Def)]);
+            d
+        };
+        if n.ty == Ty::F32 {
+            let a = self.val(x);
+            return class(self, op::FPCLASSPS, a);
+        }
+        let k = self.wide(x).map(|a| class(self, op::FPCLASSPS.pd(), a));
+        self.mask_join(k)
+    }
+
+    fn commutes(&mut self, e: E, x: Id, y: Id) -> VReg {
+        let (a, b) = self.ordered(x, y);
+        self.two(e, a, b)
+    }
+
+    fn narrowed(&mut self, r: VReg, out: Ty) -> VReg {
+        if out.bits() >= 32 {
+            return r;
+        }
+        let mask = self.d32(gcn_isa::meaning::width_mask(out) as u32);
+        self.two(op::ANDD, r, mask)
+    }
+
+    fn integer(&mut self, o: Op, n: &Node, [x, y, w]: [Id; 3]) -> VReg {
+        let signed = n.ty.is_signed();
+        match o {
+            Op::Zext => {
+                // A truth value as a number.
+                let (k, one) = (self.mask(x), self.d32(1));
+                self.or_zero(op::BCASTD, k, (one, Role::Any))
+            }
+            Op::Not => {
+                let mask = gcn_isa::meaning::width_mask(n.out) as u32;
+                let (a, mask) = (self.val(x), self.d32(mask));
+                self.two(op::XORD, a, mask)
+            }
+            Op::And => self.commutes(op::ANDD, x, y),
+            Op::Or => self.commutes(op::ORD, x, y),
+            Op::Xor => self.commutes(op::XORD, x, y),
+            Op::Add | Op::Sub => {
+                // A truth value as the second operand counts under its mask.
+                let b = *self.e.node(y);
+                let bit = b.op == Inst::Alu(Op::Zext) && b.ty == Ty::Bool && n.out.bits() == 32;
+                let e = if o == Op::Add { op::ADDD } else { op::SUBD };
+                let known = match bit {
+                    true => self.known(b.args[0]),
+                    false => None,
+                };
+                if let Some(k) = known {
+                    let (a, one) = (self.val(x), self.d32(1));
+                    return self.under(e, k, a, one);
+                }
+                let r = match o {
+                    Op::Add => self.commutes(e, x, y),
+                    _ => {
+                        let (a, b) = (self.val(x), self.val(y));
+                        self.two(e, a, b)
+                    }
+                };
+                self.narrowed(r, n.out)
+            }
+            Op::Mul => {
+                let r = self.commutes(op::MULLD, x, y);
+                self.narrowed(r, n.out)
+            }
+            Op::Neg => {
+                let (zero, a) = (self.d32(0), self.val(x));
+                self.two(op::SUBD, zero, a)
+            }
+            Op::Abs if signed => {
+                let a = self.val(x);
+                self.one(op::ABSD, a)
+            }
+            Op::Abs => self.val(x),
+            Op::Popcount => {
+                let a = self.val(x);
+                self.one(op::POPCNTD, a)
+            }
+            Op::Clz => {
+                let a = self.val(x);
+                self.one(op::LZCNTD, a)
+            }
+            Op::Ctz => {
+                // The bits below the lowest 1, counted.
+                let (a, ones) = (self.val(x), self.d32(u32::MAX));
+                let t = self.two(op::ADDD, a, ones);
+                let t = self.two(op::ANDND, a, t);
+                self.one(op::POPCNTD, t)
+            }
+            Op::Shl | Op::Shr => self.shift(o, n, x, y),
+            Op::MulHi => self.high_product(signed, x, y),
+            Op::Min | Op::Max => {
+                let e = match (o == Op::Min, signed) {
+                    (true, true) => op::MINSD,
+                    (true, false) => op::MINUD,
+                    (false, true) => op::MAXSD,
+                    (false, false) => op::MAXUD,
+                };
+                self.commutes(e, x, y)
+            }
+            Op::Select => {
+                let (k, a, b) = (self.mask(x), self.val(w), self.val(y));
+                self.blend(op::BLENDD, k, a, b)
+            }
+            _ => self.no_code(),
+        }
+    }
+
+    /// A shift of 32 bits or less.
+    fn shift(&mut self, o: Op, n: &Node, x: Id, y: Id) -> VReg {
+        let signed = n.ty.is_signed();
+        let a = self.val(x);
+        let r = match self.e.konst(y) {
+            Some(by) => {
+                let (ext, most) = match o {
+                    Op::Shl => (6, 32),
+                    _ if signed => (4, 31),
+                    _ => (2, 32),
+                };
+                self.shift_of(op::SHIFTD_I, ext, a, by.min(most) as u8)
+            }
+            None => {
+                let e = match o {
+                    Op::Shl => op::SLLVD,
+                    _ if signed => op::SRAVD,
+                    _ => op::SRLVD,
+                };
+                let b = self.val(y);
+                self.two(e, a, b)
+            }
+        };
+        match o {
+            Op::Shl => self.narrowed(r, n.out),
+            _ => r,
+        }
+    }
+
+    fn high_product(&mut self, signed: bool, x: Id, y: Id) -> VReg {
+        let e = if signed { op::MULDQ } else { op::MULUDQ };
+        let (a, b) = (self.val(x), self.val(y));
+        let down = |s: &mut Self, a: VReg| s.shift_of(op::SHIFTQ_I, 2, a, 32);
+        // Of even lanes; then of odd ones, moved down.
+        let even = self.two_regs(e, a, b);
+        let (a, b) = (down(self, a), down(self, b));
+        let odd = self.two_regs(e, a, b);
+        // The upper halves: of the former moved down, of the latter in place.
+        let even = down(self, even);
+        let lanes = self.truth_constant(Constant::OddLanes, M::MaskBits(0xaaaa), Again::Value);
+        self.blend(op::BLENDD, lanes, even, odd)
+    }
+
+    /// A conversion between 32-bit integers and floats, or between f16 and f32.
+    fn convert(&mut self, o: Op, n: &Node, x: Id) -> VReg {
+        let a = self.val(x);
+        match o {
+            Op::FloatToFloat if n.ty == Ty::F16 => {
+                let t = self.reverse(op::PMOVDW_ST, None, a);
+                self.one_reg(op::CVTPH2PS, t)
+            }
+            Op::FloatToFloat if n.out == Ty::F16 => self.rounded_to_f16(a),
+            Op::IntToFloat if n.ty.is_signed() => self.one(op::CVTDQ2PS, a),
+            Op::IntToFloat => self.one(op::CVTUDQ2PS, a),
+            Op::FloatToInt if n.out.is_signed() => {
+                let t = self.one(op::CVTTPS2DQ, a);
+                let (limit, most) = (self.d32(0x4f00_0000), self.d32(0x7fff_ffff));
+                let large = self.compare(op::CMPPS, a, limit, 0x1d);
+                let t = self.blend(op::BLENDD, large, t, most);
+                let number = self.compare(op::CMPPS, a, a, 7);
+                self.or_zero(op::MOVDQU32, number, (t, Role::Use))
+            }
+            Op::FloatToInt => {
+                // The larger of it and 0; of a NaN the second operand.
+                let zero = self.d32(0);
+                let t = self.two_regs(op::MAXPS, a, zero);
+                self.one(op::CVTTPS2UDQ, t)
+            }
+            _ => self.no_code(),
+        }
+    }
+
+    /// f32 to f16.
+    fn rounded_to_f16(&mut self, a: VReg) -> VReg {
+        let t = self.reverse(op::CVTPS2PH, Some(4), a);
+        self.one_reg(op::PMOVZXWD, t)
+    }
+
+    /// The sum or difference with signs taken in.
+    fn sum(&mut self, wide: bool, neg: [bool; 3], minus: bool, [a, b]: [VReg; 2]) -> VReg {
+        let (add, sub) = (op::ADDPS.wide(wide), op::SUBPS.wide(wide));
+        match (neg[0], neg[1] != minus) {
+            (false, false) => self.two(add, a, b),
+            (false, true) => self.two(sub, a, b),
+            (true, false) => self.two(sub, b, a),
+            (true, true) => {
+                let t = self.two(add, a, b);
+                self.sign_of(Op::Neg, wide, t)
+            }
+        }
+    }
+
+    fn sign_of(&mut self, o: Op, wide: bool, a: VReg) -> VReg {
+        let sign = if wide { 1 << 63 } else { 0x8000_0000 };
+        match o {
+            Op::Neg => {
+                let k = self.every(sign, wide);
+                self.two(op::XORD.wide(wide), a, k)
+            }
+            _ => {
+                let k = self.every(!sign, wide);
+                self.two(op::ANDD.wide(wide), a, k)
+            }
+        }
+    }
+
+    /// x * y + w, over the register of the operand that dies.
+    fn fma(&mut self, wide: bool, op: &VectorOp, [a, b, c]: [VReg; 3]) -> VReg {
+        let [x, y, w] = op.args;
+        let e = |e: E| e.wide(wide).turned(op.neg[0] != op.neg[1], op.neg[2]);
+        if self.dies(w) || !self.dies(x) && !self.dies(y) {
+            return self.three(e(op::FMADD231PS), None, c, a, b);
+        }
+        match self.dies(x) {
+            true => self.three(e(op::FMADD213PS), None, a, b, c),
+            false => self.three(e(op::FMADD213PS), None, b, a, c),
+        }
+    }
+
+    /// An operation on f32, or on f16 in f32.
+    fn float(&mut self, vop: &VectorOp, o: Op, n: &Node) -> VReg {
+        let [x, y, w] = vop.args;
+        match o {
+            Op::Add | Op::Sub => {
+                let r = match vop.neg[0] || vop.neg[1] || o == Op::Sub {
+                    false => self.ordered(x, y),
+                    true => (self.val(x), self.val(y)),
+                };
+                self.sum(false, vop.neg, o == Op::Sub, r.into())
+            }
+            Op::Mul => self.commutes(op::MULPS, x, y),
+            Op::Div => {
+                let (a, b) = (self.val(x), self.val(y));
+                self.two(op::DIVPS, a, b)
+            }
+            Op::Sqrt => {
+                let a = self.val(x);
+                self.one(op::SQRTPS, a)
+            }
+            Op::Neg | Op::Abs => {
+                let a = self.val(x);
+                self.sign_of(o, false, a)
+            }
+            Op::Min | Op::Max => {
+                let (a, b) = (self.val(x), self.val(y));
+                // The sign of the operand that is chosen; -0 is below +0.
+                self.two_imm(op::RANGEPS, a, b, 4 | (o == Op::Max) as u8)
+            }
+            Op::Fma if n.ty == Ty::F16 => {
+                // The product is exact. The sum towards zero, its last bit 1 where it is not, is rounded to odd.
+                let (a, b, c) = (self.val(x), self.val(y), self.val(w));
+                let t = self.two(op::MULPS, a, b);
+                let [d, down, up] = [3, 1, 2].map(|rc| self.rounded(op::ADDPS, t, Some(c), rc));
+                let differ = self.compare(op::CMPPS, up, down, 0x0c);
+                let one = self.d32(1);
+                self.under(op::ORD, differ, d, one)
+            }
+            Op::Fma => {
+                let r = [self.val(x), self.val(y), self.val(w)];
+                self.fma(false, vop, r)
+            }
+            Op::Mad => {
+                let (a, b) = (self.val(x), self.val(y));
+                let mut t = self.two(op::MULPS, a, b);
+                if vop.neg[0] != vop.neg[1] {
+                    t = self.sign_of(Op::Neg, false, t);
+                }
+                let c = self.val(w);
+                self.two(if vop.neg[2] { op::SUBPS } else { op::ADDPS }, t, c)
+            }
+            Op::Ldexp => {
+                let (a, b) = (self.val(x), self.val(y));
+                let t = self.one(op::CVTDQ2PS, b);
+                self.two(op::SCALEFPS, a, t)
+            }
+            Op::Floor | Op::Ceil | Op::RoundZero | Op::RoundEven => {
+                let a = self.val(x);
+                self.one_of(op::RNDSCALEPS, Some(rounding_of(o)), (a, Role::Any))
+            }
+            _ => self.no_code(),
+        }
+    }
+
+    /// Operations with 64 bits a lane on one side or both.
+    fn wide_alu(&mut self, vop: &VectorOp, o: Op, n: &Node) {
+        let x = vop.args[0];
+        let (wide_out, wide_in) = (n.out.bits() > 32, n.ty.bits() > 32);
+        if wide_out && wide_in {
+            let r = self.wide_parts(vop, o, n);
+            self.define_wide(vop.id, r);
+            return;
+        }
+        if wide_out {
+            let e = match (o, n.ty) {
+                (Op::FloatToFloat, _) => op::CVTPS2PD,
+                (Op::IntToFloat, t) if t.is_signed() => op::CVTDQ2PD,
+                (Op::IntToFloat, _) => op::CVTUDQ2PD,
+                _ => {
+                    self.e.mistaken();
+                    op::CVTPS2PD
+                }
+            };
+            let a = self.val(x);
+            let r = self.for_parts(e, a);
+            self.define_wide(vop.id, r);
+            return;
+        }
+        // 64 bits to 32: each half of the lanes to half a register.
+        let a = self.wide(x);
+        let r = match o {
+            Op::FloatToFloat if n.out == Ty::F16 => {
+                // To f32 rounded to odd: towards zero, the last bit 1 where that is not the number.
+                let t = a.map(|a| {
+                    let t = self.rounded(op::CVTPD2PS, a, None, 3);
+                    let u = self.one_reg(op::CVTPS2PD, t);
+                    let k = self.compare(op::CMPPS.pd(), u, a, 0x0c);
+                    let one = self.d32(1);
+                    self.under(op::ORD, k, t, one)
+                });
+                let t = self.join(t[0], t[1]);
+                self.rounded_to_f16(t)
+            }
+            Op::FloatToFloat | Op::IntToFloat => {
+                let e = match (o, n.ty.is_signed()) {
+                    (Op::FloatToFloat, _) => op::CVTPD2PS,
+                    (_, true) => op::CVTQQ2PS,
+                    _ => op::CVTUQQ2PS,
+                };
+                let tiny = match vop.flush && o == Op::FloatToFloat {
+                    true => Some(self.tiny_as_f32(a)),
+                    false => None,
+                };
+                let t = a.map(|a| self.one(e, a));
+                let t = self.join(t[0], t[1]);
+                match tiny {
+                    Some(k) => {
+                        let sign = self.d32(0x8000_0000);
+                        self.under(op::ANDD, k, t, sign)
+                    }
+                    None => t,
+                }
+            }
+            Op::FloatToInt => {
+                let signed = n.out.is_signed();
+                let t = a.map(|a| self.f64_to_int(a, signed));
+                self.join(t[0], t[1])
+            }
+            _ => self.no_code(),
+        };
+        self.define(vop.id, r);
+    }
+
+    /// Half of the lanes each, by an instruction from 32 to 64 bits.
+    fn for_parts(&mut self, e: E, a: VReg) -> [VReg; 2] {
+        let upper = self.upper(a);
+        [a, upper].map(|a| self.one_reg(e, a))
+    }
+
+    fn f64_to_int(&mut self, a: VReg, signed: bool) -> VReg {
+        if !signed {
+            let zero = self.q64(0);
+            let t = self.two_regs(op::MAXPS.pd(), a, zero);
+            return self.one(op::CVTTPD2UDQ, t);
+        }
+        // Confined before, so that only NaN is left. min(limit, x): of a NaN x, x.
+        let limit = self.q64(0x41df_ffff_ffc0_0000);
+        let t = self.two(op::MINPS.pd(), limit, a);
+        let t = self.one(op::CVTTPD2DQ, t);
+        let number = self.compare(op::CMPPS.pd(), a, a, 7);
+        self.or_zero(op::MOVDQU32, number, (t, Role::Use))
+    }
+
+    /// The lanes of 16 f64 that are tiny as f32: below what rounds to the least normal number.
+    fn tiny_as_f32(&mut self, halves: [VReg; 2]) -> VReg {
+        // 2^-126, of which what has 25 bits and is half a step below rounds up to nearest even, and all that is more than
+        // the step below away from zero.
+        const LEAST: u64 = (1023 - 126) << 52;
+        let (least, below) = (LEAST, LEAST - (1 << 29));
+        let up = |positive: bool| match positive {
+            // Less than, or less or equal.
+            true => (below, 2),
+            false => (least, 1),
+        };
+        let [(positive, p), (negative, n)] = match self.e.common.mode.env32().round {
+            gcn_emu::fp::Round::NearestEven => [(LEAST - (1 << 28), 1); 2],
+            gcn_emu::fp::Round::PlusInf => [up(true), up(false)],
+            gcn_emu::fp::Round::MinusInf => [up(false), up(true)],
+            gcn_emu::fp::Round::Zero => [up(false); 2],
+        };
+        // Less than the positive bound, and the negation less than the negative one.
+        let k = halves.map(|a| {
+            let (positive, negative) = (self.q64(positive), self.q64(negative));
+            let less = self.compare(op::CMPPS.pd(), a, positive, p);
+            let t = self.sign_of(Op::Neg, true, a);
+            self.compare_under(less, op::CMPPS.pd(), t, negative, n)
+        });
+        self.mask_join(k)
+    }
+
+    /// An operation on 64-bit values whose result has 64 bits.
+    fn wide_parts(&mut self, vop: &VectorOp, o: Op, n: &Node) -> [VReg; 2] {
+        let [x, y, w] = vop.args;
+        let float = n.ty == Ty::F64;
+        if o == Op::Select {
+            let k = self.mask(x);
+            let (k, a, b) = (self.mask_parts(k), self.wide(w), self.wide(y));
+            return [0, 1].map(|i| self.blend(op::BLENDQ, k[i], a[i], b[i]));
+        }
+        let a = self.wide(x);
+        let two = |s: &mut Self, e: E| {
+            let b = s.wide(y);
+            [0, 1].map(|k| s.two(e, a[k], b[k]))
+        };
+        match o {
+            Op::Add | Op::Sub if float => {
+                let b = self.wide(y);
+                [0, 1].map(|k| self.sum(true, vop.neg, o == Op::Sub, [a[k], b[k]]))
+            }
+            Op::Mul if float => two(self, op::MULPS.pd()),
+            Op::Mul => match self.short_product([x, y]) {
+                true => two(self, op::MULUDQ),
+                false => two(self, op::MULLQ),
+            },
+            Op::Div => two(self, op::DIVPS.pd()),
+            Op::IntToFloat => {
+                let e = match n.ty.is_signed() {
+                    true => op::CVTQQ2PD,
+                    false => op::CVTUQQ2PD,
+                };
+                a.map(|a| self.one(e, a))
+            }
+            Op::Sqrt => a.map(|a| self.one(op::SQRTPS.pd(), a)),
+            Op::Neg | Op::Abs if float => a.map(|a| self.sign_of(o, true, a)),
+            Op::Min | Op::Max if float => {
+                let b = self.wide(y);
+                let which = 4 | (o == Op::Max) as u8;
+                [0, 1].map(|k| self.two_imm(op::RANGEPS.pd(), a[k], b[k], which))
+            }
+            Op::Fma => {
+                let (b, c) = (self.wide(y), self.wide(w));
+                [0, 1].map(|k| self.fma(true, vop, [a[k], b[k], c[k]]))
+            }
+            Op::Ldexp => {
+                // The exponent is a 32-bit number: its half of the lanes.
+                let b = self.val(y);
+                let b = self.for_parts(op::CVTDQ2PD, b);
+                [0, 1].map(|k| self.two(op::SCALEFPS.pd(), a[k], b[k]))
+            }
+            Op::Floor | Op::Ceil | Op::RoundZero | Op::RoundEven => {
+                let imm = Some(rounding_of(o));
+                a.map(|a| self.one_of(op::RNDSCALEPD, imm, (a, Role::Any)))
+            }
+            Op::Shl | Op::Shr => {
+                let e = match o {
+                    Op::Shl => op::SLLVQ,
+                    _ if n.ty.is_signed() => op::SRAVQ,
+                    _ => op::SRLVQ,
+                };
+                two(self, e)
+            }
+            _ => [self.no_code(); 2],
+        }
+    }
+}
+
+/// The immediate of VRNDSCALE.
+fn rounding_of(o: Op) -> u8 {
+    8 | match o {
+        Op::RoundEven => 0,
+        Op::Floor => 1,
+        Op::Ceil => 2,
+        _ => 3,
+    }
+}

@@ -1,0 +1,164 @@
+//! The code of fast paths whose slow path is called out of line, and of NaNs that are put right.
+
+use super::*;
+use crate::target::x64::slow::{Fix, Kind, RESULT, Slow, line};
+
+/// Signalling and quiet NaNs, as vfpclass numbers them.
+const SIGNALLING: u8 = 0x80;
+const NAN: u8 = 0x81;
+
+impl Emit<'_, Avx512> {
+    pub(super) fn slow_code(&mut self, slow: &Rc<Slow>, p: Places<'_>) {
+        let (condition, lanes) = (p.k(0), p.k(1));
+        let (mut leaves, mut masks) = (Vec::new(), Vec::new());
+        let mut k = 2;
+        for &(at, kind) in &slow.leaves {
+            if kind == Kind::Bool {
+                masks.push((at, p.k(k)));
+            } else {
+                for part in 0..kind.registers() {
+                    leaves.push((at + part, self.rm(p, k + part), kind == Kind::Wide));
+                }
+            }
+            k += kind.registers();
+        }
+        let result = (0..slow.result.registers()).map(|i| k + 2 * i + 1);
+        let to: Vec<u8> = match slow.result {
+            Kind::Bool => result.map(|i| p.k(i)).collect(),
+            _ => result.map(|i| p.r(i)).collect(),
+        };
+        // Active lanes for which the fast path does not hold.
+        let (from, back) = (self.a.label(), self.a.label());
+        let full = self.full.is_some();
+        if full {
+            // The carry flag is set if all 16 bits are 1.
+            self.a.kortest(condition, condition);
+            self.a.jcc(Cc::Ae, from);
+        } else {
+            self.a.kop(kop::ANDN, lanes, condition, K_EXEC);
+            self.a.kortest(lanes, lanes);
+            self.a.jcc(Cc::Ne, from);
+        }
+        self.a.bind(back);
+        let slow = slow.clone();
+        self.section(move |e| {
+            let truth = slow.result == Kind::Bool;
+            e.a.bind(from);
+            for &(at, rm, _) in &leaves {
+                if let Rm::R(r) = rm {
+                    e.a.z(op::MOVDQU32_ST, r, 0, Rm::M(line(at)));
+                }
+            }
+            for (at, k) in masks {
+                e.a.kstore16(line(at), k);
+            }
+            // So is what other lanes have.
+            for (part, &d) in to.iter().enumerate() {
+                let m = line(RESULT + part);
+                match truth {
+                    true => e.a.kstore16(m, d),
+                    false => e.a.z(op::MOVDQU32_ST, d, 0, Rm::M(m)),
+                }
+            }
+            // All that was in registers is stored: that of the result is free.
+            for (at, rm, wide) in leaves {
+                if matches!(rm, Rm::R(_)) {
+                    continue;
+                }
+                e.copy_lanes(to[0], rm, wide, ALL);
+                e.a.z(op::MOVDQU32_ST, to[0], 0, Rm::M(line(at)));
+            }
+            if full {
+                e.a.knot(lanes, condition);
+            }
+            e.a.kstore16(ctx!(lanes_on), lanes);
+            e.call_slow(slow.call);
+            for (part, &d) in to.iter().enumerate() {
+                let m = line(RESULT + part);
+                match truth {
+                    true => e.a.kload16(d, m),
+                    false => e.a.z(op::MOVDQU32, d, 0, Rm::M(m)),
+                }
+            }
+            e.a.jmp(back);
+        });
+    }
+
+    pub(super) fn fix_code(&mut self, fix: Fix, p: Places<'_>) {
+        let Fix {
+            op: o,
+            wide,
+            arity,
+            part,
+        } = fix;
+        let r = p.r(1);
+        let operands = p.range(2, arity);
+        let t = p.r(2 + arity);
+        let [lanes, k, product] = [3, 4, 5].map(|i| p.k(i + arity));
+        let mut on = K_EXEC;
+        if part == 1 {
+            self.a.kshiftr(lanes, K_EXEC, 8);
+            on = lanes;
+        }
+        let compare = op::CMPPS.wide(wide);
+        self.a.zi(compare, lanes, r, Rm::R(r), keep(on), 3);
+        self.a.kortest(lanes, lanes);
+        let (from, back) = (self.a.label(), self.a.label());
+        self.a.jcc(Cc::Ne, from);
+        self.a.bind(back);
+        let ieee = self.common.mode.env32().ieee;
+        self.section(move |e| {
+            e.a.bind(from);
+            let (default, quiet) = if wide {
+                (0xfff8 << 48, 1 << 51)
+            } else {
+                (0xffc0_0000, 1 << 22)
+            };
+            let class = op::FPCLASSPS.wide(wide);
+            let or = op::ORD.wide(wide);
+            if let Op::Min | Op::Max = o {
+                // Both are NaNs, or one is signalling: the first of those made quiet, else the second operand.
+                let [a, b] = [operands[0], operands[1]].map(Rm::R);
+                e.copy_lanes(t, b, wide, ALL);
+                e.a.zi(class, k, 0, b, ALL, SIGNALLING);
+                e.a.zk(or, t, t, Rm::C(quiet), keep(k));
+                e.a.zi(class, k, 0, a, ALL, SIGNALLING);
+                e.copy_lanes(t, a, wide, keep(k));
+                e.a.zk(or, t, t, Rm::C(quiet), keep(k));
+            } else {
+                // The first operand that is a NaN; an invalid product comes before what is added to it.
+                let adds = matches!(o, Op::Fma | Op::Mad);
+                if adds {
+                    let multiply = op::MULPS.wide(wide);
+                    e.a.z(multiply, t, operands[0], Rm::R(operands[1]));
+                    e.a.zi(compare, product, t, Rm::R(t), ALL, 3);
+                }
+                e.copy_lanes(t, Rm::C(default), wide, ALL);
+                for (at, &a) in operands.iter().enumerate().rev() {
+                    e.a.zi(class, k, 0, Rm::R(a), ALL, NAN);
+                    e.copy_lanes(t, Rm::R(a), wide, keep(k));
+                    if at == 2 && adds {
+                        e.copy_lanes(t, Rm::C(default), wide, keep(product));
+                    }
+                }
+                if ieee {
+                    e.a.z(or, t, t, Rm::C(quiet));
+                }
+            }
+            e.copy_lanes(r, Rm::R(t), wide, keep(lanes));
+            e.a.jmp(back);
+        });
+    }
+
+    fn copy_lanes(&mut self, to: u8, from: Rm, wide: bool, k: K) {
+        let (e, from) = match from {
+            Rm::R(_) | Rm::M(_) => (op::MOVDQU32.wide(wide), from),
+            // The broadcasts have no bit that says so.
+            Rm::B(m) if wide => (op::BCASTQ, Rm::M(m)),
+            Rm::B(m) => (op::BCASTD, Rm::M(m)),
+            Rm::C(_) if wide => (op::BCASTQ, from),
+            Rm::C(_) => (op::BCASTD, from),
+        };
+        self.a.zk(e, to, 0, from, k);
+    }
+}

@@ -1,0 +1,455 @@
+//! What levels share of machine code with allocated registers: where operands are, and how code is written for each slice.
+//!
+//! A block's vector operations become machine instructions ([`super::select`]) once, for the lanes of one register; registers are
+//! allocated ([`crate::lir`]); and the result is encoded for each part of each slice, or for the parts in a loop of four slices.
+
+use super::slice::{SLICE, vgpr_line};
+use super::*;
+use crate::lir::regalloc::{Allocation, CLASSES, Place, Step};
+use crate::lir::{Class, Code};
+
+/// Ballots beyond these are collected in memory.
+const BALLOT_REGISTERS: usize = 3;
+
+/// Memory of the current lanes: an address, and what the next slice of 16 lanes and its upper half add to it, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct At {
+    pub mem: Mem,
+    pub slice: i32,
+    pub half: i32,
+}
+
+impl At {
+    /// The same for all lanes.
+    pub const fn same(mem: Mem) -> At {
+        At {
+            mem,
+            slice: 0,
+            half: 0,
+        }
+    }
+
+    /// Dwords of 64 lanes.
+    pub const fn dwords(mem: Mem) -> At {
+        At {
+            mem,
+            slice: 64,
+            half: 32,
+        }
+    }
+
+    /// Bits of 64 lanes.
+    pub const fn bits(mem: Mem) -> At {
+        At {
+            mem,
+            slice: 2,
+            half: 1,
+        }
+    }
+}
+
+/// The bits of EXEC.
+pub(crate) const EXEC_BITS: At = At::bits(mem(
+    WAVE,
+    (offset_of!(WaveState, sgprs) + 4 * EXEC as usize) as i32,
+));
+
+/// A memory operand so many bytes farther.
+pub(crate) fn plus(m: Mem, by: i32) -> Mem {
+    Mem {
+        disp: m.disp + by,
+        ..m
+    }
+}
+
+/// A line of [`Ctx::vectors`].
+pub(crate) fn line_mem(line: u16) -> Mem {
+    let n = (line as usize).min(VECTORS - 1);
+    mem(CTX, (offset_of!(Ctx, vectors) + 64 * n) as i32)
+}
+
+/// A machine instruction of vector code.
+pub(crate) trait Machine<V: Vectors>: Sized {
+    /// The bytes of a spill slot.
+    const SLOT: usize;
+
+    /// Encodes it.
+    fn encode(&self, e: &mut Emit<'_, V>, p: Places<'_, Self>);
+
+    /// Stores a register, loads it, copies it.
+    fn spill(a: &mut Asm, class: Class, r: u8, to: Mem);
+    fn reload(a: &mut Asm, class: Class, r: u8, from: Mem);
+    fn copy(a: &mut Asm, class: Class, from: u8, to: u8);
+}
+
+/// An instruction's registers and other places.
+pub(crate) struct Places<'a, O> {
+    pub code: &'a Code<O>,
+    pub places: &'a [Place],
+    /// The host's numbers of the first class's registers.
+    pub names: &'a [u8; 32],
+}
+
+impl<O> Clone for Places<'_, O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<O> Copy for Places<'_, O> {}
+
+impl<'a, O> Places<'a, O> {
+    /// A vector register.
+    pub fn r(&self, k: usize) -> u8 {
+        match self.places[k] {
+            Place::Reg(r) => self.names[r as usize],
+            _ => 0,
+        }
+    }
+
+    pub fn range(&self, from: usize, count: usize) -> Vec<u8> {
+        (from..from + count).map(|k| self.r(k)).collect()
+    }
+}
+
+/// The state of a block's vector code.
+pub(crate) struct State<V: Vectors> {
+    /// The part of the slice that code is written for.
+    pub half: u8,
+    /// The number of lines of [`Ctx::vectors`] that are taken. Spill slots follow.
+    pub next_slot: u16,
+    /// The VGPRs that are written at the end, and where their values are.
+    pub deferred: Vec<(u16, Deferred)>,
+    /// Where the data of the deferred stores is.
+    pub stored: Vec<Vec<Deferred>>,
+    /// The registers that each slice's values are kept in.
+    pub kept: [Vec<u8>; 4],
+    pub ballots: Vec<Id>,
+    sections: Vec<Section<V>>,
+    /// Where the block is left for code without affine values.
+    pub leave: Option<Label>,
+}
+
+impl<V: Vectors> Default for State<V> {
+    fn default() -> Self {
+        State {
+            half: 0,
+            next_slot: 0,
+            deferred: Vec::new(),
+            stored: Vec::new(),
+            kept: Default::default(),
+            ballots: Vec::new(),
+            sections: Vec::new(),
+            leave: None,
+        }
+    }
+}
+
+/// Where a slice's value is until nothing can fail.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Deferred {
+    /// In lines of [`Ctx::vectors`].
+    Line(u16),
+    /// In one of the registers that are kept.
+    Kept(usize),
+}
+
+/// Out-of-line code of an instruction, and where it belongs to.
+struct Section<V: Vectors> {
+    slice: u8,
+    half: u8,
+    code: Box<SectionCode<V>>,
+}
+
+type SectionCode<V> = dyn for<'x> FnOnce(&mut Emit<'x, V>);
+
+impl<V: Vectors> Emit<'_, V> {
+    /// A line of [`Ctx::vectors`] for each slice.
+    pub(super) fn lines(&mut self) -> u16 {
+        let n = self.v.next_slot;
+        self.v.next_slot += 4;
+        if self.v.next_slot as usize > VECTORS {
+            self.too_large = true;
+            self.v.next_slot = 0;
+            return 0;
+        }
+        n
+    }
+
+    /// The current lanes' memory. `t` is clobbered in loops if elements are narrower than 8 bytes; the flags as well.
+    pub(super) fn at(&mut self, at: At, t: Gpr) -> Mem {
+        let m = plus(at.mem, at.half * self.v.half as i32);
+        if at.slice == 0 {
+            return m;
+        }
+        if !self.looped {
+            return plus(m, at.slice * self.slice as i32);
+        }
+        let index = match at.slice {
+            64 => (SLICE, 8),
+            8 => (SLICE, 1),
+            bytes => {
+                self.a.mov(false, t, Rm::R(SLICE));
+                let by = (8 / bytes).trailing_zeros() as u8;
+                self.a.shift_imm(5, false, t, by);
+                (t, 1)
+            }
+        };
+        Mem {
+            index: Some(index),
+            ..m
+        }
+    }
+
+    /// Notes code that is written after the block.
+    pub(super) fn section(&mut self, code: impl for<'x> FnOnce(&mut Emit<'x, V>) + 'static) {
+        self.v.sections.push(Section {
+            slice: self.slice,
+            half: self.v.half,
+            code: Box::new(code),
+        });
+    }
+
+    pub(super) fn write_sections(&mut self) {
+        while !self.v.sections.is_empty() {
+            for s in std::mem::take(&mut self.v.sections) {
+                (self.slice, self.v.half) = (s.slice, s.half);
+                (s.code)(self);
+            }
+        }
+    }
+
+    /// A spill slot.
+    pub(super) fn spill_slot(&self, slot: u16, bytes: usize) -> Mem {
+        let at = 64 * self.v.next_slot as usize + bytes * slot as usize;
+        ctx!(vectors, at.min(64 * (VECTORS - 1)))
+    }
+
+    /// Allocates registers: of the first class so many fewer than there are.
+    pub(super) fn allocate<O: Machine<V>>(
+        &mut self,
+        code: &Code<O>,
+        mut registers: [u8; CLASSES],
+        fewer: usize,
+    ) -> Option<Allocation> {
+        registers[0] -= fewer as u8;
+        let Some(out) = crate::lir::regalloc::allocate(code, registers) else {
+            self.mistaken();
+            return None;
+        };
+        if 64 * self.v.next_slot as usize + O::SLOT * out.slots as usize > 64 * (VECTORS - 1) {
+            self.too_large = true;
+        }
+        Some(out)
+    }
+
+    /// The host's numbers of registers: those that hold nothing, in order.
+    fn names(&self) -> [u8; 32] {
+        let kept = self.v.kept.iter().flatten().fold(0, |b, &r| b | 1u32 << r);
+        let mut names = [0; 32];
+        let free = (0..32u8).filter(|r| kept >> r & 1 == 0);
+        names.iter_mut().zip(free).for_each(|(n, r)| *n = r);
+        names
+    }
+
+    /// A vector register that holds nothing outside of the code of slices.
+    pub(super) fn free_register(&self) -> u8 {
+        self.names()[0]
+    }
+
+    /// Writes allocated code.
+    pub(super) fn steps<O: Machine<V>>(&mut self, code: &Code<O>, out: &Allocation) {
+        let names = self.names();
+        let name = |class: Class, r: u8| if class == 0 { names[r as usize] } else { r };
+        for step in &out.steps {
+            match *step {
+                Step::Inst { inst, places } => {
+                    let places = out.places(code, inst, places);
+                    let p = Places {
+                        code,
+                        places,
+                        names: &names,
+                    };
+                    code.insts[inst as usize].op.encode(self, p);
+                }
+                Step::Spill { class, reg, slot } => {
+                    let to = self.spill_slot(slot, O::SLOT);
+                    O::spill(self.a, class, name(class, reg), to);
+                }
+                Step::Reload { class, reg, slot } => {
+                    let from = self.spill_slot(slot, O::SLOT);
+                    O::reload(self.a, class, name(class, reg), from);
+                }
+                Step::Move { class, from, to } => {
+                    O::copy(self.a, class, name(class, from), name(class, to));
+                }
+            }
+        }
+    }
+
+    /// The code of the slices: all vector values, and what happens to them. `used`: the values that are used.
+    pub(super) fn vector_code(&mut self, used: &[bool]) {
+        let c = self.c;
+        let ballots: Vec<Id> = (0..c.graph.len())
+            .filter(|&at| used[at] && c.graph[at].op == Inst::Ballot)
+            .map(|at| at as Id)
+            .collect();
+        for (i, &b) in ballots.iter().enumerate() {
+            if i < BALLOT_REGISTERS {
+                self.a.imm(R8 + i as u8, 0);
+            } else {
+                let slot = self.slot(b);
+                self.a.imm(RAX, 0);
+                self.a.store(true, slot, RAX);
+            }
+        }
+        self.v.ballots = ballots;
+        V::before(self);
+        let both = V::PARTS == 2 && V::both(self);
+        let mut s = select::Select::new(self, both);
+        s.slice();
+        let (code, kept) = (s.code, s.kept.len());
+        self.run(&code, both, true, 3 * kept);
+        V::after(self);
+        for i in 0..self.v.ballots.len().min(BALLOT_REGISTERS) {
+            self.ballot_in(self.v.ballots[i], R8 + i as u8);
+        }
+    }
+
+    /// Allocates registers and writes the code of all slices with active lanes. `both`: it is the code of both halves. `fewer`: so many
+    /// registers are kept by other slices.
+    pub(super) fn run(&mut self, code: &Code<V::Op>, both: bool, ballots: bool, fewer: usize) {
+        if let Some(out) = self.allocate(code, V::REGISTERS, fewer) {
+            self.turns(both, |e| e.steps(code, &out), ballots);
+        }
+    }
+
+    /// Writes code for each part of each slice, or in a loop of four slices. It is skipped where no lane is active.
+    pub(super) fn turns(&mut self, both: bool, code: impl Fn(&mut Self), ballots: bool) {
+        let slices = if self.looped { 1 } else { 4 };
+        let halves = if both { 1 } else { V::PARTS };
+        if self.full.is_some() {
+            V::all_active(self.a);
+        }
+        if self.looped {
+            self.a.imm(SLICE, 0);
+        }
+        let top = self.a.here();
+        for slice in 0..slices {
+            for half in 0..halves {
+                (self.slice, self.v.half) = (slice, half);
+                let over = self.a.label();
+                if self.full.is_none() {
+                    let m = self.at(EXEC_BITS, RAX);
+                    match halves {
+                        1 => self.a.cmp16_zero(m),
+                        _ => self.a.cmp8(m, 0),
+                    }
+                    self.a.jcc(Cc::E, over);
+                    V::active(self.a, m);
+                }
+                code(self);
+                self.a.bind(over);
+                if ballots {
+                    self.rotate_ballots(16 / halves);
+                }
+            }
+        }
+        self.v.half = 0;
+        if self.looped {
+            self.a.alu_imm(alu::ADD, false, Rm::R(SLICE), 8);
+            self.a.alu_imm(alu::CMP, false, Rm::R(SLICE), 32);
+            self.a.jcc(Cc::Ne, top);
+        }
+    }
+
+    /// Each part's bits are rotated in, so that the earlier ones move on.
+    fn rotate_ballots(&mut self, by: u8) {
+        for i in 0..self.v.ballots.len() {
+            let to = if i < BALLOT_REGISTERS {
+                Rm::R(R8 + i as u8)
+            } else {
+                Rm::M(self.slot(self.v.ballots[i]))
+            };
+            self.a.rotate_right(true, to, by);
+        }
+    }
+
+    /// Collects bits of a ballot, which RAX has.
+    pub(super) fn collect_ballot(&mut self, n: usize) {
+        if n < BALLOT_REGISTERS {
+            self.a.alu(alu::OR, true, R8 + n as u8, Rm::R(RAX));
+        } else {
+            let slot = self.slot(self.v.ballots[n]);
+            self.a.g(true, &[0x09], RAX, Rm::M(slot));
+        }
+    }
+
+    /// Writes the VGPRs whose values were deferred.
+    pub(super) fn deferred_writes(&mut self) {
+        let all = std::mem::take(&mut self.v.deferred);
+        if !all.is_empty() {
+            self.write_deferred(&all);
+        }
+        self.v.kept = Default::default();
+    }
+
+    fn write_deferred(&mut self, all: &[(u16, Deferred)]) {
+        let names = self.names();
+        let free = V::REGISTERS[0] as usize - self.v.kept.iter().map(Vec::len).sum::<usize>();
+        let copy = |e: &mut Self| {
+            for (k, &(v, from)) in all.iter().enumerate() {
+                let r = match from {
+                    Deferred::Kept(n) => e.v.kept[e.slice as usize][n],
+                    Deferred::Line(line) => {
+                        let r = names[k % free];
+                        let from = e.at(At::dwords(line_mem(line)), RAX);
+                        V::Op::reload(e.a, 0, r, from);
+                        r
+                    }
+                };
+                let to = e.at(At::dwords(vgpr_line(v, 0)), RAX);
+                V::Op::spill(e.a, 0, r, to);
+            }
+        };
+        self.turns(false, copy, false);
+    }
+
+    /// Stores operands of a wave-wide helper that are the same for a slice where the helper reads them.
+    pub(super) fn stage_apart(&mut self, inputs: &[(usize, Id)]) {
+        let mut s = select::Select::new(self, false);
+        for &(n, id) in inputs {
+            s.stage_input(n, id);
+        }
+        let code = s.code;
+        self.each_part(&code);
+    }
+
+    /// Writes code for each part of each slice, with active lanes or without.
+    pub(super) fn each_part(&mut self, code: &Code<V::Op>) {
+        let looped = std::mem::take(&mut self.looped);
+        if let Some(out) = self.allocate(code, V::REGISTERS, 0) {
+            for slice in 0..4 {
+                for half in 0..V::PARTS {
+                    (self.slice, self.v.half) = (slice, half);
+                    self.steps(code, &out);
+                }
+            }
+        }
+        self.v.half = 0;
+        self.looped = looped;
+    }
+
+    /// Writes affine values to VGPRs, in all lanes.
+    pub(super) fn affine_writes(&mut self) {
+        let c = self.c;
+        for &(v, base, step) in &c.affine.writes {
+            let looped = std::mem::take(&mut self.looped);
+            let mut s = select::Select::new(self, false);
+            s.affine_write(v, base, step);
+            let code = s.code;
+            self.looped = looped;
+            self.each_part(&code);
+        }
+    }
+}

@@ -1,0 +1,681 @@
+//! Instruction selection: the operations of a block, in their order, become machine instructions. What is the same at all levels is here:
+//! values and where they come from, writes of VGPRs, checks, the order of it all. What instructions an operation becomes, a level
+//! says ([`Vectors`]).
+
+use super::machine::{At, Deferred, Places, line_mem, plus};
+use super::memory::Access;
+use super::slice::vgpr_line;
+use super::slow::{Fix, Slow};
+use super::*;
+use crate::ir::affine::Base;
+use crate::ir::region::Store;
+use crate::lir::{Again, Code, Role, VReg};
+use std::rc::Rc;
+
+/// The machine instructions that all levels have.
+pub(crate) enum Shared {
+    /// All lanes' dwords.
+    Load(At),
+    Store(At),
+    /// Stores of one register each.
+    StoreAll(Vec<At>),
+    /// An element of 4 or 8 bytes in all lanes.
+    Broadcast(At, u8),
+    /// The truth values that bits in memory say.
+    Bits(At),
+    /// The bits of truth values are collected. The second number is 1 for the upper half where the code is of both.
+    Ballot(usize, u8),
+    /// The VGPR that a scalar numbers.
+    VgprAt(Id, At),
+    /// Values of the slice that stay in their registers when others are computed. It is the last instruction.
+    Keep,
+    /// One of these values.
+    Kept(usize),
+    Access(Rc<Access>),
+    Slow(Rc<Slow>),
+    Fix(Fix),
+}
+
+impl Shared {
+    /// Encodes it.
+    pub fn encode<V: Vectors>(&self, e: &mut Emit<'_, V>, p: Places<'_, V::Op>) {
+        use super::machine::Machine;
+        match self {
+            &Shared::Load(at) => {
+                let m = e.at(at, RAX);
+                V::Op::reload(e.a, 0, p.r(0), m);
+            }
+            &Shared::Store(at) => {
+                let m = e.at(at, RAX);
+                V::Op::spill(e.a, 0, p.r(0), m);
+            }
+            Shared::StoreAll(all) => {
+                for (k, &at) in all.iter().enumerate() {
+                    let m = e.at(at, RAX);
+                    V::Op::spill(e.a, 0, p.r(k), m);
+                }
+            }
+            &Shared::Broadcast(at, bytes) => {
+                let m = e.at(at, RAX);
+                V::broadcast(e.a, p.r(0), bytes, m);
+            }
+            &Shared::Bits(at) => V::bits(e, at, V::truth(p, 0)),
+            &Shared::Ballot(n, half) => {
+                V::truth_to(e.a, RAX, V::truth(p, 0));
+                if half == 1 {
+                    e.a.shift_imm(4, false, RAX, 8);
+                }
+                e.collect_ballot(n);
+            }
+            &Shared::VgprAt(number, at) => {
+                e.sload(RAX, number);
+                e.a.shift_imm(4, true, RAX, 8);
+                e.a.alu(alu::ADD, true, RAX, Rm::R(VGPRS));
+                let m = e.at(at, RCX);
+                V::Op::reload(e.a, 0, p.r(0), m);
+            }
+            Shared::Keep => {
+                let slice = e.slice as usize;
+                e.v.kept[slice] = p.range(0, p.places.len());
+            }
+            &Shared::Kept(n) => {
+                let from = e.v.kept[e.slice as usize][n];
+                V::Op::copy(e.a, 0, from, p.r(0));
+            }
+            Shared::Access(access) => e.access_code(access, p),
+            Shared::Slow(slow) => V::slow_code(e, slow, p),
+            Shared::Fix(fix) => V::fix_code(e, *fix, p),
+        }
+    }
+}
+
+/// The code of a part of a slice, or of both halves, under selection.
+pub(crate) struct Select<'s, 'a, V: Vectors> {
+    pub e: &'s mut Emit<'a, V>,
+    pub code: Code<V::Op>,
+    /// The half that is selected for, where both are.
+    pub now: Option<u8>,
+    /// Each value's register, or its two.
+    values: [Vec<Option<[VReg; 2]>>; 2],
+    /// Constants that have registers.
+    constants: Map<V::Constant, VReg>,
+    /// What lanes must not have: checked before anything is stored.
+    pub bad: [Option<VReg>; 2],
+    /// A value that is still to be checked, together with another of its kind.
+    unchecked: [Option<VReg>; 2],
+    /// The VGPRs that the block reads and writes, where they are written at the slice's end.
+    late: Vec<(At, VReg)>,
+    /// The values that stay in registers until nothing can fail.
+    pub kept: Vec<VReg>,
+    /// VGPRs' values may stay so.
+    keep: bool,
+    /// The position of the current operation.
+    pos: u32,
+    critical: Vec<bool>,
+    fallible: bool,
+}
+
+/// The maximum number of VGPRs that are written by one instruction.
+const TOGETHER: usize = 12;
+
+/// The maximum number of VGPRs' values, and of registers of stored data, that a slice keeps in registers.
+const KEPT_VGPRS: usize = 4;
+const KEPT_DATA: usize = 2;
+
+impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
+    pub fn new(e: &'s mut Emit<'a, V>, both: bool) -> Select<'s, 'a, V> {
+        let n = e.c.graph.len();
+        Select {
+            e,
+            code: Code::default(),
+            now: both.then_some(0),
+            values: [vec![None; n], if both { vec![None; n] } else { Vec::new() }],
+            constants: Map::default(),
+            bad: [None; 2],
+            unchecked: [None; 2],
+            late: Vec::new(),
+            kept: Vec::new(),
+            keep: false,
+            pos: 0,
+            critical: Vec::new(),
+            fallible: false,
+        }
+    }
+
+    pub fn half(&self) -> usize {
+        self.now.unwrap_or(0) as usize
+    }
+
+    pub fn push(&mut self, op: impl Into<V::Op>, operands: &[(VReg, Role)]) {
+        self.code.push(op.into(), operands);
+    }
+
+    /// A vector register.
+    pub fn reg(&mut self) -> VReg {
+        self.code.reg(0)
+    }
+
+    /// A register for truth values.
+    pub fn truth_reg(&mut self) -> VReg {
+        self.code.reg(V::TRUTH)
+    }
+
+    /// A value that one instruction makes, which is the same whenever it is executed.
+    pub fn constant(
+        &mut self,
+        which: V::Constant,
+        make: impl FnOnce(&mut Self) -> (V::Op, Again, crate::lir::Class),
+    ) -> VReg {
+        if let Some(&r) = self.constants.get(&which) {
+            return r;
+        }
+        let (op, again, class) = make(self);
+        let r = self.code.push_again(op, again, class);
+        self.constants.insert(which, r);
+        r
+    }
+
+    /// What is in memory, for the current half.
+    pub fn at(&self, at: At) -> At {
+        match self.now {
+            Some(half) => At {
+                mem: plus(at.mem, at.half * half as i32),
+                half: 0,
+                ..at
+            },
+            None => at,
+        }
+    }
+
+    /// Dwords in memory.
+    pub fn load(&mut self, at: At) -> VReg {
+        let at = self.at(at);
+        self.code
+            .push_again(Shared::Load(at).into(), Again::Memory, 0)
+    }
+
+    pub fn store_to(&mut self, at: At, r: VReg) {
+        let at = self.at(at);
+        self.push(Shared::Store(at), &[(r, Role::Use)]);
+    }
+
+    /// An element of 4 or 8 bytes in all lanes.
+    pub fn broadcast(&mut self, at: At, bytes: u8) -> VReg {
+        // An address that is computed is not named by other instructions.
+        let again = match at.slice != 0 && self.e.looped {
+            true => Again::Value,
+            false => V::BROADCAST,
+        };
+        self.code
+            .push_again(Shared::Broadcast(at, bytes).into(), again, 0)
+    }
+
+    /// Truth values that bits in memory say.
+    pub fn bits(&mut self, at: At) -> VReg {
+        let at = self.at(at);
+        self.code
+            .push_again(Shared::Bits(at).into(), Again::Value, V::TRUTH)
+    }
+
+    // ---- values ----
+
+    fn set(&mut self, id: Id, r: [VReg; 2]) {
+        let half = self.half();
+        self.values[half][id as usize] = Some(r);
+    }
+
+    pub fn define(&mut self, id: Id, r: VReg) {
+        self.set(id, [r, r]);
+    }
+
+    pub fn define_wide(&mut self, id: Id, r: [VReg; 2]) {
+        self.set(id, r);
+    }
+
+    pub fn have(&self, id: Id) -> Option<[VReg; 2]> {
+        self.values[self.half()][id as usize]
+    }
+
+    /// A dword in all lanes.
+    pub fn d32(&mut self, value: u32) -> VReg {
+        V::constant(self, value as u64, false)
+    }
+
+    /// A qword.
+    pub fn q64(&mut self, value: u64) -> VReg {
+        V::constant(self, value, true)
+    }
+
+    pub fn every(&mut self, value: u64, wide: bool) -> VReg {
+        match wide {
+            true => self.q64(value),
+            false => self.d32(value as u32),
+        }
+    }
+
+    /// A value of 32 bits; a truth value of lanes. That of a scalar is 1 or 0 here.
+    pub fn val(&mut self, id: Id) -> VReg {
+        if let Some([r, _]) = self.have(id) {
+            return r;
+        }
+        let n = *self.e.node(id);
+        let boolean = n.out == Ty::Bool;
+        let r = match n.op {
+            Inst::Const(v) => self.d32(v as u32),
+            Inst::Exec => V::active_lanes(self),
+            Inst::VIn(v) => self.load(At::dwords(vgpr_line(v, 0))),
+            Inst::Lane => self.load(At::dwords(ctx!(lanes))),
+            Inst::Affine { base, .. } if boolean => V::affine_truth(self, base),
+            Inst::Affine { base, step } => V::affine(self, base, step),
+            Inst::Part(k) if n.vec => {
+                let Some(r) = self.part(n.args[0], k) else {
+                    self.e.mistaken();
+                    return self.d32(0);
+                };
+                r
+            }
+            _ if !n.vec => {
+                let at = At::same(self.e.smem(id));
+                self.broadcast(at, 4)
+            }
+            _ => {
+                // It must have been computed.
+                self.e.mistaken();
+                match boolean {
+                    true => V::same_truth(self, false),
+                    false => self.d32(0),
+                }
+            }
+        };
+        self.define(id, r);
+        r
+    }
+
+    /// A truth value.
+    pub fn mask(&mut self, id: Id) -> VReg {
+        if self.e.node(id).vec {
+            return self.val(id);
+        }
+        if let Some(v) = self.e.konst(id) {
+            return V::same_truth(self, v & 1 != 0);
+        }
+        V::scalar_truth(self, id)
+    }
+
+    /// A value of 64 bits.
+    pub fn wide(&mut self, id: Id) -> [VReg; 2] {
+        let n = *self.e.node(id);
+        if n.vec && n.out.bits() > 32 {
+            let Some(r) = self.have(id) else {
+                self.e.mistaken();
+                return [self.d32(0); 2];
+            };
+            return r;
+        }
+        let r = match n.op {
+            Inst::Const(v) => self.q64(v),
+            _ => {
+                let at = At::same(self.e.smem_wide(id));
+                self.broadcast(at, 8)
+            }
+        };
+        [r, r]
+    }
+
+    /// Whether a value is not used after the current operation.
+    pub fn dies(&self, id: Id) -> bool {
+        let uses = &self.e.plan.uses[id as usize];
+        let at = uses.partition_point(|&p| p <= self.pos);
+        uses.get(at).is_none() && self.e.node(id).vec
+    }
+
+    /// A value that has a register, or can have one at any time.
+    pub fn known(&mut self, id: Id) -> Option<VReg> {
+        let n = *self.e.node(id);
+        let any = matches!(n.op, Inst::Exec | Inst::Const(_) | Inst::Affine { .. });
+        match any || !n.vec || self.have(id).is_some() {
+            true => Some(self.mask(id)),
+            false => None,
+        }
+    }
+
+    // ---- the slice ----
+
+    /// The whole code.
+    pub fn slice(&mut self) {
+        let c = self.e.c;
+        let halves = 1 + self.now.is_some() as u8;
+        self.plan_writes();
+        for pos in 0..self.e.plan.ops.len() {
+            self.pos = pos as u32;
+            let op = self.e.plan.ops[pos];
+            // The halves of a shuffle need each other's operands.
+            for half in 0..halves {
+                self.enter(half);
+                match op.commit {
+                    None => self.operation(&op),
+                    Some(i) => self.write(i),
+                }
+            }
+        }
+        self.pos = self.e.plan.ops.len() as u32;
+        let whole = self.e.whole();
+        for half in 0..halves {
+            self.enter(half);
+            for i in 0..self.e.v.ballots.len() {
+                let of = self.e.node(self.e.v.ballots[i]).args[0];
+                let r = self.mask(of);
+                // The bits of the upper half come above those of the lower where both are selected.
+                self.push(Shared::Ballot(i, half), &[(r, V::truth_role(self, r))]);
+            }
+            for &g in &c.guards {
+                if c.graph[g as usize].vec {
+                    let r = self.mask(g);
+                    V::must_not(self, r);
+                }
+            }
+            if let Some(r) = self.unchecked[self.half()].take() {
+                self.no_nans(r, r);
+            }
+            V::check(self);
+        }
+        // Nothing is stored before all is checked.
+        for half in 0..halves {
+            self.enter(half);
+            for row in 0..c.effects.rows.len() {
+                let (address, offset, value) = c.effects.rows[row];
+                self.store_row(address, offset, value);
+            }
+            match (&whole, &c.effects.store, c.affine.store) {
+                (Some(w), ..) => self.stage(w),
+                (None, Some(store), Some((address, offset))) => {
+                    self.affine_store(store, address, offset);
+                }
+                (None, Some(store), None) => self.store(store),
+                (None, None, _) => {}
+            }
+            self.keep_stores();
+        }
+        for late in std::mem::take(&mut self.late).chunks(TOGETHER) {
+            let operands: Vec<_> = late.iter().map(|w| (w.1, Role::Use)).collect();
+            let all = late.iter().map(|w| w.0).collect();
+            self.push(Shared::StoreAll(all), &operands);
+        }
+        if !self.kept.is_empty() {
+            let operands: Vec<_> = self.kept.iter().map(|&r| (r, Role::Use)).collect();
+            self.push(Shared::Keep, &operands);
+        }
+    }
+
+    fn enter(&mut self, half: u8) {
+        if self.now.is_some() {
+            self.now = Some(half);
+        }
+    }
+
+    fn stage(&mut self, w: &crate::ir::region::WaveHelperCall) {
+        for (n, &id) in w.inputs.iter().enumerate() {
+            if self.e.staged(w, n) {
+                self.stage_input(n, id);
+            }
+        }
+    }
+
+    /// Stores an operand of a wave-wide helper where it reads it.
+    pub fn stage_input(&mut self, n: usize, id: Id) {
+        let r = self.val(id);
+        self.store_to(At::dwords(ctx!(stage, 256 * n)), r);
+    }
+
+    /// Writes an affine value to a VGPR.
+    pub fn affine_write(&mut self, v: u16, base: Base, step: i32) {
+        let r = V::affine(self, base, step);
+        self.store_to(At::dwords(vgpr_line(v, 0)), r);
+    }
+
+    // ---- writes of VGPRs ----
+
+    fn plan_writes(&mut self) {
+        let e = &*self.e;
+        let c = e.c;
+        let n = c.effects.vgprs.len();
+        let mut critical = vec![e.common.precise; n];
+        for (i, w) in c.effects.vgprs.iter().enumerate() {
+            let v = w.0;
+            let read = |(at, n): (usize, &Node)| match n.op {
+                Inst::VIn(n) => n == v && !e.plan.uses[at].is_empty(),
+                Inst::LaneIn(n) | Inst::LanesIn(n) => n == v,
+                Inst::VgprAt => true,
+                _ => false,
+            };
+            let base = c.affine.ops.iter().any(|q| q.op == BaseKind::Vgpr(v));
+            critical[i] |= base || c.graph.iter().enumerate().any(read);
+        }
+        let lane_guards = c.guards.iter().any(|&g| c.graph[g as usize].vec);
+        let loads = |n: &Node| matches!(n.op, Inst::Group { .. } | Inst::Row(_));
+        self.fallible = e.plan.checks
+            || lane_guards
+            || !c.effects.rows.is_empty()
+            || c.graph.iter().any(loads)
+            || c.effects.store.is_some() && c.affine.store.is_none()
+            || c.effects.wave_helper.is_some();
+        // Other slices and later code read VGPRs as they were.
+        let others = |n: &Node| matches!(n.op, Inst::LaneIn(_) | Inst::LanesIn(_) | Inst::VgprAt);
+        self.fallible |= c.graph.iter().any(others) || critical.len() > TOGETHER;
+        let few = critical.iter().filter(|c| **c).count() <= KEPT_VGPRS;
+        self.keep = V::KEEPS && few && !e.looped && e.whole().is_none();
+        self.critical = critical;
+    }
+
+    /// Writes a VGPR, now or when nothing can fail.
+    fn write(&mut self, i: usize) {
+        let (v, id, live) = self.e.c.effects.vgprs[i];
+        let home = At::dwords(vgpr_line(v, 0));
+        let mut r = self.val(id);
+        if live == LiveLanes::All && self.e.full.is_none() {
+            let old = self.load(home);
+            r = V::in_active(self, old, r);
+        }
+        let to = match (self.critical[i], self.fallible) {
+            (true, false) => {
+                self.late.push((self.at(home), r));
+                return;
+            }
+            (true, true) => {
+                let found = self.e.v.deferred.iter().find(|d| d.0 == v).copied();
+                let (_, to) = found.unwrap_or_else(|| {
+                    let to = self.deferred(r, self.keep);
+                    self.e.v.deferred.push((v, to));
+                    (v, to)
+                });
+                match to {
+                    Deferred::Line(line) => At::dwords(line_mem(line)),
+                    Deferred::Kept(_) => return,
+                }
+            }
+            _ => home,
+        };
+        self.store_to(to, r);
+    }
+
+    /// A place for a value until nothing can fail.
+    fn deferred(&mut self, r: VReg, keep: bool) -> Deferred {
+        if keep {
+            self.kept.push(r);
+            return Deferred::Kept(self.kept.len() - 1);
+        }
+        Deferred::Line(self.e.lines())
+    }
+
+    /// Keeps the data that deferred stores will write.
+    fn keep_stores(&mut self) {
+        let c = self.e.c;
+        let stores = &c.effects.deferred_stores;
+        let parts = |s: &Store| s.data.len() * if s.bytes == 8 { 2 } else { 1 };
+        let few = stores.iter().map(parts).sum::<usize>() <= KEPT_DATA;
+        let keep = V::KEEPS && few && !self.e.looped && self.e.whole().is_none();
+        for (n, s) in stores.iter().enumerate() {
+            let data = self.store_data(s);
+            if self.e.v.stored.len() <= n {
+                let places = data.iter().map(|&r| self.deferred(r, keep)).collect();
+                self.e.v.stored.push(places);
+            }
+            for (k, r) in data.into_iter().enumerate() {
+                if let Deferred::Line(line) = self.e.v.stored[n][k] {
+                    self.store_to(At::dwords(line_mem(line)), r);
+                }
+            }
+        }
+    }
+
+    // ---- checks ----
+
+    /// Notes NaNs of two values of 32 bits.
+    fn no_nans(&mut self, a: VReg, b: VReg) {
+        let r = V::unordered(self, a, b);
+        V::must_not(self, r);
+    }
+
+    /// Flushes a result and notes NaNs.
+    fn look(&mut self, op: &VectorOp, wide: bool) {
+        let Some(mut r) = self.have(op.id) else {
+            return;
+        };
+        let parts = 1 + wide as usize;
+        if op.flush {
+            for r in &mut r[..parts] {
+                *r = V::flushed(self, *r, wide);
+            }
+            if !wide {
+                r[1] = r[0];
+            }
+            self.set(op.id, r);
+        }
+        if !op.check {
+            return;
+        }
+        if wide {
+            let r = V::unordered_wide(self, r);
+            V::must_not(self, r);
+            return;
+        }
+        let half = self.half();
+        match self.unchecked[half].take() {
+            Some(other) => self.no_nans(other, r[0]),
+            None => self.unchecked[half] = Some(r[0]),
+        }
+    }
+
+    // ---- operations ----
+
+    fn operation(&mut self, op: &VectorOp) {
+        let n = *self.e.node(op.id);
+        let [x, y, _] = op.args;
+        let id = op.id;
+        if let Some(ternary) = self.e.plan.ternary.get(&id) {
+            let table = ternary.table;
+            let r = V::ternary(self, op, table);
+            self.define(id, r);
+            return;
+        }
+        match n.op {
+            Inst::MaskOf => {
+                let m = self.e.smem(x);
+                let r = self.bits(At::bits(m));
+                self.define(id, r);
+            }
+            Inst::Pair => {
+                let r = match self.loaded_pair(x, y) {
+                    Some(r) => r,
+                    None => V::pair(self, x, y),
+                };
+                self.define_wide(id, r);
+            }
+            Inst::Lo | Inst::Hi => {
+                let r = self.wide(x);
+                let r = V::half_of(self, r, n.op == Inst::Hi);
+                self.define(id, r);
+            }
+            Inst::LanesIn(v) => {
+                let r = V::lanes_in(self, v, x);
+                self.define(id, r);
+            }
+            Inst::VgprAt => {
+                let d = self.reg();
+                let at = self.at(At::dwords(mem(RAX, -VGPR_BIAS * 256)));
+                self.push(Shared::VgprAt(x, at), &[(d, Role::Def)]);
+                self.define(id, d);
+            }
+            Inst::Shuffle(digits) => {
+                let r = V::shuffle(self, digits, x);
+                self.define(id, r);
+            }
+            Inst::Shld(by) | Inst::Shrd(by) => {
+                let left = matches!(n.op, Inst::Shld(_));
+                let r = V::double_shift(self, left, [x, y], by);
+                self.define(id, r);
+            }
+            Inst::Group {
+                space,
+                bytes,
+                count,
+                offset,
+            } => self.group(id, space, bytes, count, offset, [x, y]),
+            Inst::AffineLoad {
+                bytes,
+                count,
+                offset,
+                address,
+                in_order: true,
+                ..
+            } => self.load_in_order(id, bytes, count, offset, address),
+            Inst::AffineLoad {
+                bytes,
+                count,
+                offset,
+                address,
+                broadcast,
+                ..
+            } => self.affine_load(id, bytes, count, offset, address, broadcast),
+            Inst::Row(offset) => self.row(id, x, offset),
+            Inst::Part(_) | Inst::ShrLane => {}
+            Inst::FastPath(number) => self.fast_path(op, &n, number),
+            Inst::Alu(o) => V::alu(self, op, o, &n),
+            _ => self.e.mistaken(),
+        }
+        let wide = n.out.bits() > 32;
+        if let (true, Inst::Alu(o)) = (op.fix, n.op) {
+            self.fix(op, o, wide);
+        }
+        if op.flush || op.check {
+            self.look(op, wide);
+        }
+    }
+
+    /// Whether the product of two 64-bit values needs only their lower halves.
+    pub fn short_product(&self, ids: [Id; 2]) -> bool {
+        let short = |i: Id| {
+            let n = self.e.node(i);
+            match n.op {
+                Inst::Pair => self.e.konst(n.args[1]) == Some(0),
+                Inst::Const(v) => v >> 32 == 0,
+                _ => !n.vec && n.out.bits() <= 32,
+            }
+        };
+        ids.into_iter().all(short)
+    }
+
+    /// The operands in the order in which the second is rather the one that is in memory.
+    pub fn ordered(&mut self, x: Id, y: Id) -> (VReg, VReg) {
+        let again = |e: &Emit<'_, V>, id: Id| {
+            let n = e.node(id);
+            V::BROADCAST == Again::Memory && !n.vec
+                || matches!(n.op, Inst::Const(_) | Inst::VIn(_) | Inst::Lane)
+        };
+        let (a, b) = (self.val(x), self.val(y));
+        match again(self.e, x) && !again(self.e, y) {
+            true => (b, a),
+            false => (a, b),
+        }
+    }
+}
