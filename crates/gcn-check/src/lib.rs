@@ -3,11 +3,14 @@
 //! [`statically`] looks at code without running it: all paths of each kernel and function, for missing waits
 //! ([`waitcnt`]), missing wait states ([`hazards`]) and uses of registers that nothing writes ([`uninit`]).
 //!
+//! [`dynamic`] checks kernels that run: it also finds accesses out of bounds, races, wrong barriers and stale data.
+//!
 //! The facts about instructions are those of `gcn-isa`: its rows, [`gcn_isa::access`] and the table [`gcn_isa::hazard::HAZARDS`].
 
 #![forbid(unsafe_code)]
 
 pub mod code;
+pub mod dynamic;
 pub mod hazards;
 pub mod mutate;
 pub mod registers;

@@ -62,7 +62,7 @@ impl Check {
     pub const fn about(self) -> &'static str {
         match self {
             Check::Oob => "accesses outside of buffers, LDS, scratch and kernel arguments",
-            Check::Uninit => "registers that are used before anything writes them",
+            Check::Uninit => "values that are used before anything gives them",
             Check::Waitcnt => {
                 "results and sources of memory instructions that no s_waitcnt protects"
             }

@@ -143,7 +143,7 @@ fn settings(object: &CodeObject, root: &Root, target: Target) -> hazards::Settin
 }
 
 /// The SGPRs that hold VCC: the last two of those that the wave has. From gfx8 on they are not among those that instructions can name.
-fn vcc_alias(target: Target, granulated: u32) -> Option<u16> {
+pub(crate) fn vcc_alias(target: Target, granulated: u32) -> Option<u16> {
     let generation = target.generation();
     let count = 8 * (granulated as u16 + 1);
     (generation <= Gen::Gfx7).then(|| count.min(104) - 2)

@@ -202,7 +202,7 @@ fn uses(graph: &Graph<'_>, at: usize, state: &RegisterSet, findings: &mut Vec<Fi
 }
 
 /// Finds registers above those that the descriptor allots.
-fn beyond(
+pub(crate) fn beyond(
     graph: &Graph<'_>,
     at: usize,
     descriptor: &KernelDescriptor,
@@ -246,7 +246,7 @@ fn beyond(
     }
 }
 
-fn is_address(role: Role) -> bool {
+pub(crate) fn is_address(role: Role) -> bool {
     matches!(
         role,
         Role::Sbase

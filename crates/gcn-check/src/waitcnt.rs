@@ -256,9 +256,39 @@ pub enum Entry {
 
 struct Analysis<'a, 'g> {
     graph: &'a Graph<'g>,
-    events: Vec<Vec<Event>>,
+    events: &'a [Vec<Event>],
     /// Instructions at which a function returns.
-    returns: Vec<bool>,
+    returns: &'a [bool],
+}
+
+/// What a wave that runs has outstanding.
+#[derive(Clone, Default)]
+pub struct Outstanding(State);
+
+impl Outstanding {
+    /// The wave executes an instruction. `events` has those of each instruction, `returns` whether a function returns there.
+    pub fn step(
+        &mut self,
+        graph: &Graph<'_>,
+        events: &[Vec<Event>],
+        returns: &[bool],
+        at: usize,
+    ) -> Vec<Finding> {
+        let analysis = Analysis {
+            graph,
+            events,
+            returns,
+        };
+        let mut findings: Vec<Finding> = Vec::new();
+        analysis.step(at, &mut self.0, |violation| {
+            let finding = analysis.finding(at, &violation);
+            let same = |f: &Finding| f.rule == finding.rule && f.related == finding.related;
+            if !findings.iter().any(same) {
+                findings.push(finding);
+            }
+        });
+        findings
+    }
 }
 
 /// A violation, found while a state is stepped over an instruction.
@@ -283,10 +313,12 @@ enum Violation<'a> {
 pub fn check(graph: &Graph<'_>, entry: Entry) -> Vec<Finding> {
     let events = (0..graph.sites.len()).map(|at| events(graph.facts(at), &graph.sites[at].insn));
     let returns = |at: usize| entry == Entry::Function && graph.returns(at);
+    let events: Vec<Vec<Event>> = events.collect();
+    let returns: Vec<bool> = (0..graph.sites.len()).map(returns).collect();
     let analysis = Analysis {
         graph,
-        events: events.collect(),
-        returns: (0..graph.sites.len()).map(returns).collect(),
+        events: &events,
+        returns: &returns,
     };
     let initial = State {
         pending: Vec::new(),

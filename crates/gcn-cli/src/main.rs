@@ -48,7 +48,7 @@ enum Command {
     Info(info::Options),
     /// Run a kernel of a code object, a plan of launches, or raw code
     Run(Box<run::Options>),
-    /// Check kernels for missing waits, hazards and uninitialised registers
+    /// Run a kernel and find what is wrong with it: bounds, races, undefined values, missing waits; or check all paths
     Check(check::Options),
     /// Run instructions on one wave and print what changed
     Eval(eval::Options),

@@ -1,4 +1,4 @@
-//! `gcn check --static` as a user calls it.
+//! `gcn check` as a user calls it.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -219,4 +219,130 @@ fn pages() {
     let page = text(&gcn(&["doc", "v_div_fmas_f32"]).stdout);
     let line = "valu-div-fmas | second | a vector ALU instruction writes VCC | 4 | v_div_fmas reads VCC | ";
     assert!(page.contains(line), "{page}");
+}
+
+/// Two missing waits, an undefined VGPR, a race in LDS, and a store 16 bytes past its buffer.
+const FOUR: &str = "\
+.amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"
+.text
+.p2align 8
+k:
+	s_load_dwordx2 s[2:3], s[0:1], 0x0
+	s_load_dword s4, s[0:1], 0x8
+	v_lshlrev_b32_e32 v2, 2, v0
+	v_mov_b32_e32 v7, s4
+	ds_write_b32 v2, v0
+	s_waitcnt lgkmcnt(0)
+	v_xor_b32_e32 v3, 0x100, v2
+	ds_read_b32 v4, v3
+	v_add_u32_e32 v4, v4, v7
+	s_waitcnt lgkmcnt(0)
+	global_store_dword v2, v4, s[2:3] offset:16
+	global_store_dword v2, v9, s[2:3]
+	s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel k
+	.amdhsa_group_segment_fixed_size 512
+	.amdhsa_next_free_vgpr 12
+	.amdhsa_next_free_sgpr 8
+	.amdhsa_user_sgpr_kernarg_segment_ptr 1
+.end_amdhsa_kernel
+";
+
+/// The arguments of a run of `FOUR`.
+fn four(name: &str) -> Vec<String> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let source = folder.join(format!("check-{name}.s"));
+    std::fs::write(&source, FOUR).expect("the source is written");
+    let launch = "--grid 128 --group 128 --arg buf:zero:512 --arg u32:1";
+    let source = source.to_str().expect("a path in UTF-8").to_string();
+    let launch = launch.split(' ').map(String::from);
+    std::iter::once(source).chain(launch).collect()
+}
+
+#[test]
+fn one_run_finds_all() {
+    let arguments = four("all");
+    let check = |more: &[&str]| {
+        let mut all = vec!["check"];
+        all.extend(arguments.iter().map(String::as_str));
+        all.extend(more);
+        gcn(&all)
+    };
+    let output = check(&["--json", "--metrics"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let reports = json["reports"].as_array().expect("reports");
+    let of = |check: &str| reports.iter().filter(|r| r["check"] == check).count();
+    // The last four lanes of a wave also store where the other wave does.
+    assert_eq!((of("waitcnt"), of("race"), of("oob")), (2, 2, 1), "{json}");
+    assert!(
+        reports.iter().any(|r| r["check"] == "uninit"
+            && r["message"].as_str().is_some_and(|m| m.starts_with("v9 ")))
+    );
+    let oob = reports
+        .iter()
+        .find(|r| r["check"] == "oob")
+        .expect("a report");
+    assert_eq!(oob["lanes"], "0xf000000000000000");
+    assert_eq!(oob["workgroup"], serde_json::json!([0, 0, 0]));
+    assert_eq!((&oob["at"]["launch"], &oob["wave"]), (&0.into(), &1.into()));
+    assert_eq!(json["run"]["waves"], 2);
+    assert_eq!(
+        json["metrics"]["lds"][0]["instruction"],
+        "ds_write_b32 v2, v0"
+    );
+    // Any number of threads and either engine is the same run.
+    let again = check(&["--json", "--metrics", "--threads", "2"]);
+    let again: serde_json::Value = serde_json::from_slice(&again.stdout).expect("JSON");
+    assert_eq!(again["reports"], json["reports"]);
+    // A check alone, one taken out, and suppressions of all.
+    let only = check(&["--json", "--checks", "oob"]);
+    let only: serde_json::Value = serde_json::from_slice(&only.stdout).expect("JSON");
+    assert_eq!(only["total"], 1);
+    let known = check(&["--gen-suppressions"]);
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("four-known.txt");
+    std::fs::write(&file, &known.stdout).expect("the file is written");
+    let quiet = check(&["--suppress", file.to_str().expect("a path in UTF-8")]);
+    assert_eq!(
+        (quiet.status.code(), text(&quiet.stdout)),
+        (Some(0), String::new())
+    );
+}
+
+#[test]
+fn a_run_is_checked_beside_its_results() {
+    let mut arguments = vec!["run".to_string()];
+    arguments.extend(four("run"));
+    arguments.extend(["--check=oob,race".to_string(), "--json".to_string()]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let output = gcn(&arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["waves"], 2);
+    assert_eq!(json["reports"].as_array().map(Vec::len), Some(3), "{json}");
+    let told = text(&output.stderr);
+    assert!(
+        told.contains("error[oob]") && told.contains("error[race]"),
+        "{told}"
+    );
+}
+
+#[test]
+fn plans_are_checked_and_wrong_lists_refused() {
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/saxpy.toml");
+    let output = gcn(&["check", plan, "--checks", "all"]);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout)),
+        (Some(0), String::new())
+    );
+    let output = gcn(&["check", plan, "--checks", "bounds"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("`bounds` is no check: expected oob, uninit"));
+    let output = gcn(&["check", "kernel.co"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--grid and --group are required"));
+    let output = gcn(&["check", "--static", "kernel.co", "--grid", "64"]);
+    assert_eq!(output.status.code(), Some(2));
 }

@@ -5,7 +5,9 @@ use crate::exec::Exec;
 use crate::global::GDS_BYTES;
 use crate::mem::{Fault, FaultKind};
 use crate::operands::find;
+use crate::probe::{Access, Place};
 use crate::wave::{LANES, WaveState};
+use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::Insn;
 use gcn_isa::format::{Field, Format};
 use gcn_isa::meaning::{AtomicOp, Space};
@@ -509,12 +511,66 @@ fn resolve(cx: &Exec<'_, '_>, space: Space, lane: usize, address: u64, size: u64
     }
 }
 
+/// The value at a place, if it can be read.
+fn held(cx: &Exec<'_, '_>, target: &Target, size: u64) -> Option<u64> {
+    let machine = &*cx.machine;
+    match *target {
+        Target::Lds(at) => machine.lds.get(at..at + size as usize).map(lds_load),
+        Target::Memory(at) => {
+            let mut bytes = [0; 8];
+            machine
+                .memory
+                .read(at, bytes.get_mut(..size as usize)?)
+                .ok()?;
+            Some(u64::from_le_bytes(bytes))
+        }
+        _ => None,
+    }
+}
+
+/// As [`resolve`], and tells the probe, which may refuse the access. `part` is its size, and the value that a store writes.
+#[inline]
+fn probed(
+    cx: &Exec<'_, '_>,
+    space: Space,
+    kind: MemoryKind,
+    lane: usize,
+    address: u64,
+    part: (u64, u64),
+) -> Target {
+    let target = resolve(cx, space, lane, address, part.0);
+    let Some(probe) = cx.machine.probe else {
+        return target;
+    };
+    let place = match target {
+        Target::Memory(at) => Place::Memory(at),
+        Target::Lds(at) => Place::Lds(at as u64),
+        Target::Gds(at) => Place::Gds(at as u64),
+        Target::Nowhere => Place::Nowhere,
+    };
+    let mask = u64::MAX >> (64 - 8 * part.0.clamp(1, 8));
+    let access = Access {
+        lane: lane as u8,
+        kind,
+        space,
+        place,
+        address,
+        size: part.0 as u8,
+        first: true,
+        unchanged: kind == MemoryKind::Store && held(cx, &target, part.0) == Some(part.1 & mask),
+    };
+    match probe.access(&access) {
+        true => target,
+        false => Target::Nowhere,
+    }
+}
+
 /// Reads a value of type `ty`; gives 0 out of range.
 #[inline]
 fn load(cx: &Exec<'_, '_>, space: Space, ty: Ty, lane: usize, address: u64) -> Result<u64, Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
     let machine = &*cx.machine;
-    match resolve(cx, space, lane, address, size) {
+    match probed(cx, space, MemoryKind::Load, lane, address, (size, 0)) {
         Target::Nowhere => Ok(0),
         Target::Lds(at) => Ok(lds_load(&machine.lds[at..at + size as usize])),
         Target::Gds(at) => Ok(lds_load(&machine.global.gds()[at..at + size as usize])),
@@ -546,6 +602,7 @@ pub(crate) fn load_lanes<const N: usize>(
     let any = |lane: usize, at: u64| load(cx, space, ty, lane, at);
     // The common cases choose space and size once for all lanes.
     match (space, size) {
+        _ if machine.probe.is_some() => each_lane(exec, addresses, offset, out, any),
         (Space::Global, 4) if unchecked => each_lane(exec, addresses, offset, out, |_, at| {
             machine.memory.load_u32(at).map(u64::from)
         }),
@@ -601,7 +658,7 @@ pub(crate) fn store(
     value: u64,
 ) -> Result<(), Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
-    let target = resolve(cx, space, lane, address, size);
+    let target = probed(cx, space, MemoryKind::Store, lane, address, (size, value));
     let machine = &mut *cx.machine;
     match target {
         Target::Nowhere => Ok(()),
@@ -644,7 +701,7 @@ pub(crate) fn atomic(
     [address, data, second]: [u64; 3],
 ) -> Result<u64, Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
-    let target = resolve(cx, space, lane, address, size);
+    let target = probed(cx, space, MemoryKind::Atomic, lane, address, (size, data));
     let lds = !matches!(target, Target::Memory(_));
     let mode = cx.wave.mode;
     let new = |old: u64| crate::eval::atomic(op, ty, old, data, second, mode, lds);

@@ -4,6 +4,7 @@ use crate::global::Global;
 use crate::group::{Group, GroupStop, Groups};
 use crate::held::Held;
 use crate::mem::{self, Fault, Memory};
+use crate::probe::Probe;
 use crate::wave::{LANES, Lds, WaveState};
 use gcn_isa::Target;
 use gcn_isa::decode::{Insn, decode};
@@ -71,6 +72,8 @@ pub struct Machine<'a> {
     pub hidden_private_base: u64,
     /// SGPRs with the IDs that they take in a workgroup in the middle of the dispatch.
     pub middle: &'a [(u16, u32)],
+    /// Sees values and accesses. The interpreter alone has probes.
+    pub probe: Option<&'a dyn Probe>,
 }
 
 /// The relation between the values of 16 lanes (0 to 15, 16 to 31, 32 to 47 and 48 to 63), whether the lanes are active or not.

@@ -13,10 +13,11 @@ use crate::formats::{self, Format, Number};
 use crate::fp::{self, Env, F16, F32};
 use crate::operands;
 use crate::wave::{LANES, WaveState};
+use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::Insn;
 use gcn_isa::format::Field;
 use gcn_isa::image::{Address, ImageOp, Part, Place, Raw};
-use gcn_isa::meaning::AtomicOp;
+use gcn_isa::meaning::{AtomicOp, Space};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::{Features, Gen};
 
@@ -478,10 +479,29 @@ fn memory(lane: usize) -> impl Fn(crate::mem::Fault) -> Failure {
     move |fault| Failure::memory(fault, Some(lane as u8))
 }
 
+/// Tells the probe of an access of an element. Returns false if it must not be made.
+fn probed(machine: &Machine<'_>, kind: MemoryKind, at: u64, bytes: u32, lane: usize) -> bool {
+    machine.probe.is_none_or(|probe| {
+        probe.access(&crate::probe::Access {
+            lane: lane as u8,
+            kind,
+            space: Space::Global,
+            place: crate::probe::Place::Memory(at),
+            address: at,
+            size: bytes as u8,
+            first: true,
+            unchanged: false,
+        })
+    })
+}
+
 /// The bits of the element at an address.
 fn read(machine: &Machine<'_>, format: &Format, at: u64, lane: usize) -> Result<u128, Failure> {
     let mut bytes = [0; 16];
     let memory_ = machine.memory;
+    if !probed(machine, MemoryKind::Load, at, format.bytes(), lane) {
+        return Ok(0);
+    }
     let result = match format.bytes() {
         1 => return memory_.load_u8(at).map(u128::from).map_err(memory(lane)),
         2 => return memory_.load_u16(at).map(u128::from).map_err(memory(lane)),
@@ -500,6 +520,9 @@ fn write(
     lane: usize,
 ) -> Result<(), Failure> {
     let memory_ = machine.memory;
+    if !probed(machine, MemoryKind::Store, at, format.bytes(), lane) {
+        return Ok(());
+    }
     match format.bytes() {
         1 => memory_.store_u8(at, element as u8),
         2 => memory_.store_u16(at, element as u16),
@@ -600,7 +623,10 @@ fn atomic(
     let data = value(wave, 0);
     let comparand = if pair { value(wave, dwords) } else { 0 };
     let mut old = 0;
-    if let (Some(_), Some(at)) = (access.image.format, access.place(wave, lane)) {
+    let bytes = if wide { 8 } else { 4 };
+    if let (Some(_), Some(at)) = (access.image.format, access.place(wave, lane))
+        && probed(machine, MemoryKind::Atomic, at, bytes, lane)
+    {
         let mode = wave.mode;
         let new = |old: u64| eval::atomic(op, ty, old, data, comparand, mode, false);
         old = if wide {

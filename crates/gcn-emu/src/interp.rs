@@ -11,13 +11,17 @@ use crate::held;
 use crate::image;
 use crate::mem::Fault;
 use crate::operands::{self, Modifiers, Opnd, Place, pack};
+use crate::probe::{self, Access, Executed};
 use crate::typed;
 use crate::wave::{LANES, WaveState, mode, status};
+use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::format::{Field, Format};
 use gcn_isa::inst::Inst;
 use gcn_isa::insts;
-use gcn_isa::meaning::{Change, Effect, Node, Op, Program, Signal, State, meaning, width_mask};
+use gcn_isa::meaning::{
+    Change, Effect, Node, Op, Program, Signal, Space, State, meaning, width_mask,
+};
 use gcn_isa::operand::{EXEC, Reg, VCC, reg};
 use gcn_isa::print::{Style, print};
 use gcn_isa::shape::{Role, Ty};
@@ -354,6 +358,20 @@ fn execute<const N: usize>(
     if let Some(register) = step.status {
         typed::write_status(cx.wave, register, lanes);
     }
+    if let Some(probe) = cx.machine.probe {
+        probe.executed(&Executed {
+            insn: &step.insn,
+            program,
+            operands: &step.operands,
+            mods: &step.mods,
+            exec,
+            lanes,
+            width: N,
+            values: values.as_flattened(),
+            to_lds: step.to_lds,
+            status: step.status,
+        });
+    }
     Ok(stop)
 }
 
@@ -429,6 +447,10 @@ fn node<const N: usize>(
         Op::LdsOfLane => {
             for (lane, out) in out.iter_mut().enumerate() {
                 let at = typed::lds_place(cx.insn, cx.wave, lane);
+                if exec >> lane & 1 != 0 && !of_lane(cx.machine, lane, at, MemoryKind::Load) {
+                    *out = 0;
+                    continue;
+                }
                 let bytes = cx.machine.lds.get(at..).and_then(|rest| rest.first_chunk());
                 *out = bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64);
             }
@@ -491,6 +513,29 @@ fn node<const N: usize>(
     Ok(())
 }
 
+/// Tells the probe that a lane reads its dword of LDS, or writes a value to it. Returns false if it must not.
+fn of_lane(machine: &Machine<'_>, lane: usize, at: usize, kind: MemoryKind) -> bool {
+    let Some(probe) = machine.probe else {
+        return true;
+    };
+    let inside = at
+        .checked_add(4)
+        .is_some_and(|end| end <= machine.lds.len());
+    probe.access(&Access {
+        lane: lane as u8,
+        kind,
+        space: Space::Lds,
+        place: match inside {
+            true => probe::Place::Lds(at as u64),
+            false => probe::Place::Nowhere,
+        },
+        address: at as u64,
+        size: 4,
+        first: true,
+        unchanged: false,
+    })
+}
+
 /// Performs one effect in `lanes`, a subset of the active lanes.
 fn apply<const N: usize>(
     cx: &mut Exec<'_, '_>,
@@ -515,6 +560,9 @@ fn apply<const N: usize>(
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
                 // Consecutive dwords of one lane are LANES elements apart.
                 let at = typed::lds_place(cx.insn, cx.wave, lane + LANES * k);
+                if !of_lane(cx.machine, lane, at, MemoryKind::Store) {
+                    continue;
+                }
                 if let Some(place) = cx.machine.lds.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 }

@@ -31,6 +31,7 @@ pub mod interp;
 pub mod mem;
 #[doc(hidden)]
 pub mod operands;
+pub mod probe;
 pub mod snippet;
 mod typed;
 mod vgprs;

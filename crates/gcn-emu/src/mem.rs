@@ -254,6 +254,8 @@ struct Book {
     pool_next: u64,
     /// Regions by the guest address at which they begin: first guest page and number of pages.
     regions: BTreeMap<u64, (u64, u64)>,
+    /// The bytes that were asked for, by address.
+    sizes: BTreeMap<u64, u64>,
     /// Pages that may still be mapped.
     budget: u64,
     /// Lent pages, with one entry for each time they were lent: the first guest page, the one after the last, and the permissions.
@@ -357,6 +359,7 @@ impl Memory {
                 pool_free: Vec::new(),
                 pool_next: own.end,
                 regions: BTreeMap::new(),
+                sizes: BTreeMap::new(),
                 budget: limit,
                 lent: Vec::new(),
             }),

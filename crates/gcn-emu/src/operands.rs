@@ -195,6 +195,8 @@ pub fn find<'o>(insn: &Insn, operands: &'o [Opnd], role: Role) -> Option<&'o Opn
     operands.get(at)
 }
 
+mod undefined;
+
 impl Opnd {
     /// The operand in a slot of the row's shape.
     pub fn new(insn: &Insn, slot: &'static Slot) -> Opnd {

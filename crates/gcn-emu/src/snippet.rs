@@ -85,6 +85,7 @@ pub fn run_beside(
         global,
         hidden_private_base: 0,
         middle: &[],
+        probe: None,
     };
     let mut fuel = max;
     let stop = loop {

@@ -1,15 +1,16 @@
 //! Typed buffer accesses: the element at an address and its components.
 
 use crate::address::Range;
-use crate::engine::Failure;
+use crate::engine::{Failure, Machine};
 use crate::exec::Exec;
 use crate::formats::{self, Format};
-use crate::mem::Memory;
 use crate::operands;
+use crate::probe::{Access, Place};
 use crate::wave::{LANES, WaveState};
+use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::Insn;
 use gcn_isa::format::{Encoding, Field};
-use gcn_isa::meaning::Halves;
+use gcn_isa::meaning::{Halves, Space};
 use gcn_isa::shape::{Role, Ty};
 use gcn_isa::target::Gen;
 
@@ -43,9 +44,8 @@ pub(crate) fn load<const N: usize>(
     let Some((format, select)) = format(cx) else {
         return Ok(());
     };
-    let memory = cx.machine.memory;
     for lane in (0..N).filter(|lane| cx.exec >> lane & 1 != 0) {
-        let Some(element) = read(memory, cx.range, lane, addresses[lane], &format)? else {
+        let Some(element) = read(cx.machine, cx.range, lane, addresses[lane], &format)? else {
             continue;
         };
         let components = std::array::from_fn(|k| format.component(element, k));
@@ -89,7 +89,7 @@ pub(crate) fn store<const N: usize>(
         }
         let element = format.element(formats::unselected(components, select));
         write(
-            cx.machine.memory,
+            cx.machine,
             cx.range,
             lane,
             addresses[lane],
@@ -108,15 +108,51 @@ fn pieces(bytes: u32) -> impl Iterator<Item = (u32, u32)> {
         .map(move |at| (at, (bytes - at).min(4)))
 }
 
+/// Tells the probe of a part of an element: its offset in the element, its bytes, and what a store writes. Returns false if the
+/// access must not be made.
+fn probed(
+    machine: &Machine<'_>,
+    kind: MemoryKind,
+    lane: usize,
+    place: Place,
+    (at, bytes, value): (u64, u32, u32),
+) -> bool {
+    let Some(probe) = machine.probe else {
+        return true;
+    };
+    probe.access(&Access {
+        lane: lane as u8,
+        kind,
+        space: Space::Global,
+        place,
+        address: match place {
+            Place::Memory(address) => address,
+            _ => 0,
+        },
+        size: bytes as u8,
+        first: at == 0,
+        unchanged: match (kind, place) {
+            (MemoryKind::Store, Place::Memory(address)) => {
+                let mut held = [0; 4];
+                let there = machine.memory.read(address, &mut held[..bytes as usize]);
+                there.is_ok() && u32::from_le_bytes(held) == value
+            }
+            _ => false,
+        },
+    })
+}
+
 fn read(
-    memory: &Memory,
+    machine: &Machine<'_>,
     range: &Range,
     lane: usize,
     address: u64,
     format: &Format,
 ) -> Result<Option<u128>, Failure> {
+    let memory = machine.memory;
     // The range check is for the whole element.
     if range.check(lane, address, format.bytes() as u64).is_none() {
+        probed(machine, MemoryKind::Load, lane, Place::Nowhere, (0, 0, 0));
         return Ok(None);
     }
     let mut element = 0u128;
@@ -125,6 +161,10 @@ fn read(
         let Some(place) = range.check(lane, place, bytes as u64) else {
             return Ok(None);
         };
+        let part = (at as u64, bytes, 0);
+        if !probed(machine, MemoryKind::Load, lane, Place::Memory(place), part) {
+            continue;
+        }
         let piece = match bytes {
             1 => memory.load_u8(place).map(u32::from),
             2 => memory.load_u16(place).map(u32::from),
@@ -137,14 +177,16 @@ fn read(
 }
 
 fn write(
-    memory: &Memory,
+    machine: &Machine<'_>,
     range: &Range,
     lane: usize,
     address: u64,
     format: &Format,
     element: u128,
 ) -> Result<(), Failure> {
+    let memory = machine.memory;
     if range.check(lane, address, format.bytes() as u64).is_none() {
+        probed(machine, MemoryKind::Store, lane, Place::Nowhere, (0, 0, 0));
         return Ok(());
     }
     for (at, bytes) in pieces(format.bytes()) {
@@ -153,6 +195,10 @@ fn write(
             return Ok(());
         };
         let piece = (element >> (8 * at)) as u32;
+        let part = (at as u64, bytes, piece & u32::MAX >> (32 - 8 * bytes));
+        if !probed(machine, MemoryKind::Store, lane, Place::Memory(place), part) {
+            continue;
+        }
         let done = match bytes {
             1 => memory.store_u8(place, piece as u8),
             2 => memory.store_u16(place, piece as u16),

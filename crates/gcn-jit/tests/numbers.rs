@@ -360,6 +360,7 @@ fn run(
         global: &global,
         hidden_private_base: 0,
         middle: &[],
+        probe: None,
     };
     engine.run(wave, &mut machine, &mut 1000)
 }

@@ -66,6 +66,8 @@ use crate::lines::Sources;
 use crate::object::metadata::{Arg as Parameter, ValueKind};
 use crate::object::{CodeObject, Container, Source};
 use crate::parameter::{self, describe};
+use gcn_check::dynamic::{self, Allocation, Checker, metrics::Metrics};
+use gcn_check::report::Report;
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -377,6 +379,27 @@ impl Gpu {
                 loaded,
             }),
         })
+    }
+
+    /// Runs a launch under the checks: [`Launch::check`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/kernels/vadd-gfx900.co");
+    /// # use gcn::{Gpu, Target, check::dynamic::Options};
+    /// # let gpu = Gpu::new(Target::parse("gfx900").ok_or("no such target")?)?;
+    /// let vadd = gpu.load_file(path)?.kernel("vadd")?;
+    /// let a = gpu.zeros::<f32>(64)?;
+    /// // 65 work-items for buffers of 64 elements.
+    /// let launch = vadd.launch([128], [64]).arg(&a).arg(&a).arg(&a).arg(65u32);
+    /// let checked = gpu.check(&launch, Options::default());
+    /// assert!(checked.reports.iter().all(|report| report.rule == "out-of-bounds"));
+    /// assert!(!checked.reports.is_empty() && checked.outcome.is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn check(&self, launch: &Launch, options: dynamic::Options) -> Checked {
+        launch.check(options)
     }
 
     /// Assembles source, in LLVM's or the documents' syntax, and loads the result.
@@ -946,6 +969,39 @@ impl Launch {
         &mut self.options
     }
 
+    /// Runs it under the checks, interpreted, in one defined order of workgroups, so that the reports are the same every time. Observers
+    /// of [`Launch::watch`] take no part.
+    pub fn check(&self, options: dynamic::Options) -> Checked {
+        let checker = Arc::new(Checker::new(options));
+        let buffers = self
+            .args
+            .iter()
+            .enumerate()
+            .filter_map(|(n, arg)| match arg {
+                Arg::Buffer(pointer) => Some(Allocation {
+                    address: pointer.address,
+                    bytes: u64::MAX,
+                    name: format!("argument {n}"),
+                }),
+                _ => None,
+            });
+        checker.name(buffers.collect());
+        let mut launch = self.clone().threads(1).deterministic(true);
+        launch.options.watch.observe = Some(checker.clone());
+        let outcome = launch.run();
+        let sources = Sources::new([self.kernel.program.object()]);
+        let line = |kernel: &str, offset: i64| {
+            let line = sources.line(kernel, offset)?;
+            line.lines().next().map(str::to_owned)
+        };
+        let dynamic::Found { reports, metrics } = checker.found(line);
+        Checked {
+            reports,
+            metrics,
+            outcome,
+        }
+    }
+
     /// Runs the kernel to its end.
     ///
     /// # Errors
@@ -967,6 +1023,17 @@ impl Launch {
             Error::Run(error)
         })
     }
+}
+
+/// What a checked launch came to.
+#[derive(Debug)]
+pub struct Checked {
+    /// What is wrong, in the order in which it was found first.
+    pub reports: Vec<Report>,
+    /// The metrics, if they were asked for.
+    pub metrics: Metrics,
+    /// How it ended.
+    pub outcome: Result<Stats, Error>,
 }
 
 /// Adds information from the object's file to the locations in an error: the addresses of its disassembly, which differ

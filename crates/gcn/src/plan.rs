@@ -3,11 +3,13 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::data::{Contents, Number, Ty, is_npy};
 use crate::gpu::{self, Arg, Buffer, Gpu, Kernel, Program};
 use crate::npy;
+use gcn_check::dynamic::{Allocation, Checker};
 use gcn_emu::dispatch::RunError;
 use gcn_emu::dispatch::watch::Watch;
 use gcn_isa::Target;
@@ -185,6 +187,8 @@ pub struct Options {
     pub watch: Watch,
     /// The engine.
     pub engines: crate::engine::Engines,
+    /// Is told the names of buffers before each launch. It observes only if it is among the observers of [`Options::watch`].
+    pub checker: Option<Arc<Checker>>,
 }
 
 /// The result of a run.
@@ -544,6 +548,9 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
         (report.instructions, report.waves) = (0, 0);
         for (n, launch) in launches.iter().enumerate() {
             for _ in 0..plan.launches[n].times {
+                if let Some(checker) = &options.checker {
+                    checker.name(allocations(plan, &plan.launches[n], launch, &buffers));
+                }
                 let start = Instant::now();
                 let stats = launch.run().map_err(|e| Failure {
                     message: {
@@ -591,6 +598,35 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
         crate::io::write(&save.file, &file).map_err(|e| located(&save.at, &e))?;
     }
     Ok(report)
+}
+
+/// The buffers, as a launch knows them: those that are arguments by number and name.
+fn allocations(
+    plan: &Plan,
+    launch: &LaunchPlan,
+    ready: &gpu::Launch,
+    buffers: &[Buffer<u8>],
+) -> Vec<Allocation> {
+    let parameters = ready.kernel().parameters();
+    let named = |(n, buffer): (usize, &Buffer<u8>)| {
+        let is_it = |a: &ArgPlan| matches!(a, ArgPlan::Buffer(of, _) if *of == n);
+        let name = match launch.args.iter().position(is_it) {
+            None => format!("buffer '{}'", plan.buffers[n].name),
+            Some(at) => {
+                let parameter = parameters.as_ref().and_then(|all| all.get(at));
+                match parameter.and_then(|p| p.name.as_deref()) {
+                    Some(name) => format!("argument {at} '{name}'"),
+                    None => format!("argument {at}"),
+                }
+            }
+        };
+        Allocation {
+            address: buffer.address(),
+            bytes: buffer.len() as u64,
+            name,
+        }
+    };
+    buffers.iter().enumerate().map(named).collect()
 }
 
 /// The kernel of a name, or the only one.

@@ -168,6 +168,7 @@ fn together(
         global: &bench.global,
         hidden_private_base: 0,
         middle: &[],
+        probe: None,
     };
     let mut ends: Vec<Option<End>> = states.iter().map(|_| None).collect();
     let mut waiting = vec![false; states.len()];

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use gcn_emu::dispatch::watch::{Observe, Observer, Scene, Who};
+use gcn_emu::dispatch::watch::{About, Observe, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
+use gcn_emu::probe::Probe;
 
 /// Combines observers, which are called in order; `None` if there are none.
 pub fn all(mut list: Vec<Arc<dyn Observe>>) -> Option<Arc<dyn Observe>> {
@@ -19,6 +20,10 @@ impl Observe for Several {
     fn observer(&self) -> Box<dyn Observer> {
         Box::new(Each(self.0.iter().map(|o| o.observer()).collect()))
     }
+
+    fn probes(&self) -> bool {
+        self.0.iter().any(|o| o.probes())
+    }
 }
 
 struct Each(Vec<Box<dyn Observer>>);
@@ -30,5 +35,14 @@ impl Observer for Each {
 
     fn after(&mut self, who: Who, scene: &Scene<'_>, stop: &Stop) {
         self.0.iter_mut().for_each(|o| o.after(who, scene, stop));
+    }
+
+    fn begin(&mut self, about: &About<'_>) {
+        self.0.iter_mut().for_each(|o| o.begin(about));
+    }
+
+    /// Of the only one that has a probe: the checker.
+    fn probe(&self) -> Option<&dyn Probe> {
+        self.0.iter().find_map(|o| o.probe())
     }
 }

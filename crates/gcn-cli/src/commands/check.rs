@@ -2,41 +2,52 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use clap::error::ErrorKind;
+use gcn::check::dynamic::metrics::{self, Metrics};
+use gcn::check::dynamic::{self, Checker};
 use gcn::check::report::{Check, Report};
 use gcn::check::{sarif, statically, suppress, text};
+use gcn::emu::dispatch::watch::Observe;
+use gcn::engine::{Engines, Kind};
 use gcn::isa::access::FactTable;
-use gcn::lines::Lines;
-use gcn::{dis, io};
+use gcn::lines::{Lines, Sources};
+use gcn::plan::{self, Plan};
+use gcn::{dis, io, plan_toml};
 use serde_json::{Value, json};
 
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0 nothing was reported; 1 something was, or the file is wrong; 2 the command line is
+FILE and what is launched are those of `gcn run`: a plan, source, or a code object with --grid, --group
+and --arg (`gcn run --help` describes arguments). The kernel runs interpreted, workgroups in one order, so
+the reports are the same every time. With --static nothing runs: all paths through the code are looked at.
+
+Exit status: 0 it ran and nothing was reported; 1 something was, or it failed; 2 the command line is
 wrong. docs/check.md describes the checks and how to read reports.
 
 Examples:
+  gcn check vadd.co --kernel vadd --grid 1000 --group 256 --arg buf:randf32:4000:1 \\
+      --arg buf:randf32:4000:2 --arg buf:zero:4000 --arg u32:1000
+  gcn check examples/saxpy.toml --checks oob,race --metrics
   gcn check --static kernel.co
   gcn check --static kernel.co --kernel vadd --checks hazard
-  gcn check --static app --target gfx906 --json
   gcn check --static kernel.co --gen-suppressions > known
   gcn check --static kernel.co --suppress known --sarif reports.sarif")]
 pub struct Options {
-    /// A code object, a bundle, or a program or library that carries one; or `-`
-    file: PathBuf,
-    /// Look at all paths through the code; nothing runs
-    #[arg(long = "static", required = true)]
-    all_paths: bool,
     #[command(flatten)]
-    choice: super::Choice,
-    /// The kernel or function; by default all of them
-    #[arg(long)]
-    kernel: Option<String>,
-    /// What is looked for: waitcnt,hazard,uninit; `all` adds notes; `-NAME` takes one out
+    launch: super::run::Launching,
+    /// Look at all paths through the code; nothing runs
+    #[arg(long = "static", conflicts_with_all = ["grid", "group", "offset", "dynamic_lds", "any_type", "args", "outs", "threads", "deterministic", "repeat", "max_instructions", "debug_traps", "metrics"])]
+    all_paths: bool,
+    /// What is looked for: oob,uninit,waitcnt,hazard,race,barrier,coherence (the default), exec,mode; with --static
+    /// waitcnt,hazard,uninit; `all` adds notes; `-NAME` takes one out
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     checks: Option<String>,
+    /// Count LDS bank conflicts, 64-byte lines of memory, and active lanes, by instruction
+    #[arg(long)]
+    metrics: bool,
     /// As JSON (docs/json.md)
     #[arg(long)]
     json: bool,
@@ -97,22 +108,118 @@ fn checks(list: &str) -> Result<statically::Options, String> {
     Ok(options)
 }
 
+/// A run that is checked.
+pub struct Checking(Arc<Checker>);
+
+/// What a checked run came to.
+pub struct Outcome {
+    /// What is wrong.
+    pub reports: Vec<Report>,
+    metrics: Option<Metrics>,
+}
+
+impl Checking {
+    /// Prepares a run: one thread, one order, interpreted. A wrong LIST ends the command.
+    pub fn begin(
+        command: &str,
+        list: Option<&str>,
+        metrics: bool,
+        options: &mut plan::Options,
+    ) -> Checking {
+        let mut checks = match dynamic::Options::parse(list.unwrap_or("")) {
+            Ok(checks) => checks,
+            Err(why) => super::wrong_usage(command, ErrorKind::InvalidValue, &why),
+        };
+        checks.metrics = metrics;
+        let checker = Arc::new(Checker::new(checks));
+        options.deterministic = true;
+        options.engines = Engines::new(Kind::Interp);
+        options.checker = Some(checker.clone());
+        Checking(checker)
+    }
+
+    /// The observer of the run.
+    pub fn observer(&self) -> Arc<dyn Observe> {
+        self.0.clone()
+    }
+
+    /// What was found.
+    pub fn found(self, plan: &Plan) -> Outcome {
+        let sources = Sources::new(&plan.objects);
+        let found = self.0.found(|kernel, offset| {
+            let line = sources.line(kernel, offset)?;
+            line.lines().next().map(str::to_owned)
+        });
+        Outcome {
+            reports: found.reports,
+            metrics: self.0.options().metrics.then_some(found.metrics),
+        }
+    }
+}
+
+impl Outcome {
+    /// The reports as text.
+    pub fn text(&self, file: &str) -> String {
+        let mut out = String::new();
+        for report in &self.reports {
+            text::report(&mut out, report, file);
+        }
+        out
+    }
+
+    /// The reports as JSON.
+    pub fn json(&self) -> Value {
+        self.reports.iter().map(Report::json).collect()
+    }
+}
+
 /// Checks and prints reports.
 ///
 /// # Errors
 /// A message with the file's name; an empty one if there were reports.
 pub fn run(args: &Options) -> Result<(), String> {
+    if args.all_paths {
+        let reports = all_paths(args)?;
+        return print(args, reports, (None, None), Ok(()));
+    }
+    let (plan, mut options) = super::run::plan_of(&args.launch, "check")?;
+    let checking = Checking::begin("check", args.checks.as_deref(), args.metrics, &mut options);
+    options.watch.observe = Some(checking.observer());
+    // Standard output is for reports.
+    options.text_to_stderr = true;
+    let (ran, interrupted) = super::attend::run(&plan, &mut options);
+    let found = checking.found(&plan);
+    let (run, failed) = match &ran {
+        Ok(report) => (
+            Some(super::run::report_json(report)),
+            super::run::failed_checks(report),
+        ),
+        Err(failure) => (failure.json(), Err(failure.message.clone())),
+    };
+    let printed = print(args, found.reports, (found.metrics, run), failed);
+    match (interrupted, &ran) {
+        (true, Err(failure)) => super::attend::end_interrupted(&failure.message),
+        _ => printed,
+    }
+}
+
+/// The reports of code that does not run.
+fn all_paths(args: &Options) -> Result<Vec<Report>, String> {
     let options = match args.checks.as_deref().map(checks) {
         None => statically::Options::default(),
         Some(Ok(options)) => options,
         Some(Err(why)) => super::wrong_usage("check", ErrorKind::InvalidValue, &why),
     };
-    let object = args.choice.object(&args.file, None)?;
-    let named = |e: String| format!("{}: {e}", args.file.display());
+    let launch = &args.launch;
+    let object = match launch.file.extension().is_some_and(|e| e == "s") {
+        true => plan_toml::read_object(&launch.file, launch.arch, None, None)?,
+        false => launch.choice.object(&launch.file, launch.arch)?,
+    };
+    let named = |e: String| format!("{}: {e}", launch.file.display());
     let target = dis::target_of(&object).map_err(named)?;
     let table = FactTable::new(target);
     let lines = Lines::read(&object, false).ok();
-    let checked = statically::check(&object, &table, args.kernel.as_deref(), &options);
+    let checked = statically::check(&object, &table, launch.kernel.as_deref(), &options);
     let mut reports = Vec::new();
     for checked in checked.map_err(named)? {
         let source = |pc: u64| {
@@ -122,6 +229,16 @@ pub fn run(args: &Options) -> Result<(), String> {
         let of = |finding| Report::of_code(&checked.name, &checked.graph, finding, &source);
         reports.extend(checked.findings.iter().map(of));
     }
+    Ok(reports)
+}
+
+/// Prints reports, and what else a run gave: metrics, and its own JSON. `failed` says why it failed.
+fn print(
+    args: &Options,
+    mut reports: Vec<Report>,
+    (metrics, run): (Option<Metrics>, Option<Value>),
+    failed: Result<(), String>,
+) -> Result<(), String> {
     let found = reports.len();
     if let Some(path) = &args.suppress {
         let text = std::fs::read_to_string(path);
@@ -131,7 +248,7 @@ pub fn run(args: &Options) -> Result<(), String> {
         reports.retain(|report| !list.iter().any(|s| s.covers(report)));
     }
     let suppressed = found - reports.len();
-    let file = args.file.display().to_string();
+    let file = args.launch.file.display().to_string();
     if let Some(path) = &args.sarif {
         let log = sarif::log(&reports, &file);
         match path.as_os_str() == "-" {
@@ -142,7 +259,13 @@ pub fn run(args: &Options) -> Result<(), String> {
     let shown = args.max_reports.unwrap_or(usize::MAX).min(reports.len());
     if args.json {
         let list: Vec<Value> = reports[..shown].iter().map(Report::json).collect();
-        let all = json!({"reports": list, "total": reports.len(), "suppressed": suppressed});
+        let mut all = json!({"reports": list, "total": reports.len(), "suppressed": suppressed});
+        if let Some(metrics) = &metrics {
+            all["metrics"] = metrics::json(metrics);
+        }
+        if !args.all_paths {
+            all["run"] = run.unwrap_or(Value::Null);
+        }
         io::print(format!("{all}\n").as_bytes())?;
     } else if args.gen_suppressions {
         let lines: BTreeSet<String> = reports[..shown].iter().map(suppress::line).collect();
@@ -156,10 +279,13 @@ pub fn run(args: &Options) -> Result<(), String> {
         if shown < reports.len() {
             out.push_str(&format!("{} more reports\n", reports.len() - shown));
         }
+        if let Some(metrics) = &metrics {
+            out.push_str(&metrics::text(metrics));
+        }
         io::print(out.as_bytes())?;
     }
     match reports.is_empty() {
-        true => Ok(()),
-        false => Err(String::new()),
+        true => failed,
+        false => Err(failed.err().unwrap_or_default()),
     }
 }

@@ -20,6 +20,57 @@ use serde_json::json;
 
 use super::wrong_usage;
 
+/// What is launched, and how.
+#[derive(Args)]
+pub struct Launching {
+    /// A plan, source, a code object, or a file that contains one; or `-`
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub(super) choice: super::Choice,
+    /// The kernel's name, if the object has several
+    #[arg(long)]
+    pub kernel: Option<String>,
+    /// Work-items in x, y and z
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
+    pub grid: Option<[u32; 3]>,
+    /// Work-items per workgroup in x, y and z
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
+    pub group: Option<[u32; 3]>,
+    /// The first value of OpenCL's get_global_id in x, y and z; by default 0
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = offset)]
+    pub offset: Option<[u64; 3]>,
+    /// LDS after the kernel's own: HIP's `extern __shared__`
+    #[arg(long, value_name = "BYTES")]
+    pub dynamic_lds: Option<u32>,
+    /// An argument; see below
+    #[arg(long = "arg", value_name = "A", value_parser = run::parse_arg, allow_hyphen_values = true)]
+    pub args: Vec<run::ArgSpec>,
+    /// Accept arguments of any type of the right size, without conversion
+    #[arg(long)]
+    pub any_type: bool,
+    /// Write argument N's buffer after the run, as .npy or raw by FILE's name
+    #[arg(long = "out", value_name = "N=FILE", value_parser = out_file)]
+    pub outs: Vec<(usize, PathBuf)>,
+    /// Threads that run workgroups; by default one per core
+    #[arg(long)]
+    pub threads: Option<NonZeroUsize>,
+    /// Use one thread and a fixed order: the same results every time, whatever the kernel does
+    #[arg(long)]
+    pub deterministic: bool,
+    /// Repeat the run this many times, with buffers reset before each
+    #[arg(long)]
+    pub repeat: Option<u32>,
+    /// Stop after this many instructions of all waves
+    #[arg(long)]
+    pub max_instructions: Option<u64>,
+    /// End the run at s_trap 3, a debugger's breakpoint, as at other traps
+    #[arg(long)]
+    pub debug_traps: bool,
+    /// The target of source and entries that do not name it
+    #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
+    pub arch: Option<Target>,
+}
+
 #[derive(Args)]
 #[command(after_help = "\
 FILE is one of:
@@ -48,49 +99,12 @@ Examples:
   gcn run examples/saxpy.toml --profile
   gcn run --raw dump.bin --arch gfx900 --regs state.toml --base 0x10000")]
 pub struct Options {
-    /// A plan, source, a code object, or a file that contains one; or `-`
-    file: PathBuf,
     #[command(flatten)]
-    choice: super::Choice,
-    /// The kernel's name, if the object has several
-    #[arg(long)]
-    kernel: Option<String>,
-    /// Work-items in x, y and z
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
-    grid: Option<[u32; 3]>,
-    /// Work-items per workgroup in x, y and z
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
-    group: Option<[u32; 3]>,
-    /// The first value of OpenCL's get_global_id in x, y and z; by default 0
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = offset)]
-    offset: Option<[u64; 3]>,
-    /// LDS after the kernel's own: HIP's `extern __shared__`
-    #[arg(long, value_name = "BYTES")]
-    dynamic_lds: Option<u32>,
-    /// An argument; see below
-    #[arg(long = "arg", value_name = "A", value_parser = run::parse_arg, allow_hyphen_values = true)]
-    args: Vec<run::ArgSpec>,
-    /// Accept arguments of any type of the right size, without conversion
-    #[arg(long)]
-    any_type: bool,
-    /// Write argument N's buffer after the run, as .npy or raw by FILE's name
-    #[arg(long = "out", value_name = "N=FILE", value_parser = out_file)]
-    outs: Vec<(usize, PathBuf)>,
-    /// Threads that run workgroups; by default one per core
-    #[arg(long)]
-    threads: Option<NonZeroUsize>,
-    /// Use one thread and a fixed order: the same results every time, whatever the kernel does
-    #[arg(long)]
-    deterministic: bool,
-    /// Repeat the run this many times, with buffers reset before each
-    #[arg(long)]
-    repeat: Option<u32>,
-    /// Stop after this many instructions of all waves
-    #[arg(long)]
-    max_instructions: Option<u64>,
-    /// End the run at s_trap 3, a debugger's breakpoint, as at other traps
-    #[arg(long)]
-    debug_traps: bool,
+    launch: Launching,
+    /// Check what runs (docs/check.md): all that `gcn check` does, or a LIST as oob,race or -uninit
+    #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "",
+          allow_hyphen_values = true, conflicts_with_all = ["raw", "profile", "stats", "dump_jit", "dump_ir"])]
+    check: Option<String>,
     /// Write each instruction and its changes to standard error or a file. The other --trace options imply it
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     trace: Option<PathBuf>,
@@ -128,9 +142,6 @@ pub struct Options {
     /// Run instruction bytes, or source, with the registers given by --regs
     #[arg(long, requires = "arch", conflicts_with_all = ["kernel", "grid", "group", "offset", "dynamic_lds", "any_type", "args", "outs", "profile", "stats", "trace", "trace_wave", "trace_pc", "trace_limit", "trace_full", "repeat", "dump_jit"])]
     raw: bool,
-    /// The target of --raw; or of source and entries that do not name it
-    #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
-    arch: Option<Target>,
     /// With --raw: initial registers, LDS and memory, as TOML or JSON (docs/raw.md)
     #[arg(long, value_name = "FILE", requires = "raw")]
     regs: Option<PathBuf>,
@@ -180,15 +191,11 @@ fn out_file(text: &str) -> Result<(usize, PathBuf), String> {
     Ok((n, PathBuf::from(file)))
 }
 
-/// Runs a kernel or a plan and prints its times.
+/// The plan that a command line gives, and how it is run.
 ///
 /// # Errors
-/// A message: an invalid file, a value on the command line that does not fit the kernel, a fault of the program, or results
-/// that differ from the plan's expectation.
-pub fn run(args: Options) -> Result<(), String> {
-    if args.raw {
-        return run_raw(&args);
-    }
+/// A message: an invalid file, or a value on the command line that does not fit the kernel.
+pub fn plan_of(args: &Launching, command: &str) -> Result<(Plan, plan::Options), String> {
     let is_plan = args.file.extension().is_some_and(|e| e == "toml");
     let (mut plan, mut options) = if is_plan {
         let given = [
@@ -202,19 +209,19 @@ pub fn run(args: Options) -> Result<(), String> {
         ];
         if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
             let message = format!("{option} cannot be used with a plan, which has its own");
-            wrong_usage("run", ErrorKind::ArgumentConflict, &message);
+            wrong_usage(command, ErrorKind::ArgumentConflict, &message);
         }
         plan_toml::read(&args.file, args.arch)?
     } else {
         let (Some(grid), Some(group)) = (args.grid, args.group) else {
             wrong_usage(
-                "run",
+                command,
                 ErrorKind::MissingRequiredArgument,
                 "--grid and --group are required, unless the file is a plan (.toml): work-items in total and per workgroup, \
                  as --grid 1024 --group 256",
             );
         };
-        let object = object(&args)?;
+        let object = object(args)?;
         let request = run::Request {
             kernel: args.kernel.as_deref(),
             grid,
@@ -239,6 +246,22 @@ pub fn run(args: Options) -> Result<(), String> {
     } else if options.threads == 0 {
         options.threads = super::cores();
     }
+    options.deterministic |= args.deterministic;
+    options.debug_traps |= args.debug_traps;
+    options.max_instructions = args.max_instructions.or(options.max_instructions);
+    Ok((plan, options))
+}
+
+/// Runs a kernel or a plan and prints its times.
+///
+/// # Errors
+/// A message: an invalid file, a value on the command line that does not fit the kernel, a fault of the program, or results
+/// that differ from the plan's expectation.
+pub fn run(args: Options) -> Result<(), String> {
+    if args.raw {
+        return run_raw(&args);
+    }
+    let (plan, mut options) = plan_of(&args.launch, "run")?;
     let kind = args.engine.kind(Kind::default())?;
     let counts = args.profile || args.stats;
     options.engines = Engines::new(kind);
@@ -262,9 +285,6 @@ pub fn run(args: Options) -> Result<(), String> {
     if let Some(pass) = &args.dump_ir {
         options.engines = options.engines.clone().dumping_ir(pass);
     }
-    options.deterministic |= args.deterministic;
-    options.debug_traps |= args.debug_traps;
-    options.max_instructions = args.max_instructions.or(options.max_instructions);
     // Standard output is for JSON, or the bytes of `--out N=-`.
     options.text_to_stderr = args.json || to_stdout(&args);
     let profile = (counts && !counted).then(|| Arc::new(Profile::default()));
@@ -272,6 +292,9 @@ pub fn run(args: Options) -> Result<(), String> {
     if let Some(profile) = &profile {
         observers.push(profile.clone());
     }
+    let checking = (args.check.as_deref())
+        .map(|list| super::check::Checking::begin("run", Some(list), false, &mut options));
+    observers.extend(checking.iter().map(|checking| checking.observer()));
     let mut trace = None;
     if let Some(path) = traced(&args) {
         let tracer = Arc::new(tracer(&args, path, &plan)?);
@@ -289,6 +312,13 @@ pub fn run(args: Options) -> Result<(), String> {
         };
         (trace.finish()).map_err(|e| format!("{name}: the trace is incomplete: {e}"))
     });
+    let found = checking.map(|checking| checking.found(&plan));
+    if let Some(found) = &found {
+        io::complain(&found.text(&args.launch.file.display().to_string()));
+    }
+    let wrong = found
+        .as_ref()
+        .is_some_and(|found| !found.reports.is_empty());
     let report = match (report, traced) {
         (Ok(report), traced) => {
             traced?;
@@ -297,7 +327,10 @@ pub fn run(args: Options) -> Result<(), String> {
         (Err(failure), traced) => {
             let also = traced.err().map_or(String::new(), |e| format!("\n{e}"));
             let told = format!("{}{also}", failure.message);
-            if let (true, Some(json)) = (args.json, failure.json()) {
+            if let (true, Some(mut json)) = (args.json, failure.json()) {
+                if let Some(found) = &found {
+                    json["reports"] = found.json();
+                }
                 io::print(format!("{json}\n").as_bytes())?;
             }
             return match interrupted {
@@ -306,7 +339,27 @@ pub fn run(args: Options) -> Result<(), String> {
             };
         }
     };
-    print(&args, &plan, &options, &report, profile.as_deref(), elapsed)?;
+    let reports = found.as_ref().map(|found| found.json());
+    print(
+        &args,
+        &plan,
+        &options,
+        (&report, reports),
+        profile.as_deref(),
+        elapsed,
+    )?;
+    failed_checks(&report)?;
+    match wrong {
+        true => Err(String::new()),
+        false => Ok(()),
+    }
+}
+
+/// The plan's checks that failed.
+///
+/// # Errors
+/// A message about each.
+pub fn failed_checks(report: &Report) -> Result<(), String> {
     let wrong = report.checks.iter().filter(|c| c.wrong > 0).count();
     if wrong > 0 {
         let mut text: String = report
@@ -322,7 +375,7 @@ pub fn run(args: Options) -> Result<(), String> {
 }
 
 /// The selected object; source is assembled.
-fn object(args: &Options) -> Result<CodeObject, String> {
+fn object(args: &Launching) -> Result<CodeObject, String> {
     if args.file.extension().is_some_and(|e| e == "s") {
         return plan_toml::read_object(&args.file, args.arch, None, None);
     }
@@ -359,7 +412,7 @@ fn print(
     args: &Options,
     plan: &Plan,
     options: &plan::Options,
-    report: &Report,
+    (report, reports): (&Report, Option<serde_json::Value>),
     profile: Option<&Profile>,
     elapsed: Duration,
 ) -> Result<(), String> {
@@ -384,20 +437,12 @@ fn print(
         options.threads
     };
     if args.json {
-        let launches: Vec<_> = (report.launches.iter())
-            .map(|l| json!({ "kernel": l.kernel, "ms": l.ms }))
-            .collect();
-        let mut all = json!({
-            "launches": launches,
-            "instructions": report.instructions,
-            "waves": report.waves,
-        });
+        let mut all = report_json(report);
         let Some(map) = all.as_object_mut() else {
             return Ok(());
         };
-        if !report.checks.is_empty() {
-            let checks: Vec<_> = report.checks.iter().map(check_json).collect();
-            map.insert("checks".into(), json!(checks));
+        if let Some(reports) = reports {
+            map.insert("reports".into(), reports);
         }
         if let Some(profile) = &profile {
             if args.stats {
@@ -539,7 +584,27 @@ fn dump_jit(
 
 /// Returns true if a buffer is written to standard output.
 fn to_stdout(args: &Options) -> bool {
-    args.outs.iter().any(|(_, file)| file.as_os_str() == "-")
+    args.launch
+        .outs
+        .iter()
+        .any(|(_, file)| file.as_os_str() == "-")
+}
+
+/// A run that ended, as JSON: launches, counts, and the plan's checks.
+pub fn report_json(report: &Report) -> serde_json::Value {
+    let launches: Vec<_> = (report.launches.iter())
+        .map(|l| json!({ "kernel": l.kernel, "ms": l.ms }))
+        .collect();
+    let mut all = json!({
+        "launches": launches,
+        "instructions": report.instructions,
+        "waves": report.waves,
+    });
+    if !report.checks.is_empty() {
+        let checks: Vec<_> = report.checks.iter().map(check_json).collect();
+        all["checks"] = json!(checks);
+    }
+    all
 }
 
 fn check_json(check: &plan::CheckReport) -> serde_json::Value {
@@ -564,21 +629,21 @@ fn check_json(check: &plan::CheckReport) -> serde_json::Value {
 }
 
 fn run_raw(args: &Options) -> Result<(), String> {
-    let Some(target) = args.arch else {
+    let Some(target) = args.launch.arch else {
         return Err("--raw needs --arch".into());
     };
-    let code = if args.file.extension().is_some_and(|e| e == "s") {
-        gcn::eval::assemble(target, &io::read_text(&args.file)?)?
+    let code = if args.launch.file.extension().is_some_and(|e| e == "s") {
+        gcn::eval::assemble(target, &io::read_text(&args.launch.file)?)?
     } else {
-        io::read(&args.file)?
+        io::read(&args.launch.file)?
     };
     if code.is_empty() {
         return Err(io::named(
-            &args.file,
+            &args.launch.file,
             "the file is empty; expected instructions",
         ));
     }
-    if args.file.as_os_str() == "-" && args.regs.as_deref() == Some(Path::new("-")) {
+    if args.launch.file.as_os_str() == "-" && args.regs.as_deref() == Some(Path::new("-")) {
         return Err("standard input cannot be both the code and --regs".into());
     }
     let request = raw::Request {
@@ -587,7 +652,7 @@ fn run_raw(args: &Options) -> Result<(), String> {
         base: args.base,
         regs: args.regs.as_deref(),
         engine: args.engine.kind(Kind::default())?,
-        max: args.max_instructions.unwrap_or(raw::MAX),
+        max: args.launch.max_instructions.unwrap_or(raw::MAX),
     };
     let outcome = raw::run(&request)?;
     let text = match args.json {

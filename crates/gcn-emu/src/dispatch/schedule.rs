@@ -13,7 +13,7 @@
 use super::abi::{Own, Setup, Shape};
 use super::host::Output;
 use super::stuck::{self, StuckWave, Traits, Waits};
-use super::watch::{Control, Observer, Scene, Whereabouts, Who};
+use super::watch::{About, Control, Observer, Scene, Whereabouts, Who};
 use super::{Gpu, Launch, Place, RunError, Stats};
 use crate::engine::{Code, Engine, Machine, Stop};
 use crate::global::Global;
@@ -119,8 +119,16 @@ impl Gpu {
         let work = |thread: usize, help: Option<&dyn Fn()>| {
             let observe = launch.watch.observe.as_ref();
             let control = launch.watch.control.as_deref();
-            let mut engine = (self.engine)();
+            let mut engine = match observe {
+                // Compiled code has no probes.
+                Some(observe) if observe.probes() => Box::new(crate::interp::Interp::new()),
+                _ => (self.engine)(),
+            };
             engine.exactly(shared.exact);
+            let mut observer = observe.map(|o| o.observer());
+            if let Some(observer) = &mut observer {
+                observer.begin(&shared.about());
+            }
             let mut worker = Worker {
                 shared: &shared,
                 thread,
@@ -128,7 +136,7 @@ impl Gpu {
                 accesses: self.memory.worker(),
                 control,
                 answered: control.map_or(0, Control::asked),
-                observer: observe.map(|o| o.observer()),
+                observer,
                 help,
                 traits: HashMap::new(),
                 ring: VecDeque::new(),
@@ -259,6 +267,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared<'_> {
+    /// What an observer is told when the dispatch begins.
+    fn about(&self) -> About<'_> {
+        let setup = self.setup;
+        About {
+            target: self.target,
+            kernel: setup.kernel,
+            base: setup.entry.wrapping_sub(setup.kernel.entry),
+            memory: self.memory,
+            grid: setup.shape.grid,
+            group: setup.shape.group,
+            kernarg: setup.kernarg,
+            packet: setup.packet,
+            queue: setup.queue,
+            scratch: (
+                setup.scratch,
+                setup.shape.lane_scratch,
+                setup.shape.wave_scratch,
+            ),
+            lds: (setup.kernel.descriptor.group_segment_fixed_size)
+                .saturating_add(self.launch.dynamic_lds),
+        }
+    }
+
     fn fail(&self, number: u64, error: RunError) {
         self.failed.fetch_min(number, SeqCst);
         let mut lowest = lock(&self.error);
@@ -872,6 +903,7 @@ impl Worker<'_> {
                 global: &shared.global,
                 hidden_private_base: shared.setup.scratch,
                 middle: shared.middle.ids(),
+                probe: None,
             };
             let mut done = 0;
             let stop = if self.rows.len() > 1 && next == 0 && turned == 0 {
@@ -1083,6 +1115,7 @@ impl Worker<'_> {
             global: &shared.global,
             hidden_private_base: shared.setup.scratch,
             middle: shared.middle.ids(),
+            probe: None,
         };
         let _at_work = self.accesses.begin();
         let Some(observer) = &mut self.observer else {
@@ -1107,7 +1140,14 @@ impl Worker<'_> {
         while *fuel > 0 {
             let mut one = 1;
             observer.before(who, &scene(shared, wave, machine.lds));
-            let stop = self.engine.run(wave, &mut machine, &mut one);
+            let stop = {
+                let mut probed = Machine {
+                    lds: &mut *machine.lds,
+                    probe: observer.probe(),
+                    ..machine
+                };
+                self.engine.run(wave, &mut probed, &mut one)
+            };
             *fuel -= 1 - one;
             observer.after(who, &scene(shared, wave, machine.lds), &stop);
             if stop != Stop::Limit {

@@ -3,6 +3,7 @@
 use super::StuckWave;
 use crate::engine::Stop;
 use crate::mem::Memory;
+use crate::probe::Probe;
 use crate::wave::{Lds, WaveState};
 use gcn_isa::decode::Insn;
 use gcn_isa::target::Target;
@@ -152,6 +153,37 @@ impl Scene<'_> {
 pub trait Observe: Send + Sync {
     /// Creates the observer for one host thread of a dispatch.
     fn observer(&self) -> Box<dyn Observer>;
+
+    /// Returns true if its observers have probes: the interpreter then runs the dispatch.
+    fn probes(&self) -> bool {
+        false
+    }
+}
+
+/// A dispatch that begins.
+pub struct About<'a> {
+    /// The chip.
+    pub target: Target,
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// The offset added to the addresses of the kernel's file.
+    pub base: u64,
+    /// Guest memory.
+    pub memory: &'a Memory,
+    /// Work-items in each dimension.
+    pub grid: [u32; 3],
+    /// Work-items of a workgroup in each dimension.
+    pub group: [u32; 3],
+    /// The address of the arguments of the first resident workgroup.
+    pub kernarg: u64,
+    /// The address of the dispatch packet.
+    pub packet: u64,
+    /// The address of the queue.
+    pub queue: u64,
+    /// The address of scratch, and its bytes per lane and per wave.
+    pub scratch: (u64, u32, u64),
+    /// Bytes of LDS that the kernel and the launch ask for.
+    pub lds: u32,
 }
 
 /// Observes the instructions that one host thread runs. It is dropped when the dispatch ends.
@@ -161,4 +193,12 @@ pub trait Observer {
 
     /// Called after it has run. `stop` is [`Stop::Limit`] if the wave simply continues.
     fn after(&mut self, who: Who, scene: &Scene<'_>, stop: &Stop);
+
+    /// Called before the first wave begins.
+    fn begin(&mut self, _about: &About<'_>) {}
+
+    /// Sees the values and accesses of instructions, if [`Observe::probes`] says so.
+    fn probe(&self) -> Option<&dyn Probe> {
+        None
+    }
 }

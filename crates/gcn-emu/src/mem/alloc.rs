@@ -39,6 +39,7 @@ impl Memory {
         self.map_linear(&mut book, start, count, perm)?;
         let addr = self.linear_base + start * PAGE_SIZE;
         book.regions.insert(addr, (base + start, count));
+        book.sizes.insert(addr, size);
         Ok(addr)
     }
 
@@ -69,6 +70,7 @@ impl Memory {
             }
         }
         book.regions.insert(addr, (first, end - first));
+        book.sizes.insert(addr, size);
         Ok(())
     }
 
@@ -82,6 +84,7 @@ impl Memory {
             .regions
             .remove(&addr)
             .ok_or(MemError::NotMapped { addr })?;
+        book.sizes.remove(&addr);
         if let Owner::Reserved(range) = &self.arena.owner {
             let own = |page: u64| page.clamp(self.own.start, self.own.end);
             let base = self.linear_base / PAGE_SIZE;
@@ -132,6 +135,16 @@ impl Memory {
     /// The permissions of the page of `addr`. Returns `None` if it is not mapped.
     pub fn perm(&self, addr: u64) -> Option<Perm> {
         self.guest_page(addr / PAGE_SIZE).map(|(_, perm)| perm)
+    }
+
+    /// The mapped regions in the order of their addresses: address, and the bytes that were asked for.
+    pub fn extents(&self) -> Vec<(u64, u64)> {
+        let book = self.book();
+        let of = |(&addr, &(_, count)): (&u64, &(u64, u64))| {
+            let asked = book.sizes.get(&addr).copied();
+            (addr, asked.unwrap_or(count * PAGE_SIZE))
+        };
+        book.regions.iter().map(of).collect()
     }
 
     /// The mapped regions in the order of their addresses: address and bytes (whole pages).

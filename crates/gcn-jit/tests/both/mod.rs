@@ -444,6 +444,7 @@ fn run(
                     global: &global,
                     hidden_private_base: 0,
                     middle: &[],
+                    probe: None,
                 };
                 let stop = loop {
                     let before = fuel;

@@ -1,0 +1,197 @@
+//! Checks of a kernel that runs.
+//!
+//! A [`Checker`] observes dispatches ([`gcn_emu::dispatch::watch`]). It sees every instruction of every wave with the values that it computes and
+//! the accesses that it makes ([`gcn_emu::probe`]), so the interpreter runs the dispatch. The order of workgroups must be a defined one
+//! (`deterministic`), so that the reports are the same every time.
+
+mod bounds;
+pub mod metrics;
+mod path;
+mod race;
+mod undefined;
+mod watcher;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gcn_emu::dispatch::watch::{Observe, Observer};
+
+pub use bounds::Allocation;
+use metrics::Metrics;
+
+use crate::report::{Check, Report, Severity};
+
+/// What is looked for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The checks.
+    pub checks: BTreeSet<Check>,
+    /// Notes of the other checks are wanted, too.
+    pub notes: bool,
+    /// Metrics are counted.
+    pub metrics: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let off = [Check::Exec, Check::Mode];
+        let checks = Check::ALL.into_iter().filter(|c| !off.contains(c));
+        Options {
+            checks: checks.collect(),
+            notes: false,
+            metrics: false,
+        }
+    }
+}
+
+impl Options {
+    /// Reads a list of checks: names separated by commas; `all` for all of them and notes; `-NAME` for all but one.
+    ///
+    /// # Errors
+    /// A sentence about the word that is no check.
+    pub fn parse(list: &str) -> Result<Options, String> {
+        let mut options = Options::default();
+        let words = || list.split(',').map(str::trim).filter(|w| !w.is_empty());
+        if words().any(|word| !word.starts_with('-')) {
+            options.checks = BTreeSet::new();
+        }
+        for word in words() {
+            let (out, name) = match word.strip_prefix('-') {
+                Some(name) => (true, name),
+                None => (false, word),
+            };
+            if name == "all" && !out {
+                options.checks.extend(Check::ALL);
+                options.notes = true;
+                continue;
+            }
+            let check = Check::ALL.into_iter().find(|c| c.name() == name);
+            let check = check.ok_or_else(|| {
+                let names: Vec<&str> = Check::ALL.iter().map(|c| c.name()).collect();
+                format!("`{name}` is no check: expected {} or all", names.join(", "))
+            })?;
+            match out {
+                true => options.checks.remove(&check),
+                false => options.checks.insert(check),
+            };
+        }
+        Ok(options)
+    }
+}
+
+/// What makes two reports the same: check, rule, kernel, the address, and the address of the other instruction.
+type Key = (Check, &'static str, String, u64, Option<u64>);
+
+#[derive(Default)]
+struct State {
+    launches: u64,
+    allocations: Vec<Allocation>,
+    reports: Vec<Report>,
+    known: HashMap<Key, usize>,
+    metrics: Metrics,
+}
+
+/// Checks dispatches, and collects what was found. It is an observer of the dispatches.
+pub struct Checker {
+    options: Options,
+    state: Arc<Mutex<State>>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The reports, in the order in which they were first found.
+    pub reports: Vec<Report>,
+    /// The metrics.
+    pub metrics: Metrics,
+}
+
+impl Checker {
+    /// A checker that has found nothing.
+    pub fn new(options: Options) -> Checker {
+        Checker {
+            options,
+            state: Arc::default(),
+        }
+    }
+
+    /// What is looked for.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Names the allocations of the dispatches that follow. Memory that has no name here is in bounds too, as far as it was allocated.
+    pub fn name(&self, allocations: Vec<Allocation>) {
+        self.state().allocations = allocations;
+    }
+
+    /// What was found. `source` gives the file and line of an instruction, by its kernel and the offset from the kernel's first one.
+    pub fn found(&self, source: impl Fn(&str, i64) -> Option<String>) -> Found {
+        let state = self.state();
+        let mut found = Found {
+            reports: state.reports.clone(),
+            metrics: state.metrics.clone(),
+        };
+        for report in &mut found.reports {
+            let (kernel, entry) = (&report.kernel, report.entry);
+            let line = |pc: u64| source(kernel, pc.wrapping_sub(entry) as i64);
+            let own = line(report.pc);
+            for other in &mut report.related {
+                other.source = other.pc.and_then(line);
+            }
+            report.source = own;
+        }
+        found
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// Adds a report, or counts another occurrence. Returns its number if it is new.
+    fn add(&mut self, report: Report) -> Option<usize> {
+        let other = report.related.first().and_then(|o| o.pc);
+        let mut pcs = (report.pc, other);
+        if let (Check::Race, Some(other)) = (report.check, other) {
+            // A pair has no order.
+            pcs = (report.pc.min(other), Some(report.pc.max(other)));
+        }
+        let key = (
+            report.check,
+            report.rule,
+            report.kernel.clone(),
+            pcs.0,
+            pcs.1,
+        );
+        if let Some(&known) = self.known.get(&key) {
+            self.reports[known].count += 1;
+            return None;
+        }
+        self.known.insert(key, self.reports.len());
+        self.reports.push(report);
+        Some(self.reports.len() - 1)
+    }
+}
+
+impl Observe for Checker {
+    fn observer(&self) -> Box<dyn Observer> {
+        Box::new(watcher::Watcher::new(&self.options, self.state.clone()))
+    }
+
+    fn probes(&self) -> bool {
+        true
+    }
+}
+
+impl Options {
+    fn wants(&self, check: Check, severity: Severity) -> bool {
+        let note = severity == Severity::Note && !matches!(check, Check::Exec | Check::Mode);
+        self.checks.contains(&check) && (self.notes || !note)
+    }
+}

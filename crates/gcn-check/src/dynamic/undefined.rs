@@ -1,0 +1,857 @@
+//! Undefined bits: which bits of registers and memory come from something that nothing wrote, and where such a bit matters.
+//!
+//! Every register has a mask of its undefined bits, every byte of LDS and scratch too. An instruction's meaning is evaluated on these masks
+//! beside its values: `x & 0` is defined whatever x is, and a sum is undefined from its lowest undefined bit on.
+
+use std::collections::HashMap;
+
+use gcn_emu::operands::{Opnd, Place};
+use gcn_emu::probe::{self, Access, Executed};
+use gcn_emu::wave::{LANES, WaveState};
+use gcn_isa::access::{Facts, File, MemoryKind};
+use gcn_isa::format::Format;
+use gcn_isa::meaning::{Change, Node, Op, Space, State, width_mask};
+use gcn_isa::operand::{EXEC, M0, VCC};
+use gcn_isa::shape::{Role, Ty};
+use gcn_object::descriptor::KernelDescriptor;
+
+use crate::uninit;
+
+/// Where an undefined value comes from: a register that nothing wrote, or a load.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Origin {
+    /// Nothing wrote this register.
+    Register(File, u16),
+    /// The instruction loaded bytes of this memory that nothing wrote.
+    Load(u32, Source),
+}
+
+/// Memory that begins undefined.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Source {
+    /// LDS, from this byte.
+    Lds(u32),
+    /// Scratch.
+    Scratch,
+    /// A buffer, into which undefined bytes were stored beside others.
+    Memory(u64),
+}
+
+/// What a value is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// Part of an address, or a resource.
+    Address,
+    /// It decides where the wave goes or which lanes are active.
+    Condition,
+    /// It is stored in a buffer.
+    Data,
+}
+
+/// An undefined value that matters.
+#[derive(Clone, Debug)]
+pub struct Use {
+    /// What for.
+    pub purpose: Purpose,
+    /// The register, where there is one.
+    pub register: Option<(File, u16)>,
+    /// The lanes.
+    pub lanes: u64,
+    /// Where it comes from.
+    pub origin: Option<Origin>,
+}
+
+/// The undefined bits of memory, a byte each; pages that are not there are defined.
+#[derive(Default)]
+pub struct Bytes {
+    pages: HashMap<u64, Box<[u8; PAGE]>>,
+    /// Addresses whose bytes begin undefined.
+    pub fresh: Vec<(u64, u64)>,
+}
+
+const PAGE: usize = 4096;
+
+impl Bytes {
+    fn begins_undefined(&self, at: u64) -> bool {
+        self.fresh
+            .iter()
+            .any(|(from, to)| (*from..*to).contains(&at))
+    }
+
+    /// The undefined bits of up to 8 bytes.
+    pub fn get(&self, at: u64, size: u8) -> u64 {
+        if self.pages.is_empty() && self.fresh.is_empty() {
+            return 0;
+        }
+        let byte = |n: u64| {
+            let at = at.wrapping_add(n);
+            match self.pages.get(&(at / PAGE as u64)) {
+                Some(page) => page[at as usize % PAGE],
+                None if self.begins_undefined(at) => 0xff,
+                None => 0,
+            }
+        };
+        (0..size.min(8) as u64).fold(0, |all, n| all | (byte(n) as u64) << (8 * n))
+    }
+
+    /// Sets the undefined bits of up to 8 bytes.
+    pub fn set(&mut self, at: u64, size: u8, bits: u64) {
+        for n in 0..size.min(8) as u64 {
+            let (at, byte) = (at.wrapping_add(n), (bits >> (8 * n)) as u8);
+            let number = at / PAGE as u64;
+            if !self.pages.contains_key(&number) {
+                let fresh = self.begins_undefined(at);
+                if byte == 0 && !fresh {
+                    continue;
+                }
+                let fill = if fresh { 0xff } else { 0 };
+                self.pages.insert(number, Box::new([fill; PAGE]));
+            }
+            if let Some(page) = self.pages.get_mut(&number) {
+                page[at as usize % PAGE] = byte;
+            }
+        }
+    }
+}
+
+/// The undefined bits of LDS.
+#[derive(Default)]
+pub struct LdsBytes(Vec<u8>);
+
+impl LdsBytes {
+    fn get(&self, at: u64, size: u8) -> u64 {
+        let byte = |n: u64| self.0.get((at + n) as usize).copied().unwrap_or(0xff) as u64;
+        (0..size.min(8) as u64).fold(0, |all, n| all | byte(n) << (8 * n))
+    }
+
+    fn set(&mut self, at: u64, size: u8, bits: u64) {
+        let end = (at + size as u64) as usize;
+        if self.0.len() < end {
+            self.0.resize(end, 0xff);
+        }
+        for n in 0..size.min(8) as usize {
+            self.0[at as usize + n] = (bits >> (8 * n)) as u8;
+        }
+    }
+}
+
+/// The undefined bits of a wave's registers.
+pub struct Shadow {
+    /// 1 for each undefined bit; EXEC, M0 and MODE are the wave's own.
+    pub registers: WaveState,
+    m0: u32,
+    scc: bool,
+    origins: HashMap<(File, u16), Origin>,
+    values: Vec<[u64; LANES]>,
+}
+
+/// What the shadow needs of the surroundings of an instruction.
+pub struct Surroundings<'a> {
+    /// The instruction's number.
+    pub site: u32,
+    /// The properties of its row.
+    pub facts: &'a Facts,
+    /// Its accesses, in order; those that were refused have no place.
+    pub accesses: &'a [Access],
+    /// Undefined bytes of LDS.
+    pub lds: &'a mut LdsBytes,
+    /// Undefined bytes of memory.
+    pub memory: &'a mut Bytes,
+}
+
+impl Shadow {
+    /// A wave that begins: its descriptor says which registers have a value.
+    pub fn new(wave: &WaveState, descriptor: &KernelDescriptor) -> Shadow {
+        let defined = uninit::initial(descriptor);
+        let mut registers = WaveState::new(wave.vgprs.len());
+        for (code, register) in registers.sgprs.iter_mut().enumerate() {
+            let has = defined.contains(File::Scalar, code as u16);
+            *register = if has { 0 } else { u32::MAX };
+        }
+        // FLAT_SCRATCH, where it is no user SGPR, XNACK_MASK and others are the hardware's to set.
+        for number in 0..wave.vgprs.len() {
+            let has = defined.contains(File::Vector, number as u16);
+            if let (false, Some(register)) = (has, registers.vgprs.get_mut(number)) {
+                *register = [u32::MAX; LANES];
+            }
+        }
+        Shadow {
+            registers,
+            m0: u32::MAX,
+            scc: true,
+            origins: HashMap::new(),
+            values: Vec::new(),
+        }
+    }
+
+    fn scalar(&self, code: u16) -> u32 {
+        match code {
+            M0 => self.m0,
+            EXEC | 127 => 0,
+            code => self
+                .registers
+                .sgprs
+                .get(code as usize)
+                .copied()
+                .unwrap_or(0),
+        }
+    }
+
+    fn clear(&mut self, file: File, register: u16, lanes: u64) {
+        match file {
+            File::Scalar if register == M0 => self.m0 = 0,
+            File::Scalar => self.registers.sgprs[register as usize & 127] = 0,
+            File::Scc => self.scc = false,
+            File::Vector => {
+                if let Some(values) = self.registers.vgprs.get_mut(register as usize) {
+                    for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
+                        values[lane] = 0;
+                    }
+                }
+            }
+            File::Hwreg => {}
+        }
+    }
+
+    /// The lanes among some in which a register has undefined bits; all of them for a scalar register.
+    fn undefined_lanes(&self, file: File, register: u16, lanes: u64) -> u64 {
+        match file {
+            File::Scalar if self.scalar(register) != 0 => lanes,
+            File::Scc if self.scc => lanes,
+            File::Vector => {
+                let Some(values) = self.registers.vgprs.get(register as usize) else {
+                    return 0;
+                };
+                let on = |lane: &usize| lanes >> lane & 1 != 0 && values[*lane] != 0;
+                (0..LANES).filter(on).fold(0, |all, lane| all | 1 << lane)
+            }
+            _ => 0,
+        }
+    }
+
+    fn origin(&self, file: File, register: u16) -> Origin {
+        let known = self.origins.get(&(file, register)).copied();
+        known.unwrap_or(Origin::Register(file, register))
+    }
+
+    /// An instruction is about to run: uses of undefined addresses. They count as defined afterwards.
+    pub fn addresses(
+        &mut self,
+        facts: &Facts,
+        insn: &gcn_isa::decode::Insn,
+        exec: u64,
+    ) -> Vec<Use> {
+        let mut uses = Vec::new();
+        let lanes = if insn.row.format.is_vector() { exec } else { 1 };
+        if facts.memory(insn).is_none() || lanes == 0 || insn.row.format == Format::Mimg {
+            return uses;
+        }
+        for access in facts.accesses(insn).filter(|a| !a.write && !a.anywhere) {
+            let role = access.slot.map(|n| insn.row.shape.slots[n as usize].role);
+            let address = match role {
+                Some(role) => uninit::is_address(role),
+                None => {
+                    // FLAT instructions read M0 only if they access LDS.
+                    let lds = access.touches(File::Scalar, M0) && insn.row.format != Format::Flat;
+                    let scratch = insn.row.format == Format::Scratch && access.file == File::Scalar;
+                    lds || scratch && access.first != EXEC
+                }
+            };
+            if !address {
+                continue;
+            }
+            for register in access.first..access.first + access.count as u16 {
+                let lanes = self.undefined_lanes(access.file, register, lanes);
+                if lanes != 0 {
+                    uses.push(Use {
+                        purpose: Purpose::Address,
+                        register: Some((access.file, register)),
+                        lanes,
+                        origin: Some(self.origin(access.file, register)),
+                    });
+                    self.clear(access.file, register, !0);
+                }
+            }
+        }
+        uses
+    }
+
+    /// Returns true if nothing that an instruction reads is undefined.
+    fn clean(&self, executed: &Executed<'_>, around: &Surroundings<'_>) -> bool {
+        let reads = |a: &Access| a.kind != MemoryKind::Store && load(a, around) != 0;
+        let registers = around.facts.accesses(executed.insn).all(|a| {
+            if a.write {
+                return true;
+            }
+            !a.anywhere
+                && (a.first..a.first + a.count as u16)
+                    .all(|n| self.undefined_lanes(a.file, n, !0) == 0)
+        });
+        registers && !around.accesses.iter().any(reads)
+    }
+
+    /// The origin of what an instruction computes from undefined values.
+    fn origin_of(&self, executed: &Executed<'_>, around: &Surroundings<'_>) -> Option<Origin> {
+        let undefined = |a: &&Access| a.kind != MemoryKind::Store && load(a, around) != 0;
+        if let Some(access) = around.accesses.iter().find(undefined) {
+            let source = match access.place {
+                probe::Place::Lds(at) => Source::Lds(at as u32),
+                probe::Place::Memory(at) if around.memory.begins_undefined(at) => Source::Scratch,
+                probe::Place::Memory(at) => Source::Memory(at),
+                _ => return None,
+            };
+            return Some(Origin::Load(around.site, source));
+        }
+        let mut reads = around.facts.accesses(executed.insn);
+        reads.find_map(|a| {
+            let mut registers = a.first..a.first + a.count as u16;
+            let undefined =
+                registers.find(|n| !a.write && self.undefined_lanes(a.file, *n, !0) != 0)?;
+            Some(self.origin(a.file, undefined))
+        })
+    }
+
+    /// An instruction has run: its results become defined or undefined. Returns undefined values that matter.
+    pub fn step(&mut self, executed: &Executed<'_>, around: &mut Surroundings<'_>) -> Vec<Use> {
+        let clean = self.clean(executed, around);
+        let origin = match clean {
+            true => None,
+            false => self.origin_of(executed, around),
+        };
+        let mut values = std::mem::take(&mut self.values);
+        let nodes = executed.program.nodes.len();
+        if values.len() < nodes {
+            values.resize(nodes, [0; LANES]);
+        }
+        if clean {
+            values[..nodes].fill([0; LANES]);
+        } else if executed.width == 1 {
+            self.evaluate::<1>(executed, around, &mut values);
+        } else {
+            self.evaluate::<LANES>(executed, around, &mut values);
+        }
+        let uses = match executed.width {
+            1 => self.effects::<1>(executed, around, &values, origin),
+            _ => self.effects::<LANES>(executed, around, &values, origin),
+        };
+        self.values = values;
+        for access in around.facts.accesses(executed.insn).filter(|a| a.write) {
+            for register in access.first..access.first + access.count as u16 {
+                let key = (access.file, register);
+                match self.undefined_lanes(access.file, register, !0) {
+                    0 => self.origins.remove(&key),
+                    _ => origin.and_then(|origin| self.origins.insert(key, origin)),
+                };
+            }
+        }
+        uses
+    }
+
+    fn evaluate<const N: usize>(
+        &self,
+        executed: &Executed<'_>,
+        around: &Surroundings<'_>,
+        values: &mut [[u64; LANES]],
+    ) {
+        let mut accesses = around
+            .accesses
+            .iter()
+            .filter(|a| a.kind != MemoryKind::Store);
+        let mut pending = accesses.next();
+        for (at, node) in executed.program.nodes.iter().enumerate() {
+            let mut out = [0u64; N];
+            let full = width_mask(node.out);
+            let undefined = |k: usize, lane: usize| values[node.args[k] as usize][lane % N];
+            let value = |k: usize, lane: usize| executed.node(node.args[k] as usize)[lane % N];
+            match node.op {
+                Op::Const(_) | Op::Field(_) | Op::CodeOf(_) | Op::Lane | Op::FirstLane => {}
+                Op::Address | Op::Gws(_) | Op::Turn | Op::Getreg => {}
+                Op::Src(slot) => {
+                    self.source(&executed.operands[slot as usize], executed, None, &mut out)
+                }
+                Op::SrcDword(slot, k) => {
+                    self.source(
+                        &executed.operands[slot as usize],
+                        executed,
+                        Some(k),
+                        &mut out,
+                    );
+                }
+                Op::SrcHalf(slot, half) => {
+                    executed.operands[slot as usize].undefined_half(
+                        &self.registers,
+                        half,
+                        &mut out,
+                    );
+                }
+                Op::Get(state) => {
+                    let bits = match state {
+                        State::Scc => self.scc as u64,
+                        State::Vcc => self.registers.pair(VCC),
+                        State::M0 => self.m0 as u64,
+                        _ => 0,
+                    };
+                    out = [bits; N];
+                }
+                Op::Sgpr => {
+                    let code = value(0, 0) as u16;
+                    let high = if node.out.bits() > 32 {
+                        self.scalar(code + 1)
+                    } else {
+                        0
+                    };
+                    out = [self.scalar(code) as u64 | (high as u64) << 32; N];
+                }
+                Op::Vgpr => {
+                    let number = value(0, 0) as usize;
+                    for (lane, out) in out.iter_mut().enumerate() {
+                        let of =
+                            |n: usize| self.registers.vgprs.get(n).map_or(0, |v| v[lane] as u64);
+                        let high = if node.out.bits() > 32 {
+                            of(number + 1) << 32
+                        } else {
+                            0
+                        };
+                        *out = of(number) | high;
+                    }
+                }
+                Op::ReadLane => {
+                    for (lane, out) in out.iter_mut().enumerate() {
+                        *out = match undefined(1, lane) {
+                            0 => undefined(0, value(1, lane) as usize),
+                            _ => full,
+                        };
+                    }
+                }
+                Op::SendLane => {
+                    for lane in (0..N).filter(|lane| executed.exec >> lane & 1 != 0) {
+                        out[value(1, lane) as usize % N] = undefined(0, lane);
+                    }
+                }
+                Op::Load(..)
+                | Op::LoadFormat(_)
+                | Op::LdsOfLane
+                | Op::Atomic(..)
+                | Op::WaveAtomic(..) => {
+                    let once = matches!(node.op, Op::WaveAtomic(..));
+                    let format = matches!(node.op, Op::LoadFormat(_));
+                    for lane in (0..N).filter(|lane| executed.exec >> lane & 1 != 0) {
+                        let mut bits = 0;
+                        let mut parts = 0;
+                        while let Some(access) = pending.filter(|a| parts == 0 || !a.first) {
+                            bits |= load(access, around);
+                            parts += 1;
+                            pending = accesses.next();
+                        }
+                        let bits = if format && bits != 0 {
+                            full
+                        } else {
+                            bits & full
+                        };
+                        match once {
+                            true => {
+                                out = [bits; N];
+                                break;
+                            }
+                            false => out[lane] = bits,
+                        }
+                    }
+                }
+                _ => {
+                    let arity = node.op.arity();
+                    for (lane, out) in out.iter_mut().enumerate() {
+                        let u: [u64; 3] =
+                            std::array::from_fn(|k| if k < arity { undefined(k, lane) } else { 0 });
+                        if u != [0; 3] {
+                            let v: [u64; 3] =
+                                std::array::from_fn(|k| if k < arity { value(k, lane) } else { 0 });
+                            *out = computed(node, v, u) & full;
+                        }
+                    }
+                }
+            }
+            values[at][..N].copy_from_slice(&out);
+        }
+    }
+
+    fn source<const N: usize>(
+        &self,
+        operand: &Opnd,
+        executed: &Executed<'_>,
+        dword: Option<u8>,
+        out: &mut [u64; N],
+    ) {
+        match operand.place {
+            Place::Scalar(M0) => *out = [self.m0 as u64; N],
+            Place::Source(gcn_isa::operand::Source::Scc) => *out = [self.scc as u64; N],
+            _ => operand.undefined(&self.registers, executed.mods, dword, out),
+        }
+    }
+
+    /// Writes the undefined bits of the results.
+    fn effects<const N: usize>(
+        &mut self,
+        executed: &Executed<'_>,
+        around: &mut Surroundings<'_>,
+        values: &[[u64; LANES]],
+        origin: Option<Origin>,
+    ) -> Vec<Use> {
+        let mut uses = Vec::new();
+        let mut stored = Stored::default();
+        let accesses = around.accesses;
+        let mut stores = accesses
+            .iter()
+            .filter(|a| a.kind == MemoryKind::Store)
+            .peekable();
+        let matters = |purpose, lanes, register| Use {
+            purpose,
+            register,
+            lanes,
+            origin,
+        };
+        for effect in &executed.program.effects {
+            let node = &executed.program.nodes[effect.value as usize];
+            let second_ty = executed.program.nodes[effect.second as usize].out;
+            let mut value: [u64; N] = std::array::from_fn(|n| values[effect.value as usize][n]);
+            let second: [u64; N] = std::array::from_fn(|n| values[effect.second as usize][n]);
+            let mut lanes = executed.lanes;
+            if let Some(when) = effect.when {
+                let holds = executed.node(when as usize);
+                let unknown = values[when as usize][..N].iter().any(|u| *u != 0);
+                if unknown && effect.change == Change::Set(State::Pc) {
+                    uses.push(matters(Purpose::Condition, 0, None));
+                }
+                if unknown {
+                    value = [width_mask(node.out); N];
+                } else if N == LANES {
+                    let on = |lane: &usize| holds[*lane] & 1 != 0;
+                    lanes &= (0..LANES).filter(on).fold(0, |all, lane| all | 1 << lane);
+                } else if holds[0] & 1 == 0 {
+                    continue;
+                }
+            }
+            let places = (lanes, executed.exec);
+            match effect.change {
+                Change::Dst(slot) | Change::DstDword(slot, _) if executed.to_lds == Some(slot) => {
+                    for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
+                        if let Some(access) = stores.next() {
+                            set(access, value[lane], around);
+                        }
+                    }
+                }
+                Change::Dst(slot) | Change::DstDword(slot, _) => {
+                    let k = match effect.change {
+                        Change::DstDword(_, k) => Some(k),
+                        _ => None,
+                    };
+                    let operand = &executed.operands[slot as usize];
+                    match operand.place {
+                        Place::Scalar(M0) => self.m0 = value[0] as u32,
+                        Place::Scalar(code) if code == EXEC || code == EXEC + 1 => {
+                            if value.iter().any(|v| *v != 0) {
+                                let register = Some((File::Scalar, EXEC));
+                                uses.push(matters(Purpose::Condition, 0, register));
+                            }
+                        }
+                        _ => operand.write_undefined(
+                            &mut self.registers,
+                            executed.mods,
+                            k,
+                            (&value, node.out),
+                            places,
+                        ),
+                    }
+                }
+                Change::DstHalf(slot, half) => {
+                    if let Place::Vgpr(number) = executed.operands[slot as usize].place {
+                        let shift = 16 * (half as u32 & 1);
+                        self.each(number as usize, lanes, |lane, old| {
+                            old & !(0xffff << shift) | (value[lane % N] as u32 & 0xffff) << shift
+                        });
+                    }
+                }
+                Change::DstLane(slot) => {
+                    if let Place::Vgpr(number) = executed.operands[slot as usize].place {
+                        let lane = executed.node(effect.second as usize)[0] % LANES as u64;
+                        self.each(number as usize, 1 << lane, |_, _| value[0] as u32);
+                    }
+                }
+                Change::Set(state) => {
+                    let decides = self.state(state, (&value, node.out), lanes);
+                    uses.extend(decides.then(|| matters(Purpose::Condition, 0, None)));
+                }
+                Change::Sgpr | Change::SgprPair => {
+                    let code = executed.node(effect.value as usize)[0] as usize & 127;
+                    self.registers.sgprs[code] = second[0] as u32;
+                    if second_ty.bits() > 32 && code < 127 {
+                        self.registers.sgprs[code + 1] = (second[0] >> 32) as u32;
+                    }
+                }
+                Change::Vgpr => {
+                    let number = executed.node(effect.value as usize)[0] as usize;
+                    self.each(number, lanes, |lane, _| second[lane % N] as u32);
+                    if second_ty.bits() > 32 {
+                        self.each(number + 1, lanes, |lane, _| (second[lane % N] >> 32) as u32);
+                    }
+                }
+                Change::Store(..) => {
+                    for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
+                        if let Some(access) = stores.next() {
+                            set(access, second[lane], around);
+                            stored.add(access, lane, second[lane], around);
+                        }
+                    }
+                }
+                Change::StoreFormat(slot, count, _) => {
+                    let Place::Vgpr(first) = executed.operands[slot as usize].place else {
+                        continue;
+                    };
+                    for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
+                        let dword = |k: u16| self.registers.vgprs.get((first + k) as usize);
+                        let all = (0..count as u16)
+                            .all(|k| dword(k).is_some_and(|values| values[lane] != 0));
+                        let mut parts = 0;
+                        while let Some(access) = stores.next_if(|a| parts == 0 || !a.first) {
+                            set(access, 0, around);
+                            stored.add(access, lane, if all { 1 } else { 0 }, around);
+                            parts += 1;
+                        }
+                    }
+                }
+                // What an image gives is taken to be defined.
+                Change::Image(_) => self.written(executed, around.facts),
+                _ => {}
+            }
+        }
+        if let Some(status) = executed.status {
+            self.each(status as usize, executed.lanes, |_, _| 0);
+        }
+        let lanes = stored.everything & !stored.partly;
+        if lanes != 0 {
+            uses.push(matters(Purpose::Data, lanes, None));
+            for access in around.accesses.iter().filter(|a| lanes >> a.lane & 1 != 0) {
+                set(access, 0, around);
+            }
+        }
+        self.atomics(executed, around, values, origin, &mut uses);
+        uses
+    }
+
+    /// Writes the undefined bits of a named state. Returns true if they decide where the wave goes or which lanes are active.
+    fn state<const N: usize>(
+        &mut self,
+        state: State,
+        (value, ty): (&[u64; N], Ty),
+        lanes: u64,
+    ) -> bool {
+        match state {
+            State::Scc => self.scc = value[0] != 0,
+            State::Vcc => {
+                let bits = match (N == LANES, ty) {
+                    (true, Ty::Bool) => {
+                        let on = |lane: &usize| lanes >> lane & 1 != 0 && value[lane % N] != 0;
+                        (0..LANES).filter(on).fold(0, |all, lane| all | 1 << lane)
+                    }
+                    _ => value[0],
+                };
+                self.registers.set_pair(VCC, bits);
+            }
+            State::M0 => self.m0 = value[0] as u32,
+            State::Exec | State::Pc => return value.iter().any(|v| *v != 0),
+            _ => {}
+        }
+        false
+    }
+
+    /// The data of atomics.
+    fn atomics(
+        &self,
+        executed: &Executed<'_>,
+        around: &mut Surroundings<'_>,
+        values: &[[u64; LANES]],
+        origin: Option<Origin>,
+        uses: &mut Vec<Use>,
+    ) {
+        let mut accesses = around
+            .accesses
+            .iter()
+            .filter(|a| a.kind == MemoryKind::Atomic);
+        for node in &executed.program.nodes {
+            let (Op::Atomic(space, _) | Op::WaveAtomic(space, _)) = node.op else {
+                continue;
+            };
+            let mut lanes = 0;
+            for lane in (0..LANES).filter(|lane| executed.exec >> lane & 1 != 0) {
+                let Some(access) = accesses.next() else { break };
+                let undefined = values[node.args[1] as usize][lane] != 0;
+                set(access, if undefined { !0 } else { 0 }, around);
+                if undefined
+                    && space != Space::Lds
+                    && matches!(access.place, probe::Place::Memory(_))
+                {
+                    lanes |= 1 << lane;
+                    set(access, 0, around);
+                }
+                if matches!(node.op, Op::WaveAtomic(..)) {
+                    break;
+                }
+            }
+            if lanes != 0 {
+                uses.push(Use {
+                    purpose: Purpose::Data,
+                    register: None,
+                    lanes,
+                    origin,
+                });
+            }
+        }
+    }
+
+    /// The registers that an instruction writes are defined.
+    fn written(&mut self, executed: &Executed<'_>, facts: &Facts) {
+        for access in facts.accesses(executed.insn).filter(|a| a.write) {
+            for register in access.first..access.first + access.count as u16 {
+                self.clear(access.file, register, executed.lanes);
+            }
+        }
+    }
+
+    fn each(&mut self, number: usize, lanes: u64, value: impl Fn(usize, u32) -> u32) {
+        if let Some(register) = self.registers.vgprs.get_mut(number) {
+            for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
+                register[lane] = value(lane, register[lane]);
+            }
+        }
+    }
+
+    /// The instruction is about to run in a wave: its EXEC, M0 and MODE.
+    pub fn follow(&mut self, wave: &WaveState) {
+        self.registers.sgprs[M0 as usize] = wave.m0();
+        self.registers.set_exec(wave.exec());
+        self.registers.mode = wave.mode;
+    }
+
+    /// The first undefined register that an instruction reads in a role, for a report.
+    pub fn undefined_read(
+        &self,
+        facts: &Facts,
+        insn: &gcn_isa::decode::Insn,
+    ) -> Option<(File, u16)> {
+        let data = |role: Option<Role>| !role.is_some_and(uninit::is_address);
+        facts.accesses(insn).find_map(|a| {
+            let role = a.slot.map(|n| insn.row.shape.slots[n as usize].role);
+            let mut registers = a.first..a.first + a.count as u16;
+            let found =
+                registers.find(|n| !a.write && self.undefined_lanes(a.file, *n, !0) != 0)?;
+            data(role).then_some((a.file, found))
+        })
+    }
+}
+
+/// The lanes of stores to buffers: those of which everything is undefined, and those of which something is not.
+#[derive(Default)]
+struct Stored {
+    everything: u64,
+    partly: u64,
+}
+
+impl Stored {
+    fn add(&mut self, access: &Access, lane: usize, undefined: u64, around: &Surroundings<'_>) {
+        let probe::Place::Memory(at) = access.place else {
+            return;
+        };
+        if around.memory.begins_undefined(at) {
+            return;
+        }
+        match undefined {
+            0 => self.partly |= 1 << lane,
+            _ => self.everything |= 1 << lane,
+        }
+    }
+}
+
+/// The undefined bits that an access reads.
+fn load(access: &Access, around: &Surroundings<'_>) -> u64 {
+    match access.place {
+        probe::Place::Lds(at) => around.lds.get(at, access.size),
+        probe::Place::Memory(at) => around.memory.get(at, access.size),
+        _ => 0,
+    }
+}
+
+fn set(access: &Access, undefined: u64, around: &mut Surroundings<'_>) {
+    match access.place {
+        probe::Place::Lds(at) => around.lds.set(at, access.size, undefined),
+        probe::Place::Memory(at) => around.memory.set(at, access.size, undefined),
+        _ => {}
+    }
+}
+
+/// All bits from the lowest one on.
+fn upwards(bits: u64) -> u64 {
+    bits | bits.wrapping_neg()
+}
+
+/// The undefined bits of an operation's result, from the values and undefined bits of its operands, of which one at least is undefined.
+fn computed(node: &Node, [a, b, c]: [u64; 3], [ua, ub, uc]: [u64; 3]) -> u64 {
+    let ty = node.ty;
+    let bits = ty.bits().clamp(1, 64);
+    let mask = width_mask(ty);
+    let float = ty.is_float();
+    let signed = |v: u64| ((v << (64 - bits)) as i64 >> (64 - bits)) as u64;
+    match node.op {
+        Op::Not | Op::Zext | Op::Trunc => ua,
+        Op::Sext => signed(ua),
+        Op::Rev => ua.reverse_bits() >> (64 - bits),
+        Op::And => ua & ub | ua & b | ub & a,
+        Op::Or => ua & ub | ua & !b | ub & !a,
+        Op::Xor => ua | ub,
+        Op::Neg if float => ua,
+        Op::Abs if float => ua & !(1 << (bits - 1)),
+        Op::Add | Op::Sub | Op::Neg if !float => upwards(ua | ub),
+        Op::Mul if !float => {
+            let zero = |v: u64, u: u64| u == 0 && v & mask == 0;
+            match zero(a, ua) || zero(b, ub) {
+                true => 0,
+                false => upwards(ua | ub),
+            }
+        }
+        Op::Shl if ub == 0 => {
+            if b < 64 {
+                ua << b
+            } else {
+                0
+            }
+        }
+        Op::Shr if ub == 0 && ty.is_signed() => (signed(ua) as i64 >> b.min(63)) as u64,
+        Op::Shr if ub == 0 => {
+            if b < 64 {
+                (ua & mask) >> b
+            } else {
+                0
+            }
+        }
+        Op::Eq | Op::Ne if !float => ((a ^ b) & !(ua | ub) & mask == 0) as u64,
+        Op::Lt | Op::Le | Op::Gt | Op::Ge if !float => {
+            // The least and the greatest value that each may have.
+            let top = if ty.is_signed() { 1 << (bits - 1) } else { 0 };
+            let least = |v: u64, u: u64| ((v & !u) ^ (top & !u)) & mask;
+            let most = |v: u64, u: u64| ((v | u) ^ (top & !u)) & mask;
+            let (a0, a1, b0, b1) = (least(a, ua), most(a, ua), least(b, ub), most(b, ub));
+            let certain = match node.op {
+                Op::Lt | Op::Ge => a1 < b0 || a0 >= b1,
+                _ => a1 <= b0 || a0 > b1,
+            };
+            !certain as u64
+        }
+        Op::Select if ua == 0 => {
+            if a & 1 != 0 {
+                ub
+            } else {
+                uc
+            }
+        }
+        Op::Select => ub | uc | b ^ c,
+        _ => u64::MAX,
+    }
+}

@@ -1,0 +1,306 @@
+//! The checks of kernels that run: the cases of testdata/check/run, compiled kernels, and the metrics.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use gcn::check::dynamic::Options;
+use gcn::check::report::{Check, Severity};
+use gcn::gpu::Checked;
+use gcn::{Gpu, Target};
+
+type Marks = BTreeSet<(Severity, String)>;
+
+/// A case: its name, targets, launch, and lines of code with what is reported there.
+struct Case {
+    name: String,
+    targets: Vec<String>,
+    launch: BTreeMap<String, u32>,
+    lines: Vec<(String, Vec<String>)>,
+}
+
+fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+fn cases() -> Vec<Case> {
+    let text = std::fs::read_to_string(testdata().join("check/run/cases.s")).expect("the cases");
+    let mut cases: Vec<Case> = Vec::new();
+    for line in text.lines() {
+        if let Some(header) = line.strip_prefix("== ") {
+            let mut words = header.split_whitespace().map(String::from);
+            cases.push(Case {
+                name: words.next().expect("a case has a name"),
+                targets: words.collect(),
+                launch: BTreeMap::new(),
+                lines: Vec::new(),
+            });
+            continue;
+        }
+        let case = cases.last_mut().expect("a file begins with a case");
+        if line.starts_with("grid ") {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let pairs = words
+                .chunks(2)
+                .map(|w| (w[0].to_string(), w[1].parse().expect("a number")));
+            case.launch = pairs.collect();
+            continue;
+        }
+        let (code, mark) = line.split_once(';').unwrap_or((line, ""));
+        let words = mark.split_whitespace().map(String::from).collect();
+        case.lines.push((code.trim().to_string(), words));
+    }
+    cases
+}
+
+/// The source of a case for a target, and by the number of an instruction what is to be reported.
+fn source(case: &Case, target: &str) -> (String, BTreeMap<usize, Marks>) {
+    let (mut code, mut marks) = (String::new(), BTreeMap::new());
+    let mut number = 0;
+    for (line, words) in &case.lines {
+        let only = words.first().filter(|w| w.starts_with("gfx"));
+        if only.is_some_and(|only| only != target) {
+            continue;
+        }
+        code.push_str(&format!("{line}\n"));
+        if line.is_empty() || line.ends_with(':') {
+            continue;
+        }
+        if let [sign, rule] = words.as_slice() {
+            let severity = match sign.as_str() {
+                "!" => Severity::Error,
+                "?" => Severity::Note,
+                _ => panic!("{}: a mark is `! CHECK/RULE` or `? CHECK/RULE`", case.name),
+            };
+            marks.insert(number, Marks::from([(severity, rule.clone())]));
+        }
+        number += 1;
+    }
+    let lds = case.launch["lds"];
+    let source = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n.text\n.p2align 8\nk:\n{code}\n.rodata\n.p2align 6\n\
+         .amdhsa_kernel k\n.amdhsa_next_free_vgpr 32\n.amdhsa_next_free_sgpr 60\n\
+         .amdhsa_group_segment_fixed_size {lds}\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n.end_amdhsa_kernel\n"
+    );
+    (source, marks)
+}
+
+fn all() -> Options {
+    Options::parse("all").expect("a list of checks")
+}
+
+fn run(source: &str, target: &str, launch: &BTreeMap<String, u32>, options: Options) -> Checked {
+    let gpu = Gpu::new(Target::parse(target).expect("a target")).expect("a GPU");
+    let program = gpu.assemble(source).expect("it assembles");
+    let kernel = program.kernel("k").expect("the kernel");
+    let buffer = gpu.zeros::<u8>(launch["buf"] as usize).expect("a buffer");
+    let ready = kernel
+        .launch([launch["grid"]], [launch["group"]])
+        .arg(&buffer);
+    gpu.check(&ready, options)
+}
+
+#[test]
+fn cases_report_what_is_marked() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        for target in &case.targets {
+            let (source, marks) = source(&case, target);
+            let checked = run(&source, target, &case.launch, all());
+            if let Err(error) = &checked.outcome {
+                wrong.push(format!("{} {target}: {error}", case.name));
+            }
+            // The number of each instruction by its address.
+            let gpu = Gpu::new(Target::parse(target).expect("a target")).expect("a GPU");
+            let program = gpu.assemble(&source).expect("it assembles");
+            let object = program.object();
+            let section = (object.sections.iter()).position(|s| s.name == ".text");
+            let section = section.expect("code");
+            let (bytes, base) = (
+                object.section_data(section),
+                object.sections[section].address,
+            );
+            let mut numbers = BTreeMap::new();
+            let mut at = 0;
+            while at < bytes.len() {
+                let target = Target::parse(target).expect("a target");
+                let Some(insn) = gcn::isa::decode(target, &bytes[at..]) else {
+                    break;
+                };
+                numbers.insert(base + at as u64, numbers.len());
+                at += insn.len as usize;
+            }
+            let mut found: BTreeMap<usize, Marks> = BTreeMap::new();
+            for report in &checked.reports {
+                let rule = format!("{}/{}", report.check.name(), report.rule);
+                let marks = found.entry(numbers[&report.pc]).or_default();
+                marks.insert((report.severity, rule));
+            }
+            if found != marks {
+                wrong.push(format!(
+                    "{} {target}: reported {found:?}, marked {marks:?}",
+                    case.name
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Each check has a case that it reports and a case that nothing reports.
+#[test]
+fn every_check_has_cases() {
+    let marks: BTreeSet<String> = (cases().iter())
+        .flat_map(|case| case.lines.iter())
+        .filter_map(|(_, words)| words.get(1)?.split_once('/').map(|w| w.0.to_string()))
+        .collect();
+    for check in Check::ALL {
+        assert!(marks.contains(check.name()), "{}", check.name());
+    }
+}
+
+/// Names, places and the other half of a report.
+#[test]
+fn a_report_tells_where() {
+    let cases = cases();
+    let case = cases
+        .iter()
+        .find(|c| c.name == "store-past-end")
+        .expect("the case");
+    let (source, _) = source(case, "gfx900");
+    let checked = run(&source, "gfx900", &case.launch, Options::default());
+    let [report] = checked.reports.as_slice() else {
+        panic!("{:?}", checked.reports)
+    };
+    assert_eq!(report.lanes, Some(1 << 63));
+    assert!(
+        report
+            .message
+            .contains("at the end of argument 0, 256 bytes at 0x"),
+        "{}",
+        report.message
+    );
+    assert_eq!(report.instruction, "flat_store_dword v[2:3], v0");
+    let at = report.at.expect("it ran");
+    assert_eq!(
+        (at.launch, at.workgroup, at.wave, at.step),
+        (0, [0; 3], 0, 7)
+    );
+    // The report is the same on any number of threads, and the store was not made.
+    let again = run(&source, "gfx900", &case.launch, Options::default());
+    assert_eq!(again.reports, checked.reports);
+    assert!(checked.outcome.is_ok());
+}
+
+/// Compiled kernels of four kinds are right, on each target.
+#[test]
+fn compiled_kernels_are_right() {
+    for target in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
+        let gpu = Gpu::new(Target::parse(target).expect("a target")).expect("a GPU");
+        let program = |name: &str| {
+            let path = testdata().join(format!("kernels/{name}-{target}.co"));
+            gpu.load_file(path).expect("the object")
+        };
+        let floats: Vec<f32> = (0..1024).map(|n| n as f32).collect();
+        let ints: Vec<i32> = (0..1000).collect();
+        let (a, out) = (gpu.buffer(&floats), gpu.zeros::<f32>(1024));
+        let (a, out) = (a.expect("memory"), out.expect("memory"));
+        let (values, sums) = (gpu.buffer(&ints), gpu.zeros::<i32>(16));
+        let (values, sums) = (values.expect("memory"), sums.expect("memory"));
+        let image = gpu.zeros::<u32>(32 * 16).expect("memory");
+        let vadd = program("vadd").kernel("vadd").expect("it is there");
+        let matmul = program("matmul").kernel("matmul").expect("it is there");
+        let reduce = program("reduce").kernel("reduce_sum").expect("it is there");
+        let minmax = program("reduce")
+            .kernel("minmax_argmax")
+            .expect("it is there");
+        let mandelbrot = program("mandelbrot")
+            .kernel("mandelbrot")
+            .expect("it is there");
+        let launches = [
+            vadd.launch([1024], [64])
+                .arg(&a)
+                .arg(&a)
+                .arg(&out)
+                .arg(1000u32),
+            matmul
+                .launch([32, 32], [16, 16])
+                .arg(&a)
+                .arg(&a)
+                .arg(&out)
+                .arg(32i32),
+            reduce
+                .launch([512], [128])
+                .arg(&values)
+                .arg(&sums)
+                .arg(1000u32)
+                .local(512),
+            minmax
+                .launch([256], [64])
+                .arg(&values)
+                .arg(&sums)
+                .arg(1000u32),
+            (mandelbrot
+                .launch([32, 16], [8, 8])
+                .arg(&image)
+                .arg(32i32)
+                .arg(16i32))
+            .arg(-2.0f32)
+            .arg(-1.0f32)
+            .arg(0.1f32)
+            .arg(0.12f32)
+            .arg(40i32),
+        ];
+        for launch in launches {
+            let checked = gpu.check(&launch, Options::default());
+            let name = launch.kernel().name();
+            assert!(
+                checked.outcome.is_ok(),
+                "{target} {name}: {:?}",
+                checked.outcome
+            );
+            assert_eq!(checked.reports, [], "{target} {name}");
+        }
+    }
+}
+
+/// Bank conflicts and lines are those of a count by hand.
+#[test]
+fn metrics_are_those_of_a_count() {
+    for stride in [1u64, 2, 3, 4, 8, 16, 32, 33, 64] {
+        let source = format!(
+            ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.p2align 8\nk:\ns_load_dwordx2 s[4:5], s[0:1], 0x0\n\
+             v_mul_u32_u24 v1, {}, v0\ns_waitcnt lgkmcnt(0)\nds_write_b32 v1, v0\nglobal_store_dword v1, v0, s[4:5]\n\
+             s_endpgm\n.rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_next_free_vgpr 8\n.amdhsa_next_free_sgpr 8\n\
+             .amdhsa_group_segment_fixed_size 16384\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n.end_amdhsa_kernel\n",
+            4 * stride
+        );
+        let launch = BTreeMap::from([("grid", 48), ("group", 48), ("buf", 16384)]);
+        let launch = launch
+            .into_iter()
+            .map(|(k, v)| (k.to_string(), v))
+            .collect();
+        let options = Options {
+            metrics: true,
+            ..Options::default()
+        };
+        let checked = run(&source, "gfx900", &launch, options);
+        assert_eq!(checked.reports, []);
+        let of = |name: &str| {
+            let mut all = checked.metrics.values();
+            all.find(|m| m.instruction.starts_with(name))
+                .expect("it ran")
+        };
+        // 48 work-items: lanes 0 to 31 and 32 to 47.
+        let mut conflicts = 0;
+        for lanes in [0..32u64, 32..48] {
+            let of_bank =
+                |bank: u64| lanes.clone().filter(|l| l * stride % 32 == bank).count() as u64;
+            conflicts += (0..32).map(of_bank).max().expect("there are banks") - 1;
+        }
+        let lines: BTreeSet<u64> = (0..48).map(|lane| lane * stride * 4 / 64).collect();
+        let (lds, memory) = (of("ds_write_b32"), of("global_store_dword"));
+        assert_eq!(lds.lds, (1, conflicts), "stride {stride}");
+        assert_eq!(memory.memory, (1, lines.len() as u64), "stride {stride}");
+        assert_eq!((lds.count, lds.lanes), (1, 48));
+    }
+}
