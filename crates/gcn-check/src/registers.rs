@@ -97,6 +97,32 @@ impl RegisterSet {
         *self != before
     }
 
+    /// Removes the registers of another set.
+    pub fn subtract(&mut self, other: &RegisterSet) {
+        for (a, b) in self.scalar.iter_mut().zip(other.scalar) {
+            *a &= !b;
+        }
+        for (a, b) in self.vector.iter_mut().zip(other.vector) {
+            *a &= !b;
+        }
+        self.scc &= !other.scc;
+    }
+
+    /// The registers of a file, in ascending order.
+    pub fn of(&self, file: File) -> impl Iterator<Item = u16> {
+        let words: &[u64] = match file {
+            File::Scalar => &self.scalar,
+            File::Vector => &self.vector,
+            _ => &[],
+        };
+        let in_words = words.iter().enumerate().flat_map(|(n, word)| {
+            let word = *word;
+            let bits = (0..64u16).filter(move |bit| word >> bit & 1 != 0);
+            bits.map(move |bit| 64 * n as u16 + bit)
+        });
+        in_words.chain((file == File::Scc && self.scc).then_some(0))
+    }
+
     /// Returns true if there is no register in the set.
     pub fn is_empty(&self) -> bool {
         *self == RegisterSet::EMPTY

@@ -47,13 +47,41 @@ impl Default for Options {
     }
 }
 
-/// Code that a check begins with.
-struct Root {
-    name: String,
-    section: usize,
-    address: u64,
+/// Code that an analysis begins with: a kernel or a function.
+pub struct Root {
+    /// Its name.
+    pub name: String,
+    /// The index of its section.
+    pub section: usize,
+    /// The address of its first instruction.
+    pub address: u64,
     /// The index of the kernel, if it is one.
-    kernel: Option<usize>,
+    pub kernel: Option<usize>,
+}
+
+impl Root {
+    /// Its code as a graph.
+    ///
+    /// # Errors
+    /// A sentence: there is no instruction at its address.
+    pub fn graph<'t>(
+        &self,
+        object: &CodeObject,
+        table: &'t FactTable,
+    ) -> Result<Graph<'t>, String> {
+        let region = Region {
+            address: object.sections[self.section].address,
+            bytes: object.section_data(self.section),
+        };
+        Graph::new(table, region, self.address).ok_or_else(|| {
+            format!(
+                "`{}`: there is no instruction of {} at {:#x}",
+                self.name,
+                table.target().name(),
+                self.address
+            )
+        })
+    }
 }
 
 /// Checks the kernels and functions of a code object, or one kernel by its name.
@@ -77,19 +105,7 @@ pub fn check<'t>(
     }
     let mut checked = Vec::new();
     for root in roots {
-        let section = &object.sections[root.section];
-        let region = Region {
-            address: section.address,
-            bytes: object.section_data(root.section),
-        };
-        let Some(graph) = Graph::new(table, region, root.address) else {
-            return Err(format!(
-                "`{}`: there is no instruction of {} at {:#x}",
-                root.name,
-                table.target().name(),
-                root.address
-            ));
-        };
+        let graph = root.graph(object, table)?;
         let settings = settings(object, &root, graph.target());
         let findings = findings(object, &root, &graph, settings, options);
         checked.push(Checked {
@@ -150,7 +166,10 @@ pub(crate) fn vcc_alias(target: Target, granulated: u32) -> Option<u16> {
 }
 
 /// The kernels and functions of a code object, in ascending order of address.
-fn roots(object: &CodeObject) -> Result<Vec<Root>, String> {
+///
+/// # Errors
+/// A sentence: the code of a kernel is missing from the file.
+pub fn roots(object: &CodeObject) -> Result<Vec<Root>, String> {
     let mut roots = Vec::new();
     let holds = |address: u64| {
         object.sections.iter().position(|s| {

@@ -1,5 +1,6 @@
 //! The subcommands, a file each, and the options that several of them share.
 
+pub mod analyze;
 pub mod asm;
 mod attend;
 pub mod bundle;

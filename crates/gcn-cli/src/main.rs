@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use commands::{asm, bundle, check, demo, dis, doc, eval, help, hip, info, run};
+use commands::{analyze, asm, bundle, check, demo, dis, doc, eval, help, hip, info, run};
 use gcn::io;
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
@@ -26,6 +26,7 @@ Examples:
   gcn asm kernel.s -o kernel.co             source to a code object
   gcn dis kernel.co                         and back
   gcn info kernel.co                        registers, memory, occupancy
+  gcn analyze kernel.co                     live registers, cycles, waits, loops
   gcn bundle list libfoo.so                 the code objects in a program or library
   gcn hip -- ./app                          a HIP program without the card
   gcn run kernel.co --kernel vadd --grid 1024 --group 256 --arg buf:zero:4096 …
@@ -50,6 +51,8 @@ enum Command {
     Run(Box<run::Options>),
     /// Run a kernel and find what is wrong with it: bounds, races, undefined values, missing waits; or check all paths
     Check(check::Options),
+    /// Show what kernels cost before they run: live registers, occupancy, issue cycles, waits, loops
+    Analyze(analyze::Options),
     /// Run instructions on one wave and print what changed
     Eval(eval::Options),
     /// Show the manual: an instruction, a format, or everything
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Run(args) => run::run(*args),
         Command::Check(args) => check::run(&args),
+        Command::Analyze(args) => analyze::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Doc(args) => doc::run(&args),
         Command::Bundle(args) => bundle::run(&args),

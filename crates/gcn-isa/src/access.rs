@@ -479,6 +479,36 @@ impl Facts {
             .chain(beside(insn).into_iter().flatten())
     }
 
+    /// Returns true if a write leaves nothing of the old values in the active lanes. Writes of VGPRs are partial because inactive
+    /// lanes keep their values; this tells them from writes of one lane or half, and from those that depend on a condition.
+    pub fn replaces(&self, insn: &Insn, access: &RegAccess) -> bool {
+        if !access.write || access.anywhere {
+            return false;
+        }
+        if !access.partial {
+            return true;
+        }
+        let Some(slot) = access.slot.filter(|_| access.file == File::Vector) else {
+            return false;
+        };
+        let own = |u: &&Use| u.write && matches!(u.what, What::Slot(n, ..) if n == slot);
+        let whole = self.uses.iter().filter(own).all(|u| !u.partial);
+        let dpp = match insn.encoding {
+            Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC => {
+                insn.field(Field::RowMask) == 15
+                    && insn.field(Field::BankMask) == 15
+                    && insn.field(Field::BoundCtrl) != 0
+            }
+            _ => true,
+        };
+        // The upper half alone: OP_SEL's bit of the destination.
+        let half = matches!(insn.encoding, Encoding::Vop3)
+            && insn.generation() == Gen::Gfx9
+            && insn.row.shape.slots[slot as usize].ty.bits() == 16
+            && insn.field(Field::OpSel) & 8 != 0;
+        whole && dpp && !half
+    }
+
     /// The memory access of an instruction of this row. Returns `None` if it has none.
     pub fn memory(&self, insn: &Insn) -> Option<MemoryAccess> {
         let (kind, bytes) = self.memory?;

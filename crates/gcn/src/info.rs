@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use gcn_analyze::occupancy::{MOST_WAVES, Occupancy};
+use gcn_isa::Target;
 use gcn_isa::access::{FactTable, MemorySpace};
 use gcn_isa::decode::Decoder;
 use gcn_isa::flow::Flow;
@@ -10,7 +12,6 @@ use gcn_isa::format::{Encoding, Format};
 use gcn_isa::inst::Flags;
 use gcn_isa::meaning::Signal;
 use gcn_isa::shape::Ty;
-use gcn_isa::{Gen, Target};
 use gcn_object::descriptor::UserSgpr;
 use gcn_object::read::{CodeObject, FileKind, Kernel, Symbol};
 use gcn_object::target::Feature;
@@ -23,93 +24,15 @@ use crate::{dis, dot};
 const OVERLAP: usize = 8;
 /// The number of work-items of a wave.
 const WAVE: u64 = 64;
-/// The maximum number of waves of a SIMD.
-const MOST_WAVES: u32 = 10;
-/// The number of SIMDs of a compute unit.
-const SIMDS: u64 = 4;
-/// The size of a compute unit's LDS in bytes.
-const LDS: u64 = 64 << 10;
-/// The maximum number of workgroups of a compute unit, if they have more than one wave.
-const MOST_GROUPS: u64 = 16;
 
-/// The occupancy: the number of concurrent waves of a SIMD, and the resource that limits it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Occupancy {
-    /// The number of allocated VGPRs per lane.
-    pub vgprs: u32,
-    /// The number of allocated SGPRs.
-    pub sgprs: u32,
-    /// The allocated LDS of a workgroup in bytes.
-    pub lds: u64,
-    /// The number of waves that the VGPRs allow.
-    pub by_vgprs: u32,
-    /// The number of waves that the SGPRs allow.
-    pub by_sgprs: u32,
-    /// The number of waves that the LDS allows.
-    pub by_lds: u32,
-}
-
-impl Occupancy {
-    /// The occupancy for numbers of registers, bytes of LDS, and work-items of a workgroup. `fixed_sgprs`: the chip gives
-    /// every wave 96 SGPRs.
-    pub fn new(
-        generation: Gen,
-        vgprs: u32,
-        sgprs: u32,
-        lds: u64,
-        workgroup: u64,
-        fixed_sgprs: bool,
-    ) -> Occupancy {
-        let vgprs = vgprs.max(1).next_multiple_of(4);
-        // gfx8 and later allocate SGPRs in units of 16 of 800, the others in units of 8 of 512.
-        let (granule, all) = match generation >= Gen::Gfx8 {
-            true => (16, 800),
-            false => (8, 512),
-        };
-        let sgprs = match fixed_sgprs {
-            true => 96,
-            false => sgprs.max(1).next_multiple_of(granule),
-        };
-        let lds_granule = match generation {
-            Gen::Gfx6 => 256,
-            _ => 512,
-        };
-        let lds = lds.next_multiple_of(lds_granule);
-        let waves = workgroup.max(1).div_ceil(WAVE);
-        let by_lds = match LDS.checked_div(lds) {
-            None => MOST_WAVES,
-            Some(groups) => {
-                let groups = match waves {
-                    1 => groups,
-                    _ => groups.min(MOST_GROUPS),
-                };
-                // If there are fewer waves than SIMDs, some SIMDs have one.
-                (groups * waves / SIMDS).clamp((groups > 0) as u64, MOST_WAVES as u64) as u32
-            }
-        };
-        Occupancy {
-            vgprs,
-            sgprs,
-            lds,
-            by_vgprs: (256 / vgprs).min(MOST_WAVES),
-            by_sgprs: (all / sgprs).min(MOST_WAVES),
-            by_lds,
-        }
-    }
-
-    /// The number of waves of a SIMD.
-    pub fn waves(&self) -> u32 {
-        self.by_vgprs.min(self.by_sgprs).min(self.by_lds)
-    }
-
-    /// The limiting resource: `vgprs`, `sgprs`, `lds`; `none` if all allow the maximum.
-    pub fn limited_by(&self) -> &'static str {
-        match self.waves() {
-            MOST_WAVES => "none",
-            n if n == self.by_vgprs => "vgprs",
-            n if n == self.by_sgprs => "sgprs",
-            _ => "lds",
-        }
+/// The limiting resource: `vgprs`, `sgprs`, `lds`, `workgroups`; `none` if all allow the maximum.
+fn limited_by(occupancy: &Occupancy) -> &'static str {
+    match occupancy.limited_by().first() {
+        Some(&"vgpr") => "vgprs",
+        Some(&"sgpr") => "sgprs",
+        Some(&"lds") => "lds",
+        Some(&"workgroups") => "workgroups",
+        _ => "none",
     }
 }
 
@@ -304,28 +227,10 @@ impl<'a> Info<'a> {
                 let bytes = kernel_code(object, kernel, symbol);
                 let counted = if bytes.len() <= left { bytes } else { &[] };
                 left -= counted.len();
-                let descriptor = &kernel.descriptor;
-                let metadata = kernel.metadata.as_ref();
-                let most = metadata.map_or(0, |m| m.max_flat_workgroup_size);
-                let required = metadata.and_then(|m| m.reqd_workgroup_size);
-                let workgroup = match required {
-                    Some([x, y, z]) => x.saturating_mul(y).saturating_mul(z),
-                    None if most == 0 => 256,
-                    None => most,
-                };
-                let lds = metadata.map_or(0, |m| m.group_segment_fixed_size);
-                let lds = lds.max(u64::from(descriptor.group_segment_fixed_size));
                 KernelInfo {
                     kernel,
                     code_bytes: bytes.len() as u64,
-                    occupancy: Occupancy::new(
-                        target.generation(),
-                        descriptor.vgpr_count(),
-                        descriptor.sgpr_count(),
-                        lds,
-                        workgroup,
-                        object.target.machine.sgpr_init_bug,
-                    ),
+                    occupancy: Occupancy::of(object, kernel, target.generation()),
                     mix: counter.count(counted),
                 }
             })
@@ -501,13 +406,14 @@ impl KernelInfo<'_> {
         );
         put("wave_size", WAVE.into());
         put("waves_per_simd", self.occupancy.waves().into());
-        put("limited_by", self.occupancy.limited_by().into());
+        put("limited_by", limited_by(&self.occupancy).into());
         put(
             "waves_by",
             json!({
                 "vgprs": self.occupancy.by_vgprs,
                 "sgprs": self.occupancy.by_sgprs,
                 "lds": self.occupancy.by_lds,
+                "workgroups": self.occupancy.by_workgroups,
             }),
         );
         put(
@@ -590,10 +496,11 @@ impl KernelInfo<'_> {
             self.scratch(),
             self.kernarg()
         );
-        let limit = match occupancy.limited_by() {
+        let limit = match limited_by(occupancy) {
             "vgprs" => ", limited by VGPRs",
             "sgprs" => ", limited by SGPRs",
             "lds" => ", limited by LDS",
+            "workgroups" => ", limited by the number of workgroups",
             _ => "",
         };
         let _ = writeln!(
@@ -688,6 +595,8 @@ fn user_sgpr(value: UserSgpr) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use gcn_isa::Gen;
+
     use super::*;
 
     fn occupancy(
@@ -698,7 +607,7 @@ mod tests {
         group: u64,
     ) -> (u32, &'static str) {
         let o = Occupancy::new(generation, vgprs, sgprs, lds, group, false);
-        (o.waves(), o.limited_by())
+        (o.waves(), limited_by(&o))
     }
 
     /// VGPRs: 24 allow ten waves, 25 nine, 128 two, 129 one. SGPRs by the documents of each generation.

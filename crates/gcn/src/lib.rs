@@ -32,6 +32,7 @@ pub mod run;
 pub mod trace;
 pub mod watch;
 
+pub use gcn_analyze as analyze;
 pub use gcn_asm as asm;
 pub use gcn_check as check;
 pub use gcn_emu as emu;

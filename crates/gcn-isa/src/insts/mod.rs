@@ -20,6 +20,7 @@ pub mod sop2;
 pub mod sopc;
 pub mod sopk;
 pub mod sopp;
+pub mod timing;
 pub mod typed;
 pub mod vintrp;
 pub mod vop1;
