@@ -5,7 +5,7 @@ use gcn_isa::target::Target;
 /// A chip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chip {
-    /// Its name: a code name, a target's name, or one of [`OTHERS`].
+    /// Its name: a code name, the name of a target, or that of a card (`hawaii-pro`).
     pub name: &'static str,
     /// What it runs.
     pub target: Target,
