@@ -85,7 +85,7 @@ use lds::Two;
 use machine::{At, Machine, Places, State};
 use memory::{Access, Affine, Temps};
 use scalar::Scalars;
-use select::{Select, Shared};
+use select::{Select, Shared, bounds_of_tiny_as_f32};
 use slice::vgpr_line;
 use slow::{Fix, Slow};
 use std::rc::Rc;

@@ -10,6 +10,7 @@ use super::*;
 use crate::ir::affine::Base;
 use crate::ir::region::Store;
 use crate::lir::{Again, Code, Role, VReg};
+use gcn_emu::fp::Round;
 use std::rc::Rc;
 
 /// The machine instructions that all levels have.
@@ -677,5 +678,26 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             true => (b, a),
             false => (a, b),
         }
+    }
+}
+
+/// What a positive f64 and the negation of a negative one are compared with to find results that are tiny as f32: the bits of the bound, and
+/// the predicate of the comparison (1 for less, 2 for less or equal). Whether a number is tiny is decided after rounding to 24 bits with an
+/// unbounded exponent, so the bound depends on the rounding mode.
+pub(crate) fn bounds_of_tiny_as_f32(round: Round) -> [(u64, u8); 2] {
+    const LESS: u8 = 1;
+    const LESS_OR_EQUAL: u8 = 2;
+    /// 2^-126, the least normal f32. Below it, f32 numbers of 24 bits are `STEP` apart.
+    const LEAST: u64 = (1023 - 126) << 52;
+    const STEP: u64 = 1 << 29;
+    let toward_zero = (LEAST, LESS);
+    // Everything above the f32 number before LEAST rounds to LEAST.
+    let away_from_zero = (LEAST - STEP, LESS_OR_EQUAL);
+    match round {
+        // The middle between the two rounds to LEAST, which is even.
+        Round::NearestEven => [(LEAST - STEP / 2, LESS); 2],
+        Round::PlusInf => [away_from_zero, toward_zero],
+        Round::MinusInf => [toward_zero, away_from_zero],
+        Round::Zero => [toward_zero; 2],
     }
 }

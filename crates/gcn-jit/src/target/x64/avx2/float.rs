@@ -526,21 +526,8 @@ impl Select<'_, '_> {
 
     /// The lanes of f64 that are tiny as f32: below what rounds to the least normal number.
     fn tiny_as_f32(&mut self, a: [VReg; 2]) -> VReg {
-        // 2^-126, of which what has 25 bits and is half a step below rounds up to nearest even, and all that is more than
-        // the step below away from zero.
-        const LEAST: u64 = (1023 - 126) << 52;
-        let (least, below) = (LEAST, LEAST - (1 << 29));
-        let up = |positive: bool| match positive {
-            // Less than, or less or equal.
-            true => (below, 2),
-            false => (least, 1),
-        };
-        let [(positive, p), (negative, n)] = match self.e.common.mode.env32().round {
-            gcn_emu::fp::Round::NearestEven => [(LEAST - (1 << 28), 1); 2],
-            gcn_emu::fp::Round::PlusInf => [up(true), up(false)],
-            gcn_emu::fp::Round::MinusInf => [up(false), up(true)],
-            gcn_emu::fp::Round::Zero => [up(false); 2],
-        };
+        let [(positive, p), (negative, n)] =
+            bounds_of_tiny_as_f32(self.e.common.mode.env32().round);
         // Less than the positive bound, and the negation less than the negative one.
         let m = a.map(|a| {
             let k = self.q64(positive);
