@@ -20,9 +20,9 @@ use std::path::Path;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use gcn::engine::{Kind, LEVELS};
-use gcn::io;
 use gcn::isa::Target;
 use gcn::object::CodeObject;
+use gcn::{io, plan_toml};
 
 /// Parses a target by any of its names; shells complete gfx600 … gfx90c.
 fn target() -> impl TypedValueParser<Value = Target> {
@@ -67,13 +67,12 @@ struct Choice {
 }
 
 impl Choice {
-    /// The selected code object; without --target, the one for `arch`.
+    /// The selected code object; without --target, the one for `arch`. Source (.s, .asm) is assembled.
     fn object(&self, path: &Path, arch: Option<Target>) -> Result<CodeObject, String> {
-        let target = self.target.as_deref().or(arch.map(|arch| arch.name()));
-        io::code_object(path, target, self.entry)
+        plan_toml::read_object(path, arch, self.target.as_deref(), self.entry)
     }
 
-    /// The same for its source: kernels may be without their metadata.
+    /// The selected code object of a file, for its source: kernels may be without their metadata.
     fn object_for_source(&self, path: &Path, arch: Option<Target>) -> Result<CodeObject, String> {
         let target = self.target.as_deref().or(arch.map(|arch| arch.name()));
         io::code_object_for_source(path, target, self.entry)

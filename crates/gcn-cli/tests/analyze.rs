@@ -217,3 +217,18 @@ fn what_is_wrong_is_said() {
         text(&output.stderr)
     );
 }
+
+#[test]
+fn source_is_assembled() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/saxpy.s");
+    let path = source.to_str().expect("a path in UTF-8");
+    let output = gcn(&["analyze", path]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("saxpy"));
+    // A file of another name is not source; the message says what to do, however long its first line is.
+    let other = folder("source").join("saxpy.txt");
+    std::fs::copy(&source, &other).expect("a copy");
+    let output = gcn(&["analyze", other.to_str().expect("a path in UTF-8")]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("the file is text, not code"));
+}

@@ -542,7 +542,7 @@ impl List {
         Err(Error::Bundle(match (start.is_empty(), text) {
             (true, _) => "the file is empty".into(),
             (_, true) => "a bundle of texts (as `clang -S` or -emit-llvm write it) holds no code objects; compile without -S".into(),
-            _ if is_text(&start) => "the file is text, not code. Assembly goes through `gcn asm` (`gcn run` takes a .s file as it is); OpenCL C is compiled \
+            _ if is_text(&start) => "the file is text, not code. Assembly goes through `gcn asm` (`gcn run`, `check` and `analyze` take a .s file as it is); OpenCL C is compiled \
                  first: clang -target amdgcn-amd-amdhsa -mcpu=gfx900 -x cl -O2 FILE -o FILE.co"
                 .into(),
             _ => "the file is no code object, no offload bundle and no host file that carries one".to_string(),
@@ -744,10 +744,10 @@ impl List {
     }
 }
 
-/// Returns true if a file begins like source text: with lines of ASCII characters.
+/// Returns true if a file begins like source text: with ASCII characters alone.
 fn is_text(start: &[u8]) -> bool {
     let plain = |c: &u8| matches!(c, b'\t' | b'\n' | b'\r' | b' '..=b'~');
-    start.iter().all(plain) && start.contains(&b'\n')
+    !start.is_empty() && start.iter().all(plain)
 }
 
 /// Returns the start of the next bundle: after zeros, or else at the start of a page, as HIP's bundles are aligned.

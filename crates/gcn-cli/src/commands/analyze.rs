@@ -10,6 +10,7 @@ use clap::error::ErrorKind;
 use gcn::analyze::chip::Chip;
 use gcn::analyze::profile::Profile;
 use gcn::analyze::{self, json};
+use gcn::isa::Target;
 use gcn::isa::access::FactTable;
 use gcn::lines::Lines;
 use gcn::{dis, io};
@@ -27,8 +28,11 @@ Examples:
   gcn run kernel.co --grid 1024 --group 256 --arg … --profile --json > run.json
   gcn analyze kernel.co --profile run.json")]
 pub struct Options {
-    /// A code object, a bundle, or a program or library that carries one; or `-`
+    /// A code object, a bundle, or a program or library that carries one; source (.s); or `-`
     file: PathBuf,
+    /// The target of source that does not name one
+    #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
+    arch: Option<Target>,
     #[command(flatten)]
     choice: super::Choice,
     /// The kernel or function; by default all kernels
@@ -67,7 +71,7 @@ pub fn run(args: &Options) -> Result<(), String> {
         let message = "--json and --html - both write to standard output";
         super::wrong_usage("analyze", ErrorKind::ArgumentConflict, message);
     }
-    let object = args.choice.object(&args.file, None)?;
+    let object = args.choice.object(&args.file, args.arch)?;
     let named = |e: String| format!("{}: {e}", args.file.display());
     let target = dis::target_of(&object).map_err(named)?;
     let table = FactTable::new(target);

@@ -15,7 +15,7 @@ use gcn::engine::{Engines, Kind};
 use gcn::isa::access::FactTable;
 use gcn::lines::{Lines, Sources};
 use gcn::plan::{self, Plan};
-use gcn::{dis, io, plan_toml};
+use gcn::{dis, io};
 use serde_json::{Value, json};
 
 #[derive(Args)]
@@ -211,10 +211,7 @@ fn all_paths(args: &Options) -> Result<Vec<Report>, String> {
         Some(Err(why)) => super::wrong_usage("check", ErrorKind::InvalidValue, &why),
     };
     let launch = &args.launch;
-    let object = match launch.file.extension().is_some_and(|e| e == "s") {
-        true => plan_toml::read_object(&launch.file, launch.arch, None, None)?,
-        false => launch.choice.object(&launch.file, launch.arch)?,
-    };
+    let object = launch.choice.object(&launch.file, launch.arch)?;
     let named = |e: String| format!("{}: {e}", launch.file.display());
     let target = dis::target_of(&object).map_err(named)?;
     let table = FactTable::new(target);

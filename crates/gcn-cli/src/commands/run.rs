@@ -221,7 +221,7 @@ pub fn plan_of(args: &Launching, command: &str) -> Result<(Plan, plan::Options),
                  as --grid 1024 --group 256",
             );
         };
-        let object = object(args)?;
+        let object = args.choice.object(&args.file, args.arch)?;
         let request = run::Request {
             kernel: args.kernel.as_deref(),
             grid,
@@ -372,14 +372,6 @@ pub fn failed_checks(report: &Report) -> Result<(), String> {
         return Err(text);
     }
     Ok(())
-}
-
-/// The selected object; source is assembled.
-fn object(args: &Launching) -> Result<CodeObject, String> {
-    if args.file.extension().is_some_and(|e| e == "s") {
-        return plan_toml::read_object(&args.file, args.arch, None, None);
-    }
-    args.choice.object(&args.file, args.arch)
 }
 
 /// The file of the trace, if one is requested.
