@@ -120,8 +120,9 @@ impl Emit<'_, Avx2> {
         });
     }
 
-    /// Looks at an address of LDS, of the active lanes alone: what these access must be within the limit. RAX is the last address for
-    /// all 16 lanes. The address of a slice's first lane may lie before LDS. RCX, RDX and RSI are clobbered.
+    /// Checks an address of LDS for the active lanes alone: leaves the block if one of them accesses bytes past the limit.
+    /// RAX is the highest address that the slice's first lane may have when all 16 lanes are active. The address of lane 0 may be
+    /// negative if lane 0 is inactive. RCX, RDX and RSI are clobbered.
     fn lanes_of_lds(&mut self, a: Address, slot: Mem, lo: u8, leave: Label) {
         let step = a.step;
         self.a.alu_imm(alu::ADD, true, Rm::R(RAX), 15 * step);

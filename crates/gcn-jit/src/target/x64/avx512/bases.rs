@@ -221,14 +221,14 @@ impl Emit<'_, Avx512> {
         });
     }
 
-    /// Looks at an address of LDS, of the active lanes alone: what these access is to be within the limit, which RAX
-    /// is less what all 16 lanes access.
+    /// Checks an address of LDS for the active lanes alone: leaves the block if one of them accesses bytes past the limit.
+    /// RAX is the highest address that the slice's first lane may have when all 16 lanes are active.
     fn lanes_of_lds(&mut self, a: Address, slot: Mem, lo: u8, leave: Label) {
         let [first, last, t] = [U, 30, 27];
         let step = Rm::C(a.step as u32 as u64);
         let exec = sgpr_home(EXEC as u8);
         self.short(op::PMOVZXWD, ON, 0, Rm::M(exec));
-        // The first lane is as many as there are zeros below the lowest one, the last 31 less those above the highest.
+        // The first active lane is the number of zeros below EXEC's lowest one; the last is 31 minus the number above its highest.
         self.short(op::XORD, t, t, Rm::R(t));
         self.short(op::SUBD, first, t, Rm::R(ON));
         self.short(op::ANDD, first, first, Rm::R(ON));
@@ -239,7 +239,7 @@ impl Emit<'_, Avx512> {
         self.short(op::BCASTD, t, 0, Rm::C(31));
         self.short(op::SUBD, last, t, Rm::R(last));
         self.short(op::MULLD, last, last, step);
-        // Their addresses; and the slices in which one is not within.
+        // The addresses of both lanes, and the slices in which one of them is past the limit.
         self.short(op::ADDD, last, last, Rm::R(lo));
         self.short(op::ADDD, t, first, Rm::R(lo));
         self.a.evex(op::CMPUD, 0, 1, t, Rm::R(last), ALL, Some(6));
@@ -251,7 +251,7 @@ impl Emit<'_, Avx512> {
         self.a.kop(kop::AND, 2, 2, 1);
         self.a.kortest(2, 2);
         self.a.jcc(Cc::Ne, leave);
-        // The first lane's place may lie in front of LDS: 64 bits tell.
+        // The address of lane 0 may be negative if lane 0 is inactive, so it is computed with 64 bits.
         self.long(op::PMOVZXDQ, T, 0, Rm::R(t));
         self.long(op::PMOVZXDQ, first, 0, Rm::R(first));
         self.long(op::SUBQ, T, T, Rm::R(first));
