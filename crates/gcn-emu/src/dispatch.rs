@@ -8,6 +8,7 @@ mod host;
 mod hostcall;
 mod printf;
 mod schedule;
+pub mod step;
 mod stuck;
 pub mod watch;
 

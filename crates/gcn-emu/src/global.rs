@@ -66,7 +66,7 @@ struct Resource {
 }
 
 /// The progress of the waves with their ordered appends.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Turns {
     /// For each turn of a wave (its first, its second, …) the waves that have released it.
     given_up: Vec<Passed>,
@@ -75,7 +75,7 @@ struct Turns {
 }
 
 /// A set of numbers that usually has no gaps from 0 on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Passed {
     /// All numbers below this one are in the set.
     below: u64,
@@ -124,6 +124,23 @@ impl Global {
             resources: resources.clone(),
             ..Global::default()
         }
+    }
+
+    /// A copy that shares nothing with this one.
+    pub(crate) fn copy(&self) -> Global {
+        let resources = *lock(&self.resources.0);
+        Global {
+            gds: Mutex::new(lock(&self.gds).clone()),
+            resources: WaveSync(Arc::new(Mutex::new(resources))),
+            turns: Mutex::new(lock(&self.turns).clone()),
+            asked: AtomicBool::new(self.asked.load(Relaxed)),
+            changes: AtomicU64::new(self.changes.load(Relaxed)),
+        }
+    }
+
+    /// The bytes of the global data share that exist so far.
+    pub(crate) fn gds_bytes(&self) -> usize {
+        lock(&self.gds).len()
     }
 
     /// Replaces `bytes` bytes of the global data share at `at` by the result of `new` on the old ones. Returns the old ones.

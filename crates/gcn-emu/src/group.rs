@@ -20,7 +20,7 @@ pub enum Doing {
 }
 
 /// A wave of a workgroup.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct GroupWave {
     /// Its registers.
     pub state: Box<WaveState>,

@@ -28,6 +28,7 @@ mod alloc;
 mod arena;
 mod guard;
 mod host;
+mod journal;
 mod workers;
 
 pub use access::take_stores;
@@ -35,12 +36,14 @@ use arena::{Arena, Owner, PageMap};
 use gcn_isa::target::Target;
 pub use guard::{Guarded, Plain};
 use host::{Before, Reserved};
+use journal::Journal;
+pub use journal::PageBytes;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::{BitOr, Range};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 pub(crate) use workers::Worker;
 
@@ -203,6 +206,11 @@ pub const MAPPED: u8 = 8;
 /// A page of the arena was mapped before, and must be zeroed before it is mapped again.
 const USED: u8 = 16;
 
+/// The addresses of stores are recorded.
+const NOTE_STORES: u8 = 1;
+/// The pages that stores change are kept as they were.
+const NOTE_PAGES: u8 = 2;
+
 /// A page in the pool.
 #[derive(Clone, Copy)]
 struct FarPage {
@@ -230,8 +238,9 @@ pub struct Memory {
     book: Mutex<Book>,
     /// An atomic changed a value.
     changed: AtomicBool,
-    /// Stores are recorded.
-    recording: AtomicBool,
+    /// What is recorded of stores: [`NOTE_STORES`], [`NOTE_PAGES`].
+    recording: AtomicU8,
+    journal: Mutex<Journal>,
     /// Changes whenever pages are mapped or unmapped or their permissions change; unique among all memories of the process.
     mapping: AtomicU64,
     /// Incremented when executable pages are mapped or unmapped or their permissions change.
@@ -365,7 +374,8 @@ impl Memory {
             }),
             own,
             changed: AtomicBool::new(false),
-            recording: AtomicBool::new(false),
+            recording: AtomicU8::new(0),
+            journal: Mutex::default(),
             mapping: AtomicU64::new(0),
             code_changes: AtomicU64::new(0),
             about_code: Mutex::new(None),
@@ -462,6 +472,10 @@ impl Memory {
 
     pub(crate) fn forget_changes(&self) {
         self.changed.store(false, SeqCst);
+    }
+
+    pub(crate) fn set_atomics_changed(&self, changed: bool) {
+        self.changed.store(changed, SeqCst);
     }
 
     /// The location of the linear part in the host, for compiled code that performs the checks of [`Memory::load_u32`].

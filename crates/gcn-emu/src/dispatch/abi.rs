@@ -5,7 +5,7 @@ use super::host::{Channel, Host, PRINTF_BYTES};
 use super::hostcall::{Heap, Hostcall};
 use super::printf::Declared;
 use super::watch::Service;
-use super::{Gpu, Launch, Loaded, Packet, Queue, RunError};
+use super::{Gpu, Launch, Loaded, Packet, Place, Queue, RunError};
 use crate::global::WaveSync;
 use crate::group::{Like, Row};
 use crate::mem::{Fault, MemError, PAGE_SIZE, Perm};
@@ -16,6 +16,7 @@ use gcn_object::kernel_code::KernelCode;
 use gcn_object::metadata::ValueKind;
 use gcn_object::read::Kernel;
 use gcn_object::target::Os;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -109,8 +110,8 @@ impl Gpu {
                 .map_err(fault)?;
         }
         let setup = Setup {
-            kernel,
-            shape,
+            kernel: Cow::Borrowed(kernel),
+            shape: Cow::Borrowed(shape),
             entry: loaded.base.wrapping_add(kernel.entry),
             kernarg,
             arguments_stride,
@@ -154,8 +155,8 @@ impl Gpu {
             });
         }
         Ok(Setup {
-            kernel,
-            shape,
+            kernel: Cow::Borrowed(kernel),
+            shape: Cow::Borrowed(shape),
             entry: base.wrapping_add(kernel.entry),
             kernarg: packet.kernarg,
             arguments_stride: 0,
@@ -203,6 +204,7 @@ fn wants(kernel: &Kernel, kind: ValueKind) -> bool {
 }
 
 /// The properties that follow from kernel and launch alone.
+#[derive(Clone)]
 pub(super) struct Shape {
     pub(super) grid: [u32; 3],
     pub(super) group: [u32; 3],
@@ -439,8 +441,8 @@ fn aql_packet(launch: &Launch, shape: &Shape, kernel_object: u64, kernarg: u64) 
 
 /// The initial state that all waves of a dispatch share.
 pub(super) struct Setup<'a> {
-    pub(super) kernel: &'a Kernel,
-    pub(super) shape: &'a Shape,
+    pub(super) kernel: Cow<'a, Kernel>,
+    pub(super) shape: Cow<'a, Shape>,
     pub(super) entry: u64,
     pub(super) kernarg: u64,
     pub(super) packet: u64,
@@ -458,6 +460,37 @@ pub(super) struct Setup<'a> {
 }
 
 impl Setup<'_> {
+    /// The same, with its own kernel and shape.
+    pub(super) fn into_owned(self) -> Setup<'static> {
+        Setup {
+            kernel: Cow::Owned(self.kernel.into_owned()),
+            shape: Cow::Owned(self.shape.into_owned()),
+            entry: self.entry,
+            kernarg: self.kernarg,
+            packet: self.packet,
+            queue: self.queue,
+            scratch: self.scratch,
+            dispatch_id: self.dispatch_id,
+            wave_sync: self.wave_sync,
+            service: self.service,
+            arguments_stride: self.arguments_stride,
+            host: self.host,
+        }
+    }
+
+    /// The location of a wave.
+    pub(super) fn place(&self, group: [u32; 3], wave: usize, pc: u64) -> Place {
+        Place {
+            kernel: self.kernel.name.clone(),
+            workgroup: group,
+            wave,
+            pc,
+            offset: pc.wrapping_sub(self.entry) as i64,
+            address: pc.wrapping_sub(self.entry).wrapping_add(self.kernel.entry),
+            source: None,
+        }
+    }
+
     /// The V# of scratch: 4-byte elements; those of the 64 lanes are adjacent.
     fn scratch_resource(&self, generation: Gen) -> [u32; 4] {
         let element = match (&self.kernel.kernel_code, generation) {

@@ -26,7 +26,7 @@ pub(super) struct Host {
 }
 
 /// The channel of one workgroup.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Channel {
     /// The address of printf's buffer.
     pub printf: Option<u64>,
@@ -35,6 +35,7 @@ pub(super) struct Channel {
 }
 
 /// A piece of unformatted text.
+#[derive(Clone)]
 pub(super) enum Piece {
     /// Entries of a printf buffer, complete and with known formats.
     Entries(Vec<u8>),
@@ -92,13 +93,22 @@ impl Held {
     }
 }
 
+/// What a host holds at a moment of a dispatch.
+#[derive(Clone)]
+pub(super) struct HostState {
+    channels: Vec<Channel>,
+    held: u64,
+    text: Text,
+    heap: Option<BTreeMap<u64, u64>>,
+}
+
 /// Bytes of a workgroup's printf buffer: output beyond it is lost, and printf's result says so.
 pub(super) const PRINTF_BYTES: u64 = 4 << 20;
 /// The buffer's header: bytes used and bytes available.
 const PRINTF_HEAD: u64 = 8;
 
 /// Text of workgroups whose turn to be written has not come.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Text {
     next: u64,
     waiting: BTreeMap<u64, Vec<Piece>>,
@@ -158,6 +168,28 @@ impl Host {
             heap,
             held: Held::new(HELD_MOST),
             text: Mutex::default(),
+        }
+    }
+
+    /// What it holds now.
+    pub fn state(&self) -> HostState {
+        HostState {
+            channels: self.channels.iter().map(|c| lock(c).clone()).collect(),
+            held: self.held.bytes.load(Relaxed),
+            text: lock(&self.text).clone(),
+            heap: self.heap.as_ref().map(|heap| heap.slabs().clone()),
+        }
+    }
+
+    /// Goes back to what it held.
+    pub fn set_state(&self, state: &HostState) {
+        for (channel, old) in self.channels.iter().zip(&state.channels) {
+            *lock(channel) = old.clone();
+        }
+        self.held.bytes.store(state.held, Relaxed);
+        *lock(&self.text) = state.text.clone();
+        if let (Some(heap), Some(old)) = (&self.heap, &state.heap) {
+            *heap.slabs() = old.clone();
         }
     }
 

@@ -6,7 +6,7 @@ use super::host::{Held, Piece};
 use super::printf::{self, Counter, Sink, Words};
 use crate::mem::{Fault, Memory};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 // The buffer: pointers to headers and payloads, a signal, the heads of the two stacks, and the mask of the bits of a
 // packet's number that are its index. The upper bits of a number distinguish it from earlier uses of the same packet; 0 is
@@ -28,6 +28,7 @@ const HEADER_BYTES: u64 = 24;
 const PAYLOAD_BYTES: u64 = 64 * 64;
 
 /// The buffer of the host calls of one workgroup.
+#[derive(Clone)]
 pub(super) struct Hostcall {
     at: u64,
     mask: u64,
@@ -253,9 +254,14 @@ impl Heap {
         }
     }
 
+    /// The sizes of allocated slabs by address.
+    pub fn slabs(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
+        self.used.lock().unwrap_or_else(|p| p.into_inner())
+    }
+
     /// Frees `address` if it is not 0, otherwise allocates `size` bytes and returns their address: 0 if no memory is left.
     fn request(&self, address: u64, size: u64) -> Result<u64, String> {
-        let mut used = self.used.lock().unwrap_or_else(|p| p.into_inner());
+        let mut used = self.slabs();
         if address != 0 {
             return match used.remove(&address) {
                 Some(_) => Ok(0),

@@ -35,23 +35,23 @@ use std::time::Duration;
 pub const RESIDENT_WAVES: usize = 40 * 64;
 
 /// The number of time slices of its waves after which a workgroup that does not wait yields to another one.
-const PATIENCE: u32 = 16;
+pub(super) const PATIENCE: u32 = 16;
 
 /// The maximum number of workgroups that a thread takes at a time.
-const BATCH: u64 = 64;
+pub(super) const BATCH: u64 = 64;
 
 /// Instructions that a dispatch runs on one thread before the others are started: starting them takes as long.
 const ALONE: u64 = 1 << 14;
 
 /// The longest loop, in instructions, that is recognised as waiting.
-const LOOP: usize = 256;
+pub(super) const LOOP: usize = 256;
 
 /// The number of rounds that a workgroup still gets after a later one has failed. It may fail in them, too: the lowest
 /// failure is the one that is reported.
 const GRACE: u32 = 64;
 
 /// Maximum number of waves in a report.
-const LISTED: usize = 16;
+pub(super) const LISTED: usize = 16;
 
 /// The maximum number of resident workgroups: limited by the chip's waves and by `free` bytes of memory for scratch, but at least
 /// one.
@@ -66,7 +66,7 @@ pub(super) fn resident(shape: &Shape, free: u64) -> usize {
 }
 
 /// The number of work-items of a workgroup in each dimension: a workgroup at the grid's edge may have fewer.
-fn size(shape: &Shape, group: [u32; 3]) -> [u32; 3] {
+pub(super) fn size(shape: &Shape, group: [u32; 3]) -> [u32; 3] {
     std::array::from_fn(|d| shape.group[d].min(shape.grid[d] - group[d] * shape.group[d]))
 }
 
@@ -262,7 +262,7 @@ enum Known {
     Idle,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -272,7 +272,7 @@ impl Shared<'_> {
         let setup = self.setup;
         About {
             target: self.target,
-            kernel: setup.kernel,
+            kernel: &setup.kernel,
             base: setup.entry.wrapping_sub(setup.kernel.entry),
             memory: self.memory,
             grid: setup.shape.grid,
@@ -342,17 +342,7 @@ impl Shared<'_> {
     }
 
     fn place(&self, group: [u32; 3], wave: usize, pc: u64) -> Place {
-        Place {
-            kernel: self.setup.kernel.name.clone(),
-            workgroup: group,
-            wave,
-            pc,
-            offset: pc.wrapping_sub(self.setup.entry) as i64,
-            address: pc
-                .wrapping_sub(self.setup.entry)
-                .wrapping_add(self.setup.kernel.entry),
-            source: None,
-        }
+        self.setup.place(group, wave, pc)
     }
 
     /// Returns the error to report if no wave of any thread can ever continue.
@@ -386,7 +376,7 @@ impl Shared<'_> {
 }
 
 /// The waves in the order of their workgroups, up to the number in a report, and the number of the others.
-fn sorted(mut waves: Vec<StuckWave>, mut others: usize) -> (Vec<StuckWave>, usize) {
+pub(super) fn sorted(mut waves: Vec<StuckWave>, mut others: usize) -> (Vec<StuckWave>, usize) {
     waves.sort_by_key(|w| {
         let [x, y, z] = w.place.workgroup;
         ([z, y, x], w.place.wave)
@@ -398,42 +388,42 @@ fn sorted(mut waves: Vec<StuckWave>, mut others: usize) -> (Vec<StuckWave>, usiz
 
 /// The scheduler's record of a wave, in addition to its state of progress.
 #[derive(Clone, Default)]
-struct Note {
+pub(super) struct Note {
     /// It is to be observed for a loop in its next time slice.
-    suspect: bool,
+    pub(super) suspect: bool,
     /// It was observed in its last time slice: its registers hold exactly what its program computed.
-    watched: bool,
+    pub(super) watched: bool,
     /// In its last time slice it yielded, or ran in a loop.
-    waits: bool,
+    pub(super) waits: bool,
     /// It cannot continue unless something changes after this epoch.
-    stuck: Option<u64>,
+    pub(super) stuck: Option<u64>,
     /// The address of the instruction in its loop that polls memory.
-    looks_at: Option<u64>,
+    pub(super) looks_at: Option<u64>,
     /// It is at an instruction that waits for other waves.
-    retries: bool,
+    pub(super) retries: bool,
 }
 
 /// A workgroup that is running.
-#[derive(Default)]
-struct Group {
-    group: [u32; 3],
-    number: u64,
-    slot: usize,
-    lds: Lds,
+#[derive(Clone, Default)]
+pub(super) struct Group {
+    pub(super) group: [u32; 3],
+    pub(super) number: u64,
+    pub(super) slot: usize,
+    pub(super) lds: Lds,
     /// The values specific to its waves, and the number of the first wave.
-    own: Own,
-    first: u64,
-    waves: Vec<GroupWave>,
-    notes: Vec<Note>,
+    pub(super) own: Own,
+    pub(super) first: u64,
+    pub(super) waves: Vec<GroupWave>,
+    pub(super) notes: Vec<Note>,
     /// Every wave waited in its last round.
-    waits: bool,
+    pub(super) waits: bool,
     /// The number of rounds it has had since another workgroup failed.
-    grace: u32,
+    pub(super) grace: u32,
 }
 
 /// The result of a round of a workgroup's waves.
 #[derive(PartialEq)]
-enum Round {
+pub(super) enum Round {
     Ended,
     Moved,
     /// All of its waves wait.
@@ -477,17 +467,17 @@ struct Worker<'a> {
 
 /// A workgroup: its number, its ID in each dimension, its size and waves, and the number of its first wave.
 #[derive(Clone, Copy, Default)]
-struct Spot {
-    number: u64,
-    group: [u32; 3],
-    size: [u32; 3],
-    waves: usize,
-    first: u64,
+pub(super) struct Spot {
+    pub(super) number: u64,
+    pub(super) group: [u32; 3],
+    pub(super) size: [u32; 3],
+    pub(super) waves: usize,
+    pub(super) first: u64,
 }
 
 impl Spot {
     /// Moves to workgroup `number`, which is often the next one.
-    fn go_to(&mut self, shape: &Shape, number: u64) {
+    pub(super) fn go_to(&mut self, shape: &Shape, number: u64) {
         if self.waves != 0 && number == self.number + 1 {
             self.first += self.waves as u64;
             for d in 0..3 {
@@ -509,11 +499,11 @@ impl Spot {
 }
 
 /// Workgroups that a thread has taken but not started, and the same number of slots for them.
-#[derive(Default)]
-struct Batch {
-    next: u64,
-    end: u64,
-    slots: Vec<usize>,
+#[derive(Clone, Default)]
+pub(super) struct Batch {
+    pub(super) next: u64,
+    pub(super) end: u64,
+    pub(super) slots: Vec<usize>,
 }
 
 impl Worker<'_> {
@@ -654,7 +644,7 @@ impl Worker<'_> {
     /// Takes workgroups to start, if there are any and slots for them.
     fn refill(&mut self) {
         let shared = self.shared;
-        let shape = shared.setup.shape;
+        let shape = &*shared.setup.shape;
         self.settle();
         let mut starts = lock(&shared.starts);
         let left = shape.total.saturating_sub(starts.next);
@@ -699,7 +689,7 @@ impl Worker<'_> {
     fn start(&mut self) -> Option<Box<Group>> {
         let shared = self.shared;
         let setup = shared.setup;
-        let shape = setup.shape;
+        let shape = &*setup.shape;
         if self.batch.next == self.batch.end {
             self.refill();
         }
@@ -830,7 +820,7 @@ impl Worker<'_> {
         if !new || spot.number != group.number || self.batch.next != next {
             return spot;
         }
-        let (shape, end) = (self.shared.setup.shape, self.batch.end);
+        let (shape, end) = (&*self.shared.setup.shape, self.batch.end);
         let mut next = spot;
         while next.number == group.number
             || next.number == spot.number + 1 && next.size == spot.size
@@ -869,11 +859,11 @@ impl Worker<'_> {
         }
         match group.number + begun as u64 {
             last if last == end.number => self.last = end,
-            number => self.last.go_to(self.shared.setup.shape, number),
+            number => self.last.go_to(&self.shared.setup.shape, number),
         }
         (group.number, group.group) = (self.last.number, self.last.group);
         group.first = self.last.first;
-        let (setup, shape) = (self.shared.setup, self.shared.setup.shape);
+        let (setup, shape) = (self.shared.setup, &*self.shared.setup.shape);
         let slot = (group.slot * shape.waves_of(shape.group)) as u64;
         setup.own_again(&mut group.own, group.group, slot);
         self.rows.drain(..done);
@@ -1122,7 +1112,7 @@ impl Worker<'_> {
             return self.engine.run(wave, &mut machine, fuel);
         };
         fn scene<'a>(shared: &'a Shared<'_>, wave: &'a WaveState, lds: &'a Lds) -> Scene<'a> {
-            let kernel = shared.setup.kernel;
+            let kernel = &*shared.setup.kernel;
             Scene {
                 target: shared.target,
                 kernel,
@@ -1261,37 +1251,7 @@ impl Worker<'_> {
     /// The waves of a workgroup that have not ended.
     fn list<'g>(&'g self, group: &'g Group) -> impl Iterator<Item = StuckWave> + 'g {
         let shared = self.shared;
-        let text = |pc| stuck::text(shared.memory, shared.target, pc);
-        let waves = group.waves.iter().zip(&group.notes).enumerate();
-        waves
-            .filter(|(_, (wave, _))| wave.doing != Doing::Ended)
-            .map(move |(w, (wave, note))| {
-                let mut place = shared.place(group.group, w, wave.state.pc);
-                let waits = match wave.doing {
-                    Doing::Waiting => {
-                        // The PC is after the barrier, which has one dword.
-                        place.pc = place.pc.wrapping_sub(4);
-                        place.offset = place.offset.wrapping_sub(4);
-                        let others = group.waves.iter().enumerate();
-                        let others = others.filter(|(_, other)| {
-                            matches!(other.doing, Doing::Running | Doing::Halted)
-                        });
-                        Waits::Barrier(others.map(|(w, _)| w).collect())
-                    }
-                    Doing::Halted => Waits::Halted,
-                    _ if note.retries => Waits::Others,
-                    _ if note.waits => Waits::Loop(note.looks_at.map(|pc| {
-                        let offset = pc.wrapping_sub(shared.setup.entry) as i64;
-                        (offset, text(pc))
-                    })),
-                    _ => Waits::Nothing,
-                };
-                StuckWave {
-                    text: text(place.pc),
-                    place,
-                    waits,
-                }
-            })
+        list(shared.setup, shared.memory, shared.target, group)
     }
 
     /// The first waves of this thread that have not ended, and the number of the others; `running` is a workgroup that is
@@ -1368,8 +1328,47 @@ impl Worker<'_> {
     }
 }
 
+/// The waves of a workgroup that have not ended.
+pub(super) fn list<'g>(
+    setup: &'g Setup<'_>,
+    memory: &'g Memory,
+    target: Target,
+    group: &'g Group,
+) -> impl Iterator<Item = StuckWave> + 'g {
+    let text = move |pc| stuck::text(memory, target, pc);
+    let waves = group.waves.iter().zip(&group.notes).enumerate();
+    waves
+        .filter(|(_, (wave, _))| wave.doing != Doing::Ended)
+        .map(move |(w, (wave, note))| {
+            let mut place = setup.place(group.group, w, wave.state.pc);
+            let waits = match wave.doing {
+                Doing::Waiting => {
+                    // The PC is after the barrier, which has one dword.
+                    place.pc = place.pc.wrapping_sub(4);
+                    place.offset = place.offset.wrapping_sub(4);
+                    let others = group.waves.iter().enumerate();
+                    let others = others
+                        .filter(|(_, other)| matches!(other.doing, Doing::Running | Doing::Halted));
+                    Waits::Barrier(others.map(|(w, _)| w).collect())
+                }
+                Doing::Halted => Waits::Halted,
+                _ if note.retries => Waits::Others,
+                _ if note.waits => Waits::Loop(note.looks_at.map(|pc| {
+                    let offset = pc.wrapping_sub(setup.entry) as i64;
+                    (offset, text(pc))
+                })),
+                _ => Waits::Nothing,
+            };
+            StuckWave {
+                text: text(place.pc),
+                place,
+                waits,
+            }
+        })
+}
+
 /// The initial states of a workgroup's waves; `like` has its size.
-fn starts<'a>(like: &'a [Like], own: &'a Own, number: u64) -> group::Starts<'a> {
+pub(super) fn starts<'a>(like: &'a [Like], own: &'a Own, number: u64) -> group::Starts<'a> {
     group::Starts {
         like,
         ids: own.ids(),
@@ -1380,7 +1379,7 @@ fn starts<'a>(like: &'a [Like], own: &'a Own, number: u64) -> group::Starts<'a> 
 }
 
 /// Records that a wave had a time slice in which it was not observed.
-fn had_turn(group: &mut Group, w: usize, stop: &Stop) {
+pub(super) fn had_turn(group: &mut Group, w: usize, stop: &Stop) {
     let (wave, note) = (&mut group.waves[w], &mut group.notes[w]);
     note.stuck = None;
     note.watched = false;
@@ -1392,7 +1391,7 @@ fn had_turn(group: &mut Group, w: usize, stop: &Stop) {
 }
 
 /// Returns true if two states are the same except for the clock.
-fn same(a: &WaveState, b: &WaveState) -> bool {
+pub(super) fn same(a: &WaveState, b: &WaveState) -> bool {
     a.sgprs == b.sgprs
         && a.scc == b.scc
         && a.vgprs == b.vgprs

@@ -5,14 +5,33 @@ use super::*;
 impl Memory {
     /// Turns recording on or off. While it is on, each thread keeps the addresses of its stores and atomics for [`take_stores`].
     pub fn record_stores(&self, on: bool) {
-        self.recording.store(on, SeqCst);
+        self.record(NOTE_STORES, on);
     }
 
     #[inline]
     fn note_store(&self, addr: u64, size: u64) {
-        if self.recording.load(Relaxed) {
+        if self.recording.load(Relaxed) != 0 {
+            self.note_store_slow(addr, size);
+        }
+    }
+
+    #[cold]
+    fn note_store_slow(&self, addr: u64, size: u64) {
+        let recording = self.recording.load(Relaxed);
+        if recording & NOTE_STORES != 0 {
             note_store(addr, size);
         }
+        if recording & NOTE_PAGES != 0 {
+            self.note_pages(addr, size);
+        }
+    }
+
+    /// Turns a way of recording on or off.
+    pub(super) fn record(&self, what: u8, on: bool) {
+        match on {
+            true => self.recording.fetch_or(what, SeqCst),
+            false => self.recording.fetch_and(!what, SeqCst),
+        };
     }
 
     /// Records that an atomic changed a value. The flag is written only once, because threads would contend for it.

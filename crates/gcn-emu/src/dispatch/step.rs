@@ -1,0 +1,1256 @@
+//! A dispatch that its caller runs instruction by instruction: for debuggers.
+//!
+//! [`Stepper`] is the scheduler of [`super::schedule`] for one thread in the order of [`Launch::deterministic`], with its place in the
+//! order as data instead of on the stack. So it stops between any two instructions, and [`Stepper::save`] and [`Stepper::restore`]
+//! copy everything except guest memory, whose changes [`Memory::take_journal`](crate::mem::Memory::take_journal) tells. It runs the same
+//! instructions in the same order as [`Gpu::dispatch`] with the interpreter; `tests/step.rs` compares them.
+//!
+//! One thing differs: the first failure ends the dispatch, even if an earlier workgroup might fail later.
+
+use super::abi::{Own, Setup, Shape};
+use super::host::{HostState, Output};
+use super::schedule::{
+    self, BATCH, Batch, Group, LISTED, LOOP, Note, PATIENCE, Spot, had_turn, list, same, starts,
+};
+use super::stuck::{self, StuckWave, Traits};
+use super::watch::Who;
+use super::{Gpu, Launch, Loaded, Place, RunError, Stats};
+use crate::engine::{Code, EXACT_SLICE, Engine, FaultKind, Machine, Stop};
+use crate::global::Global;
+use crate::group::{Doing, GroupWave, Like};
+use crate::interp::Interp;
+use crate::probe::Probe;
+use crate::wave::{Lds, WaveState};
+use gcn_isa::target::Target;
+use gcn_object::read::Kernel;
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Write};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+
+/// A dispatch that has begun.
+pub struct Stepper {
+    gpu: Arc<Gpu>,
+    setup: Setup<'static>,
+    launch: Launch,
+    middle: Own,
+    /// Memory of the dispatch: its arguments, packet, queue, scratch.
+    regions: Vec<u64>,
+    engine: Interp,
+    traits: HashMap<u64, Traits>,
+    /// The initial states of the waves of a workgroup of a size.
+    like: ([u32; 3], Vec<Like>),
+    output: Output,
+    printed: Arc<Mutex<Printed>>,
+    global: Global,
+    state: State,
+}
+
+/// Everything of a dispatch at a moment, except guest memory.
+pub struct Saved {
+    state: State,
+    global: Global,
+    host: Option<HostState>,
+    printed: u64,
+    atomics: bool,
+}
+
+impl Saved {
+    /// The number of instructions before it: [`Stepper::ticks`].
+    pub fn ticks(&self) -> u64 {
+        self.state.ticks
+    }
+
+    /// About how many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        let groups = self.state.ring.iter().chain(&self.state.now);
+        let wave = |w: &GroupWave| 1024 + w.state.vgprs.len() * 256;
+        let group = |g: &Group| g.lds.len() + g.waves.iter().map(wave).sum::<usize>();
+        4096 + groups.map(group).sum::<usize>() + self.global.gds_bytes()
+    }
+}
+
+/// Where the dispatch is, as the scheduler's worker has it on its stack and in its fields.
+#[derive(Clone)]
+struct State {
+    ring: VecDeque<Group>,
+    /// The workgroup whose round it is.
+    now: Option<Group>,
+    batch: Batch,
+    /// The next workgroup to take, and the slots that nobody holds.
+    next: u64,
+    slots: Vec<usize>,
+    last: Spot,
+    /// Instructions that may still run, if there is a limit.
+    fuel: u64,
+    epoch: u64,
+    idle_rounds: usize,
+    /// Rounds of the current workgroup since it was picked.
+    turns: u32,
+    unsettled: bool,
+    at: At,
+    stats: Stats,
+    ticks: u64,
+    done: Option<Result<Stats, RunError>>,
+}
+
+/// The place in the scheduler's loops.
+#[derive(Clone)]
+enum At {
+    /// A workgroup is to be picked.
+    Pick,
+    /// A round of the current workgroup begins.
+    Round,
+    /// The engine runs the waves of the workgroup, and of those after it, together.
+    Together(Together),
+    /// Each wave from `w` on has its time slice.
+    Turn {
+        w: usize,
+        moved: bool,
+        slice: Option<Slice>,
+    },
+}
+
+#[derive(Clone, Copy)]
+struct Together {
+    w: usize,
+    /// A wave has made progress.
+    turned: bool,
+    fuel: u64,
+    /// The number after that of the last workgroup that runs with this one.
+    end: u64,
+    /// What is left of the current time slice.
+    left: Option<u64>,
+}
+
+#[derive(Clone)]
+enum Slice {
+    Plain {
+        left: u64,
+    },
+    /// The wave may be in a loop: instructions whose registers are not compared yet.
+    Settle {
+        ran: usize,
+    },
+    Probe(Box<Probing>),
+}
+
+/// A time slice in which the registers of a wave are compared with those at its beginning.
+#[derive(Clone)]
+struct Probing {
+    epoch: u64,
+    global: u64,
+    lds: Option<Lds>,
+    before: WaveState,
+    pcs: Vec<u64>,
+}
+
+/// How a round ended.
+#[derive(PartialEq)]
+enum Round {
+    Ended,
+    Moved,
+    Waits,
+}
+
+/// The text that kernels print: how much of it the dispatch has printed at this moment, and ever.
+#[derive(Default)]
+struct Printed {
+    now: u64,
+    ever: u64,
+}
+
+/// Writes text that was not written before the dispatch went back.
+struct Replayed {
+    gpu: Arc<Gpu>,
+    printed: Arc<Mutex<Printed>>,
+}
+
+impl Write for Replayed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut printed = schedule::lock(&self.printed);
+        let known = printed.ever.saturating_sub(printed.now);
+        let known = usize::try_from(known).map_or(bytes.len(), |n| n.min(bytes.len()));
+        schedule::lock(&self.gpu.output).write_all(&bytes[known..])?;
+        printed.now += bytes.len() as u64;
+        printed.ever = printed.ever.max(printed.now);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        schedule::lock(&self.gpu.output).flush()
+    }
+}
+
+/// A workgroup that has begun and not ended.
+#[derive(Clone, Copy)]
+pub struct GroupView<'a> {
+    group: &'a Group,
+}
+
+impl<'a> GroupView<'a> {
+    /// The workgroup's ID in each dimension.
+    pub fn workgroup(&self) -> [u32; 3] {
+        self.group.group
+    }
+
+    /// Its number in the order in which they start.
+    pub fn number(&self) -> u64 {
+        self.group.number
+    }
+
+    /// Its LDS.
+    pub fn lds(&self) -> &'a Lds {
+        &self.group.lds
+    }
+
+    /// The state of progress of its waves.
+    pub fn waves(&self) -> impl ExactSizeIterator<Item = (Doing, &'a WaveState)> + use<'a> {
+        self.group.waves.iter().map(|w| (w.doing, &*w.state))
+    }
+}
+
+impl Stepper {
+    /// Begins a dispatch; no instruction has run. [`Launch::threads`] and the observers of [`Launch::watch`] take no part.
+    ///
+    /// # Errors
+    /// A [`RunError`] if the launch is impossible.
+    pub fn new(
+        gpu: Arc<Gpu>,
+        loaded: &Loaded,
+        kernel: &str,
+        launch: &Launch,
+    ) -> Result<Stepper, RunError> {
+        let kernel = loaded.kernel(kernel).ok_or_else(|| RunError::NoKernel {
+            name: kernel.to_string(),
+            have: loaded.kernels.iter().map(|k| k.name.clone()).collect(),
+        })?;
+        let launch = Launch {
+            deterministic: true,
+            ..launch.clone()
+        };
+        let mut shape = Shape::new(gpu.target, loaded.os, kernel, &launch)?;
+        shape.resident = schedule::resident(&shape, gpu.memory.free_bytes());
+        shape.make_room_for_host(loaded, kernel, gpu.memory.free_bytes());
+        let mut regions = Vec::new();
+        let setup = gpu
+            .prepare(loaded, kernel, &launch, &shape, &mut regions)
+            .map(Setup::into_owned);
+        let setup = setup.inspect_err(|_| {
+            for &region in &regions {
+                // Each was mapped by `prepare`.
+                let _ = gpu.memory.free(region);
+            }
+        })?;
+        let mut engine = Interp::new();
+        engine.exactly(true);
+        let printed = Arc::new(Mutex::new(Printed::default()));
+        let mut stepper = Stepper {
+            middle: setup.own(setup.shape.groups.map(|n| n / 2), 0),
+            state: State {
+                ring: VecDeque::new(),
+                now: None,
+                batch: Batch::default(),
+                next: 0,
+                slots: (0..setup.shape.resident).rev().collect(),
+                last: Spot::default(),
+                fuel: launch.max_instructions.unwrap_or(u64::MAX),
+                epoch: 0,
+                idle_rounds: 0,
+                turns: 0,
+                unsettled: false,
+                at: At::Pick,
+                stats: Stats::default(),
+                ticks: 0,
+                done: None,
+            },
+            output: Mutex::new(Box::new(Replayed {
+                gpu: gpu.clone(),
+                printed: printed.clone(),
+            })),
+            printed,
+            gpu,
+            setup,
+            launch,
+            regions,
+            engine,
+            traits: HashMap::new(),
+            like: ([0; 3], Vec::new()),
+            global: Global::default(),
+        };
+        stepper.advance();
+        Ok(stepper)
+    }
+
+    /// The chip.
+    pub fn target(&self) -> Target {
+        self.gpu.target
+    }
+
+    /// The kernel that was launched.
+    pub fn kernel(&self) -> &Kernel {
+        &self.setup.kernel
+    }
+
+    /// The guest address of its first instruction.
+    pub fn entry(&self) -> u64 {
+        self.setup.entry
+    }
+
+    /// The guest address of its arguments.
+    pub fn kernarg(&self) -> u64 {
+        self.setup.kernarg
+    }
+
+    /// The number of workgroups in each dimension.
+    pub fn groups_of_grid(&self) -> [u32; 3] {
+        self.setup.shape.groups
+    }
+
+    /// The memory that the dispatch allocated for itself: the guest addresses of its regions.
+    pub fn regions(&self) -> &[u64] {
+        &self.regions
+    }
+
+    /// The number of instructions that have run, where an attempt of an instruction that waits for other waves counts, too.
+    pub fn ticks(&self) -> u64 {
+        self.state.ticks
+    }
+
+    /// The instructions and waves so far.
+    pub fn stats(&self) -> Stats {
+        self.state.stats
+    }
+
+    /// How the dispatch ended, if it has.
+    pub fn result(&self) -> Option<&Result<Stats, RunError>> {
+        self.state.done.as_ref()
+    }
+
+    /// The wave whose instruction is next, unless the dispatch has ended.
+    pub fn ready(&self) -> Option<Who> {
+        let (group, w) = self.ready_wave()?;
+        Some(Who {
+            workgroup: group.group,
+            number: group.number,
+            wave: w,
+        })
+    }
+
+    /// The registers of the wave whose instruction is next.
+    pub fn ready_state(&self) -> Option<&WaveState> {
+        let (group, w) = self.ready_wave()?;
+        Some(&group.waves[w].state)
+    }
+
+    fn ready_wave(&self) -> Option<(&Group, usize)> {
+        if self.state.done.is_some() {
+            return None;
+        }
+        let w = match &self.state.at {
+            At::Together(Together {
+                w, left: Some(_), ..
+            }) => *w,
+            At::Turn {
+                w, slice: Some(_), ..
+            } => *w,
+            _ => return None,
+        };
+        Some((self.state.now.as_ref()?, w))
+    }
+
+    /// The workgroups that have begun and not ended, in the order of their numbers.
+    pub fn groups(&self) -> Vec<GroupView<'_>> {
+        let groups = self.state.ring.iter().chain(&self.state.now);
+        let mut groups: Vec<GroupView<'_>> = groups.map(|group| GroupView { group }).collect();
+        groups.sort_by_key(GroupView::number);
+        groups
+    }
+
+    /// A workgroup that has begun and not ended.
+    pub fn group(&self, workgroup: [u32; 3]) -> Option<GroupView<'_>> {
+        let mut groups = self.state.ring.iter().chain(&self.state.now);
+        let group = groups.find(|g| g.group == workgroup)?;
+        Some(GroupView { group })
+    }
+
+    /// The number of workgroups that have begun.
+    pub fn begun(&self) -> u64 {
+        self.state.next - (self.state.batch.end - self.state.batch.next)
+    }
+
+    /// The registers of a wave of a workgroup that has begun and not ended.
+    pub fn wave(&self, workgroup: [u32; 3], wave: usize) -> Option<&WaveState> {
+        let group = self.group(workgroup)?.group;
+        group.waves.get(wave).map(|w| &*w.state)
+    }
+
+    /// The registers of a wave, to change them.
+    pub fn wave_mut(&mut self, workgroup: [u32; 3], wave: usize) -> Option<&mut WaveState> {
+        let group = self.group_mut(workgroup)?;
+        group.waves.get_mut(wave).map(|w| &mut *w.state)
+    }
+
+    /// The LDS of a workgroup, to change it.
+    pub fn lds_mut(&mut self, workgroup: [u32; 3]) -> Option<&mut Lds> {
+        self.group_mut(workgroup).map(|group| &mut group.lds)
+    }
+
+    fn group_mut(&mut self, workgroup: [u32; 3]) -> Option<&mut Group> {
+        let mut groups = self.state.ring.iter_mut().chain(&mut self.state.now);
+        groups.find(|g| g.group == workgroup)
+    }
+
+    /// What the waves of a workgroup wait for, those that have not ended.
+    pub fn waiting(&self, workgroup: [u32; 3]) -> Vec<StuckWave> {
+        let Some(view) = self.group(workgroup) else {
+            return Vec::new();
+        };
+        let waves = list(&self.setup, &self.gpu.memory, self.gpu.target, view.group);
+        waves.collect()
+    }
+
+    /// The location of a wave at an address.
+    pub fn place(&self, workgroup: [u32; 3], wave: usize, pc: u64) -> Place {
+        self.setup.place(workgroup, wave, pc)
+    }
+
+    /// Invalidates what was derived from code, because memory that holds code was changed.
+    pub fn code_changed(&mut self) {
+        self.engine.forget();
+        self.traits.clear();
+    }
+
+    /// Copies everything except guest memory.
+    pub fn save(&self) -> Saved {
+        Saved {
+            state: self.state.clone(),
+            global: self.global.copy(),
+            host: self.setup.host.as_ref().map(|host| host.state()),
+            printed: schedule::lock(&self.printed).now,
+            atomics: self.gpu.memory.atomics_changed(),
+        }
+    }
+
+    /// Returns to a moment of this dispatch. The caller restores guest memory. Text that was printed after that moment is not
+    /// printed again.
+    pub fn restore(&mut self, saved: &Saved) {
+        self.state = saved.state.clone();
+        self.global = saved.global.copy();
+        if let (Some(host), Some(state)) = (&self.setup.host, &saved.host) {
+            host.set_state(state);
+        }
+        schedule::lock(&self.printed).now = saved.printed;
+        self.gpu.memory.set_atomics_changed(saved.atomics);
+    }
+
+    /// Runs the next instruction, of the wave that [`Stepper::ready`] says. Returns how it stopped; [`Stop::Limit`] if the wave
+    /// simply continues. Returns `None` if the dispatch has ended.
+    pub fn step(&mut self, probe: Option<&dyn Probe>) -> Option<Stop> {
+        self.execute(1, probe).map(|(stop, _)| stop)
+    }
+
+    /// Runs up to `ticks` instructions. Returns the number that ran, which is lower only if the dispatch has ended.
+    pub fn run(&mut self, ticks: u64) -> u64 {
+        let mut ran = 0;
+        while ran < ticks {
+            match self.execute(ticks - ran, None) {
+                Some((_, more)) => ran += more,
+                None => break,
+            }
+        }
+        ran
+    }
+
+    /// Runs instructions of one wave in its time slice, up to `most`.
+    fn execute(&mut self, most: u64, probe: Option<&dyn Probe>) -> Option<(Stop, u64)> {
+        self.ready_wave()?;
+        let (w, left) = match &self.state.at {
+            At::Together(t) => (t.w, t.left?),
+            At::Turn {
+                w,
+                slice: Some(Slice::Plain { left }),
+                ..
+            } => (*w, *left),
+            At::Turn { w, .. } => (*w, 1),
+            _ => return None,
+        };
+        let memory = &self.gpu.memory;
+        let group = self.state.now.as_mut()?;
+        let given = left.min(most);
+        let mut fuel = given;
+        let mut machine = Machine {
+            target: self.gpu.target,
+            memory,
+            code: Code::Memory,
+            lds: &mut group.lds,
+            global: &self.global,
+            hidden_private_base: self.setup.scratch,
+            middle: self.middle.ids(),
+            probe,
+        };
+        let wave = &mut group.waves[w].state;
+        let stop = self.engine.run(wave, &mut machine, &mut fuel);
+        let used = given - fuel;
+        // These consume no fuel.
+        let attempt = match &stop {
+            Stop::Retry => 1,
+            Stop::Fault(report) => {
+                matches!(report.kind, FaultKind::Fetch(_) | FaultKind::Illegal) as u64
+            }
+            _ => 0,
+        };
+        self.state.stats.instructions += used;
+        self.state.ticks += used + attempt;
+        self.ran(w, used, &stop);
+        self.advance();
+        Some((stop, used + attempt))
+    }
+
+    /// Handles what a wave's instructions mean for the schedule.
+    fn ran(&mut self, w: usize, used: u64, stop: &Stop) {
+        let slice_continues = |left: u64| *stop == Stop::Limit && left > 0;
+        match &mut self.state.at {
+            At::Together(t) => {
+                let left = t.left.unwrap_or(0) - used;
+                t.fuel -= used;
+                t.left = Some(left);
+                if slice_continues(left) {
+                    return;
+                }
+                t.left = None;
+                self.end_slice_together(w, stop);
+            }
+            At::Turn {
+                slice: Some(Slice::Plain { left }),
+                ..
+            } => {
+                *left -= used;
+                if slice_continues(*left) {
+                    return;
+                }
+                let unused = *left;
+                self.give_back(unused);
+                self.state.epoch += 1;
+                if let Some(group) = &mut self.state.now {
+                    had_turn(group, w, stop);
+                }
+                self.end_turn(w, stop);
+            }
+            At::Turn {
+                slice: Some(Slice::Settle { .. }),
+                ..
+            } => self.settle_registers(w, used, stop),
+            At::Turn {
+                slice: Some(Slice::Probe(_)),
+                ..
+            } => self.probe(w, used, stop),
+            _ => {}
+        }
+    }
+
+    fn limited(&self) -> bool {
+        self.launch.max_instructions.is_some()
+    }
+
+    fn take(&mut self, wanted: u64) -> u64 {
+        if !self.limited() {
+            return wanted;
+        }
+        let taken = wanted.min(self.state.fuel);
+        self.state.fuel -= taken;
+        taken
+    }
+
+    fn give_back(&mut self, unused: u64) {
+        if self.limited() {
+            self.state.fuel += unused;
+        }
+    }
+
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.state.unsettled) {
+            self.state.epoch += 1;
+        }
+    }
+
+    fn fail(&mut self, error: RunError) {
+        self.state.done.get_or_insert(Err(error));
+    }
+
+    /// Goes on in the schedule until an instruction is next, or the dispatch has ended.
+    fn advance(&mut self) {
+        while self.state.done.is_none() && self.ready_wave().is_none() {
+            match self.state.at {
+                At::Pick => self.pick(),
+                At::Round => self.begin_round(),
+                At::Together(together) => self.together(together),
+                At::Turn { w, moved, .. } => self.next_turn(w, moved),
+            }
+        }
+    }
+
+    /// The workgroup to continue.
+    fn pick(&mut self) {
+        let state = &self.state;
+        let moved_on = state.ring.iter().any(|g| !g.waits);
+        let ran_long = state.ring.back().is_some_and(|g| !g.waits);
+        let started = match !moved_on || ran_long {
+            true => self.start(),
+            false => None,
+        };
+        let group = started.or_else(|| {
+            let at = self.state.ring.iter().position(|g| !g.waits).unwrap_or(0);
+            self.state.ring.remove(at)
+        });
+        match group {
+            Some(group) => {
+                self.state.now = Some(group);
+                self.state.turns = 0;
+                self.state.at = At::Round;
+            }
+            None => {
+                self.settle();
+                let closed = match &self.setup.host {
+                    Some(host) => host.close(&self.output),
+                    None => Ok(()),
+                };
+                let kernel = || self.setup.kernel.name.clone();
+                let result = closed.map(|()| self.state.stats);
+                let result = result.map_err(|why| RunError::Launch {
+                    kernel: kernel(),
+                    why,
+                });
+                self.state.done = Some(result);
+            }
+        }
+    }
+
+    /// Takes workgroups to start, if there are any and slots for them.
+    fn refill(&mut self) {
+        self.settle();
+        let state = &mut self.state;
+        let left = self.setup.shape.total.saturating_sub(state.next);
+        let share = BATCH.min(left);
+        let from = state.slots.len() - state.slots.len().min(share as usize);
+        let slots = state.slots.split_off(from);
+        if slots.is_empty() {
+            return;
+        }
+        let next = state.next;
+        state.next += slots.len() as u64;
+        state.batch = Batch {
+            next,
+            end: state.next,
+            slots,
+        };
+    }
+
+    fn free_slots(&mut self) {
+        let state = &mut self.state;
+        if state.batch.next == state.batch.end {
+            state.slots.append(&mut state.batch.slots);
+            state.epoch += 1;
+        }
+    }
+
+    /// Starts the next workgroup, if there is one and a slot for it.
+    fn start(&mut self) -> Option<Group> {
+        if self.state.batch.next == self.state.batch.end {
+            self.refill();
+        }
+        if self.state.batch.next == self.state.batch.end {
+            return None;
+        }
+        let slot = self.state.batch.slots.pop()?;
+        let number = self.state.batch.next;
+        self.state.batch.next += 1;
+        self.state.last.go_to(&self.setup.shape, number);
+        let group = self.begun_group(slot);
+        self.state.stats.waves += group.waves.len() as u64;
+        Some(group)
+    }
+
+    /// The workgroup at `last`, with the registers of its waves as they begin.
+    fn begun_group(&mut self, slot: usize) -> Group {
+        let (setup, spot, target) = (&self.setup, self.state.last, self.gpu.target);
+        let shape = &setup.shape;
+        let first_slot = (slot * shape.waves_of(shape.group)) as u64;
+        let own = setup.own(spot.group, first_slot);
+        if setup.host.is_none() && self.like.0 != spot.size {
+            let like = |w| setup.like(target, spot.size, w);
+            self.like = (spot.size, (0..spot.waves).map(like).collect());
+        }
+        let mut group = Group {
+            group: spot.group,
+            number: spot.number,
+            slot,
+            lds: Lds::new(shape.lds_bytes as usize),
+            own,
+            first: spot.first,
+            waves: Vec::new(),
+            notes: vec![Note::default(); spot.waves],
+            waits: false,
+            grace: 0,
+        };
+        for w in 0..spot.waves {
+            let state = if setup.host.is_some() {
+                // The host's data of each workgroup has its own address.
+                let slot = first_slot + w as u64;
+                let mut state = setup.wave(target, spot.group, spot.size, w, slot);
+                state.number = spot.first + w as u64;
+                state
+            } else {
+                let mut state = WaveState::new(0);
+                starts(&self.like.1, &group.own, group.first).start(w, &mut state);
+                state
+            };
+            group.waves.push(GroupWave {
+                state: Box::new(state),
+                doing: Doing::Running,
+                turns: 0,
+            });
+        }
+        group
+    }
+
+    fn begin_round(&mut self) {
+        let Some(group) = &self.state.now else {
+            self.state.at = At::Pick;
+            return;
+        };
+        let ordinary = self.setup.host.is_none()
+            && group.notes.iter().all(|note| !note.suspect && !note.waits)
+            && group.waves.iter().all(|wave| wave.doing != Doing::Halted);
+        if !ordinary {
+            self.state.at = At::Turn {
+                w: 0,
+                moved: false,
+                slice: None,
+            };
+            return;
+        }
+        let new = group
+            .waves
+            .iter()
+            .all(|w| w.turns == 0 && w.state.clock == 0)
+            && group.waves.iter().all(|w| w.doing == Doing::Running);
+        let end = match new {
+            true => self.gather(group),
+            false => group.number + 1,
+        };
+        let fuel = self.take(EXACT_SLICE * PATIENCE as u64);
+        self.state.at = At::Together(Together {
+            w: 0,
+            turned: false,
+            fuel,
+            end,
+            left: None,
+        });
+    }
+
+    /// The number after that of the last workgroup that the engine runs with this one: those that were taken with it and have
+    /// its size.
+    fn gather(&self, group: &Group) -> u64 {
+        let state = &self.state;
+        let next = group.number + 1;
+        if state.last.number != group.number || state.batch.next != next {
+            return next;
+        }
+        let mut spot = state.last;
+        let size = spot.size;
+        while spot.number + 1 < state.batch.end {
+            spot.go_to(&self.setup.shape, spot.number + 1);
+            if spot.size != size {
+                return spot.number;
+            }
+        }
+        state.batch.end
+    }
+
+    /// The next time slice while the engine runs waves together.
+    fn together(&mut self, mut t: Together) {
+        let Some(group) = &mut self.state.now else {
+            return;
+        };
+        while let Some(wave) = group.waves.get_mut(t.w) {
+            if wave.doing != Doing::Running {
+                t.w += 1;
+                continue;
+            }
+            let given = wave.turn(EXACT_SLICE);
+            if given > t.fuel {
+                return self.leave_together(t, t.w);
+            }
+            t.left = Some(given);
+            self.state.at = At::Together(t);
+            return;
+        }
+        t.w = 0;
+        let doing = |what: Doing| group.waves.iter().any(|w| w.doing == what);
+        if doing(Doing::Running) || doing(Doing::Halted) {
+            return self.leave_together(t, 0);
+        }
+        if doing(Doing::Waiting) {
+            for wave in &mut group.waves {
+                if wave.doing == Doing::Waiting {
+                    wave.doing = Doing::Running;
+                }
+            }
+            self.state.at = At::Together(t);
+            return;
+        }
+        // All have ended.
+        let (number, slot) = (group.number, group.slot);
+        if number + 1 < t.end {
+            self.state.batch.next += 1;
+            self.state.last.go_to(&self.setup.shape, number + 1);
+            let group = self.begun_group(slot);
+            self.state.stats.waves += group.waves.len() as u64;
+            self.state.now = Some(group);
+            self.state.at = At::Together(t);
+            return;
+        }
+        self.give_back(t.fuel);
+        self.state.unsettled = true;
+        self.leave(Round::Ended);
+    }
+
+    /// The engine stops running waves together; the rest of the round begins with wave `next`.
+    fn leave_together(&mut self, t: Together, next: usize) {
+        self.give_back(t.fuel);
+        self.state.unsettled = true;
+        if let Some(group) = &mut self.state.now {
+            for note in &mut group.notes {
+                note.watched = false;
+            }
+        }
+        self.state.at = At::Turn {
+            w: next,
+            moved: t.turned,
+            slice: None,
+        };
+    }
+
+    /// A time slice ended while the engine runs waves together.
+    fn end_slice_together(&mut self, w: usize, stop: &Stop) {
+        let At::Together(t) = &mut self.state.at else {
+            return;
+        };
+        let Some(group) = &mut self.state.now else {
+            return;
+        };
+        let wave = &mut group.waves[w];
+        match stop {
+            Stop::Endpgm => wave.doing = Doing::Ended,
+            Stop::Barrier => wave.doing = Doing::Waiting,
+            _ => {
+                let t = *t;
+                self.leave_together(t, w + 1);
+                if let Some(group) = &mut self.state.now {
+                    had_turn(group, w, stop);
+                }
+                self.look_at(w, stop);
+                self.note_moved(w);
+                return;
+            }
+        }
+        wave.turns = wave.turns.saturating_add(1);
+        t.turned = true;
+        t.w += 1;
+    }
+
+    /// Begins the time slice of the next wave that can run, or ends the round.
+    fn next_turn(&mut self, w: usize, moved: bool) {
+        let Some(group) = &mut self.state.now else {
+            return;
+        };
+        let running = |w: &usize| group.waves[*w].doing == Doing::Running;
+        let Some(w) = (w..group.waves.len()).find(running) else {
+            return self.end_round(moved);
+        };
+        let note = &mut group.notes[w];
+        note.retries = false;
+        let (observed, watched) = (note.suspect || note.waits, note.watched);
+        let wanted = group.waves[w].turn(EXACT_SLICE);
+        self.settle();
+        let slice = match (observed, watched) {
+            (false, _) => {
+                let left = self.take(wanted);
+                if left == 0 {
+                    return self.limit(w);
+                }
+                Slice::Plain { left }
+            }
+            (true, false) => Slice::Settle { ran: 0 },
+            (true, true) => match self.probing(w) {
+                Some(probing) => Slice::Probe(Box::new(probing)),
+                None => return,
+            },
+        };
+        self.begin_slice(w, moved, slice);
+    }
+
+    fn begin_slice(&mut self, w: usize, moved: bool, slice: Slice) {
+        if !matches!(slice, Slice::Plain { .. }) && self.limited() && self.state.fuel == 0 {
+            return self.limit(w);
+        }
+        self.state.at = At::Turn {
+            w,
+            moved,
+            slice: Some(slice),
+        };
+    }
+
+    fn probing(&self, w: usize) -> Option<Probing> {
+        let group = self.state.now.as_ref()?;
+        self.gpu.memory.forget_changes();
+        let before = (*group.waves[w].state).clone();
+        Some(Probing {
+            epoch: self.state.epoch,
+            global: self.global.changes(),
+            // The copy is made only for a loop that is already known.
+            lds: group.notes[w].waits.then(|| group.lds.clone()),
+            pcs: vec![before.pc],
+            before,
+        })
+    }
+
+    /// After an instruction of a wave whose registers are not compared yet.
+    fn settle_registers(&mut self, w: usize, used: u64, stop: &Stop) {
+        self.take(used);
+        let At::Turn {
+            moved,
+            slice: Some(Slice::Settle { ran }),
+            ..
+        } = &mut self.state.at
+        else {
+            return;
+        };
+        *ran += 1;
+        let (moved, ran) = (*moved, *ran);
+        match stop {
+            Stop::Limit | Stop::Yield if ran < LOOP => {
+                if self.limited() && self.state.fuel == 0 {
+                    self.limit(w);
+                }
+                return;
+            }
+            Stop::Limit | Stop::Yield | Stop::Retry => {}
+            stop => {
+                self.state.epoch += 1;
+                if let Some(group) = &mut self.state.now {
+                    let wave = &mut group.waves[w];
+                    wave.turns = wave.turns.saturating_add(1);
+                    let note = &mut group.notes[w];
+                    (note.suspect, note.waits, note.retries) = (false, false, false);
+                    (note.stuck, note.looks_at, note.watched) = (None, None, true);
+                }
+                return self.end_turn(w, stop);
+            }
+        }
+        // Other waves may have seen its effects.
+        self.state.epoch += 1;
+        if let Some(probing) = self.probing(w) {
+            self.begin_slice(w, moved, Slice::Probe(Box::new(probing)));
+        }
+    }
+
+    /// After an instruction of a wave whose registers are compared.
+    fn probe(&mut self, w: usize, used: u64, stop: &Stop) {
+        self.take(used);
+        let limited = self.limited();
+        let At::Turn {
+            slice: Some(Slice::Probe(probing)),
+            ..
+        } = &mut self.state.at
+        else {
+            return;
+        };
+        let Some(group) = &mut self.state.now else {
+            return;
+        };
+        let state = &group.waves[w].state;
+        let goes_on = matches!(stop, Stop::Limit | Stop::Yield | Stop::Retry);
+        let recurs = goes_on && state.pc == probing.before.pc && same(state, &probing.before);
+        if goes_on && !recurs && *stop != Stop::Retry && probing.pcs.len() < LOOP {
+            probing.pcs.push(state.pc);
+            if limited && self.state.fuel == 0 {
+                self.limit(w);
+            }
+            return;
+        }
+        let probing = (**probing).clone();
+        let (mut acts, mut atomic, mut looks_at) = (false, false, None);
+        if recurs {
+            for &pc in &probing.pcs {
+                let (memory, target) = (&self.gpu.memory, self.gpu.target);
+                let traits = self
+                    .traits
+                    .entry(pc)
+                    .or_insert_with(|| Traits::of(stuck::fetch(memory, target, pc)));
+                acts |= traits.acts;
+                atomic |= traits.atomic;
+                if traits.reads {
+                    looks_at = Some(pc);
+                }
+            }
+        }
+        let changed = atomic
+            && (self.gpu.memory.atomics_changed()
+                || probing.lds.is_none_or(|lds| lds != group.lds));
+        let quiet = recurs && !acts && !changed && self.global.changes() == probing.global;
+        if !quiet {
+            self.state.epoch += 1;
+        }
+        let note = &mut group.notes[w];
+        note.suspect = false;
+        note.watched = true;
+        note.waits = recurs || matches!(stop, Stop::Yield | Stop::Retry);
+        note.retries = *stop == Stop::Retry;
+        note.stuck = quiet.then_some(probing.epoch);
+        note.looks_at = looks_at;
+        let wave = &mut group.waves[w];
+        wave.turns = wave.turns.saturating_add(1);
+        self.end_turn(w, stop);
+    }
+
+    /// The time slice of a wave has ended.
+    fn end_turn(&mut self, w: usize, stop: &Stop) {
+        let moved = match &self.state.at {
+            At::Turn { moved, .. } => *moved,
+            _ => false,
+        };
+        self.state.at = At::Turn {
+            w: w + 1,
+            moved,
+            slice: None,
+        };
+        // It may have made a request to the host, and wait for it.
+        if let (Some(host), Some(group)) = (&self.setup.host, &self.state.now) {
+            let served = host.serve(&self.gpu.memory, &self.output, group.slot, group.number);
+            match served {
+                Ok(served) => self.state.epoch += served as u64,
+                Err(why) => {
+                    let place = self.place(group.group, w, group.waves[w].state.pc);
+                    return self.fail(RunError::Host { place, why });
+                }
+            }
+        }
+        self.look_at(w, stop);
+        self.note_moved(w);
+    }
+
+    /// Records that wave `w` had its time slice in this round.
+    fn note_moved(&mut self, w: usize) {
+        if let (At::Turn { moved, .. }, Some(group)) = (&mut self.state.at, &self.state.now) {
+            *moved |= !group.notes[w].waits;
+        }
+    }
+
+    /// Handles the stop of a wave and determines how the wave continues.
+    fn look_at(&mut self, w: usize, stop: &Stop) {
+        let Some(group) = &mut self.state.now else {
+            return;
+        };
+        let workgroup = group.group;
+        let wave = &mut group.waves[w];
+        wave.doing = match stop {
+            Stop::Endpgm | Stop::FellOff => Doing::Ended,
+            Stop::Barrier => Doing::Waiting,
+            Stop::Halt => Doing::Halted,
+            Stop::Limit | Stop::Yield | Stop::Retry => Doing::Running,
+            Stop::Trap(3) if !self.launch.debug_traps => {
+                // s_trap has one dword.
+                wave.state.pc = wave.state.pc.wrapping_add(4);
+                Doing::Running
+            }
+            Stop::Trap(id) => {
+                let (id, pc) = (*id, wave.state.pc);
+                let place = self.place(workgroup, w, pc);
+                return self.fail(RunError::Trap { place, id });
+            }
+            Stop::Fault(report) => {
+                let pc = wave.state.pc;
+                return self.fail(RunError::Fault {
+                    place: self.place(workgroup, w, pc),
+                    report: Box::new(report.clone()),
+                });
+            }
+        };
+        if wave.doing != Doing::Running {
+            group.notes[w].waits = false;
+        }
+    }
+
+    /// Every wave had its time slice.
+    fn end_round(&mut self, moved: bool) {
+        let Some(group) = &mut self.state.now else {
+            return;
+        };
+        let those = |what: Doing| group.waves.iter().filter(move |w| w.doing == what).count();
+        let (running, waiting, halted) = (
+            those(Doing::Running),
+            those(Doing::Waiting),
+            those(Doing::Halted),
+        );
+        match (running, waiting, halted) {
+            (1.., ..) if moved => self.moved(),
+            (1.., ..) => self.leave(Round::Waits),
+            (_, 0, 0) => self.leave(Round::Ended),
+            (_, 0, _) => {
+                let w = group.waves.iter().position(|w| w.doing == Doing::Halted);
+                let (w, workgroup) = (w.unwrap_or(0), group.group);
+                let pc = group.waves[w].state.pc;
+                let place = self.place(workgroup, w, pc);
+                self.fail(RunError::Halted { place });
+            }
+            (_, _, 0) => {
+                for (wave, note) in group.waves.iter_mut().zip(&mut group.notes) {
+                    if wave.doing == Doing::Waiting {
+                        wave.doing = Doing::Running;
+                        note.waits = false;
+                        note.stuck = None;
+                    }
+                }
+                self.moved();
+            }
+            _ => {
+                let workgroup = group.group;
+                let mut waves = self.waiting(workgroup);
+                let others = waves.len().saturating_sub(LISTED);
+                waves.truncate(LISTED);
+                self.fail(RunError::Deadlock { waves, others });
+            }
+        }
+    }
+
+    fn moved(&mut self) {
+        self.state.turns += 1;
+        match self.state.turns >= PATIENCE {
+            true => self.leave(Round::Moved),
+            false => self.state.at = At::Round,
+        }
+    }
+
+    /// The current workgroup has ended, or lets another one run.
+    fn leave(&mut self, round: Round) {
+        let memory = &self.gpu.memory;
+        if let Some(service) = &self.setup.service
+            && service.poll(memory)
+        {
+            self.state.epoch += 1;
+        }
+        self.state.at = At::Pick;
+        let Some(mut group) = self.state.now.take() else {
+            return;
+        };
+        group.waits = round == Round::Waits;
+        if round == Round::Ended {
+            self.end(group);
+        } else {
+            self.state.ring.push_back(group);
+        }
+        if round != Round::Waits {
+            for group in &mut self.state.ring {
+                group.waits = false;
+            }
+            self.state.idle_rounds = 0;
+        } else if self.state.ring.iter().all(|g| g.waits) {
+            self.state.idle_rounds += 1;
+            if self.state.idle_rounds > self.state.ring.len() {
+                self.consider();
+            }
+        }
+    }
+
+    fn end(&mut self, group: Group) {
+        if let Some(host) = &self.setup.host
+            && let Err(why) = host.finish(&self.gpu.memory, &self.output, group.slot, group.number)
+        {
+            let place = self.place(group.group, 0, self.setup.entry);
+            self.fail(RunError::Host { place, why });
+        }
+        self.state.batch.slots.push(group.slot);
+        self.free_slots();
+    }
+
+    /// Called when all workgroups wait: ends the dispatch if nothing in it can ever continue.
+    fn consider(&mut self) {
+        self.settle();
+        let state = &self.state;
+        let waves = || {
+            let both = state.ring.iter().flat_map(|g| g.waves.iter().zip(&g.notes));
+            both.filter(|(wave, _)| wave.doing != Doing::Ended)
+        };
+        let stuck = state.batch.next == state.batch.end
+            && waves().next().is_some()
+            && waves().all(|(w, n)| w.doing != Doing::Running || n.stuck == Some(state.epoch));
+        let more = state.next < self.setup.shape.total && !state.slots.is_empty();
+        if !stuck || more || self.launch.outside_stores {
+            return;
+        }
+        let loops = waves().any(|(w, n)| w.doing == Doing::Running && !n.retries);
+        let (waves, others) = self.left();
+        let (waves, others) = schedule::sorted(waves, others);
+        self.fail(match loops {
+            true => RunError::Livelock { waves, others },
+            false => RunError::Deadlock { waves, others },
+        });
+    }
+
+    /// The first waves that have not ended, and the number of the others.
+    fn left(&self) -> (Vec<StuckWave>, usize) {
+        let groups = self.groups();
+        let all = groups
+            .iter()
+            .flat_map(|view| list(&self.setup, &self.gpu.memory, self.gpu.target, view.group));
+        let all: Vec<StuckWave> = all.collect();
+        let others = all.len().saturating_sub(LISTED);
+        (all.into_iter().take(LISTED).collect(), others)
+    }
+
+    fn limit(&mut self, w: usize) {
+        let Some(group) = &self.state.now else {
+            return;
+        };
+        let place = self.place(group.group, w, group.waves[w].state.pc);
+        let (waves, others) = self.left();
+        self.fail(RunError::Limit {
+            place: Box::new(place),
+            instructions: self.launch.max_instructions.unwrap_or(0),
+            waves,
+            others,
+        });
+    }
+}
+
+impl Drop for Stepper {
+    fn drop(&mut self) {
+        for &region in &self.regions {
+            // Each was mapped by `prepare`.
+            let _ = self.gpu.memory.free(region);
+        }
+    }
+}
+
+impl Gpu {
+    /// The number of dispatches so far, which kernels see as their dispatch's ID. A [`Stepper`] does not count itself.
+    pub fn dispatches(&self) -> u64 {
+        self.dispatches.load(Relaxed)
+    }
+
+    /// Sets the number of dispatches, for a caller that counts those of [`Stepper`], forward or backward.
+    pub fn set_dispatches(&self, count: u64) {
+        self.dispatches.store(count, Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Stepper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stepper")
+            .field("kernel", &self.setup.kernel.name)
+            .field("ticks", &self.state.ticks)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,74 @@
+//! The journal: what pages held before they were written, for a debugger that goes back in time.
+
+use super::*;
+
+/// The bytes of a page.
+pub type PageBytes = Box<[u8; PAGE_SIZE as usize]>;
+
+/// The pages that were written since the journal was taken, as they were before.
+#[derive(Default)]
+pub(super) struct Journal {
+    /// The page that was written last. Neighbouring lanes mostly write the same page.
+    last: Option<u64>,
+    pages: HashMap<u64, PageBytes>,
+}
+
+impl Memory {
+    /// Turns the journal on or off. While it is on, the contents of each page before its first store are kept for
+    /// [`Memory::take_journal`]. Stores of compiled code are not seen.
+    pub fn keep_journal(&self, on: bool) {
+        self.record(NOTE_PAGES, on);
+        if !on {
+            *self.journal() = Journal::default();
+        }
+    }
+
+    /// Returns the pages that were written since the last call, by page number, with the bytes that they held then.
+    pub fn take_journal(&self) -> HashMap<u64, PageBytes> {
+        std::mem::take(&mut *self.journal()).pages
+    }
+
+    /// The numbers of the pages that are in the journal.
+    pub fn journal_pages(&self) -> Vec<u64> {
+        self.journal().pages.keys().copied().collect()
+    }
+
+    /// The bytes of a page, whatever its permissions. Returns `None` if it is not mapped.
+    pub fn page(&self, page: u64) -> Option<PageBytes> {
+        let (at, _) = self.guest_page(page)?;
+        let mut bytes: PageBytes = Box::new([0; PAGE_SIZE as usize]);
+        self.arena.read((at * PAGE_SIZE) as usize, &mut bytes[..]);
+        Some(bytes)
+    }
+
+    /// Replaces the bytes of a page, whatever its permissions; the journal does not see it. Returns false if the page is not
+    /// mapped.
+    pub fn put_page(&self, page: u64, bytes: &[u8; PAGE_SIZE as usize]) -> bool {
+        let Some((at, _)) = self.guest_page(page) else {
+            return false;
+        };
+        self.arena.write((at * PAGE_SIZE) as usize, bytes);
+        true
+    }
+
+    /// Keeps the pages of a store that is about to be made.
+    pub(super) fn note_pages(&self, addr: u64, size: u64) {
+        let last = addr.saturating_add(size.max(1) - 1) / PAGE_SIZE;
+        let mut journal = self.journal();
+        for page in addr / PAGE_SIZE..=last {
+            if journal.last == Some(page) {
+                continue;
+            }
+            journal.last = Some(page);
+            if !journal.pages.contains_key(&page)
+                && let Some(bytes) = self.page(page)
+            {
+                journal.pages.insert(page, bytes);
+            }
+        }
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
