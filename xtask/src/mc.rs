@@ -323,6 +323,7 @@ impl Test<'_> {
             defines: self.run.defines.clone(),
             os: Some(self.run.os()),
             version: (self.run.os() == Os::Hsa).then(|| self.run.version()),
+            syntax: gcn_asm::Syntax::Llvm,
             ..gcn_asm::Options::default()
         }
     }
