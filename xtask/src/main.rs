@@ -10,6 +10,7 @@ mod compiler;
 mod corpus;
 mod diff;
 mod fixtures;
+mod hazards;
 mod hsa;
 mod input;
 mod kernels;
@@ -68,6 +69,8 @@ enum Task {
     Mc(mc::Options),
     /// Weaken and take out each s_waitcnt and s_nop of code objects; count what `gcn check --static` reports
     Mutate(mutate::Options),
+    /// Compile LLVM's tests of wait states with llc-14; nothing may be reported with its s_nops, and each must be needed
+    Hazards(hazards::Options),
     /// Compile testdata/kernels/*.cl with clang-14 for every tested target, and testdata/bench/*.cl for the measured one
     Fixtures,
     /// Build and link the HSA runtime, libhsa-runtime64.so.1, into target/release/gcn-hsa
@@ -109,6 +112,7 @@ fn main() -> ExitCode {
         Task::Corpus(options) => corpus::run(&options),
         Task::Mc(options) => mc::run(&options),
         Task::Mutate(options) => mutate::run(&options),
+        Task::Hazards(options) => hazards::run(&options),
         Task::Objects(options) => objects::run(&options),
         Task::Listings(options) => listings::run(&options, &repo_root()),
         Task::Clang(options) => clang::run_all(&options, &repo_root()),

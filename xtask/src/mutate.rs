@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
 use gcn::check::mutate::{self, Change, Reason};
+use gcn::check::report::{Check, Finding, Severity};
 use gcn::check::statically;
 use gcn::check::waitcnt::Entry;
 use gcn::isa::access::FactTable;
@@ -25,8 +26,9 @@ pub struct Options {
     every: usize,
 }
 
+/// What was reported of all changes so far.
 #[derive(Default)]
-struct Totals {
+pub struct Totals {
     kernels: usize,
     /// By change: the number of reported ones, and of all.
     changes: BTreeMap<String, (u64, u64)>,
@@ -44,37 +46,64 @@ pub fn run(options: &Options) -> Result<bool> {
         let of_file = || file.display().to_string();
         let bytes = std::fs::read(file).with_context(of_file)?;
         let object = CodeObject::parse(&bytes).with_context(of_file)?;
-        let target =
-            gcn::dis::target_of(&object).map_err(|e| anyhow!("{}: {e}", file.display()))?;
+        totals.object(&object, &of_file(), options.list, options.every)?;
+    }
+    totals.print();
+    Ok(totals.complete())
+}
+
+impl Totals {
+    /// Makes every change of an object's kernels and functions, or of one in `every`. Returns how many hazards are reported in the
+    /// object as it is.
+    ///
+    /// # Errors
+    /// If the object cannot be checked.
+    pub fn object(
+        &mut self,
+        object: &CodeObject,
+        name: &str,
+        list: bool,
+        every: usize,
+    ) -> Result<usize> {
+        let target = gcn::dis::target_of(object).map_err(|e| anyhow!("{name}: {e}"))?;
         let table = FactTable::new(target);
         let wanted = statically::Options {
             notes: true,
             ..statically::Options::default()
         };
-        let checked = statically::check(&object, &table, None, &wanted);
-        let checked = checked.map_err(|e| anyhow!("{}: {e}", file.display()))?;
-        for mut checked in checked {
-            totals.kernels += 1;
-            if totals.kernels.is_multiple_of(options.every.max(1)) {
-                totals.kernel(options, &of_file(), &mut checked);
+        let checked = statically::check(object, &table, None, &wanted);
+        let mut hazards = 0;
+        for mut checked in checked.map_err(|e| anyhow!("{name}: {e}"))? {
+            let is_hazard =
+                |f: &&Finding| f.check == Check::Hazard && f.severity == Severity::Error;
+            hazards += checked.findings.iter().filter(is_hazard).count();
+            self.kernels += 1;
+            if self.kernels.is_multiple_of(every.max(1)) {
+                self.kernel(list, name, &mut checked);
+            }
+        }
+        Ok(hazards)
+    }
+
+    /// Prints a line for each kind of change, and below it the reasons why changes are not reported.
+    pub fn print(&self) {
+        println!("{:42} {:>9} {:>9}", "change", "reported", "of");
+        for (change, (reported, all)) in &self.changes {
+            println!("{change:42} {reported:9} {all:9}");
+            for ((_, reason), count) in self.reasons.iter().filter(|r| r.0.0 == *change) {
+                println!("    {:38} {count:9}", reason.name());
             }
         }
     }
-    println!("{:42} {:>9} {:>9}", "change", "reported", "of");
-    for (change, (reported, all)) in &totals.changes {
-        println!("{change:42} {reported:9} {all:9}");
-        for ((_, reason), count) in totals.reasons.iter().filter(|r| r.0.0 == *change) {
-            println!("    {:38} {count:9}", reason.name());
-        }
-    }
-    Ok(totals
-        .reasons
-        .keys()
-        .all(|(_, reason)| *reason != Reason::Missed))
-}
 
-impl Totals {
-    fn kernel(&mut self, options: &Options, file: &str, checked: &mut statically::Checked<'_>) {
+    /// Returns true if there is a reason for each change that is not reported.
+    pub fn complete(&self) -> bool {
+        self.reasons
+            .keys()
+            .all(|(_, reason)| *reason != Reason::Missed)
+    }
+
+    fn kernel(&mut self, list: bool, file: &str, checked: &mut statically::Checked<'_>) {
         let entry = if checked.kernel {
             Entry::Kernel
         } else {
@@ -105,7 +134,7 @@ impl Totals {
                 }
                 let reason = mutate::reason(graph, at, change);
                 *self.reasons.entry((name.clone(), reason)).or_default() += 1;
-                if options.list {
+                if list {
                     let mut text = String::new();
                     print(&graph.sites[at].insn, &Style::LLVM, &mut text);
                     let place = format!("{file}: {} at {:#x}", checked.name, graph.sites[at].pc);
