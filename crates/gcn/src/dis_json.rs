@@ -321,7 +321,8 @@ fn memory(out: &mut String, facts: &Facts, insn: &Insn) {
     }
 }
 
-fn flags(facts: &Facts, insn: &Insn, flow: Flow) -> impl Iterator<Item = &'static str> {
+/// What kind of instruction it is, as the words of `flags` (docs/json.md).
+pub fn flags(facts: &Facts, insn: &Insn, flow: Flow) -> impl Iterator<Item = &'static str> {
     let format = insn.row.format;
     let (mut branch, mut indirect, mut conditional, mut call) = (false, false, false, false);
     match flow {

@@ -576,6 +576,17 @@ impl<T: Element> Buffer<T> {
     }
 }
 
+impl Buffer<u8> {
+    /// Copies bytes from byte `start` on into `out`.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn read_into(&self, start: usize, out: &mut [u8]) -> Result<(), Error> {
+        let address = self.range(start, out.len())?;
+        Ok(self.gpu.machine.memory.read(address, out)?)
+    }
+}
+
 /// A guest address in an argument, and the buffer there, which the argument keeps alive.
 #[derive(Clone, Debug)]
 pub struct Pointer {
@@ -663,6 +674,11 @@ impl Program {
     /// The object.
     pub fn object(&self) -> &CodeObject {
         &self.inner.object
+    }
+
+    /// The GPU that it is loaded on.
+    pub fn gpu(&self) -> &Gpu {
+        &self.inner.gpu
     }
 
     /// Its addresses in memory.

@@ -1,0 +1,33 @@
+//! The native module of the Python package `gcn` (docs/python.md).
+
+mod cs;
+mod error;
+mod gpu;
+mod pass;
+mod tools;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _gcn(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<cs::Cs>()?;
+    module.add_class::<cs::CsIter>()?;
+    module.add_class::<cs::CsInsn>()?;
+    module.add_class::<cs::CsOp>()?;
+    module.add_class::<cs::Ks>()?;
+    module.add_class::<gpu::Gpu>()?;
+    module.add_class::<gpu::Program>()?;
+    module.add_class::<gpu::Kernel>()?;
+    module.add_class::<gpu::Buffer>()?;
+    module.add_class::<gpu::Local>()?;
+    module.add_class::<gpu::Stats>()?;
+    module.add_function(wrap_pyfunction!(tools::assemble, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::check, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::info, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::dis, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::doc, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::eval_json, module)?)?;
+    cs::constants(module)
+}
