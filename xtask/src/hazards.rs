@@ -13,7 +13,7 @@ use crate::mutate::Totals;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// Machine code in LLVM's format (.mir), of which the `llc` lines name the targets
+    /// Machine code in LLVM's format (.mir); its `llc` lines name the targets
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Print each change that is not reported

@@ -47,7 +47,7 @@ pub struct Instruction {
     pub most_cycles: u32,
     /// The public table lists the instruction; otherwise the cycles are those of similar ones.
     pub listed: bool,
-    /// Of LDS: a compute unit completes at most one in so many cycles. Modelled.
+    /// For LDS: the least number of cycles between two such instructions of a compute unit. Modelled.
     pub lds_throughput: Option<u16>,
     /// Cycles that it waits for the instruction before it, if no other wave of the SIMD fills them. Modelled.
     pub stall: u32,
@@ -110,7 +110,7 @@ pub struct LoopInfo {
 pub struct Peak {
     /// How many.
     pub count: u32,
-    /// The addresses of all instructions before which so many are live.
+    /// The addresses of all instructions before which this number is live.
     pub at: Vec<u64>,
     /// The names of the registers at the first of them.
     pub registers: Vec<String>,

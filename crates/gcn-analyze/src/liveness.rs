@@ -43,7 +43,7 @@ pub struct Liveness {
     pub bound: Bound,
 }
 
-/// What an instruction reads, and the registers of which nothing old is left after it. EXEC is not among them.
+/// The registers that an instruction reads, and those that it overwrites completely. EXEC is not among them.
 pub struct Accesses {
     /// Reads.
     pub reads: RegisterSet,

@@ -43,7 +43,7 @@ const fn lds_granule(generation: Gen) -> u64 {
     }
 }
 
-/// The waves of a SIMD if a compute unit has so many workgroups of so many waves: those of the SIMD that has the most.
+/// The waves of the fullest SIMD of a compute unit that runs `groups` workgroups of `waves` waves.
 fn of_groups(groups: u64, waves: u64) -> u32 {
     let all = groups.saturating_mul(waves).div_ceil(SIMDS);
     all.min(MOST_WAVES as u64) as u32
@@ -171,12 +171,12 @@ impl Occupancy {
         Some(many * granule)
     }
 
-    /// The most VGPRs with which the VGPRs allow so many waves.
+    /// The most VGPRs with which this number of waves fits.
     pub fn most_vgprs(waves: u32) -> u32 {
         256 / waves.max(1) / 4 * 4
     }
 
-    /// The most SGPRs with which the SGPRs allow so many waves. Instructions can name fewer.
+    /// The most SGPRs with which this number of waves fits. Instructions can name fewer.
     pub fn most_sgprs(generation: Gen, waves: u32) -> u32 {
         let (granule, all) = sgpr_granule(generation);
         (all / waves.max(1) / granule * granule).min(match generation {

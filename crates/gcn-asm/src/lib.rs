@@ -275,7 +275,7 @@ pub struct Assembled {
     pub metadata: Option<Vec<u8>>,
     /// Output sections of the loadable file whose addresses the source sets.
     pub section_places: Vec<(String, u64)>,
-    /// Groups of sections of which a linker keeps one.
+    /// Groups of sections; a linker keeps one group of each name.
     pub groups: Vec<write::Group>,
     /// Sections, each with the section that it describes (`SHF_LINK_ORDER`).
     pub links: Vec<(usize, usize)>,

@@ -18,7 +18,7 @@ pub(crate) struct Given {
 /// The properties that distinguish sections of one name, and further data of a section besides its bytes.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Extra {
-    /// The symbol that names the group of sections of which a linker keeps one.
+    /// The symbol that names the section's group; a linker keeps one group of each name.
     pub(crate) group: Option<String>,
     pub(crate) unique: Option<u32>,
     /// The section that this one describes and whose position in the order it takes.

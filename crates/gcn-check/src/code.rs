@@ -157,7 +157,7 @@ impl<'t> Graph<'t> {
         let Some(source) = reads.find(|a| a.file == File::Scalar) else {
             return true;
         };
-        // The instructions that may have written the address, behind moves and lanes of VGPRs.
+        // The instructions that may have written the address, through moves and lanes of VGPRs.
         let mut seen = vec![(at, Holder::Sgpr(source.first))];
         let mut waiting = seen.clone();
         while let Some((from, holder)) = waiting.pop() {

@@ -121,7 +121,7 @@ pub enum Effect {
     WritesLds,
     /// It reads LDS, which other waves of the workgroup may write after a barrier.
     ReadsLds,
-    /// It reads memory, perhaps atomically: a later invalidation of the cache is to be after it.
+    /// It reads memory, perhaps atomically: a later invalidation of the cache must follow it.
     Reads,
 }
 

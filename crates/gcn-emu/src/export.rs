@@ -44,7 +44,7 @@ impl Exports {
         self.done
     }
 
-    /// EXEC of the last export with VM: the pixels that are to be drawn.
+    /// EXEC of the last export with VM: the pixels to draw.
     pub fn valid(&self) -> u64 {
         self.valid
     }

@@ -273,7 +273,7 @@ impl Concern {
                 *range = Some((file, first, count));
                 self.count += 1;
             }
-            // No instruction has so many operands.
+            // No instruction has that many operands.
             None => self.always = true,
         }
     }

@@ -24,7 +24,7 @@ pub const STAGED: usize = WaveHelper::OPERANDS;
 
 // Compiled code reaches each field by a displacement of 32 bits.
 const _: () = assert!(size_of::<Ctx>() < i32::MAX as usize);
-// Helpers are told an address in eight bits and a range in sixteen.
+// A helper's argument has eight bits for an address and sixteen for a range.
 const _: () = assert!(AFFINE_ADDRESSES <= 1 << 8 && RANGES <= 1 << 16);
 const _: () = assert!((OWN_RANGES as usize) < RANGES);
 // VGPRs and LDS are reached by displacements and distances that are signed numbers of 32 bits, plus a few dwords.

@@ -556,7 +556,7 @@ impl<'a> Builder<'a> {
             Op::Mad => of(ty).map(|e| FpEnv::of(&e.flushing())),
             Op::FloatToFloat => {
                 // Operands have one type, results the other. Code flushes the results, so the environment is that of the
-                // operands' other operations; but the host must not flush results that are to be kept.
+                // operands' other operations; but the host must not flush results that the mode keeps.
                 of(ty).zip(of(out)).map(|(a, b)| FpEnv {
                     ftz: a.flush_out && (b.flush_out || ty == Ty::F32),
                     ..FpEnv::of(&a).rounding(b.round)

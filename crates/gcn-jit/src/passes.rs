@@ -1,6 +1,6 @@
 //! The passes between the frontend and the target.
 //!
-//! [`affine`] changes blocks: it is told which VGPRs are affine where the block begins, and the frontend runs it with what it
+//! [`affine`] changes blocks: it gets the VGPRs that are affine at the block's start, and the frontend runs it with what it
 //! has found out of the whole region. The others, [`PASSES`], run in order on each block before it is emitted. They do not
 //! change the block: each adds what it found out to the [`Plan`] that the target follows.
 
@@ -59,7 +59,7 @@ pub(crate) struct Plan {
     pub ternary: Map<Id, Ternary>,
     /// Values that are computed.
     pub live: Vec<bool>,
-    /// Values of which something other than float arithmetic sees the bits.
+    /// Values whose bits are observed by something other than float arithmetic.
     pub observed: Vec<bool>,
     /// Values that are of use to more than conditions and fast paths of others.
     pub needed: Vec<bool>,

@@ -59,7 +59,7 @@ pub struct Line {
     pub end: Option<String>,
 }
 
-/// The value of an assignment: a single value, or one per lane, the last of which repeats.
+/// The value of an assignment: a single value, or one per lane; the last one repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     One(u64),

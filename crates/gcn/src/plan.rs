@@ -187,7 +187,7 @@ pub struct Options {
     pub watch: Watch,
     /// The engine.
     pub engines: crate::engine::Engines,
-    /// Is told the names of buffers before each launch. It observes only if it is among the observers of [`Options::watch`].
+    /// Gets the names of buffers before each launch. It observes only if it is among the observers of [`Options::watch`].
     pub checker: Option<Arc<Checker>>,
 }
 

@@ -25,7 +25,7 @@ pub enum Alike {
     Xyz(f32),
     /// Like [`Alike::F32`], but this fraction of the floats may differ, because a rounded sum selects one of two values.
     Few(f32, f64),
-    /// Dwords of which this fraction may differ, because counts of iterations depend on the rounding of sums.
+    /// Dwords; this fraction of them may differ, because counts of iterations depend on the rounding of sums.
     Mostly(f64),
     /// Bytes that differ by at most 1: floats rounded to integers.
     Rounded,

@@ -142,7 +142,7 @@ impl<'s> Scopes<'s> {
         self.list[self.current].counter = value;
     }
 
-    /// `.using`: the scopes of a path, the last of which is in `name`.
+    /// `.using`: the scopes of a path; `name` is the last one.
     pub fn using(&mut self, path: &Path<'s>) -> Result<(), &'static str> {
         let scope = self.scope_of_path(path)?;
         let usings = &mut self.list[self.current].usings;

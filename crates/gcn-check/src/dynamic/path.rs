@@ -46,7 +46,7 @@ pub fn table(target: Target) -> &'static FactTable {
     if let Some(table) = tables.iter().find(|t| t.target() == target) {
         return table;
     }
-    // There are as many as targets.
+    // There is one for each target.
     let table = Box::leak(Box::new(FactTable::new(target)));
     tables.push(table);
     table

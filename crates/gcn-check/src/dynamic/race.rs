@@ -1,4 +1,4 @@
-//! Data races: accesses of two waves to one byte that nothing orders, one of which is a store.
+//! Data races: unordered accesses of two waves to one byte, at least one of them a store.
 //!
 //! Every word of memory and LDS remembers two writes and two reads, each with the wave, the time and the bytes. Time is the number of the
 //! instruction in the order in which the dispatch ran. Each wave knows, of each other wave, the time up to which it is ordered after it:

@@ -748,7 +748,7 @@ impl Shadow {
     }
 }
 
-/// The lanes of stores to buffers: those of which everything is undefined, and those of which something is not.
+/// The lanes of stores to buffers: those whose data are all undefined, and those whose data are partly defined.
 #[derive(Default)]
 struct Stored {
     everything: u64,
@@ -792,7 +792,7 @@ fn upwards(bits: u64) -> u64 {
     bits | bits.wrapping_neg()
 }
 
-/// The undefined bits of an operation's result, from the values and undefined bits of its operands, of which one at least is undefined.
+/// The undefined bits of an operation's result, from the values and undefined bits of its operands. At least one operand bit is undefined.
 fn computed(node: &Node, [a, b, c]: [u64; 3], [ua, ub, uc]: [u64; 3]) -> u64 {
     let ty = node.ty;
     let bits = ty.bits().clamp(1, 64);

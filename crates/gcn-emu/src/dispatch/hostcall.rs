@@ -78,7 +78,7 @@ impl Hostcall {
         memory.store_u64(at + DOORBELL, at + SIGNAL)?;
         memory.store_u64(at + READY, 0)?;
         memory.store_u64(at + MASK, packets - 1)?;
-        // A user signal with the value 0; nothing is to be woken.
+        // A user signal with the value 0: there is nothing to wake.
         memory.store_u64(at + SIGNAL, 1)?;
         // Packet 0 is the last one; its number is not 0.
         let mut next = 0;

@@ -267,7 +267,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared<'_> {
-    /// What an observer is told when the dispatch begins.
+    /// The information that an observer gets when the dispatch begins.
     fn about(&self) -> About<'_> {
         let setup = self.setup;
         About {
@@ -389,7 +389,7 @@ pub(super) fn sorted(mut waves: Vec<StuckWave>, mut others: usize) -> (Vec<Stuck
 /// The scheduler's record of a wave, in addition to its state of progress.
 #[derive(Clone, Default)]
 pub(super) struct Note {
-    /// It is to be observed for a loop in its next time slice.
+    /// Its next time slice is observed, to find a loop.
     pub(super) suspect: bool,
     /// It was observed in its last time slice: its registers hold exactly what its program computed.
     pub(super) watched: bool,
@@ -1007,7 +1007,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Returns true if the engine may run a workgroup's waves together: there are no observers, and no wave is to be observed.
+    /// Returns true if the engine may run a workgroup's waves together: there are no observers, and no wave is observed for a loop.
     fn ordinary(&self, group: &Group) -> bool {
         self.observer.is_none()
             && self.shared.setup.host.is_none()

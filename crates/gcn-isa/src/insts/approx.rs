@@ -1,8 +1,8 @@
 //! What the hardware takes from tables and we compute: exponential, logarithm, sine.
 //!
 //! Each is a fixed formula of sums, products and a quotient in f64, which every engine repeats bit for
-//! bit (docs/errata.md, approximations, has the measured errors). The series are Taylor's: with 53 bits of
-//! work for at most 24 of result nothing is to be won by better ones.
+//! bit (docs/errata.md, approximations, has the measured errors). The series are Taylor's: for results
+//! of at most 24 bits, computed with 53, better series gain nothing.
 
 use crate::meaning::{Meaning, V};
 use crate::shape::Ty;
@@ -21,7 +21,7 @@ fn polynomial<'m>(m: &'m Meaning, x: V<'m>, coefficients: &[f64]) -> V<'m> {
     (rest.iter().rev()).fold(f64(m, last), |sum, &c| f64(m, c) + x * sum)
 }
 
-/// Two to the power of `x`, of which the magnitude is below 1000.
+/// Two to the power of `x`. The magnitude of `x` is below 1000.
 pub(super) fn exp2<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     /// ln(2)^k ÷ k!, from k = 1 on.
     const SERIES: [f64; 14] = [
@@ -74,7 +74,7 @@ pub(super) fn log2<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     exponent.to_float(Ty::F64) + s * polynomial(m, s * s, &SERIES)
 }
 
-/// The sine of 2π times `x`, of which the magnitude is at most 1/4.
+/// The sine of 2π times `x`. The magnitude of `x` is at most 1/4.
 fn sine_of_quarter<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     /// (2π)^(2k + 1) ÷ (2k + 1)!, with alternating signs, from k = 0 on.
     const SERIES: [f64; 12] = [

@@ -55,7 +55,7 @@ impl Cycles {
 pub struct Issue {
     /// The cycles.
     pub cycles: Cycles,
-    /// Of LDS: a compute unit completes at most one such instruction in so many cycles.
+    /// For LDS: the least number of cycles between two such instructions of a compute unit.
     pub throughput: Option<u16>,
     /// The page lists the instruction. Otherwise the figure is that of similar ones.
     pub listed: bool,

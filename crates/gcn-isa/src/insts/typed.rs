@@ -4,7 +4,7 @@ use crate::meaning::{Halves, Meaning};
 use crate::shape::{Role, Ty};
 use crate::target::Features;
 
-/// Loads a component a dword, as many as the destination has.
+/// Loads one component per dword of the destination.
 pub fn load_format(m: &Meaning) {
     m.about("Loads an element and converts its components to 32 bits each.");
     let address = m.address();
@@ -13,7 +13,7 @@ pub fn load_format(m: &Meaning) {
     }
 }
 
-/// Stores a component a dword, as many as the data have.
+/// Stores one component per dword of the data.
 pub fn store_format(m: &Meaning) {
     m.about("Stores an element, its components converted from 32 bits each; those that the data lack are 0.");
     let count = m.row().shape.slots[0].ty.dwords();

@@ -1,4 +1,4 @@
-//! Addresses of buffer instructions: ADDR64, and resources whose elements lie one behind another.
+//! Addresses of buffer instructions: ADDR64, and resources whose elements are contiguous.
 
 use super::*;
 

@@ -194,7 +194,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// A block without instructions that ends as told.
+    /// A block without instructions and with this end.
     pub fn empty(at: u64, terminator: Terminator) -> Block {
         Block {
             start: at,

@@ -16,7 +16,7 @@ pub(crate) enum Place {
     Memory(u32),
 }
 
-/// What is to be encoded.
+/// The code to encode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// An instruction; its operands' places begin at an index of [`Allocation::places`].

@@ -59,7 +59,7 @@ pub(crate) fn both(graph: &[Node], facts: &AffineVgprs, of: [Id; 2]) -> bool {
     of.iter().all(|&id| lin[id as usize].is_some())
 }
 
-/// The operation because of which a value of a block is not affine.
+/// The operation that makes a value of a block not affine.
 #[cfg(test)]
 pub(crate) fn blamed(graph: &[Node], facts: &AffineVgprs, id: Id) -> String {
     let found = values(graph, facts);

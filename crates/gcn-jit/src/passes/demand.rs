@@ -1,4 +1,4 @@
-//! Finds out which values are computed, and of which the exact bits are observed.
+//! Finds the values that are computed, and those whose exact bits are observed.
 //!
 //! Float arithmetic reads a NaN of any sign and payload alike, and it reads a denormal that was not flushed as it would the
 //! flushed one. So only values that something else sees need a look at their NaNs.

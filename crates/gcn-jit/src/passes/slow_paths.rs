@@ -54,8 +54,8 @@ fn leaf(block: &Block, options: &Options, plan: &Plan, id: Id) -> Leaf {
     }
 }
 
-/// Returns true if a float's NaN may be another one than the interpreter's, and its denormal one that is to be flushed, since
-/// only arithmetic has looked at it so far.
+/// Returns true if a float's NaN may differ from the interpreter's, and its denormal may still have to be flushed, because so far
+/// only arithmetic has used it.
 fn raw(block: &Block, options: &Options, plan: &Plan, id: Id) -> bool {
     if options.exact {
         return false;

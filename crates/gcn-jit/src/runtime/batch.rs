@@ -100,7 +100,7 @@ impl Jit {
             let other = self.entry(&starts, w, machine);
             at = at.filter(|at| other.is_some_and(|other| other.is(*at)));
         }
-        // Code gives all of them SCC 0, the time 0, and VGPRs behind those that are 0.
+        // Code sets SCC and the time to 0 for all of them, and the VGPRs after the initial ones.
         let usual = |l: &group::Like| {
             !l.state().scc && l.state().clock == 0 && l.ids().len() <= GIVEN as usize
         };

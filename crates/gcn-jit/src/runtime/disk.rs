@@ -109,7 +109,7 @@ impl Store {
         })
     }
 
-    /// The same, whose files take at most about so many bytes.
+    /// The same, with files of at most about `bytes` bytes in all.
     pub fn holding(self, bytes: u64) -> Store {
         Store {
             most: bytes,
@@ -178,7 +178,7 @@ impl Store {
         }
     }
 
-    /// Sees that there is room for so many bytes more: at first, and when an eighth of all was written since.
+    /// Makes room for more bytes: at first, and whenever an eighth of the limit has been written since.
     fn make_room(&self, bytes: u64) -> bool {
         let less = |room: u64| room.checked_sub(bytes);
         let enough = self.room.fetch_update(Relaxed, Relaxed, less).is_ok();
@@ -194,7 +194,7 @@ impl Store {
         true
     }
 
-    /// Deletes the files that were not used for longest, if they take more than so many bytes, until they take three quarters
+    /// Deletes the least recently used files if all take more than the limit, until they take three quarters
     /// of that. Gives what is left.
     fn drop_stale_regions(&self, most: u64) -> io::Result<u64> {
         let mut files = Vec::new();

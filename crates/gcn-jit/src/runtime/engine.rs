@@ -149,7 +149,7 @@ pub struct Jit {
     pub(crate) ctx: Box<Ctx>,
     /// Counts for reports.
     pub stats: JitStats,
-    /// The instructions that the interpreter ran, by name, if they are to be counted: looking names up takes time.
+    /// The instructions that the interpreter ran, by name. Looking names up takes time, so they are counted only on request.
     pub names: Option<HashMap<&'static str, u64>>,
     pub(crate) all_live: bool,
     /// For tests: only live registers are written, also by code that is not a program.

@@ -91,7 +91,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Nothing yet behind what was counted before.
+    /// No counts yet, after those of `before`.
     pub fn behind(before: Report) -> Counts {
         Counts {
             before,

@@ -138,7 +138,7 @@ pub struct Emitted {
     /// The numbers of the remembered ranges, and their addresses in the code.
     pub ranges: Vec<u32>,
     pub spots: Vec<range::Spot>,
-    /// Where each block's code begins for a wave that enters from outside, of which nothing is known. Not used for regions for waves
+    /// The entry of each block for a wave from outside the region, about which nothing is known. Not used for regions for waves
     /// that start ([`CompileRequest::entry`](crate::frontend::CompileRequest::entry)).
     pub outside: Vec<usize>,
     /// Where waves of a [batch](crate::context::Batch) begin, if they can begin in the region.
@@ -223,7 +223,7 @@ pub(crate) trait Vectors: Sized + 'static {
         false
     }
 
-    /// Makes a slice's lanes active: all, or those of the bits in memory, of which one is set.
+    /// Makes a slice's lanes active: all, or those whose bits in memory are set, at least one.
     fn all_active(_: &mut Asm) {}
     fn active(_: &mut Asm, _: Mem) {}
 

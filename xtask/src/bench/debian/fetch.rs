@@ -296,7 +296,7 @@ fn compiled(entry: &Entry, packages: &Packages, folder: &Path, target: &str) -> 
     let _ = fs::remove_file(&object);
     fs::write(&source, &text)?;
     fs::write(&given, &options)?;
-    // Other kernels of the same text may use images and samplers, of which libclc has no functions for this target.
+    // Other kernels of the same text may use images and samplers, for which libclc has no functions on this target.
     let mut extra = vec![
         "-w",
         "-Wl,--noinhibit-exec",

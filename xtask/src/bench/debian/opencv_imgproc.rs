@@ -15,7 +15,7 @@ const fn text(words: &'static [&'static str]) -> Text {
 const W: u32 = 1024;
 const N: usize = 1 << 20;
 
-/// A matrix's bytes a row, and where it begins: the library gives them to kernels behind each matrix.
+/// A matrix's bytes per row, and its start: the library passes them to kernels after each matrix.
 fn layout(bytes: u32) -> [Arg; 2] {
     [int(bytes), int(0)]
 }

@@ -30,7 +30,7 @@ const FACTORS: &str = "usr/include/viennacl/linalg/opencl/kernels/nmf.hpp";
 const FLOAT: &[(&str, &str)] = &[("numeric_string", "\"float\"")];
 const DOUBLE: &[(&str, &str)] = &[("numeric_string", "\"double\"")];
 
-/// A sparse matrix of so many rows with 8 to 39 entries each: where rows begin, and the entries' columns.
+/// A sparse matrix of `rows` rows with 8 to 39 entries each: the starts of rows, and the entries' columns.
 fn matrix(rows: usize) -> (Vec<u32>, Vec<u32>) {
     let mut random = Random(3);
     let (mut starts, mut columns) = (vec![0], Vec::new());

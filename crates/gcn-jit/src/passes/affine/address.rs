@@ -32,7 +32,7 @@ pub(super) struct Found {
     pub step: i32,
 }
 
-/// The index of which two halves are the sign-extended value, shifted left: the index and the shift.
+/// The index whose sign-extended value, shifted left, has these two halves: the index and the shift.
 fn index_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> Option<(Id, u8)> {
     let node = |id: Id| &graph[id as usize];
     // A shift by a constant: the value and the constant.
@@ -181,9 +181,9 @@ pub(super) fn address(
 pub enum Shape {
     /// All lanes have the same.
     Same,
-    /// One after the other.
+    /// Contiguous.
     Dense,
-    /// Dwords of lanes that are one, two or four dwords apart: rows of so many dwords are read as a whole, one a lane.
+    /// Dwords of lanes that are one, two or four dwords apart: a row of that many dwords is read for each lane.
     Rows,
     /// Otherwise. No two lanes write the same bytes.
     Apart,

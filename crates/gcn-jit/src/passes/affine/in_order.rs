@@ -1,6 +1,6 @@
-//! Several dwords a lane that lie one lane's after the other's, as vectors or colours do: where all that is computed of them is the same
-//! operation on each of a lane's elements, it does not matter which element of which lane stands where in a register. Then loads
-//! and stores are in the order of memory, without a transposition of lanes and elements.
+//! Accesses of several dwords per lane that are contiguous over lanes, as vectors or colours are. If every computation does the same
+//! operation on each of a lane's elements, the order of lanes and elements in registers does not matter. Then loads and stores use
+//! the order of memory, without a transposition of lanes and elements.
 
 use crate::hash::Map;
 use crate::ir::region::{Block, Store};
@@ -14,7 +14,7 @@ struct Elements<'a> {
     /// Of each value among them: the first element's value, and which element's it is.
     of: Map<Id, (Id, usize)>,
     loads: Vec<Id>,
-    /// Values of which it is known whether all lanes of 16 share them.
+    /// Values and whether all 16 lanes share them, where that is known.
     shared: Map<Id, bool>,
 }
 
@@ -43,7 +43,7 @@ fn store(c: &Block, n: usize) -> Option<(&Store, u16)> {
     }
 }
 
-/// Returns true if a store is one of so many dwords a lane, one lane's after the other's.
+/// Returns true if a store writes `count` dwords per lane, and the lanes' dwords are contiguous.
 fn is_dense(c: &Block, n: usize, count: usize) -> bool {
     store(c, n).is_some_and(|(s, address)| {
         (s.bytes, s.data.len()) == (4, count) && dense(c, address, count)

@@ -1,4 +1,4 @@
-//! Compiled code is kept on disk on Linux alone: elsewhere there is no folder of it.
+//! Compiled code is kept on disk on Linux alone: other hosts have no folder for it.
 
 use std::convert::Infallible;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 pub(crate) type Name = blake3::Hash;
 
-/// A folder of compiled code, of which there is none on this host.
+/// A folder of compiled code; on this host there is none.
 pub struct Store(Infallible);
 
 impl Store {

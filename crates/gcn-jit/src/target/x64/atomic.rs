@@ -130,7 +130,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Does the atomic, or goes on with the code behind this, which calls the helper. Gives where to go on after both.
+    /// Does the atomic, or falls through to the code that calls the helper. Returns the label after both.
     pub(super) fn join(&mut self, j: &Joined) -> Label {
         let (slow, done) = (self.a.label(), self.a.label());
         self.one_of_all(RAX, j.lo, slow);
@@ -203,7 +203,7 @@ impl<V: Vectors> Emit<'_, V> {
         })
     }
 
-    /// Does the atomics, or goes on with the code behind this, which calls the helper. Gives where to go on after both.
+    /// Does the atomics, or falls through to the code that calls the helper. Returns the label after both.
     pub(super) fn lane_after_lane(&mut self, lanes: Lanes) -> Label {
         let (slow, done) = (self.a.label(), self.a.label());
         V::staged_in_lds(self, &[0], lanes.limit, 4, 4, slow);
@@ -240,7 +240,7 @@ impl<V: Vectors> Emit<'_, V> {
         done
     }
 
-    /// The atomic of the lane that is so many behind the one that RCX numbers, on LDS at RDI. RDX, RSI and R9 are spent.
+    /// The atomic of lane RCX + `behind` on LDS at RDI. RDX, RSI and R9 are clobbered.
     fn lane_in_lds(&mut self, lanes: Lanes, behind: usize) {
         let of = |operand: usize| Mem {
             index: Some((RCX, 4)),

@@ -299,10 +299,10 @@ impl Cc {
 pub struct Asm {
     pub buf: Vec<u8>,
     labels: Vec<u32>,
-    /// Where a 32-bit distance to a label is to be put.
+    /// The location of a 32-bit distance to a label.
     fixups: Vec<(u32, Label)>,
     consts: Vec<(u64, u8)>,
-    /// Where a 32-bit distance to a constant is to be put, and the bytes that follow it.
+    /// The location of a 32-bit distance to a constant, and the number of instruction bytes that follow it.
     const_fixups: Vec<(u32, u32, u8)>,
     lines: vex::Lines,
     /// Where the code ends and constants follow.
@@ -342,7 +342,7 @@ impl Asm {
         self.buf.extend_from_slice(&dword.to_le_bytes());
     }
 
-    /// MODRM and what follows, for a register or memory; disp8 counts `n` bytes. `after`: bytes behind the displacement.
+    /// MODRM and what follows, for a register or memory; disp8 counts `n` bytes. `after`: instruction bytes after the displacement.
     fn modrm(&mut self, reg: u8, rm: &Rm, n: i32, size: u8, after: u8) {
         let reg = (reg & 7) << 3;
         match rm {

@@ -46,7 +46,7 @@ impl<V: Vectors> Emit<'_, V> {
         })
     }
 
-    /// Stores what is staged: all lanes' first values, then the second ones. Goes on with the code behind this, which calls
+    /// Stores what is staged: all lanes' first values, then the second ones. Falls through to the code that calls
     /// the helper, where an address is not within LDS or cut. Gives where to go on after both.
     pub(super) fn two_to_lds(&mut self, two: Two) -> Label {
         let (slow, done) = (self.a.label(), self.a.label());

@@ -54,7 +54,7 @@ pub(crate) const EXEC_BITS: At = At::bits(mem(
     (offset_of!(WaveState, sgprs) + 4 * EXEC as usize) as i32,
 ));
 
-/// A memory operand so many bytes farther.
+/// The memory operand `by` bytes farther.
 pub(crate) fn plus(m: Mem, by: i32) -> Mem {
     Mem {
         disp: m.disp + by,
@@ -225,7 +225,7 @@ impl<V: Vectors> Emit<'_, V> {
         ctx!(vectors, at.min(64 * (VECTORS - 1)))
     }
 
-    /// Allocates registers: of the first class so many fewer than there are.
+    /// Allocates registers, `fewer` of the first class less than there are.
     pub(super) fn allocate<O: Machine<V>>(
         &mut self,
         code: &Code<O>,
@@ -316,8 +316,8 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Allocates registers and writes the code of all slices with active lanes. `both`: it is the code of both halves. `fewer`: so many
-    /// registers are kept by other slices.
+    /// Allocates registers and writes the code of all slices with active lanes. `both`: it is the code of both halves. `fewer`: the
+    /// number of registers that hold values of other slices.
     pub(super) fn run(&mut self, code: &Code<V::Op>, both: bool, ballots: bool, fewer: usize) {
         if let Some(out) = self.allocate(code, V::REGISTERS, fewer) {
             self.turns(both, |e| e.steps(code, &out), ballots);

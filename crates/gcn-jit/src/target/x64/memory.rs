@@ -140,7 +140,7 @@ pub(crate) struct Affine {
     pub first: bool,
     /// The bits of the elements that are wanted.
     pub wanted: u8,
-    /// 16 lanes' memory as it lies there, of which a half is the half of each 64 bytes.
+    /// The memory of 16 lanes in its own order; a half has half of each 64 bytes.
     pub in_order: bool,
 }
 
@@ -628,7 +628,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.mov(true, RAX, Rm::M(from));
     }
 
-    /// RAX: the last address at which so many bytes are within LDS and the limit. Jumps to `none` where there is none. RDX is
+    /// RAX: the highest address from which `bytes` bytes are within LDS and the limit. Jumps to `none` if there is none. RDX is
     /// clobbered.
     pub(super) fn last_in_lds(&mut self, limit: Id, bytes: i32, none: Label) {
         self.a.mov(true, RAX, Rm::M(ctx!(lds_bytes)));

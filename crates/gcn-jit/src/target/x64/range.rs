@@ -33,7 +33,7 @@ const TAG: i32 = size_of::<[u64; 2]>() as i32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Part {
-    /// A displacement of 32 bits to a byte of the range, or of the tag behind it.
+    /// A displacement of 32 bits to a byte of the range, or of the tag after it.
     Place(u8),
     /// The number, of 32 bits.
     Number,
@@ -61,7 +61,7 @@ impl Spot {
         })
     }
 
-    /// Whether it lies in so many bytes of code, and is of one of so many ranges.
+    /// Returns true if it lies within `code` bytes of code and belongs to one of `ranges` ranges.
     pub fn fits(&self, code: usize, ranges: usize) -> bool {
         let bytes = if self.part == Part::Slot { 2 } else { 4 };
         self.at as usize + bytes <= code && (self.range as usize) < ranges
@@ -171,7 +171,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.out.spots.push(Spot { at, range, part });
     }
 
-    /// RSI is what a helper is told, and where the range is remembered, in bits 16 to 31.
+    /// RSI: a helper's argument, with the number of the remembered range in bits 16 to 31.
     pub(super) fn ask_range(&mut self, what: u64, range: Range) {
         self.a.imm64(RSI, what & !(0xffff << 16));
         self.spot(range, Part::Slot, 6);
@@ -196,13 +196,13 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Sees that a scalar load of so many bytes at RAX is permitted. RCX, RDX and RSI are lost.
+    /// Checks that a scalar load of `bytes` bytes at RAX is permitted. RCX, RDX and RSI are clobbered.
     pub(super) fn scalar_range(&mut self, bytes: i32) {
         let restart = self.restart();
         self.range_of(bytes, 1, restart);
     }
 
-    /// The same of an access that needs what is told (1 read, 2 written): jumps where it is not permitted.
+    /// The same for an access that needs the permissions `need` (1 read, 2 write): jumps to `bad` if it is not permitted.
     pub(super) fn range_of(&mut self, bytes: i32, need: u8, bad: Label) {
         let range = self.new_range();
         let (from, back) = (self.a.label(), self.a.label());
@@ -231,7 +231,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.mov(true, RDX, Rm::R(RAX));
             self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(linear_base)));
             self.a.alu_imm(alu::AND, true, Rm::R(RCX), 4095);
-            // Where the page begins, and how far a load may begin behind that.
+            // The page's start, and the highest offset in it at which a load may start.
             self.a.alu(alu::SUB, true, RDX, Rm::R(RCX));
             self.a.store(true, out.range.start(), RDX);
             self.a.imm(RDX, (4096 - out.bytes + 1) as u64);

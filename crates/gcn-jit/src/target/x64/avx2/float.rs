@@ -16,7 +16,7 @@ const MAX: u8 = 0x5f;
 const SQRT: u8 = 0x51;
 const COMPARE: u8 = 0xc2;
 
-/// VRANGE's choice: the smaller or larger number, of which -0 is below +0. Operands: two, result, two temporary registers.
+/// VRANGE's choice: the smaller or larger number; -0 is smaller than +0. Operands: two, result, two temporary registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
     wide: bool,
@@ -316,7 +316,7 @@ impl Select<'_, '_> {
         self.join(halves[0], halves[1])
     }
 
-    /// The same of four f64 by four dwords: in up to three steps, of which only the last may round.
+    /// The same for four f64 by four dwords: in up to three steps, only the last of which may round.
     fn scale64(&mut self, a: VReg, n: VReg) -> VReg {
         let x = |s: &mut Self, e: X, a: VReg, b: VReg| s.two_of(e, 0, a, b, None);
         let (least, most) = (self.d32(-2200i32 as u32), self.d32(2200));

@@ -101,7 +101,7 @@ impl Emit<'_, Avx2> {
         self.a.y(MOVMSKPS, to, 0, H::R(r));
     }
 
-    /// Tests the bits in a register, of which those of inactive lanes do not matter. `t` is clobbered.
+    /// Tests the bits of active lanes in a register. `t` is clobbered.
     pub(super) fn test_active(&mut self, active: At, bits: Gpr, t: Gpr) {
         if self.full.is_some() {
             self.a.test(false, bits, bits);

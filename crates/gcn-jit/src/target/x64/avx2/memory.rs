@@ -80,7 +80,7 @@ impl Emit<'_, Avx2> {
         self.a.store16(ctx!(lanes_on), RAX);
     }
 
-    /// `t`: how far behind the beginning of the remembered range the addresses of active lanes are; RAX: the host's address of that
+    /// `t`: the offsets of active lanes' addresses in the remembered range; RAX: the host's address of that
     /// beginning. Jumps to `from` unless all are in it.
     fn in_range(
         &mut self,

@@ -20,7 +20,7 @@ pub(crate) enum Plain {
     One(X, u8, Option<u8>),
     /// Of two: use, use, result.
     Two(X, u8, Option<u8>),
-    /// Of three, the first of which the result replaces.
+    /// An instruction of three operands; the result replaces the first.
     Three(X, u8),
     /// The second operand's elements where the third is negative, elsewhere the first's.
     Blend(u8),

@@ -1,4 +1,4 @@
-//! Operands of wave-wide helpers, of which some are done in place.
+//! Operands of wave-wide helpers. Code does some helpers' work itself.
 
 use super::*;
 use crate::target::x64::atomic::DATA;

@@ -24,7 +24,7 @@ pub(crate) enum B {
     One(E, u8),
     /// Of two: use, use, result.
     Two(E, u8, Option<u8>),
-    /// Of three, the first of which the result replaces.
+    /// An instruction of three operands; the result replaces the first.
     Three(E, u8),
     /// Shift by a constant; `ext` 2 srl, 4 sra, 6 sll.
     Shift(E, u8, u8, u8),

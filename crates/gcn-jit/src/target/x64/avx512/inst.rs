@@ -10,7 +10,7 @@ pub(crate) enum M {
     One(E, Option<u8>),
     /// Of two: use, use, result.
     Two(E, Option<u8>),
-    /// Of three, the first of which the result replaces.
+    /// An instruction of three operands; the result replaces the first.
     Three(E, Option<u8>),
     /// Of one or two operands in registers, rounded as the field RC of MXCSR numbers it.
     Rounded(E, u8, bool),

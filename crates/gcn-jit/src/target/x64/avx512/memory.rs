@@ -128,7 +128,7 @@ impl Emit<'_, Avx512> {
         self.a.kstore16(ctx!(lanes_on), K_EXEC);
     }
 
-    /// `t`: how far behind the beginning of the remembered range the addresses of active lanes are; RAX: the host's address of that
+    /// `t`: the offsets of active lanes' addresses in the remembered range; RAX: the host's address of that
     /// beginning. Jumps to `from` unless all are in it.
     fn in_range(&mut self, l: &Lanes, range: Range, r: Regs, from: Label) {
         let Regs { lo, t, k, k2, .. } = r;
@@ -385,7 +385,7 @@ impl Emit<'_, Avx512> {
             self.a.kshiftr(k, K_EXEC, 8);
         }
         let total = l.bytes as u64 * l.count as u64;
-        // A page's byte is read with the three behind it.
+        // A page's byte is read with the three after it.
         let linear = ctx!(linear_base);
         self.a.z(op::SUBQ, u, t, Rm::B(linear));
         let limit = ctx!(linear_bytes);
@@ -518,7 +518,7 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// An opmask of the bytes, from lane 0's first one on, of those active lanes: so many of each, `step` apart. RCX and RDX are clobbered.
+    /// An opmask of the active lanes' bytes, from lane 0's first one on: `bytes` of each lane, `step` apart. RCX and RDX are clobbered.
     fn bytes_on(&mut self, bytes: u8, step: i32, k: u8) {
         let firsts = (0..16).fold(0u64, |mask, lane| mask | 1 << (lane * step));
         self.a.k_to_gpr(RCX, K_EXEC);

@@ -1,4 +1,4 @@
-//! Operands of wave-wide helpers, of which some are done in place.
+//! Operands of wave-wide helpers. Code does some helpers' work itself.
 
 use super::inst::bcast_const;
 use super::*;
@@ -52,8 +52,8 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// Jumps unless so many bytes from all addresses on that the staged operands have are within LDS, and these are
-    /// multiples of a power of two. All vector registers and opmasks may be spent; RAX and RDX are.
+    /// Jumps unless all addresses in the staged operands are multiples of a power of two and the bytes from them on are
+    /// within LDS. All vector registers and opmasks may be clobbered; RAX and RDX are.
     pub(super) fn staged_in_lds(
         &mut self,
         operands: &[usize],

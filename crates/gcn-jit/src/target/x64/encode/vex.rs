@@ -20,7 +20,7 @@ pub enum H {
 #[derive(Default)]
 pub struct Lines {
     lines: Vec<[u32; 8]>,
-    /// Where a distance to one is to be put, which, and the bytes that follow it.
+    /// The location of a distance to a constant, the constant, and the number of instruction bytes that follow.
     fixups: Vec<(u32, u32, u8)>,
 }
 
