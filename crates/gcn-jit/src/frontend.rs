@@ -95,7 +95,7 @@ impl LiveSet {
     }
 }
 
-/// What the frontend is asked to compile.
+/// The input of the frontend.
 pub struct CompileRequest<'a> {
     pub target: Target,
     pub mode: u32,

@@ -15,9 +15,9 @@ pub(super) enum Val {
     Table(usize),
     /// What an atomic found, from this bit on.
     Old(u8),
-    /// Not computed: a guard makes sure that nobody needs it.
+    /// Not computed: a guard ensures that it is not used.
     Never,
-    /// A value that nobody asked for yet and that has no code.
+    /// A value that has not been used yet and has no code.
     None,
 }
 

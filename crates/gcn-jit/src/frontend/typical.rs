@@ -150,7 +150,7 @@ s_endpgm
 
     #[test]
     fn comparisons_are_as_in_a_typical_wave() {
-        // As a compiler writes it, without a look at values.
+        // As a compiler writes it, whatever the values are.
         assert_eq!(assumed(None, 3), ["le"]);
         assert_eq!(assumed(Some(100), 3), ["le"]);
         assert_eq!(assumed(Some(1000), 3), ["lt"]);

@@ -625,7 +625,7 @@ impl Graph {
             return true;
         }
         let mask = self.of(self.get(q).args[0], Op::Not).map(|n| n[0]);
-        // Where all lanes are active, nothing is said of those that are.
+        // In an all-active block the mask is not combined with EXEC.
         let mask = mask.map(|m| match self.of(m, Op::And) {
             Some([m, exec, _]) if self.get(exec).op == Inst::Exec => m,
             _ => m,

@@ -127,7 +127,7 @@ pub enum Terminator {
     End,
     /// s_barrier.
     Barrier,
-    /// To the dispatcher: the region does not go on.
+    /// To the dispatcher: the wave leaves the region.
     Leave,
 }
 
@@ -245,7 +245,7 @@ pub struct Region {
     pub blocks: Vec<Block>,
     /// The registers that are live at the entry: VGPRs, scalars by code.
     pub live_in: ([bool; 256], u128),
-    /// Every register is written at the end of every block, and a block that is left has written none: an observer looks at
+    /// Every register is written at the end of every block, and a block that is left has written none: an observer reads
     /// the registers after a fault.
     pub precise: bool,
 }

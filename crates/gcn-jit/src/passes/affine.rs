@@ -1,7 +1,7 @@
 //! The affine pass: values that are a base and a constant step from lane to lane in each 16 lanes.
 //!
 //! A *base* is four numbers of 32 bits, one for each slice of 16 lanes, computed at once before the slices. Most index and
-//! address arithmetic is affine, and a memory access at an affine address needs no look at lanes. Some values are affine only
+//! address arithmetic is affine, and a memory access at an affine address does not depend on each lane's value. Some values are affine only
 //! under a condition (all 16 lanes share a sum's carry, for example). The condition is a
 //! [`Guard`](crate::ir::affine::Guard) of the block; if it fails for active lanes, the wave leaves the block for code without
 //! affine values.

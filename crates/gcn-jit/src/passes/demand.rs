@@ -1,7 +1,7 @@
 //! Finds the values that are computed, and those whose exact bits are observed.
 //!
-//! Float arithmetic reads a NaN of any sign and payload alike, and it reads a denormal that was not flushed as it would the
-//! flushed one. So only values that something else sees need a look at their NaNs.
+//! Float arithmetic treats NaNs of any sign and payload alike, and it flushes a denormal operand itself. So only values that
+//! something else uses need exact NaNs and flushed denormals.
 
 use super::{Options, Plan};
 use crate::ir::region::Block;

@@ -17,16 +17,16 @@ use std::time::{Duration, SystemTime};
 /// What files begin with; another number where their form changes.
 const MAGIC: &[u8; 8] = b"gcncode1";
 
-/// Bytes of all files of a folder, if nobody says otherwise: when there are more, the oldest go.
+/// The default limit of all files of a folder, in bytes. Beyond it, the least recently used are deleted.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// No region is as large.
+/// The largest file that is read, in bytes. Code of a region is smaller.
 const MOST_OF_ONE: u64 = 64 << 20;
 
-/// A file that is used gets a new date, when it is older than this.
+/// A file that is read gets a new date if its date is older than this.
 const STALE: Duration = Duration::from_secs(24 * 3600);
 
-/// A file that was begun and not finished is nobody's any more after this.
+/// An unfinished file of this age is deleted: its writer has died.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 const HASH: usize = blake3::OUT_LEN;
@@ -85,7 +85,7 @@ impl Store {
     /// A folder, which is made if it is not there.
     ///
     /// # Errors
-    /// Where it can be neither read nor made, belongs to somebody else, or others may write to it.
+    /// If the folder can be neither read nor created, belongs to another user, or is writable by others.
     pub fn open(folder: &Path) -> io::Result<Store> {
         DirBuilder::new()
             .recursive(true)
@@ -246,7 +246,7 @@ fn private(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes a file beside its place and puts it there; over what is there, if so.
+/// Writes a temporary file and renames it to `path`. An existing file is replaced only if `over`.
 fn replace(folder: &Path, path: &Path, bytes: &[u8], over: bool) -> io::Result<()> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Relaxed);
@@ -265,7 +265,7 @@ fn replace(folder: &Path, path: &Path, bytes: &[u8], over: bool) -> io::Result<(
     };
     let done = write();
     if done.is_err() || !over {
-        // What is left of it is in nobody's way.
+        // An error here leaves a temporary file, which is deleted when it is old.
         let _ = fs::remove_file(&new);
     }
     done
@@ -394,7 +394,7 @@ mod tests {
         let foreign = Store::open(&second).unwrap();
         fs::copy(&path, foreign.path(&name)).unwrap();
         assert_eq!(foreign.load(&name), None);
-        // The key stays.
+        // The folder's key has not changed.
         assert_eq!(Store::open(&folder).unwrap().load(&name), Some(payload));
         for folder in [folder, second] {
             fs::remove_dir_all(folder).unwrap();

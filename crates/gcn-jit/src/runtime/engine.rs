@@ -473,7 +473,7 @@ impl Jit {
         saved.made
     }
 
-    /// What a region is asked for with.
+    /// The parameters of a region's code.
     fn request<'s>(&self, key: Key, exact: bool, steps: &'s [(u16, i32)]) -> Request<'s> {
         Request {
             key,
@@ -847,8 +847,8 @@ impl Jit {
         Exit { word, region }
     }
 
-    /// What follows when compiled code has come back: why the wave stops, or that it goes on, perhaps at a place that is
-    /// known. `begun` is the fuel that its turn began with.
+    /// Handles the return of compiled code: why the wave stops, or where it continues, if that is known. `begun` is the fuel that
+    /// its time slice began with.
     pub(crate) fn left(
         &mut self,
         exit: Exit,
@@ -1014,7 +1014,7 @@ impl Jit {
         }
     }
 
-    /// As [`Jit::enter`], for one block, which is compared with the interpreter. Nothing, if the wave simply goes on.
+    /// As [`Jit::enter`], for one block, which is compared with the interpreter. `None` if the wave continues.
     fn checked(
         &mut self,
         at: CodePointer,

@@ -284,8 +284,8 @@ impl Jit {
                 ctx,
             );
         }
-        // SAFETY: the turns are of waves of the group, which are different ones. Each begins where a block of this region does,
-        // or goes on where its code has said so, which the engine keeps as long as it runs.
+        // SAFETY: the time slices belong to different waves of the group. Each starts at a block of this region or continues at an
+        // address that the region's code has recorded, and the engine keeps the code as long as it runs.
         let exit = unsafe { self.call(region, code, machine) };
         self.ctx.batch.row = none;
         if let Some(counts) = &mut self.counts {
@@ -313,7 +313,7 @@ impl Jit {
         Some(stop)
     }
 
-    /// Records in the waves how far `count` time slices from `first` on have come when compiled code has returned. Returns the index,
+    /// Records in the waves the progress of `count` time slices from `first` on after compiled code has returned. Returns the index,
     /// from `first` on, of the current time slice, and the number of time slices that have ended.
     pub(crate) fn record_progress(
         &mut self,

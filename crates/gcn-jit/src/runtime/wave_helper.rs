@@ -325,7 +325,7 @@ impl Atomic {
         eval::atomic(self.op, self.ty, old, data, second, mode, self.lds)
     }
 
-    /// The data of one operation that equals all lanes' operations one after the other, if nobody uses the old values.
+    /// The data of one operation that equals all lanes' operations in sequence, if the old values are not used.
     fn joined(&self, ctx: &Ctx, exec: u64) -> Option<u64> {
         use AtomicOp as A;
         if self.dst.is_some() || self.ty.is_float() {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Dwords of code that a region's name depends on, so that other code at the same address has another one as a rule.
 const NAMED: u64 = 64;
 
-/// What a region is asked for with.
+/// The parameters of a region's code.
 pub(crate) struct Request<'a> {
     pub key: Key,
     pub level: Level,

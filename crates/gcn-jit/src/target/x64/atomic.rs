@@ -1,5 +1,5 @@
-//! Atomics that need no helper. Those of all lanes on one place in memory, where nobody wants what they find: the lanes' data
-//! are put together, and the host does one atomic operation. And those on LDS, lane after lane.
+//! Atomics that need no helper: those of all lanes on one address whose old values are not used, for which the lanes' data are
+//! combined and the host does one atomic operation; and those on LDS, lane by lane.
 
 use super::*;
 use crate::ir::region::WaveHelper;

@@ -343,7 +343,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
         V::Base::hold(self, o, false, [r, limit]);
     }
 
-    /// The same of signed numbers.
+    /// The same for signed numbers.
     fn not_beyond_signed(&mut self, r: VReg, step: i32) {
         let (o, limit) = match step > 0 {
             true => (Op::Le, i32::MAX - step),

@@ -198,12 +198,12 @@ impl E {
         }
     }
 
-    /// The same of elements of 64 bits, if so.
+    /// The form for elements of 64 bits, if `wide`.
     pub const fn wide(self, wide: bool) -> E {
         if wide { self.pd() } else { self }
     }
 
-    /// The same of elements of 64 bits: PD for PS.
+    /// The form for elements of 64 bits: PD for PS.
     pub const fn pd(self) -> E {
         // Where PS has no prefix PD has 66; elsewhere W alone tells.
         E {
@@ -243,7 +243,7 @@ pub struct K {
 /// All elements.
 pub const ALL: K = K { k: 0, zero: false };
 
-/// Elements that are off stay.
+/// Elements whose mask bit is 0 keep their values.
 pub const fn keep(k: u8) -> K {
     K { k, zero: false }
 }
@@ -435,7 +435,7 @@ impl Asm {
         self.evex(e, 2, dst, a, rm, ALL, None);
     }
 
-    /// The same of registers, rounding as the field RC of MXCSR numbers it.
+    /// The same with registers and its own rounding mode, `rc`, numbered as in MXCSR.
     pub fn zr(&mut self, e: E, dst: u8, a: u8, b: u8, rc: u8) {
         let at = self.buf.len();
         self.evex(e, 2, dst, a, Rm::R(b), ALL, None);

@@ -47,7 +47,7 @@ impl<V: Vectors> Emit<'_, V> {
     }
 
     /// Stores what is staged: all lanes' first values, then the second ones. Falls through to the code that calls
-    /// the helper, where an address is not within LDS or cut. Gives where to go on after both.
+    /// the helper if an address is not within LDS, or an access is cut off by its end. Returns the label after both.
     pub(super) fn two_to_lds(&mut self, two: Two) -> Label {
         let (slow, done) = (self.a.label(), self.a.label());
         let multiple = if two.dwords > 1 { 8 } else { 1 };

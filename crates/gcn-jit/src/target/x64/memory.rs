@@ -30,7 +30,7 @@ impl<V: Vectors> Emit<'_, V> {
         parts
     }
 
-    /// RAX becomes the host's address of `bytes` of LDS from EAX on; jumps where they are not all there. RCX is spent.
+    /// RAX becomes the host's address of `bytes` bytes of LDS from EAX on; jumps to `bad` if they are not all within it. RCX is clobbered.
     pub(super) fn lds_range(&mut self, bytes: i32, limit: Id, bad: Label) {
         self.a.lea(RCX, mem(RAX, bytes));
         self.a.alu(alu::CMP, true, RCX, Rm::M(ctx!(lds_bytes)));
@@ -153,7 +153,7 @@ pub(crate) enum Temps {
     Load(u8),
     /// Of affine loads of elements that lie within a register.
     Close,
-    /// Of affine loads of memory as it lies there.
+    /// Affine loads in the order of memory.
     InOrder,
     Gather,
     Store,
@@ -289,7 +289,7 @@ impl<V: Vectors> Select<'_, '_, V> {
         }
     }
 
-    /// The same of 16 lanes' memory as it lies there.
+    /// The same for the memory of 16 lanes in its own order.
     fn at_affine_in_order(&mut self, address: u16, bytes: u8, count: u8, offset: i32) -> Affine {
         let (start, half) = match self.now {
             Some(now) => (offset + 32 * now as i32, 0),
@@ -303,7 +303,7 @@ impl<V: Vectors> Select<'_, '_, V> {
         }
     }
 
-    /// A load of the memory of 16 lanes as it lies there.
+    /// A load of the memory of 16 lanes in its own order.
     pub(super) fn load_in_order(
         &mut self,
         id: Id,

@@ -4,8 +4,8 @@ use super::*;
 use crate::context::{OWN_RANGES, RANGES};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// An access's place for what is remembered, by the access's number. Accesses differ in what they need and in how far they
-/// reach: where they share a place, a tag says whose range is there.
+/// The slot in which an access's range is remembered, by the access's number. Accesses differ in permissions and extent: if several
+/// share a slot, its tag names the access whose range it holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
     /// Its number among those of the process.
@@ -105,8 +105,8 @@ const _: () = assert!(OWN_RANGES > i8::MAX as u32 && RANGES <= 1 << 16);
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Numbers for code that was made before, whose first `alone` ranges have places of their own. `None` where there are no such
-/// numbers any more: the code has to be made anew.
+/// Numbers for code that was made before, whose first `alone` ranges have places of their own. `None` if there are no such
+/// numbers left: the code must be compiled again.
 pub fn numbers(count: u32, alone: u32) -> Option<Vec<u32>> {
     let enough = |first: u32| {
         let end = first.checked_add(count)?;

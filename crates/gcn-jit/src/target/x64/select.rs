@@ -28,7 +28,7 @@ pub(crate) enum Shared {
     Ballot(usize, u8),
     /// The VGPR that a scalar numbers.
     VgprAt(Id, At),
-    /// Values of the slice that stay in their registers when others are computed. It is the last instruction.
+    /// Uses the slice's values that stay in registers while other slices are computed. It is the last instruction.
     Keep,
     /// One of these values.
     Kept(usize),
@@ -106,9 +106,9 @@ pub(crate) struct Select<'s, 'a, V: Vectors> {
     unchecked: [Option<VReg>; 2],
     /// The VGPRs that the block reads and writes, where they are written at the slice's end.
     late: Vec<(At, VReg)>,
-    /// The values that stay in registers until nothing can fail.
+    /// The values that stay in registers until the block cannot be left any more.
     pub kept: Vec<VReg>,
-    /// VGPRs' values may stay so.
+    /// Values of VGPRs may stay in registers until then.
     keep: bool,
     /// The position of the current operation.
     pos: u32,

@@ -21,8 +21,8 @@ macro_rules! batch {
     };
 }
 
-/// The code that waves go to at a barrier, and at their end. At a barrier it notes in the time slice where the wave continues (RDX
-/// in the region, RSI the PC) and how far its clock is late; at the end, that the wave has ended. Then the next time slice begins.
+/// The code that waves jump to at a barrier and at their end. At a barrier it records in the time slice where the wave continues (RDX
+/// in the region, RSI the PC) and the delay of its clock; at the end, that the wave has ended. Then the next time slice begins.
 /// After the last one the code leaves with RAX. If a time slice must not begin, it leaves with [`EXIT_NEXT`]. No host register
 /// holds anything of a wave here.
 ///

@@ -30,7 +30,7 @@ impl Emit<'_, Avx2> {
                 e.a.alu(alu::AND, false, RCX, Rm::R(RAX));
             }
             e.a.store16(ctx!(lanes_on), RCX);
-            // What other lanes have stays.
+            // Other lanes keep their values.
             e.store_leaf(RESULT, slow.result, &to);
             // What is not in registers goes through that of the result, which is stored.
             for (at, kind, parts) in leaves {

@@ -58,7 +58,7 @@ pub(crate) enum M {
     MaskActiveUpper,
     MaskScalar(Id),
     MaskBits(u16),
-    /// Notes what lanes must not have, and looks at it.
+    /// Records the lanes for which an operation fails, and checks them.
     Bad,
     Check,
 }
