@@ -127,14 +127,14 @@ pub struct Options {
     /// Print the compiled code, GCN code beside x86-64 code, to standard output or a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     dump_jit: Option<PathBuf>,
-    /// Print the compiler's intermediate representation after a pass: frontend, affine, all_active,
-    /// ternary_logic, demand, slow_paths, or schedule, the last one
     #[arg(long, value_name = "PASS", num_args = 0..=1, require_equals = true, default_missing_value = "schedule",
-          value_parser = pass_name, conflicts_with_all = ["raw", "json"])]
+          value_parser = pass_name, conflicts_with_all = ["raw", "json"],
+          help = format!("Print the compiler's intermediate representation after a pass: {}; by default the last one",
+                         gcn::engine::pass_names().join(", ")))]
     dump_ir: Option<String>,
-    /// Compile without an optimisation, to measure what it is worth: affine, all_active, in_order, ternary_logic,
-    /// prefetch, or batch; may be given several times
-    #[arg(long = "disable-pass", value_name = "PASS", value_parser = optional_pass, conflicts_with = "raw")]
+    #[arg(long = "disable-pass", value_name = "PASS", value_parser = optional_pass, conflicts_with = "raw",
+          help = format!("Compile without an optimisation, to measure what it is worth: {}; may be given several times",
+                         gcn::engine::optional_passes().join(", ")))]
     disabled: Vec<String>,
     /// Print waves, instructions by kind, active lanes, bytes loaded and stored, speed
     #[arg(long)]
