@@ -24,6 +24,11 @@ use gcn::isa::target::{Gen, Target};
 
 use crate::meaning_text;
 
+pub mod examples;
+mod facts;
+pub mod operations;
+pub mod purposes;
+
 /// The decisions where the documents are silent or wrong.
 static ERRATA: &str = include_str!("../../../docs/errata.md");
 static CHECKS: &str = include_str!("../../../docs/check.md");
@@ -339,16 +344,83 @@ pub fn exactness_json() -> String {
 
 /// Returns the page of a name: all its rows.
 pub fn instruction_page(rows: &[&'static Inst]) -> String {
+    page_of(rows, None)
+}
+
+/// Returns the page of a name, on one target or on all.
+pub fn page_of(rows: &[&'static Inst], only: Option<Target>) -> String {
     let mut out = String::new();
     for row in rows {
+        let mut targets = row_targets(row);
+        if let Some(only) = only {
+            targets.retain(|t| t.table() == only.table());
+        }
+        if targets.is_empty() {
+            continue;
+        }
         if !out.is_empty() {
             out.push('\n');
         }
         let _ = writeln!(out, "# {}\n", row.name);
+        if let Some(purpose) = purposes::purpose(row.name) {
+            let _ = writeln!(out, "{purpose}\n");
+        }
         let _ = writeln!(out, "Format: {}  ", row.format.name());
-        instruction(&mut out, row, true);
+        whole_page(&mut out, row, &targets);
     }
     out
+}
+
+/// Writes the page of a row after its purpose.
+fn whole_page(out: &mut String, row: &'static Inst, targets: &[Target]) {
+    heading(out, row, targets);
+    examples(out, row, targets);
+    out.push_str("\n## Description\n\n");
+    description(out, row, targets, true);
+    out.push_str("\n## Operation\n\n");
+    let texts = operation(out, row, targets, true);
+    words(out, &texts);
+    let address = address_note(row.format);
+    if has_word(&texts, "address") && !address.is_empty() {
+        let _ = writeln!(out, "\n{address}");
+    }
+    runnable(out, row, targets);
+    facts::operands(out, row, targets[0]);
+    notes(out, row, targets, true);
+    facts::counters(out, row, targets);
+    facts::issue(out, row);
+    wait_states(out, row, targets);
+    if targets.len() > 1 {
+        facts::differences(out, row);
+    }
+    errata(out, row, true);
+    encoding_tables(out, row, targets);
+}
+
+/// Writes the examples that run.
+fn runnable(out: &mut String, row: &'static Inst, targets: &[Target]) {
+    let examples = examples::examples(row, targets);
+    if examples.is_empty() {
+        return;
+    }
+    out.push_str("\n## Examples\n");
+    for example in &examples {
+        let _ = writeln!(
+            out,
+            "\n```sh\n{}\n```\n\n```text\n{}\n```",
+            example.command(),
+            example.result
+        );
+    }
+}
+
+/// Returns true if the instruction reads SCC as a value.
+fn reads_scc(row: &'static Inst, target: Target) -> bool {
+    let program = meaning(row, target);
+    program
+        .nodes
+        .iter()
+        .any(|n| n.op == Op::Get(gcn::isa::meaning::State::Scc))
 }
 
 fn row_targets(row: &Inst) -> Vec<Target> {
@@ -403,56 +475,65 @@ fn encoding_name(encoding: Encoding, format: Format, generation: Gen) -> &'stati
     }
 }
 
-/// Writes the parts of an instruction after its heading.
-fn instruction(out: &mut String, row: &'static Inst, alone: bool) {
+/// Writes the parts of an instruction on the page of its format.
+fn instruction(out: &mut String, row: &'static Inst) {
     let targets = row_targets(row);
     if targets.is_empty() {
         return;
     }
-    let _ = writeln!(out, "Targets: {}  ", targets_text(&targets));
+    heading(out, row, &targets);
+    if let Some(purpose) = purposes::purpose(row.name) {
+        let _ = writeln!(out, "Purpose: {purpose}  ");
+    }
+    description(out, row, &targets, false);
+    operation(out, row, &targets, false);
+    notes(out, row, &targets, false);
+    errata(out, row, false);
+}
+
+/// Writes targets, names, opcodes and syntax.
+fn heading(out: &mut String, row: &'static Inst, targets: &[Target]) {
+    let _ = writeln!(out, "Targets: {}  ", targets_text(targets));
     if let Some(clrx) = row.clrx {
         let _ = writeln!(out, "CLRX's name: {clrx}  ");
     }
     if !row.aliases.is_empty() {
         let _ = writeln!(out, "Also: {}  ", row.aliases.join(", "));
     }
-    opcodes(out, row, &targets);
-    syntax(out, row, &targets);
+    opcodes(out, row, targets);
+    syntax(out, row, targets);
     operands(out, row);
-    if alone {
-        examples(out, row, &targets);
-        for (of, tables) in by_text(&targets, |t| {
-            let mut text = String::new();
-            for e in encodings(row, t) {
-                if let Some(layout) = layout_of(e, t.generation()) {
-                    let _ = writeln!(
-                        text,
-                        "\n{} encoding:\n",
-                        encoding_name(e, row.format, t.generation())
-                    );
-                    let op = opcode_in(row, e, t);
-                    text.push_str(&bits_table(e, layout, op, row.format));
-                }
+}
+
+/// Writes the tables of the encodings.
+fn encoding_tables(out: &mut String, row: &'static Inst, targets: &[Target]) {
+    for (of, tables) in by_text(targets, |t| {
+        let mut text = String::new();
+        for e in encodings(row, t) {
+            if let Some(layout) = layout_of(e, t.generation()) {
+                let _ = writeln!(
+                    text,
+                    "\n{} encoding:\n",
+                    encoding_name(e, row.format, t.generation())
+                );
+                let op = opcode_in(row, e, t);
+                text.push_str(&bits_table(e, layout, op, row.format));
             }
-            text
-        }) {
-            let _ = writeln!(
-                out,
-                "\n## Encoding, {}\n{}",
-                targets_text(&of),
-                tables.trim_end()
-            );
         }
-        out.push('\n');
+        text
+    }) {
+        let _ = writeln!(
+            out,
+            "\n## Encoding, {}\n{}",
+            targets_text(&of),
+            tables.trim_end()
+        );
     }
-    let programs = by_text(&targets, |t| {
-        let program = meaning(row, t);
-        (program.about, meaning_text::text(&program))
-    });
-    let abouts = by_text(&targets, |t| meaning(row, t).about);
-    if alone {
-        out.push_str("## Description\n\n");
-    }
+}
+
+/// Writes what the instruction does in words, and how exact it is.
+fn description(out: &mut String, row: &'static Inst, targets: &[Target], alone: bool) {
+    let abouts = by_text(targets, |t| meaning(row, t).about);
     for (of, about) in &abouts {
         if about.is_empty() {
             continue;
@@ -465,7 +546,7 @@ fn instruction(out: &mut String, row: &'static Inst, alone: bool) {
             let _ = writeln!(out, "Description: {about}  ");
         }
     }
-    for (of, exactness) in by_text(&targets, |t| meaning(row, t).exactness()) {
+    for (of, exactness) in by_text(targets, |t| meaning(row, t).exactness()) {
         if let Exactness::Bounded(bound) = exactness {
             let on = match of.len() == targets.len() {
                 true => String::new(),
@@ -475,41 +556,35 @@ fn instruction(out: &mut String, row: &'static Inst, alone: bool) {
         }
     }
     if alone && works_by_lane(row) {
-        out.push_str("It is done in every lane that EXEC has on.  \n");
+        out.push_str("Every active lane (whose bit of EXEC is 1) does it independently.  \n");
     }
-    if alone {
-        out.push('\n');
-        out.push_str("## Operation\n\n");
-    }
-    for (of, (_, text)) in &programs {
+}
+
+/// Writes the operation of each group of targets. Returns the texts.
+fn operation(out: &mut String, row: &'static Inst, targets: &[Target], alone: bool) -> String {
+    let programs = by_text(targets, |t| {
+        let program = meaning(row, t);
+        (program.about, operations::text(&program, t))
+    });
+    for (n, (of, (_, text))) in programs.iter().enumerate() {
         let text = if text.is_empty() { "nothing" } else { text };
         if programs.len() > 1 {
-            let _ = writeln!(out, "Operation ({}):  ", targets_text(of));
+            let letter = char::from(b'A' + n as u8);
+            let letter = if alone {
+                format!("{letter}, ")
+            } else {
+                String::new()
+            };
+            let _ = writeln!(out, "Operation ({letter}{}):  ", targets_text(of));
         } else if !alone {
             out.push_str("Operation:  \n");
         }
         let _ = writeln!(out, "```\n{text}\n```");
     }
-    if alone {
-        let all: Vec<&str> = programs
-            .iter()
-            .map(|(_, (_, text))| text.as_str())
-            .collect();
-        words(out, &all.join("\n"));
-        let address = address_note(row.format);
-        if programs
-            .iter()
-            .any(|(_, (_, text))| has_word(text, "address"))
-            && !address.is_empty()
-        {
-            let _ = writeln!(out, "\n{address}");
-        }
-    }
-    notes(out, row, &targets, alone);
-    if alone {
-        wait_states(out, row, &targets);
-    }
-    errata(out, row, alone);
+    let all: Vec<&str> = (programs.iter())
+        .map(|(_, (_, text))| text.as_str())
+        .collect();
+    all.join("\n")
 }
 
 /// Writes the hazards of an instruction: the wait states required after it, and those required before it.
@@ -634,8 +709,101 @@ fn has_word(text: &str, word: &str) -> bool {
 /// The explanations of notation that does not belong to one operation of the IR: the words, and the text.
 const WORDS: &[(&[&str], &str)] = &[
     (
-        &["f16(", "f32(", "f64(", "i16(", "i32(", "u16(", "u32("],
-        "`i32(x)`, `f32(x)`, …: x converted to that type. A float becomes an integer towards zero; beyond the range it gives the nearest value, and NaN gives 0.",
+        &[
+            ".u", ".i", ".f", ".d", ".u64", ".i64", ".u16", ".i16", ".f16",
+        ],
+        "`x.u`, `x.i`, `x.f`: the 32 bits of x as an unsigned number, a signed number, a float; `x.d`: 64 bits as a float; `x.u64`, `x.i16`, `x.f16`, …: with that width.",
+    ),
+    (
+        &[
+            ".u8[", ".i8[", ".u4[", ".i4[", ".u16[", ".i16[", ".f16[", ".i24", ".u32[",
+        ],
+        "`x.u8[k]`: byte k of x, the lowest is 0; `x.i8[k]` the same as a signed number; `x.u16[k]`, `x.f16[k]` the halves (of packed operands those that op_sel and op_sel_hi choose), `x.i24` the low 24 bits.",
+    ),
+    (
+        &["[k]", ":0]", "[lane & "],
+        "`x[n]`, `x[high:low]`: bits of x as an unsigned number.",
+    ),
+    (
+        &["approx"],
+        "`approx(x)`: the hardware approximates x; the bound is stated above.",
+    ),
+    (
+        &["sin", "cos", "exp2", "log2"],
+        "`sin`, `cos`, `exp2`, `log2`: the functions of mathematics; angles in radians.",
+    ),
+    (
+        &["flush"],
+        "`flush(x)`: x, but zero with the sign of x where x is a denormal, whatever MODE says.",
+    ),
+    (
+        &["is_tiny"],
+        "`is_tiny(x)`: whether x is a zero or a denormal.",
+    ),
+    (
+        &["is_signaling_nan"],
+        "`is_signaling_nan(x)`: whether x is a signaling NaN (and not flushed or quieted before).",
+    ),
+    (
+        &["quiet"],
+        "`quiet(x)`: x; a signaling NaN becomes quiet as MODE.IEEE says.",
+    ),
+    (
+        &["order"],
+        "`order(x)`: an integer that orders floats as their values do, denormals included whatever MODE says; both zeros are equal.",
+    ),
+    (&["copysign"], "`copysign(x, y)`: x with the sign of y."),
+    (
+        &["exponent"],
+        "`exponent(x)`: n where x is from 2^n to below 2^(n+1) in magnitude.",
+    ),
+    (
+        &["clamp"],
+        "`clamp(x, low, high)`: x, but low below it and high above it.",
+    ),
+    (&["abs_diff"], "`abs_diff(x, y)`: the distance of x and y."),
+    (
+        &["round_by_mode"],
+        "`round_by_mode(x)`: x rounded to an integral value as MODE says.",
+    ),
+    (
+        &["f16_toward_zero"],
+        "`f16_toward_zero(x)`: x as a half-precision float, rounded towards zero.",
+    ),
+    (
+        &["two_by_pi"],
+        "`two_by_pi(n)`: 53 bits of the fraction 2/pi in binary, from place n on.",
+    ),
+    (
+        &[
+            "saturate_i32",
+            "saturate_u32",
+            "saturate_i16",
+            "saturate_u16",
+        ],
+        "`saturate_i32(x)`, …: x, or the nearest number that the type has.",
+    ),
+    (
+        &["tmp"],
+        "Reading, computing and writing memory are one step that nothing else comes between.",
+    ),
+    (
+        &["once for the wave"],
+        "`once for the wave`: with the values of the lowest active lane, not once for each lane; without an active lane, not at all.",
+    ),
+    (
+        &["P0", "P10", "P20"],
+        "`P0`, `P10`, `P20`: the parameters of ATTR for the primitive that the lane's quad belongs to, in LDS: with p the ones of M0[30:16] below bit lane / 4, and n one more than the ones of M0[30:16], at M0[15:0] + (attribute * n + p) * 48 there are P0 and P10 of the four channels, alternately, and from byte 32 on their P20.",
+    ),
+    (
+        &["for k in", "for n in"],
+        "`for k in 0..3`: with k = 0, 1, 2 and 3.",
+    ),
+    (
+        &[
+            "f16(", "f32(", "f64(", "i16(", "i32(", "i64(", "u16(", "u32(", "u64(",
+        ],
+        "`i32(x)`, `f32(x)`, …: x converted to that type. An integer keeps its value where it fits, or else its low bits. A float becomes an integer towards zero; beyond the range it gives the nearest value, and NaN gives 0.",
     ),
     (
         &["fma_to_f16"],
@@ -683,6 +851,7 @@ const WORDS: &[(&[&str], &str)] = &[
         "`MEM.b32[a]`: the 32 bits of memory from byte address a on; `LDS` is the workgroup's memory, `GDS` that of the whole dispatch, `SCRATCH` the lane's own, `FLAT` whichever of them the address lies in.",
     ),
     (
+        // Of images.
         &[
             "atomic_add",
             "atomic_sub",
@@ -1798,9 +1967,9 @@ pub fn format_page(format: Format) -> String {
         } else {
             let _ = writeln!(set, "\n### {}\n", row.name);
         }
-        instruction(&mut set, row, false);
+        instruction(&mut set, row);
         for target in row_targets(row) {
-            operations.push_str(&meaning_text::text(&meaning(row, target)));
+            operations.push_str(&operations::text(&meaning(row, target), target));
             operations.push('\n');
         }
     }
@@ -1856,10 +2025,10 @@ fn reading_note(format: Format) -> &'static str {
     if format.is_vector() {
         "In the operations, D is the destination and S0, S1, S2 are the sources of one lane; every lane that EXEC has on does \
          the same, and `[lane]` is a lane's bit of a mask (a mask that is written gets 0 for lanes that are off). Sources are read, with their modifiers, before anything is written. \
-         `x.i32` reads x as that type; `>>` of a signed type keeps the sign.\n"
+         `x.u`, `x.i`, `x.f`, `x.d` read x as an unsigned number, a signed one, a float, a double; `>>` of a signed type keeps the sign.\n"
     } else {
         "In the operations, D is the destination and S0, S1 are the sources, which are read before anything is written; D \
-         after its assignment is the value assigned. `x.i32` reads x as that type; `>>` of a signed type keeps the sign; PC is the address of the next instruction.\n"
+         after its assignment is the value assigned. `x.u`, `x.i`, `x.f`, `x.d` read x as an unsigned number, a signed one, a float, a double; `>>` of a signed type keeps the sign; PC is the address of the next instruction.\n"
     }
 }
 
@@ -2122,7 +2291,7 @@ fn compare_tables(out: &mut String, targets: &[Target]) {
             }
             let name = names.join(", ");
             let n = op - first;
-            let text = meaning_text::text(&meaning(row, target))
+            let text = operations::text(&meaning(row, target), target)
                 .replace('\n', "; ")
                 .replace('|', "\\|");
             let _ = writeln!(out, "{n} ({n:#x}) | {name} | {text}");
@@ -2157,7 +2326,7 @@ mod tests {
         assert!(page.contains("14 (0xe)    | s_and_b32"), "{page}");
         assert!(page.contains("0-7   | SSRC0"));
         assert!(page.contains("30-31 | ENCODING  | Encoding type. Must be 0b10"));
-        assert!(page.contains("D = S0 & S1\nSCC = D != 0"));
+        assert!(page.contains("D.u = S0.u & S1.u\nSCC = D.u != 0"));
         assert!(page.contains("Syntax: s_and_b64 SDST(2), SSRC0(2), SSRC1(2)"));
     }
 

@@ -1,8 +1,8 @@
 //! Prints meanings as pseudo-code, for the section "Operation" of `gcn doc`.
 //!
-//! The text is derived only from the nodes and effects. `D` is the destination, `S0` to `S2` are the sources. `x.i32` reads
-//! `x` as that type if its own type differs. Values that are used several times get a name, `t0`, `t1`, … Sources are read
-//! before anything is written.
+//! The text is derived only from the nodes and effects, in the notation of AMD's manuals: `D` is the destination, `S0` to `S2` are the
+//! sources, `S0.u` is a source read as an unsigned number of its width, `.i` as a signed one, `.f` as a float. Values that are used several
+//! times get a name, `t0`, `t1`, … Sources are read before anything is written. tests/operations.rs evaluates the text beside the nodes.
 
 use std::fmt::Write as _;
 
@@ -85,6 +85,161 @@ fn role_name(role: Role) -> &'static str {
     }
 }
 
+/// Returns the suffix by which a value is read as a type: `.u`, `.i`, `.f`, `.d`, with the width where it is not 32 bits.
+pub fn suffix(ty: Ty) -> &'static str {
+    match ty {
+        Ty::Bool | Ty::B96 | Ty::B128 | Ty::B256 | Ty::B512 => "",
+        Ty::B8 => ".u8",
+        Ty::B16 | Ty::U16 => ".u16",
+        Ty::I16 => ".i16",
+        Ty::F16 => ".f16",
+        Ty::B32 | Ty::U32 => ".u",
+        Ty::I32 => ".i",
+        Ty::F32 => ".f",
+        Ty::B64 | Ty::U64 | Ty::Mask => ".u64",
+        Ty::I64 => ".i64",
+        Ty::F64 => ".d",
+    }
+}
+
+/// The unsigned type of a width.
+fn unsigned(ty: Ty) -> Ty {
+    match ty.bits() {
+        16 => Ty::U16,
+        32 => Ty::U32,
+        64 => Ty::U64,
+        _ => ty,
+    }
+}
+
+/// The signed type of a width.
+fn signed(ty: Ty) -> Ty {
+    match ty.bits() {
+        16 => Ty::I16,
+        32 => Ty::I32,
+        64 => Ty::I64,
+        _ => ty,
+    }
+}
+
+/// The float type of a width.
+fn float(ty: Ty) -> Ty {
+    match ty.bits() {
+        16 => Ty::F16,
+        32 => Ty::F32,
+        64 => Ty::F64,
+        _ => ty,
+    }
+}
+
+/// Nodes that are written as one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Idiom {
+    /// A float without its denormals.
+    Flush(u16),
+    /// Whether a float is a signaling NaN.
+    SignalingNan(u16),
+    /// The low bits, or with CLAMP the nearest value that fits.
+    Saturate(u16, Ty),
+    /// The low bits of an operand as a signed number.
+    SignedLow(u16, u32),
+}
+
+/// The mask of the exponent of a float type, and that of its sign.
+fn float_masks(ty: Ty) -> (u64, u64) {
+    match ty.bits() {
+        16 => (0x7c00, 0x8000),
+        32 => (0x7f80_0000, 0x8000_0000),
+        _ => (0x7ff0_0000_0000_0000, 0x8000_0000_0000_0000),
+    }
+}
+
+/// Recognises nodes that are written as one.
+fn idiom(program: &Program, at: u16) -> Option<Idiom> {
+    let node = |n: u16| &program.nodes[n as usize];
+    let constant = |n: u16| match node(n).op {
+        Op::Const(value) => Some(value),
+        _ => None,
+    };
+    let this = node(at);
+    let [a, b, c] = this.args;
+    match this.op {
+        Op::Class if constant(b) == Some(1) => Some(Idiom::SignalingNan(a)),
+        Op::Shr if this.ty.is_signed() => {
+            let inner = node(a);
+            let n = constant(b)?;
+            let same = inner.op == Op::Shl && constant(inner.args[1]) == Some(n);
+            let operand = matches!(node(inner.args[0]).op, Op::Src(_));
+            (same && operand && matches!(this.ty.bits() as u64 - n, 4 | 8 | 16 | 24))
+                .then(|| Idiom::SignedLow(inner.args[0], this.ty.bits() - n as u32))
+        }
+        Op::Select => {
+            let test = node(a);
+            let (exponent, sign) = float_masks(this.ty);
+            let masked = |n: u16, mask: u64| {
+                let and = node(n);
+                and.op == Op::And && and.args[0] == b && constant(and.args[1]) == Some(mask)
+            };
+            if test.op == Op::Ne
+                && constant(test.args[1]) == Some(0)
+                && masked(test.args[0], exponent)
+                && masked(c, sign)
+            {
+                return Some(Idiom::Flush(b));
+            }
+            saturation(program, at)
+        }
+        _ => None,
+    }
+}
+
+/// Recognises `CLAMP && extended(low(x)) != x ? limit : low(x)`.
+fn saturation(program: &Program, at: u16) -> Option<Idiom> {
+    let node = |n: u16| &program.nodes[n as usize];
+    let [test, limit, low] = node(at).args;
+    let of = node(low).args[0];
+    let both = node(test);
+    if node(low).op != Op::Trunc || both.op != Op::And || both.ty != Ty::Bool {
+        return None;
+    }
+    let clamp = node(both.args[0]);
+    let differs = node(both.args[1]);
+    let is_clamp = clamp.op == Op::Ne
+        && node(clamp.args[0]).op == Op::Field(Field::Clamp)
+        && node(clamp.args[1]).op == Op::Const(0);
+    let extended = node(differs.args[0]);
+    let fits = differs.op == Op::Ne && differs.args[1] == of && extended.args[0] == low;
+    let ty = node(low).out;
+    let ones = u64::MAX >> (64 - ty.bits());
+    match (extended.op, node(limit).op) {
+        (Op::Zext, Op::Const(most)) if is_clamp && fits && most == ones => {
+            Some(Idiom::Saturate(of, unsigned(ty)))
+        }
+        (Op::Sext, Op::Select) if is_clamp && fits => {
+            let [negative, least, most] = node(limit).args;
+            let is_negative = node(negative).op == Op::Lt
+                && node(negative).args[0] == of
+                && node(node(negative).args[1]).op == Op::Const(0);
+            let limits = node(least).op == Op::Const((ones >> 1) + 1)
+                && node(most).op == Op::Const(ones >> 1);
+            (is_negative && limits).then(|| Idiom::Saturate(of, signed(ty)))
+        }
+        _ => None,
+    }
+}
+
+/// The nodes that the text of a node names.
+fn children(program: &Program, at: u16) -> Vec<u16> {
+    match idiom(program, at) {
+        Some(Idiom::Flush(x) | Idiom::SignalingNan(x) | Idiom::SignedLow(x, _)) => vec![x],
+        Some(Idiom::Saturate(x, _)) => vec![x, x],
+        None => {
+            let node = &program.nodes[at as usize];
+            node.args[..node.op.arity()].to_vec()
+        }
+    }
+}
+
 struct Printer<'p> {
     program: &'p Program,
     uses: Vec<u32>,
@@ -131,9 +286,8 @@ impl<'p> Printer<'p> {
         }
         // The order is backwards, so that only operands of needed nodes are counted.
         for at in (0..program.nodes.len()).rev() {
-            let node = &program.nodes[at];
-            if uses[at] > 0 || node.op.acts() {
-                for &arg in &node.args[..node.op.arity()] {
+            if uses[at] > 0 || program.nodes[at].op.acts() {
+                for arg in children(program, at as u16) {
                     uses[arg as usize] += 1;
                 }
             }
@@ -174,10 +328,12 @@ impl<'p> Printer<'p> {
                 continue;
             }
             let plain = |e: &Effect| e.when.is_none() && e.value == at;
-            for &arg in &self.node(at).args[..self.node(at).op.arity()] {
+            for arg in children(self.program, at) {
                 self.name_shared(arg);
             }
-            if self.uses[at as usize] == 0 {
+            if let Op::Atomic(space, op) | Op::WaveAtomic(space, op) = self.node(at).op {
+                self.atomic(at, space, op);
+            } else if self.uses[at as usize] == 0 {
                 let text = self.expression(at, Bind::Select);
                 self.line("", &text);
             } else if self.uses[at as usize] > 1 || !effects.iter().any(plain) {
@@ -191,7 +347,7 @@ impl<'p> Printer<'p> {
                 for node in effect_reads(effect) {
                     if node == effect.value && by_destination {
                         // Later uses refer to D.
-                        for &arg in &self.node(node).args[..self.node(node).op.arity()] {
+                        for arg in children(self.program, node) {
                             self.name_shared(arg);
                         }
                     } else {
@@ -257,9 +413,9 @@ impl<'p> Printer<'p> {
     fn reaches(&self, from: u16, to: u16, is_name: &dyn Fn(u16) -> bool) -> bool {
         from == to
             || !is_name(from)
-                && self.node(from).args[..self.node(from).op.arity()]
-                    .iter()
-                    .any(|&arg| self.reaches(arg, to, is_name))
+                && children(self.program, from)
+                    .into_iter()
+                    .any(|arg| self.reaches(arg, to, is_name))
     }
 
     /// Writes `t0 = …` for a node.
@@ -268,6 +424,59 @@ impl<'p> Printer<'p> {
         let name = format!("t{}", self.temporaries);
         self.temporaries += 1;
         self.line("", &format!("{name} = {text}"));
+        self.names[at as usize] = Some(name);
+    }
+
+    /// Writes an atomic as AMD's manuals do: the old value, then the new one.
+    fn atomic(&mut self, at: u16, space: Space, op: AtomicOp) {
+        let node = self.node(at);
+        let [a, b, c] = node.args;
+        let acts = |n: &&Node| matches!(n.op, Op::Atomic(..) | Op::WaveAtomic(..));
+        let name = match self.program.nodes.iter().filter(acts).count() {
+            1 => "tmp".to_string(),
+            _ => {
+                let before = &self.program.nodes[..at as usize];
+                format!("tmp{}", before.iter().filter(acts).count())
+            }
+        };
+        let place = self.place(space, node.out, a, 0);
+        let value = |n: u16| self.typed(n, node.ty, true, Bind::Unary);
+        let data = value(b);
+        let ordered = matches!(op, AtomicOp::Min | AtomicOp::Max) && node.ty.is_signed();
+        let old = match ordered {
+            true => format!("{name}{}", suffix(node.ty)),
+            false => name.clone(),
+        };
+        let new = match op {
+            AtomicOp::Swap => self.typed(b, node.ty, true, Bind::Select),
+            AtomicOp::CmpSwap => format!("{name} == {} ? {data} : {name}", value(c)),
+            AtomicOp::Add => format!("{name} + {data}"),
+            AtomicOp::Sub => format!("{name} - {data}"),
+            AtomicOp::Rsub => format!("{data} - {name}"),
+            AtomicOp::Min => format!("min({old}, {data})"),
+            AtomicOp::Max => format!("max({old}, {data})"),
+            AtomicOp::And => format!("{name} & {data}"),
+            AtomicOp::Or => format!("{name} | {data}"),
+            AtomicOp::Xor => format!("{name} ^ {data}"),
+            AtomicOp::Inc => format!("{name} >= {data} ? 0 : {name} + 1"),
+            AtomicOp::Dec => format!("{name} == 0 || {name} > {data} ? {data} : {name} - 1"),
+            AtomicOp::Mskor => format!("({name} & ~{data}) | {}", value(c)),
+            AtomicOp::Wrap => format!("{name} >= {data} ? {name} - {data} : {name} + {}", value(c)),
+            AtomicOp::AndAdd => format!("({name} & {}) + {data}", value(c)),
+            AtomicOp::CondSwap => {
+                let top = node.out.bits() - 1;
+                format!("{data}[{top}] ? {data}[{}:0] : {name}", top - 1)
+            }
+        };
+        let indent = match node.op {
+            Op::WaveAtomic(..) => {
+                self.line("", "once for the wave:");
+                "    "
+            }
+            _ => "",
+        };
+        self.line(indent, &format!("{name} = {place}"));
+        self.line(indent, &format!("{place} = {new}"));
         self.names[at as usize] = Some(name);
     }
 
@@ -300,7 +509,7 @@ impl<'p> Printer<'p> {
             return;
         }
         let node = self.node(at);
-        for &arg in &node.args[..node.op.arity()] {
+        for arg in children(self.program, at) {
             self.name_shared(arg);
         }
         let shared = self.uses[at as usize] > 1 && !is_leaf(node.op);
@@ -335,6 +544,17 @@ impl<'p> Printer<'p> {
             return None;
         };
         let shift = self.node(and.args[0]);
+        let leaf = matches!(
+            shift.op,
+            Op::Src(_) | Op::SrcDword(..) | Op::SrcHalf(..) | Op::Get(_) | Op::Field(_)
+        );
+        if leaf
+            && mask != 0
+            && mask & mask.wrapping_add(1) == 0
+            && self.own_type(and.args[0]) != Ty::Bool
+        {
+            return Some((and.args[0], mask.count_ones() as u64 - 1, 0));
+        }
         if shift.op != Op::Shr || self.names[and.args[0] as usize].is_some() {
             return None;
         }
@@ -396,13 +616,23 @@ impl<'p> Printer<'p> {
                 let mask = self.vector
                     && self.program.row.shape.slots[slot as usize].ty == Ty::Mask
                     && self.node(effect.value).out == Ty::Bool;
-                let lane = if mask { "[lane]" } else { "" };
-                format!("{name}{lane} = {}", value())
+                let written = match mask {
+                    true => "[lane]",
+                    false => self.written(slot, effect.value),
+                };
+                format!("{name}{written} = {}", value())
             }
-            Change::DstDword(slot, k) => format!("{} = {}", self.dword(slot, k), value()),
-            Change::DstHalf(slot, k) => format!("{} = {}", self.half(slot, k), value()),
+            Change::DstDword(slot, k) => match self.dword(slot, k) {
+                text if text.contains(".dword") => format!("{text} = {}", value()),
+                text => format!("{text}{} = {}", self.written(slot, effect.value), value()),
+            },
+            Change::DstHalf(slot, k) => {
+                let ty = self.node(effect.value).out;
+                format!("{} = {}", self.half(slot, k, ty), value())
+            }
             Change::DstLane(slot) => {
                 let name = operand_name(self.program, slot as usize);
+                let name = format!("{name}{}", self.written(slot, effect.value));
                 format!("{name}[lane {}] = {}", second(), value())
             }
             Change::Set(state) => {
@@ -523,9 +753,21 @@ impl<'p> Printer<'p> {
         }
     }
 
-    fn half(&self, slot: u8, k: u8) -> String {
+    /// Returns the text of one of the halves of a packed operand, read as a type.
+    fn half(&self, slot: u8, k: u8, ty: Ty) -> String {
         let name = operand_name(self.program, slot as usize);
-        format!("{name}.{}", if k == 0 { "lo" } else { "hi" })
+        format!("{name}{}[{k}]", suffix(ty))
+    }
+
+    /// Returns the suffix of a destination that takes a value.
+    fn written(&self, slot: u8, value: u16) -> &'static str {
+        let declared = self.program.row.shape.slots[slot as usize].ty;
+        let out = self.own_type(value);
+        let same = out.bits() == declared.bits() && out != Ty::Bool;
+        match same && out.is_float() != declared.is_float() {
+            true => suffix(out),
+            false => suffix(declared),
+        }
     }
 
     /// Returns the text that marks a register number as that of a pair.
@@ -545,7 +787,12 @@ impl<'p> Printer<'p> {
             Space::Lds | Space::Parameters => "LDS",
             Space::Gds => "GDS",
         };
-        let mut at = self.expression(address, Bind::Sum);
+        // An address has 64 bits anyway.
+        let address = match self.node(address).op {
+            Op::Zext if self.names[address as usize].is_none() => self.node(address).args[0],
+            _ => address,
+        };
+        let mut at = self.expression(address, if offset == 0 { Bind::Select } else { Bind::Sum });
         match offset {
             0 => {}
             o if o < 0 => {
@@ -555,7 +802,17 @@ impl<'p> Printer<'p> {
                 let _ = write!(at, " + {o}");
             }
         }
-        format!("{name}.{}[{at}]", ty.name())
+        let ty = if ty.is_float() {
+            ty
+        } else {
+            match ty {
+                Ty::B8 => Ty::B8,
+                signed if signed.is_signed() => signed,
+                other => unsigned(other),
+            }
+        };
+        let ty = if ty == Ty::B8 { "u8" } else { ty.name() };
+        format!("{name}.{ty}[{at}]")
     }
 
     /// Returns the type of a node: of a declared operand, of a state or of its result.
@@ -564,7 +821,15 @@ impl<'p> Printer<'p> {
         match node.op {
             Op::Src(slot) => {
                 let ty = self.program.row.shape.slots[slot as usize].ty;
-                if ty == Ty::Mask { node.out } else { ty }
+                // Of mixed precision a source may have another width than the slot.
+                if ty == Ty::Mask || ty.bits() != node.out.bits() {
+                    node.out
+                } else {
+                    ty
+                }
+            }
+            Op::Select if matches!(idiom(self.program, at), Some(Idiom::Flush(_))) => {
+                float(node.out)
             }
             _ => node.out,
         }
@@ -582,16 +847,59 @@ impl<'p> Printer<'p> {
             };
             return constant_text(value, ty);
         }
-        if differs && ty != Ty::Bool {
-            format!("{}.{}", self.expression(at, Bind::Atom), ty.name())
+        if differs && ty != Ty::Bool && own != Ty::Bool {
+            self.read_as(at, ty)
         } else {
             self.expression(at, bind)
         }
     }
 
+    /// Returns the text of a value with the suffix of a type.
+    fn read_as(&self, at: u16, ty: Ty) -> String {
+        let name = self.names[at as usize].as_deref();
+        match (name, self.node(at).op) {
+            (Some("D"), _) => format!("D{}", suffix(ty)),
+            (None, Op::Src(slot)) if self.own_type(at) != Ty::Bool => {
+                format!(
+                    "{}{}",
+                    operand_name(self.program, slot as usize),
+                    suffix(ty)
+                )
+            }
+            (None, Op::SrcHalf(slot, k)) => self.half(slot, k, ty),
+            (None, Op::Or) if self.bare(at).1.ends_with(".u64") => {
+                let text = self.bare(at).1;
+                format!("{}{}", text.trim_end_matches(".u64"), suffix(ty))
+            }
+            (None, Op::SrcDword(slot, k)) => match self.dword(slot, k) {
+                text if text.contains(".dword") => format!("{text}{}", suffix(ty)),
+                _ => format!(
+                    "{}{}",
+                    operand_name(self.program, slot as usize),
+                    suffix(ty)
+                ),
+            },
+            _ => format!("{}{}", self.expression(at, Bind::Atom), suffix(ty)),
+        }
+    }
+
+    /// Returns the text of a value of which bits are taken.
+    fn bits_of(&self, at: u16) -> String {
+        match (&self.names[at as usize], self.node(at).op) {
+            (None, Op::Src(_) | Op::SrcHalf(..)) => self.read_as(at, unsigned(self.own_type(at))),
+            (None, Op::Trunc) if is_leaf(self.node(self.node(at).args[0]).op) => {
+                self.bits_of(self.node(at).args[0])
+            }
+            _ => self.expression(at, Bind::Atom),
+        }
+    }
+
     fn expression(&self, at: u16, bind: Bind) -> String {
         if let Some(name) = &self.names[at as usize] {
-            return name.clone();
+            return match name.as_str() {
+                "D" => format!("D{}", suffix(self.node(at).out)),
+                _ => name.clone(),
+            };
         }
         let (own, text) = self.bare(at);
         if own < bind {
@@ -607,13 +915,38 @@ impl<'p> Printer<'p> {
             return idiom;
         }
         let node = self.node(at);
+        match idiom(self.program, at) {
+            Some(Idiom::Flush(x)) => {
+                return call(
+                    "flush",
+                    &[self.typed(x, float(node.ty), true, Bind::Select)],
+                );
+            }
+            Some(Idiom::SignalingNan(x)) => {
+                return call(
+                    "is_signaling_nan",
+                    &[self.typed(x, node.ty, true, Bind::Select)],
+                );
+            }
+            Some(Idiom::Saturate(x, ty)) => {
+                let (x, top) = (self.expression(x, Bind::Atom), ty.bits() - 1);
+                let text = format!("CLAMP ? saturate_{}({x}) : {x}[{top}:0]", ty.name());
+                return (Bind::Select, text);
+            }
+            Some(Idiom::SignedLow(x, bits)) => {
+                let Op::Src(slot) = self.node(x).op else {
+                    unreachable!("an operand")
+                };
+                let name = operand_name(self.program, slot as usize);
+                let part = if bits == 24 { "" } else { "[0]" };
+                return (Bind::Atom, format!("{name}.i{bits}{part}"));
+            }
+            None => {}
+        }
         let info = node.op.info();
         match info.notation {
             Notation::Call => call(info.name, &self.operands(node)),
-            Notation::Sized => {
-                let name = format!("{}{}", info.name, node.out.bits());
-                call(&name, &self.operands(node))
-            }
+            Notation::Sized => self.width(at),
             Notation::Infix(symbol, bind) => {
                 self.infix(node, symbol, bind, info.reads == Reads::Signed)
             }
@@ -674,22 +1007,36 @@ impl<'p> Printer<'p> {
                 let symbol = if test.op == Op::Eq { "!=" } else { "==" };
                 self.infix(test, symbol, Bind::Compare, false)
             }
-            Op::Trunc if node.out == Ty::Bool => (Bind::Atom, format!("{}[0]", atom(a))),
+            Op::Trunc if node.out == Ty::Bool => (Bind::Atom, format!("{}[0]", self.bits_of(a))),
             // The immediate already has 16 bits.
             Op::Trunc if node.out.bits() == 16 && self.node(a).op == Op::Field(Field::Simm16) => {
-                (Bind::Atom, atom(a))
+                let signs = if node.out.is_signed() { ".i16" } else { "" };
+                (Bind::Atom, format!("{}{signs}", atom(a)))
             }
             Op::And => match self.bit_range(at) {
-                Some((x, hi, lo)) if hi == lo => (Bind::Atom, format!("{}[{lo}]", atom(x))),
-                Some((x, hi, lo)) => (Bind::Atom, format!("{}[{hi}:{lo}]", atom(x))),
+                Some((x, hi, lo)) if hi == lo => (Bind::Atom, format!("{}[{lo}]", self.bits_of(x))),
+                Some((x, hi, lo)) => (Bind::Atom, format!("{}[{hi}:{lo}]", self.bits_of(x))),
                 None if boolean => self.infix(node, "&&", Bind::And, false),
-                None => return None,
+                None => match self.node(b).op {
+                    // A mask of all but some low bits.
+                    Op::Const(mask) if matches!(node.ty.bits(), 32 | 64) => {
+                        let ones = u64::MAX >> (64 - node.ty.bits());
+                        let low = !mask & ones;
+                        if low > 0xff || low & (low + 1) != 0 || low == 0 {
+                            return None;
+                        }
+                        let x = self.typed(a, node.ty, false, Bind::Unary);
+                        (Bind::And, format!("{x} & ~{low}"))
+                    }
+                    _ => return None,
+                },
             },
+            Op::Add if !node.ty.is_float() && self.node(b).op == Op::Const(0) => self.through(a),
             Op::Or => match self.two_dwords(at) {
                 Some((slot, k)) => {
                     let name = operand_name(self.program, slot as usize);
                     match self.program.row.shape.slots[slot as usize].ty.dwords() {
-                        0..=2 => (Bind::Atom, name.into()),
+                        0..=2 => (Bind::Atom, format!("{name}.u64")),
                         _ => (Bind::Atom, format!("{name}.qword{}", k / 2)),
                     }
                 }
@@ -697,14 +1044,94 @@ impl<'p> Printer<'p> {
                 None => return None,
             },
             Op::Ne => match (self.one_bit(at), self.node(a).op, self.node(b).op) {
-                (Some((x, n)), ..) => (Bind::Atom, format!("{}[{}]", atom(x), self.argument(n))),
+                (Some((x, n)), ..) => (
+                    Bind::Atom,
+                    format!("{}[{}]", self.bits_of(x), self.argument(n)),
+                ),
                 (None, Op::Field(Field::Glc | Field::Clamp), Op::Const(0)) => (Bind::Atom, atom(a)),
+                (None, Op::And, Op::Const(0))
+                    if self.names[a as usize].is_none()
+                        && self.bit_range(a).is_some_and(|(_, hi, lo)| hi == lo) =>
+                {
+                    self.bare(a)
+                }
                 _ if node.ty.is_float() => self.infix(node, "<>", Bind::Compare, false),
                 _ => return None,
             },
             Op::Fma if node.out != node.ty => call("fma_to_f16", &self.operands(node)),
             _ => return None,
         })
+    }
+
+    /// Returns the text of a change of width.
+    fn width(&self, at: u16) -> (Bind, String) {
+        let node = self.node(at);
+        let a = node.args[0];
+        let from = self.own_type(a);
+        match node.op {
+            _ if from == Ty::Bool => self.through(a),
+            Op::Zext => {
+                let x = self.typed(a, unsigned(self.node(a).out), true, Bind::Select);
+                call(unsigned(node.out).name(), &[x])
+            }
+            Op::Sext if matches!(self.node(a).op, Op::Load(..)) && from == Ty::B8 => {
+                let x = self.argument(a).replace(".u8[", ".i8[");
+                call(signed(node.out).name(), &[x])
+            }
+            Op::Sext => {
+                let x = self.typed(a, signed(self.node(a).out), true, Bind::Select);
+                call(signed(node.out).name(), &[x])
+            }
+            _ => self.low(at),
+        }
+    }
+
+    /// Returns the text of another node, with its precedence.
+    fn through(&self, at: u16) -> (Bind, String) {
+        match &self.names[at as usize] {
+            Some(_) => (Bind::Atom, self.expression(at, Bind::Atom)),
+            None => self.bare(at),
+        }
+    }
+
+    /// Returns the text of the low bits of a node's operand.
+    fn low(&self, at: u16) -> (Bind, String) {
+        let node = self.node(at);
+        let a = node.args[0];
+        let bits = node.out.bits() as u64;
+        let unnamed = self.names[a as usize].is_none();
+        if unnamed
+            && !node.out.is_signed()
+            && let Some((_, hi, lo)) = self.bit_range(a)
+            && hi - lo < bits
+        {
+            return self.bare(a);
+        }
+        let inner = self.node(a);
+        let simple = |n: u16| self.names[n as usize].is_some() || is_leaf(self.node(n).op);
+        let integer = |n: u16| !self.own_type(n).is_float();
+        if !node.out.is_signed() {
+            if simple(a) && integer(a) {
+                return (Bind::Atom, format!("{}[{}:0]", self.bits_of(a), bits - 1));
+            }
+            if inner.op == Op::Shr
+                && unnamed
+                && simple(inner.args[0])
+                && integer(inner.args[0])
+                && let Op::Const(lo) = self.node(inner.args[1]).op
+                && lo + bits <= inner.ty.bits() as u64
+            {
+                let x = self.bits_of(inner.args[0]);
+                return (Bind::Atom, format!("{x}[{}:{lo}]", lo + bits - 1));
+            }
+        }
+        let to = if node.out.is_signed() {
+            node.out
+        } else {
+            unsigned(node.out)
+        };
+        let x = self.typed(a, unsigned(inner.out), false, Bind::Select);
+        call(if to == Ty::B8 { "u8" } else { to.name() }, &[x])
     }
 
     /// Returns the text of operations with a notation of their own.
@@ -720,11 +1147,20 @@ impl<'p> Printer<'p> {
                 let mask = self.vector
                     && self.program.row.shape.slots[slot as usize].ty == Ty::Mask
                     && node.out == Ty::Bool;
-                let lane = if mask { "[lane]" } else { "" };
-                (Bind::Atom, format!("{name}{lane}"))
+                let role = self.program.row.shape.slots[slot as usize].role;
+                let plain = matches!(role, Role::Imm(_) | Role::Attr | Role::Param | Role::ExpTgt);
+                let read = match mask {
+                    true => "[lane]",
+                    false if plain => "",
+                    false => suffix(self.own_type(at)),
+                };
+                (Bind::Atom, format!("{name}{read}"))
             }
-            Op::SrcDword(slot, k) => (Bind::Atom, self.dword(slot, k)),
-            Op::SrcHalf(slot, k) => (Bind::Atom, self.half(slot, k)),
+            Op::SrcDword(slot, k) => match self.dword(slot, k) {
+                text if text.contains(".dword") => (Bind::Atom, text),
+                text => (Bind::Atom, format!("{text}{}", suffix(node.out))),
+            },
+            Op::SrcHalf(slot, k) => (Bind::Atom, self.half(slot, k, node.out)),
             Op::Get(state) => (Bind::Atom, state.name().into()),
             Op::Field(field) => (Bind::Atom, field_name(field)),
             Op::CodeOf(slot) => call("code", &[operand_name(self.program, slot as usize).into()]),
@@ -780,9 +1216,9 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// Returns the text of operations on memory and on state that a dispatch's waves share.
+    /// Returns the text of operations on memory and on state that a dispatch's waves share; atomics have names.
     fn memory(&self, node: &Node) -> (Bind, String) {
-        let [a, b, c] = node.args;
+        let [a, b, _] = node.args;
         let arg = |n: u16| self.argument(n);
         match node.op {
             Op::Load(space, offset) => (Bind::Atom, self.place(space, node.out, a, offset)),
@@ -793,21 +1229,6 @@ impl<'p> Printer<'p> {
                 (Bind::Atom, text)
             }
             Op::LdsOfLane => (Bind::Atom, "LDS[M0 + OFFSET + 4 * lane]".into()),
-            Op::Atomic(space, op) | Op::WaveAtomic(space, op) => {
-                let name = atomic_name(op);
-                let mut args = vec![self.place(space, node.out, a, 0), arg(b)];
-                if matches!(
-                    op,
-                    AtomicOp::CmpSwap | AtomicOp::Mskor | AtomicOp::Wrap | AtomicOp::AndAdd
-                ) {
-                    args.push(arg(c));
-                }
-                let once = match node.op {
-                    Op::WaveAtomic(..) => "once_a_wave_",
-                    _ => "",
-                };
-                call(&format!("{once}atomic_{name}"), &args)
-            }
             Op::Gws(op) => {
                 let resource = format!("GWS[{}]", arg(a));
                 match op {
@@ -935,9 +1356,9 @@ pub fn field_name(field: Field) -> String {
 fn constant_text(value: u64, ty: Ty) -> String {
     match ty {
         Ty::Bool => if value == 0 { "0" } else { "1" }.into(),
-        Ty::F32 => float_text(f32::from_bits(value as u32) as f64, value, 8),
-        Ty::F64 => float_text(f64::from_bits(value), value, 16),
-        Ty::F16 => float_text(half_to_f64(value as u16), value, 4),
+        Ty::F32 => float_text(f32::from_bits(value as u32) as f64, ty, value),
+        Ty::F64 => float_text(f64::from_bits(value), ty, value),
+        Ty::F16 => float_text(half_to_f64(value as u16), ty, value),
         Ty::I16 | Ty::I32 | Ty::I64 => {
             let shift = 64 - ty.bits();
             let signed = (value << shift) as i64 >> shift;
@@ -952,13 +1373,29 @@ fn constant_text(value: u64, ty: Ty) -> String {
     }
 }
 
-fn float_text(value: f64, bits: u64, digits: usize) -> String {
-    let short = format!("{value:?}");
-    if value.is_nan() || short.len() > 12 {
-        format!("0x{bits:0digits$x}")
-    } else {
-        short
+fn float_text(value: f64, ty: Ty, bits: u64) -> String {
+    if value.is_nan() {
+        let quiet = match ty {
+            Ty::F16 => 0x7e00,
+            Ty::F32 => 0x7fc0_0000,
+            _ => 0x7ff8_0000_0000_0000,
+        };
+        let sign = float_masks(ty).1;
+        return match bits {
+            _ if bits == quiet => "nan".into(),
+            _ if bits == quiet | sign => "-nan".into(),
+            _ => format!("{bits:#x}"),
+        };
     }
+    let short = match ty {
+        Ty::F64 => format!("{value:?}"),
+        _ => format!("{:?}", value as f32),
+    };
+    let scientific = match ty {
+        Ty::F64 => format!("{value:e}"),
+        _ => format!("{:e}", value as f32),
+    };
+    if short.len() > 12 { scientific } else { short }
 }
 
 /// Returns the value of an IEEE half.

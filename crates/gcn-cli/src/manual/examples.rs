@@ -1,0 +1,351 @@
+//! Examples that run: a line for `gcn eval`, and what it prints.
+
+use gcn::engine::Kind;
+use gcn::eval;
+use gcn::isa::format::Format;
+use gcn::isa::inst::Inst;
+use gcn::isa::insts;
+use gcn::isa::print::{Style, print};
+use gcn::isa::shape::{Access, Role, Slot, Ty};
+use gcn::isa::target::{Gen, Target};
+
+/// Examples of instructions whose operands need a setting of their own: a target and a line for `gcn eval`.
+static BY_HAND: &str = include_str!("examples.txt");
+
+/// An example: the target, the line, and what `gcn eval` prints.
+pub struct Example {
+    pub target: Target,
+    pub line: String,
+    pub result: String,
+}
+
+impl Example {
+    /// The command for a shell.
+    pub fn command(&self) -> String {
+        format!("gcn eval --arch {} '{}'", self.target.name(), self.line)
+    }
+}
+
+/// The targets that examples are shown for, best first.
+const PREFERRED: [&str; 9] = [
+    "gfx900", "gfx906", "gfx904", "gfx803", "gfx810", "gfx701", "gfx700", "gfx600", "gfx90c",
+];
+
+/// Returns up to two examples of a row, on one of the targets.
+pub fn examples(row: &'static Inst, targets: &[Target]) -> Vec<Example> {
+    let mut out = Vec::new();
+    for line in BY_HAND.lines().filter(|l| !l.starts_with('#')) {
+        let Some((arch, line)) = line.split_once(' ') else {
+            continue;
+        };
+        let name = line.split_whitespace().next().unwrap_or("");
+        let plain = ["_e32", "_e64"]
+            .iter()
+            .find_map(|suffix| name.strip_suffix(suffix));
+        if name != row.name && plain != Some(row.name) {
+            continue;
+        }
+        let target = Target::parse(arch).filter(|a| targets.iter().any(|t| t.table() == a.table()));
+        out.extend(target.and_then(|target| run(target, line.to_string())));
+    }
+    if !out.is_empty() {
+        out.truncate(2);
+        return out;
+    }
+    let preferred = PREFERRED.iter().filter_map(|name| Target::parse(name));
+    let target = preferred
+        .filter(|t| insts::exists(row, *t))
+        .find(|t| targets.iter().any(|u| u.table() == t.table()));
+    let Some(target) = target.or(targets.last().copied()) else {
+        return out;
+    };
+    for set in 0..2 {
+        let Some(line) = line(row, target, set) else {
+            continue;
+        };
+        // A result that is there already changes nothing to see, so the destination gets another value first.
+        let presets = ["", "scc = 1", "v0 = 1", "s4 = 1"];
+        let tries = presets
+            .iter()
+            .map(|preset| match (*preset, line.contains(" = ")) {
+                ("", _) => line.clone(),
+                (preset, true) => format!("{line}, {preset}"),
+                (preset, false) => format!("{line}   {preset}"),
+            });
+        let mut examples = tries.filter_map(|line| run(target, line));
+        let Some(first) = examples.next() else {
+            continue;
+        };
+        let example = match first.result.as_str() {
+            "nothing changed" => examples
+                .find(|e| e.result != "nothing changed")
+                .unwrap_or(first),
+            _ => first,
+        };
+        if out.iter().all(|e: &Example| e.line != example.line) {
+            out.push(example);
+        }
+    }
+    out
+}
+
+/// Runs a line; `None` if it is none or does not end well.
+fn run(target: Target, line: String) -> Option<Example> {
+    let answer = eval::line(
+        target,
+        &line,
+        gcn::asm::Syntax::Llvm,
+        eval::MAX,
+        Kind::Interp,
+    )
+    .ok()?;
+    answer.fault.is_none().then_some(Example {
+        target,
+        line,
+        result: answer.changed,
+    })
+}
+
+/// The values of a type: of two sets, for the first, second and third source.
+fn values(ty: Ty, set: usize) -> [&'static str; 3] {
+    let sets: [[&str; 3]; 2] = match ty {
+        Ty::F16 => [["1.5h", "2.0h", "-3.25h"], ["10.0h", "0.25h", "4.0h"]],
+        Ty::F32 => [["1.5", "2.0", "-3.25"], ["10.0", "0.25", "4.0"]],
+        Ty::F64 => [["1.5d", "2.0d", "-3.25d"], ["10.0d", "0.25d", "4.0d"]],
+        Ty::I16 | Ty::U16 => [["12", "5", "3"], ["0xffff", "2", "7"]],
+        Ty::I32 | Ty::U32 => [["12", "5", "3"], ["0xfffffff0", "2", "7"]],
+        Ty::I64 | Ty::U64 => [["12", "5", "3"], ["0xfffffffffffffff0", "2", "7"]],
+        Ty::B64 | Ty::Mask => [["0xff", "0x1234", "3"], ["0x8000000000000000", "8", "0xff"]],
+        Ty::B16 => [["4", "0x1234", "8"], ["0x1234", "4", "0xff"]],
+        _ => [["4", "0x12345678", "8"], ["0x12345678", "12", "0xff00ff"]],
+    };
+    sets[set]
+}
+
+/// The values that a compare compares in three lanes.
+fn compared(slot: &Slot, set: usize) -> &'static str {
+    match (slot.ty, slot.role, set) {
+        (Ty::F16, Role::Src0, 0) => "[1.0h, 2.0h, 3.0h ..]",
+        (Ty::F16, Role::Src0, _) => "[2.0h, 0x7e00, -1.0h ..]",
+        (Ty::F16, ..) => "2.0h",
+        (Ty::F32, Role::Src0, 0) => "[1.0, 2.0, 3.0 ..]",
+        (Ty::F32, Role::Src0, _) => "[2.0, 0x7fc00000, -1.0 ..]",
+        (Ty::F32, ..) => "2.0",
+        (Ty::F64, Role::Src0, 0) => "[1.0d, 2.0d, 3.0d ..]",
+        (Ty::F64, Role::Src0, _) => "[2.0d, 0x7ff8000000000000, -1.0d ..]",
+        (Ty::F64, ..) => "2.0d",
+        (_, Role::Src0, 0) => "[1, 2, 3 ..]",
+        (Ty::I16 | Ty::U16, Role::Src0, _) => "[2, 0xffff, 0 ..]",
+        (Ty::I64 | Ty::U64, Role::Src0, _) => "[2, 0xffffffffffffffff, 0 ..]",
+        (_, Role::Src0, _) => "[2, 0xffffffff, 0 ..]",
+        // The classes of v_cmp_class: negative, positive and normal; NaN.
+        (Ty::B32, _, 0) => "0x108",
+        (Ty::B32, ..) => "3",
+        _ => "2",
+    }
+}
+
+/// The registers that an operand's text names: `v1`, `v[2:3]`, `s[4:7]`; without signs and modifiers.
+fn register(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let known = text.starts_with(['v', 's'])
+        && text[1..].starts_with(|c: char| c.is_ascii_digit() || c == '[');
+    known.then_some(text)
+}
+
+/// The number of the first register.
+fn first(register: &str) -> Option<u32> {
+    let digits = register[1..].trim_start_matches('[');
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(digits.len());
+    digits[..end].parse().ok()
+}
+
+/// Returns a line with values for the operands.
+fn line(row: &'static Inst, target: Target, set: usize) -> Option<String> {
+    let encoding = super::encodings(row, target).into_iter().next()?;
+    let bytes = super::example(row, encoding, target)?;
+    let insn = gcn::isa::decode(target, &bytes)?;
+    let mut text = String::new();
+    print(&insn, &Style::LLVM, &mut text);
+    if set == 1
+        && matches!(
+            row.format,
+            Format::Ds | Format::Flat | Format::Global | Format::Mubuf
+        )
+        && text.contains("v0")
+    {
+        // The second example has an offset, where the instruction can.
+        let offset = match (row.format, target.generation()) {
+            (Format::Flat, g) if g < Gen::Gfx9 => "",
+            _ if text.contains("offset") || text.contains("_2") || text.contains("gws") => "",
+            _ => " offset:4",
+        };
+        text.push_str(offset);
+    }
+    let (_, operands) = text.split_once(' ').unwrap_or((&text, ""));
+    let mut state: Vec<String> = Vec::new();
+    let vector = row.format.is_vector() && !row.format.is_valu();
+    if vector {
+        state.push("exec = 0x1".into());
+    }
+    if row.format == Format::Ds && target.generation() < Gen::Gfx9 {
+        state.push("m0 = -1".into());
+    }
+    let mut sources = 0;
+    let texts: Vec<&str> = split_operands(operands);
+    let absent = texts.len() < row.shape.slots.len();
+    let slots = row
+        .shape
+        .slots
+        .iter()
+        .filter(|s| !(absent && s.role == Role::VdstIfGlc));
+    if row.format == Format::Vopc {
+        state.push("exec = 0x7, vcc = 0xff".into());
+    }
+    for (slot, text) in slots.zip(&texts) {
+        setting(row, slot, text, set, &mut sources, &mut state);
+    }
+    // What a lane's bit of VCC, or SCC, says.
+    let reads_vcc = row.shape.slots.iter().any(|s| s.role == Role::CarryIn)
+        || row.flags.has(gcn::isa::inst::Flags::READS_VCC);
+    if reads_vcc {
+        state.push("vcc = 0x5".into());
+    }
+    if super::reads_scc(row, target) {
+        state.push(format!("scc = {}", 1 - set));
+    }
+    Some(
+        format!("{text}   {}", state.join(", "))
+            .trim_end()
+            .to_string(),
+    )
+}
+
+/// Splits operands at commas outside of brackets.
+fn split_operands(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let mut depth = 0;
+    let mut start = 0;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth -= 1,
+            ',' if depth == 0 => {
+                out.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push(text[start..].split(" offset").next().unwrap_or("").trim());
+    out
+}
+
+/// Adds the setting of one operand.
+fn setting(
+    row: &Inst,
+    slot: &Slot,
+    text: &str,
+    set: usize,
+    sources: &mut usize,
+    state: &mut Vec<String>,
+) {
+    let text = text.split_whitespace().next().unwrap_or("");
+    let Some(register) = register(text) else {
+        return;
+    };
+    let memory = |state: &mut Vec<String>, at: u32| {
+        for n in 0..4 {
+            state.push(format!(
+                "mem[{:#x}] = {:#x}",
+                at + 4 * n,
+                0x1111_1111u32 * (n + 1 + 4 * set as u32)
+            ));
+        }
+    };
+    match slot.role {
+        Role::FlatAddr if row.format == Format::Scratch => {
+            state.push("flat_scratch = 0x2000".into());
+            state.push("mem[0x2000] = 0x11111111".into());
+        }
+        Role::FlatAddr => {
+            state.push(format!("{register} = 0x2000"));
+            memory(state, 0x2000);
+        }
+        Role::Sbase if slot.ty.dwords() == 2 => {
+            state.push(format!("{register} = 0x2000"));
+            memory(state, 0x2010);
+        }
+        Role::Sbase | Role::Srsrc if slot.ty.dwords() == 4 => {
+            let Some(first) = first(register) else { return };
+            state.push(format!("s{first} = 0x2000"));
+            state.push(format!("s{} = 0x1000", first + 2));
+            state.push(format!("s{} = 0x27fac", first + 3));
+            memory(
+                state,
+                if slot.role == Role::Sbase {
+                    0x2010
+                } else {
+                    0x2000
+                },
+            );
+        }
+        Role::DsAddr => {
+            if row.name.contains("permute") {
+                state.push(format!("{register} = [4, 8, 0 ..]"));
+                state[0] = "exec = 0x7".into();
+                return;
+            }
+            state.push(format!("{register} = 16"));
+            for n in 0..2 {
+                state.push(format!("lds[{:#x}] = {}", 16 + 4 * n, [7, 100][set] + n));
+            }
+        }
+        Role::Data0 | Role::Data1 | Role::Vdata | Role::Sdata if slot.access != Access::Write => {
+            match slot.ty.dwords() {
+                1 if row.name.contains("permute") => {
+                    state.push(format!("{register} = [10, 20, 30 ..]"))
+                }
+                1 => state.push(format!("{register} = {}", [5, 300][set] + 2 * *sources)),
+                2 => state.push(format!("{register} = 5")),
+                n => {
+                    let Some(first) = first(register) else { return };
+                    for k in 0..n as u32 {
+                        state.push(format!("{}{} = {}", &register[..1], first + k, k + 1));
+                    }
+                }
+            }
+            *sources += 1;
+        }
+        Role::Ssrc0
+        | Role::Ssrc1
+        | Role::SsrcK
+        | Role::Src0
+        | Role::Src1
+        | Role::Src2
+        | Role::LaneSel => {
+            let lanes = matches!(slot.role, Role::Src0)
+                && row
+                    .shape
+                    .slots
+                    .iter()
+                    .any(|s| matches!(s.role, Role::SdstV | Role::LaneSel))
+                && row.format.is_valu()
+                && register.starts_with('v');
+            let value = match (lanes, slot.role) {
+                (true, _) => "[10, 20, 30, 40 ..]",
+                _ if row.format == Format::Vopc => compared(slot, set),
+                (_, Role::LaneSel) => ["1", "3"][set],
+                _ => values(slot.ty, set)[(*sources).min(2)],
+            };
+            state.push(format!("{register} = {value}"));
+            *sources += 1;
+        }
+        Role::Sdst | Role::Vdst if slot.access == Access::ReadWrite => {
+            state.push(format!("{register} = {}", values(slot.ty, set)[2]));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,93 @@
+//! What each instruction does, in the notation of AMD's manuals: from the nodes of its semantics, or by hand where those
+//! would read badly (operations.txt, which a test evaluates beside the nodes).
+
+use gcn::isa::inst::Inst;
+use gcn::isa::meaning::Program;
+use gcn::isa::shape::{Role, Ty};
+use gcn::isa::target::{Gen, Target};
+
+use crate::meaning_text;
+
+static BY_HAND: &str = include_str!("operations.txt");
+
+/// Returns the operation of a row on a target, a statement a line.
+pub fn text(program: &Program, target: Target) -> String {
+    by_hand(program.row, target.generation()).unwrap_or_else(|| meaning_text::text(program))
+}
+
+/// Returns the entry of a row in operations.txt.
+pub fn by_hand(row: &Inst, generation: Gen) -> Option<String> {
+    let mut lines = BY_HAND.lines();
+    lines.find(|line| {
+        line.strip_prefix("@ ")
+            .is_some_and(|head| names(head, row.name, generation))
+    })?;
+    let body: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    Some(with_widths(&body.join("\n"), row))
+}
+
+/// Returns the names of the rows that operations.txt has, with the entry's first line.
+pub fn heads() -> impl Iterator<Item = &'static str> {
+    BY_HAND.lines().filter_map(|line| line.strip_prefix("@ "))
+}
+
+/// Returns true if an entry is of a row in a generation.
+fn names(head: &str, name: &str, generation: Gen) -> bool {
+    let parse = |text: &str| Gen::ALL.into_iter().find(|g| g.name() == text);
+    let mut named = false;
+    let mut range = None;
+    for word in head.split_whitespace() {
+        named |= word == name;
+        let (first, last) = word.split_once('-').unwrap_or((word, word));
+        range = range.or(parse(first).zip(parse(last)));
+    }
+    named && range.is_none_or(|(first, last)| (first..=last).contains(&generation))
+}
+
+/// Returns the text with the widths of the row's operands: `.f` of 64 bits is `.d`, `.u` of 16 bits `.u16`.
+fn with_widths(text: &str, row: &Inst) -> String {
+    let mut widths: Vec<(&str, Ty)> = Vec::new();
+    for slot in row.shape.slots {
+        let name = match slot.role {
+            Role::Sdst | Role::Vdst | Role::SdstV => "D",
+            Role::Ssrc0 | Role::Src0 | Role::SsrcK => "S0",
+            Role::Ssrc1 | Role::Src1 => "S1",
+            Role::Src2 => "S2",
+            _ => continue,
+        };
+        widths.push((name, slot.ty));
+    }
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('.') {
+        let (before, after) = rest.split_at(at);
+        let name = before
+            .rsplit(|c: char| !c.is_alphanumeric())
+            .next()
+            .unwrap_or("");
+        let bits = widths
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map(|(_, ty)| ty.bits());
+        let kind = after[1..].chars().next();
+        let plain = !after[2.min(after.len())..].starts_with(|c: char| c.is_alphanumeric());
+        out.push_str(before);
+        let sized = match (bits, kind, plain) {
+            (Some(64), Some('f'), true) => ".d",
+            (Some(64), Some('u'), true) => ".u64",
+            (Some(64), Some('i'), true) => ".i64",
+            (Some(16), Some('f'), true) => ".f16",
+            (Some(16), Some('u'), true) => ".u16",
+            (Some(16), Some('i'), true) => ".i16",
+            _ => {
+                out.push('.');
+                rest = &after[1..];
+                continue;
+            }
+        };
+        out.push_str(sized);
+        rest = &after[2..];
+    }
+    out.push_str(rest);
+    out
+}
