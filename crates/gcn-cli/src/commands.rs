@@ -13,6 +13,7 @@ pub mod help;
 pub mod hip;
 pub mod info;
 pub mod run;
+pub mod web;
 
 use std::num::NonZeroUsize;
 use std::path::Path;

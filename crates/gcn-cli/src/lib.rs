@@ -8,3 +8,4 @@ pub mod demo;
 pub mod dump;
 pub mod manual;
 pub mod meaning_text;
+pub mod web;

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use commands::{analyze, asm, bundle, check, demo, dis, doc, eval, help, hip, info, run};
+use commands::{analyze, asm, bundle, check, demo, dis, doc, eval, help, hip, info, run, web};
 use gcn::io;
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
@@ -28,6 +28,7 @@ Examples:
   gcn info kernel.co                        registers, memory, occupancy
   gcn analyze kernel.co                     live registers, cycles, waits, loops
   gcn bundle list libfoo.so                 the code objects in a program or library
+  gcn web kernel.s                          the same and more in the browser, step by step
   gcn hip -- ./app                          a HIP program without the card
   gcn run kernel.co --kernel vadd --grid 1024 --group 256 --arg buf:zero:4096 …
 
@@ -61,6 +62,8 @@ enum Command {
     Bundle(bundle::Options),
     /// Assemble and run an example kernel and draw its picture
     Demo(demo::Options),
+    /// Open a local page to write, read, check and step code
+    Web(web::Options),
     /// Run a HIP program, unmodified, with this machine as its GPU
     Hip(hip::Options),
     /// Print a completion script for a shell
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Command::Doc(args) => doc::run(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Web(args) => web::run(&args),
         Command::Hip(args) => hip::run(&args),
         Command::Completions(args) => help::completions(&args, Cli::command()),
         Command::Man(args) => help::man(&args, Cli::command()),
