@@ -17,6 +17,8 @@ pub const AFFINE_BASES: usize = 1024;
 pub const AFFINE_ADDRESSES: usize = 128;
 /// The number of slots for remembered ranges of memory.
 pub const RANGES: usize = 1024;
+/// The number of places where accesses remember where they were. If there are more, some share one, and prefetch in vain.
+pub const PACES: usize = 512;
 /// The first slots belong to one access each. Each of the others belongs to the access that its tag names.
 pub const OWN_RANGES: u32 = 768;
 /// The number of operands of a wave-wide helper.
@@ -125,6 +127,9 @@ pub struct Ctx {
     /// Permutations: the elements of two registers interleaved, of their lower and of their upper halves.
     pub zip_low: Line,
     pub zip_high: Line,
+    /// Permutations that make three dwords of 16 lanes, one lane's after the other's, in three registers: of the first two dwords, whose
+    /// result is a register of the next one, and of that and the third.
+    pub triples: [[Line; 2]; 3],
     /// Four times half of the lanes' numbers.
     pub nibbles: Line,
     /// Addresses for a helper, and the data that it read or writes.
@@ -186,6 +191,8 @@ pub struct Ctx {
     pub guest_bases: [u64; 4],
     /// The first lanes of the slices.
     pub firsts: [u32; 4],
+    /// Where accesses were whose addresses a loop or lanes choose, to prefetch as far ahead as they move.
+    pub paces: [u64; PACES],
     /// The remembered ranges: the first address where an access may begin, and the number of such addresses.
     pub ranges: [[u64; 2]; RANGES],
     /// The access that a shared slot's range belongs to.
@@ -228,6 +235,17 @@ impl Ctx {
         c.odd = Line(std::array::from_fn(|i| 2 * i as u32 + 1));
         c.zip_low = Line(std::array::from_fn(|i| (i / 2 + 16 * (i % 2)) as u32));
         c.zip_high = Line(std::array::from_fn(|i| (8 + i / 2 + 16 * (i % 2)) as u32));
+        for (n, [two, third]) in c.triples.iter_mut().enumerate() {
+            let of = |i: usize| ((16 * n + i) / 3, (16 * n + i) % 3);
+            *two = Line(std::array::from_fn(|i| {
+                let (lane, dword) = of(i);
+                (lane + 16 * (dword % 2)) as u32
+            }));
+            *third = Line(std::array::from_fn(|i| match of(i) {
+                (lane, 2) => 16 + lane as u32,
+                _ => i as u32,
+            }));
+        }
         c.firsts = [0, 16, 32, 48];
         c.nibbles = Line(std::array::from_fn(|i| 4 * (i as u32 / 2)));
         for (i, m) in c.mxcsr.iter_mut().enumerate() {

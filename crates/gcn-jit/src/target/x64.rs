@@ -369,6 +369,22 @@ pub fn emit(
     }
 }
 
+/// Which blocks are between a branch backwards and where it goes.
+fn in_loops(blocks: &[Block]) -> Vec<bool> {
+    let mut repeats = vec![false; blocks.len()];
+    for c in blocks {
+        let to = match c.terminator {
+            Terminator::Jump(pc) => pc,
+            Terminator::Branch { taken, next, .. } => taken.min(next),
+            _ => continue,
+        };
+        for (b, repeats) in blocks.iter().zip(&mut repeats) {
+            *repeats |= (to..=c.start).contains(&b.start);
+        }
+    }
+    repeats
+}
+
 /// [`emit`] at a level.
 fn emit_for<V: Vectors>(
     region: &Region,
@@ -437,6 +453,7 @@ fn emit_for<V: Vectors>(
         let place = |start: &u64| region.blocks.iter().position(|p| p.start == *start);
         starts.iter().skip(1).filter_map(place).collect()
     };
+    let repeats = in_loops(&region.blocks);
     for (number, block) in region.blocks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(common.labels[&block.start]);
@@ -456,6 +473,7 @@ fn emit_for<V: Vectors>(
                 full,
                 last: last(c).unwrap_or(number) as u64,
                 over: numbers(&c.replaces),
+                repeats: repeats[number],
                 plan: passes::plan(c, &options, dump),
                 slot_of: Map::default(),
                 next_scalar: 0,
@@ -486,6 +504,7 @@ fn emit_for<V: Vectors>(
         calls,
         ranges,
         mut spots,
+        ..
     } = out;
     spots.extend(range::displacements(&a.noted).ok_or(Refused::TooLarge)?);
     range::put_all(&mut a.buf, &spots, &ranges);
@@ -608,6 +627,8 @@ pub(crate) struct References {
     calls: Vec<Arc<Call>>,
     ranges: Vec<u32>,
     spots: Vec<range::Spot>,
+    /// The number of places where accesses remember where they were.
+    paces: usize,
 }
 
 /// The code of a block under construction.
@@ -625,6 +646,8 @@ pub(crate) struct Emit<'a, V: Vectors> {
     last: u64,
     /// The numbers of the plain blocks after the first that this one replaces.
     over: Vec<usize>,
+    /// It is in a loop.
+    repeats: bool,
     /// What passes have found out of the block.
     plan: Plan,
     /// The scalars in the context, by their offsets from the beginning of the scalars.

@@ -1,10 +1,11 @@
 //! What targets share of affine values: where bases and addresses are.
 
+use super::machine::plus;
 use super::*;
-use crate::context::{AFFINE_ADDRESSES, AFFINE_BASES};
+use crate::context::{AFFINE_ADDRESSES, AFFINE_BASES, PACES};
 use crate::ir::affine::{Base, BaseOp, Guard};
 
-/// How many waves ahead memory is prefetched.
+/// How many waves ahead memory is prefetched, or how many iterations.
 const AHEAD: i32 = 4;
 
 /// The elements of an access, in order from an address that one register and a constant have.
@@ -42,15 +43,52 @@ impl<V: Vectors> Emit<'_, V> {
         bases.ops.iter().filter_map(of).chain(others).collect()
     }
 
-    /// Prefetches the memory that later waves will probably access: what follows the memory of this wave.
+    /// Prefetches the memory that later waves will probably access: what follows the memory of this wave. In loops: the memory of later
+    /// iterations.
     pub(super) fn fetch_ahead(&mut self, stride: i32, offset: i32, address: u16, stores: bool) {
         let lds = self.c.affine.addresses[address as usize].limit.is_some();
         if lds || !self.common.prefetch {
             return;
         }
+        if self.repeats {
+            self.fetch_at_pace(stride, offset, stores);
+            return;
+        }
+        self.fetch_lines(stride, place(offset + AHEAD * 64 * stride), stores);
+    }
+
+    /// Prefetches the memory that the slice's access will be at when it has moved on a few times as it did the last time. RAX plus the
+    /// constant is its memory. RCX is clobbered.
+    pub(super) fn fetch_at_pace(&mut self, stride: i32, offset: i32, stores: bool) {
+        if !self.common.prefetch {
+            return;
+        }
+        // In a loop of the four slices, each has a place.
+        let (places, index) = match self.looped {
+            true => (4, Some((slice::SLICE, 1))),
+            false => (1, None),
+        };
+        let number = self.out.paces.next_multiple_of(places);
+        self.out.paces = number + places;
+        let last = Mem {
+            index,
+            ..ctx!(paces, 8 * (number % PACES))
+        };
+        self.a.mov(true, RCX, Rm::R(RAX));
+        self.a.alu(alu::SUB, true, RCX, Rm::M(last));
+        self.a.store(true, last, RAX);
+        let ahead = Mem {
+            index: Some((RCX, AHEAD as u8)),
+            ..place(offset)
+        };
+        self.fetch_lines(stride, ahead, stores);
+    }
+
+    /// Prefetches the memory of 16 lanes.
+    fn fetch_lines(&mut self, stride: i32, first: Mem, stores: bool) {
         let opcode: [u8; 2] = if stores { [0x0f, 0x0d] } else { [0x0f, 0x18] };
-        for line in 0..stride * 16 / 64 {
-            let at = place(offset + AHEAD * 64 * stride + 64 * line);
+        for line in 0..(stride * 16 / 64).max(1) {
+            let at = plus(first, 64 * line);
             self.a.g(false, &opcode, 1, Rm::M(at));
         }
     }

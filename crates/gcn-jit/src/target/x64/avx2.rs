@@ -124,8 +124,8 @@ impl Vectors for Avx2 {
             Temps::Slow => &[],
             Temps::Gather | Temps::StoreRow => &[0],
             Temps::Load(_) | Temps::Close | Temps::InOrder => &[0; 2],
-            Temps::Lanes(_) | Temps::Fix => &[0; 3],
-            Temps::Store => &[0; 5],
+            Temps::Lanes(false) | Temps::Fix => &[0; 3],
+            Temps::Lanes(true) | Temps::Store => &[0; 5],
         }
     }
 

@@ -30,6 +30,26 @@ impl<V: Vectors> Emit<'_, V> {
         parts
     }
 
+    /// Returns true if no load of the block is among what computes these values.
+    fn computed(&self, of: [Id; 2]) -> bool {
+        let mut work = of.to_vec();
+        let mut seen = Vec::new();
+        while let Some(id) = work.pop() {
+            let n = self.node(id);
+            if !n.vec || seen.contains(&id) {
+                continue;
+            }
+            match n.op {
+                Inst::Group { .. } | Inst::Row(_) | Inst::LanesIn(_) | Inst::AffineLoad { .. } => {
+                    return false;
+                }
+                _ => work.extend(n.inputs()),
+            }
+            seen.push(id);
+        }
+        true
+    }
+
     /// RAX becomes the host's address of `bytes` bytes of LDS from EAX on; jumps to `bad` if they are not all within it. RCX is clobbered.
     pub(super) fn lds_range(&mut self, bytes: i32, limit: Id, bad: Label) {
         self.a.lea(RCX, mem(RAX, bytes));
@@ -123,6 +143,28 @@ pub(crate) struct Lanes {
     pub scalar: Option<Id>,
     pub range: Option<Range>,
     pub wanted: Vec<u8>,
+    /// Lanes' elements may follow each other: the address is no number that was loaded.
+    pub computed: bool,
+}
+
+impl Lanes {
+    /// Bytes from a lane's address on that the access may touch.
+    pub fn reach(&self) -> u64 {
+        match (self.store, self.in_rows()) {
+            (false, true) => 16,
+            _ => reach(self.bytes, self.count as usize),
+        }
+    }
+
+    /// Whether it is tested if lanes' elements follow each other, other than three in a row.
+    pub fn consecutive(&self) -> bool {
+        self.computed && self.count != 3
+    }
+
+    /// Whether 16 bytes of each lane may be loaded: of memory, all that an access remembers reaches that far.
+    pub fn in_rows(&self) -> bool {
+        self.bytes == 4 && (self.count == 4 || self.count == 3 && self.range.is_some())
+    }
 }
 
 /// An access at affine addresses.
@@ -237,6 +279,7 @@ impl<V: Vectors> Select<'_, '_, V> {
             scalar: (!high).then_some(hi),
             range: (!lds).then(|| self.e.new_range()),
             wanted,
+            computed: self.e.computed([lo, hi]),
         });
         self.access(access, &operands);
     }
@@ -263,6 +306,7 @@ impl<V: Vectors> Select<'_, '_, V> {
             scalar: (!high).then_some(s.hi),
             range: (!lds).then(|| self.e.new_range()),
             wanted: Vec::new(),
+            computed: self.e.computed([s.lo, s.hi]),
         });
         self.access(access, &operands);
     }
@@ -644,14 +688,13 @@ impl<V: Vectors> Emit<'_, V> {
     /// Prefetches for later waves, once a slice.
     pub(super) fn fetch(&mut self, a: Affine, stores: bool) {
         if a.first && self.v.half == 0 {
-            let stride = a.bytes as i32 * a.count as i32;
-            self.fetch_ahead(stride, a.offset, a.address, stores);
+            self.fetch_ahead(a.step, a.offset, a.address, stores);
         }
     }
 
     /// Asks the helper for the memory around lanes' addresses, which are where it reads them. Goes back to `again` with it, or on.
     pub(super) fn ask_around(&mut self, l: &Lanes, range: Range, again: Label) {
-        let total = reach(l.bytes, l.count as usize);
+        let total = l.reach();
         let what = total | if l.store { 2 } else { 1 } << 8;
         self.ask_range(what | (l.offset as u32 as u64) << 32, range);
         let call = self.common.around_call;

@@ -23,6 +23,11 @@ impl Emit<'_, Avx2> {
         let stored = p.range(k, data);
         k += data;
         let [t, u, w] = [0, 1, 2].map(|i| p.r(k + i));
+        let more = if l.store {
+            [3, 4].map(|i| p.r(k + i))
+        } else {
+            [w; 2]
+        };
         let loaded = p.range(k + 3, l.wanted.len());
         let (from, back, again) = (self.a.label(), self.a.label(), self.a.here());
         let lds = l.space == Space::Lds;
@@ -34,10 +39,40 @@ impl Emit<'_, Avx2> {
             }
         };
         let offset = if lds { 0 } else { l.offset };
+        let apart = self.a.label();
         if l.store {
+            if l.consecutive() {
+                self.first_lane(l, index, [u, w], apart);
+                if !lds && self.v.half == 0 {
+                    self.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, true);
+                }
+                let temps = [t, u, w, more[0], more[1]];
+                self.store_dense(l.bytes, &stored, temps, offset);
+                self.a.jmp(back);
+            }
+            self.a.bind(apart);
             self.a.y(STORE, index, 0, H::M(ctx!(addresses)));
-            self.scatter_lanes(l.active, l.bytes, &stored, None, offset);
+            self.scatter_lanes(l.active, l.bytes, &stored, None, offset, w);
         } else {
+            if l.consecutive() && !loaded.is_empty() {
+                self.first_lane(l, index, [u, w], apart);
+                if !lds && self.v.half == 0 {
+                    self.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, false);
+                }
+                self.load_consecutive(l, &loaded, [t, u, w], offset);
+                self.a.jmp(back);
+            }
+            self.a.bind(apart);
+            let apart = self.a.label();
+            if l.in_rows() && l.wanted.len() > 1 {
+                if self.full.is_none() {
+                    self.compare_all_active(l.active, RCX);
+                    self.a.jcc(Cc::Ne, apart);
+                }
+                self.gather_rows(&loaded, &l.wanted, index, [t, u, w], offset);
+                self.a.jmp(back);
+            }
+            self.a.bind(apart);
             self.gather_elements(l.bytes, &loaded, &l.wanted, index, mask, w, offset);
         }
         self.a.bind(back);
@@ -170,6 +205,104 @@ impl Emit<'_, Avx2> {
         index
     }
 
+    /// RAX: that and the distance of lane 0, where all lanes are active and their distances in `index` are as far apart as their elements
+    /// are long. Jumps to `apart` where they are not. RCX and temporary registers are clobbered.
+    fn first_lane(&mut self, l: &Lanes, index: u8, [u, w]: [u8; 2], apart: Label) {
+        if self.full.is_none() {
+            self.compare_all_active(l.active, RCX);
+            self.a.jcc(Cc::Ne, apart);
+        }
+        let log = (l.bytes * l.count).trailing_zeros() as usize;
+        self.a.y(SUBD, u, index, H::M(ctx!(strides, 64 * log)));
+        self.a.y(BROADCASTD, w, 0, H::R(u));
+        self.a.y(EQD, w, w, H::R(u));
+        self.bits_of(RCX, w);
+        self.a.alu_imm(alu::CMP, false, Rm::R(RCX), 0xff);
+        self.a.jcc(Cc::Ne, apart);
+        self.a.x(MOVD_TO, u, 0, H::R(RCX));
+        self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
+    }
+
+    /// Loads the elements of 8 lanes one after the other, from RAX plus a constant on.
+    fn load_consecutive(&mut self, l: &Lanes, loaded: &[u8], [t, u, w]: [u8; 3], offset: i32) {
+        let at = |by: i32| H::M(place(offset + by));
+        let halves = |e: &mut Self, d: u8, low: i32, high: i32| {
+            e.a.x(LOAD, d, 0, at(low));
+            e.a.yi(INSERT, d, d, at(high), 1);
+        };
+        match (l.bytes, l.count) {
+            (1, _) => self.a.y(X(2, 1, 0, 0x31), loaded[0], 0, at(0)),
+            (2, _) => self.a.y(X(2, 1, 0, 0x33), loaded[0], 0, at(0)),
+            (_, 1) => self.a.y(LOAD, loaded[0], 0, at(0)),
+            (_, 2) => {
+                halves(self, t, 0, 32);
+                halves(self, u, 16, 48);
+                for (&d, &n) in loaded.iter().zip(&l.wanted) {
+                    self.a
+                        .yi(SHUFPS, d, t, H::R(u), [0x88, 0xdd][n as usize % 2]);
+                }
+            }
+            _ => {
+                let rows = [t, u, w, loaded[loaded.len().min(2) - 1]];
+                for (k, r) in rows.into_iter().enumerate() {
+                    halves(self, r, 16 * k as i32, 64 + 16 * k as i32);
+                }
+                self.transpose(loaded, &l.wanted, rows);
+            }
+        }
+    }
+
+    /// The wanted ones of four dwords of each of 8 lanes at RAX plus its distance plus a constant: 16 bytes of each lane, transposed. RCX,
+    /// RDX, RSI and temporary registers, which may have the distances, are clobbered.
+    fn gather_rows(
+        &mut self,
+        loaded: &[u8],
+        wanted: &[u8],
+        index: u8,
+        [t, u, w]: [u8; 3],
+        offset: i32,
+    ) {
+        let rows = [t, u, w, loaded[1]];
+        self.a.y(STORE, index, 0, H::M(ctx!(addresses)));
+        for lane in 0..8usize {
+            let (row, by) = (rows[lane % 4], [RCX, RDX, RSI][lane % 3]);
+            self.a.mov(false, by, Rm::M(ctx!(addresses, 4 * lane)));
+            let from = H::M(Mem {
+                index: Some((by, 1)),
+                ..mem(RAX, offset)
+            });
+            match lane {
+                0..4 => self.a.x(LOAD, row, 0, from),
+                _ => self.a.yi(INSERT, row, row, from, 1),
+            }
+        }
+        self.transpose(loaded, wanted, rows);
+    }
+
+    /// The wanted dwords of lanes whose dwords are in 128 bits each: of lanes 0 and 4, 1 and 5, 2 and 6, 3 and 7. The last one's register
+    /// is that of a wanted element, of the second one if there is one.
+    fn transpose(&mut self, loaded: &[u8], wanted: &[u8], [t, u, w, last]: [u8; 4]) {
+        if let &[d] = loaded {
+            let e = if wanted[0] < 2 { UNPCKL } else { UNPCKH };
+            self.a.y(e, t, t, H::R(u));
+            self.a.y(e, w, w, H::R(last));
+            let e = [UNPCKLQ, UNPCKHQ][wanted[0] as usize % 2];
+            self.a.y(e, d, t, H::R(w));
+            return;
+        }
+        let first = loaded[0];
+        self.a.y(UNPCKL, first, t, H::R(u));
+        self.a.y(UNPCKH, t, t, H::R(u));
+        self.a.y(UNPCKL, u, w, H::R(last));
+        self.a.y(UNPCKH, w, w, H::R(last));
+        // The first one's register is read until the end.
+        for (&d, &n) in loaded.iter().zip(wanted).rev() {
+            let (a, b) = if n < 2 { (first, u) } else { (t, w) };
+            let e = [UNPCKLQ, UNPCKHQ][n as usize % 2];
+            self.a.y(e, d, a, H::R(b));
+        }
+    }
+
     /// Elements at RAX plus an index plus a constant; 0 to inactive lanes. `w` is clobbered.
     #[allow(clippy::too_many_arguments)]
     fn gather_elements(
@@ -201,7 +334,7 @@ impl Emit<'_, Avx2> {
     }
 
     /// Stores elements of each active lane at RAX plus a constant plus the lane's distance, which is a multiple of the lane's number or
-    /// in the context: the first elements of all lanes, then the second. RCX, RDX and RSI are clobbered.
+    /// in the context, one lane after the other. RCX, RDX, RSI and `w` are clobbered.
     fn scatter_lanes(
         &mut self,
         active: At,
@@ -209,29 +342,34 @@ impl Emit<'_, Avx2> {
         data: &[u8],
         step: Option<i32>,
         offset: i32,
+        w: u8,
     ) {
         for (k, &d) in data.iter().enumerate() {
             self.a.y(STORE, d, 0, H::M(ctx!(data, 64 * k)));
         }
-        for k in 0..data.len() {
-            let from = ctx!(data, 64 * k);
-            self.each_lane(active, step, |e| {
+        let count = data.len();
+        self.each_lane(active, step, |e| {
+            for k in 0..count {
                 let value = Mem {
                     index: Some((RCX, 4)),
-                    ..from
+                    ..ctx!(data, 64 * k)
                 };
-                e.a.mov(false, RCX, Rm::M(value));
                 let at = Mem {
                     index: Some((RSI, 1)),
                     ..mem(RAX, offset + k as i32 * bytes as i32)
                 };
+                if bytes == 4 {
+                    e.a.x(MOVD, w, 0, H::M(value));
+                    e.a.x(MOVD_TO, w, 0, H::M(at));
+                    continue;
+                }
+                e.a.mov(false, RCX, Rm::M(value));
                 match bytes {
                     1 => e.a.store8(at, RCX),
-                    2 => e.a.store16(at, RCX),
-                    _ => e.a.store(false, at, RCX),
+                    _ => e.a.store16(at, RCX),
                 }
-            });
-        }
+            }
+        });
     }
 
     /// Writes a loop over the active lanes: RCX is the lane, RSI its distance. RDX is clobbered.
@@ -397,7 +535,7 @@ impl Emit<'_, Avx2> {
         let offset = a.offset + a.half * self.v.half as i32;
         self.affine_address(a.address);
         if Shape::of(a.step, a.bytes, a.count, true) == Some(Shape::Apart) {
-            self.scatter_lanes(a.active, a.bytes, &data, Some(a.step), offset);
+            self.scatter_lanes(a.active, a.bytes, &data, Some(a.step), offset, temps[0]);
             return;
         }
         self.fetch(a, true);
@@ -418,7 +556,7 @@ impl Emit<'_, Avx2> {
             self.compare_all_active(a.active, RCX);
             self.a.jcc(Cc::Ne, from);
         }
-        self.store_dense(a, &data, temps, offset);
+        self.store_dense(a.bytes, &data, temps, offset);
         self.a.bind(back);
         if masked {
             self.section(move |e| {
@@ -426,7 +564,7 @@ impl Emit<'_, Avx2> {
                 if wide {
                     e.store_wide_lanes(a, &data, offset);
                 } else {
-                    e.scatter_lanes(a.active, a.bytes, &data, Some(a.step), offset);
+                    e.scatter_lanes(a.active, a.bytes, &data, Some(a.step), offset, temps[0]);
                 }
                 e.a.jmp(back);
             });
@@ -459,10 +597,11 @@ impl Emit<'_, Avx2> {
     }
 
     /// Elements of all 8 lanes, one lane's after the other's.
-    fn store_dense(&mut self, a: Affine, data: &[u8], temps: [u8; 5], offset: i32) {
+    fn store_dense(&mut self, bytes: u8, data: &[u8], temps: [u8; 5], offset: i32) {
         let at = |by: i32| place(offset + by);
         let [t, u, v, w, r] = temps;
-        match (a.bytes, data) {
+        match (bytes, data) {
+            (4, &[d]) => self.a.y(STORE, d, 0, H::M(at(0))),
             (8, _) => {
                 for (k, &d) in data.iter().enumerate() {
                     self.store_quarters(d, at(16 * k as i32), 32);

@@ -58,12 +58,38 @@ impl Emit<'_, Avx512> {
                     None => self.in_lds(l, regs, from),
                 }
                 let offset = if range.is_some() { l.offset } else { 0 };
+                let apart = self.a.label();
+                if l.consecutive() && !loaded.is_empty() {
+                    self.first_lane(l, regs, apart);
+                    if range.is_some() {
+                        self.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, false);
+                    }
+                    self.load_consecutive(l, &loaded, regs, offset);
+                    self.a.jmp(back);
+                }
+                self.a.bind(apart);
                 let Regs { t, u, v, w, k, .. } = regs;
-                self.gather(l.bytes, &loaded, &l.wanted, t, [u, v, w], k, offset);
+                if l.in_rows() && l.wanted.len() > 1 {
+                    self.gather_rows(&loaded, &l.wanted, [t, u, v, w], offset);
+                } else {
+                    self.gather(l.bytes, &loaded, &l.wanted, t, [u, v, w], k, offset);
+                }
             }
-            (true, Some(range)) if l.count == 1 => {
+            (true, Some(range)) => {
                 self.in_range(l, range, regs, from);
-                self.scatter(l.bytes, stored[0], regs.t, regs.k, l.offset);
+                let apart = self.a.label();
+                let Regs { t, u, v, k, .. } = regs;
+                if l.computed {
+                    self.first_lane(l, regs, apart);
+                    self.fetch_at_pace(l.bytes as i32 * l.count as i32, l.offset, true);
+                    self.store_elements(l.bytes, &stored, mem(RAX, l.offset), [t, u, v], k);
+                    self.a.jmp(back);
+                }
+                self.a.bind(apart);
+                match l.count {
+                    1 => self.scatter(l.bytes, stored[0], t, k, l.offset),
+                    _ => self.scatter_wide(&stored, regs, l.offset),
+                }
             }
             (true, None) if l.offset == 0 => self.store_in_lds(l, &stored, regs, from),
             _ => self.a.jmp(helper),
@@ -179,6 +205,134 @@ impl Emit<'_, Avx512> {
         self.a.kortest(k, k);
         self.a.jcc(Cc::Ne, from);
         self.a.mov(true, RAX, Rm::M(ctx!(lds)));
+    }
+
+    /// RAX: that and the distance of lane 0, where active lanes' distances in `t` are as far apart as their elements are long. Jumps to
+    /// `apart` where they are not, or where all are loaded at once and some are inactive. RCX, `u`, `v` and `k` are clobbered.
+    ///
+    /// Lane 0 itself need not be active: its distance is used only if those of all active lanes follow from it.
+    fn first_lane(&mut self, l: &Lanes, r: Regs, apart: Label) {
+        let Regs { t, u, v, k, .. } = r;
+        let mut from = t;
+        for log in (0..8).filter(|log| (l.bytes * l.count) >> log & 1 != 0) {
+            let distances = Rm::M(ctx!(strides, 64 * log as usize));
+            self.a.z(op::SUBD, u, from, distances);
+            from = u;
+        }
+        self.a.z(op::BCASTD, v, 0, Rm::R(u));
+        self.a.zi(op::CMPD, k, u, Rm::R(v), keep(K_EXEC), 4);
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, apart);
+        let all = !l.store && l.count > 1 || l.count == 3;
+        if all && self.full.is_none() {
+            self.a.kortest(K_EXEC, K_EXEC);
+            self.a.jcc(Cc::Ae, apart);
+        }
+        self.a.evex(op::MOVD_ST, 0, u, 0, Rm::R(RCX), ALL, None);
+        self.a.movsxd(RCX, Rm::R(RCX));
+        self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
+    }
+
+    /// Loads the elements of 16 lanes one after the other, from RAX plus a constant on.
+    fn load_consecutive(&mut self, l: &Lanes, loaded: &[u8], r: Regs, offset: i32) {
+        let Regs { t, u, v, .. } = r;
+        let at = |by: i32| Rm::M(mem(RAX, offset + by));
+        let on = self.on_or_zero();
+        match (l.bytes, l.count) {
+            (1, _) => self.a.zk(op::PMOVZXBD, loaded[0], 0, at(0), on),
+            (2, _) => self.a.zk(op::PMOVZXWD, loaded[0], 0, at(0), on),
+            (_, 1) => self.a.zk(op::MOVDQU32, loaded[0], 0, at(0), on),
+            (_, 2) => {
+                self.a.z(op::MOVDQU32, t, 0, at(0));
+                for (&d, &n) in loaded.iter().zip(&l.wanted) {
+                    let mix = [Mix::Even, Mix::Odd][n as usize];
+                    self.mix(mix, d, t, at(64));
+                }
+            }
+            _ => {
+                let mut to = [None; 4];
+                for (&d, &n) in loaded.iter().zip(&l.wanted) {
+                    to[n as usize] = Some(d);
+                }
+                self.load_four(offset, to, [t, u, v]);
+            }
+        }
+    }
+
+    /// The wanted ones of four dwords of each lane at RAX plus its distance in the first register plus a constant: 16 bytes of each lane
+    /// that is on, transposed. Lanes that are off get what is at RAX. RCX, RDX and RSI are clobbered.
+    fn gather_rows(&mut self, loaded: &[u8], wanted: &[u8], rows: [u8; 4], offset: i32) {
+        let [t, u, v, w] = rows;
+        if self.full.is_none() {
+            self.a.zk(op::MOVDQU32, t, 0, Rm::R(t), zero(K_EXEC));
+        }
+        self.a.z(op::MOVDQU32_ST, t, 0, Rm::M(ctx!(addresses)));
+        // Four lanes in turns.
+        for lane in 0..16u8 {
+            let (row, part) = (rows[lane as usize % 4], lane / 4);
+            let by = [RCX, RDX, RSI][lane as usize % 3];
+            self.a
+                .mov(false, by, Rm::M(ctx!(addresses, 4 * lane as usize)));
+            let from = Rm::M(Mem {
+                index: Some((by, 1)),
+                ..mem(RAX, offset)
+            });
+            match part {
+                0 => self.a.evex(op::MOVDQU32, 0, row, 0, from, ALL, None),
+                _ => self.a.zi(op::INSERT128, row, row, from, ALL, part),
+            }
+        }
+        let first = loaded[0];
+        self.a.z(op::UNPCKLD, first, t, Rm::R(u));
+        self.a.z(op::UNPCKHD, t, t, Rm::R(u));
+        self.a.z(op::UNPCKLD, u, v, Rm::R(w));
+        self.a.z(op::UNPCKHD, v, v, Rm::R(w));
+        // The first one's register is read until the end.
+        for (&d, &n) in loaded.iter().zip(wanted).rev() {
+            let (a, b) = if n < 2 { (first, u) } else { (t, v) };
+            let e = [op::UNPCKLQ, op::UNPCKHQ][n as usize % 2];
+            self.a.z(e, d, a, Rm::R(b));
+        }
+    }
+
+    /// Stores two to four dwords of each lane that is on at RAX plus its distance in `t` plus a constant, one lane after the other. RCX,
+    /// RDX and RSI are clobbered.
+    fn scatter_wide(&mut self, data: &[u8], r: Regs, offset: i32) {
+        let Regs { t, u, v, w, k, .. } = r;
+        self.a.z(op::MOVDQU32_ST, t, 0, Rm::M(ctx!(addresses)));
+        let lanes = match *data {
+            [x, y, z] => &[x, y, z, z][..],
+            _ => data,
+        };
+        self.store_elements(4, lanes, ctx!(data), [t, u, v], k);
+        self.a.k_to_gpr(RDX, K_EXEC);
+        let top = self.a.here();
+        let by = |m: Mem, scale: u8| Mem {
+            index: Some((RCX, scale)),
+            ..m
+        };
+        self.a.tzcnt(false, RCX, RDX);
+        self.a.mov(false, RSI, Rm::M(by(ctx!(addresses), 4)));
+        let to = |by: i32| indexed(RAX, RSI, offset + by);
+        if data.len() == 2 {
+            self.a.mov(true, RCX, Rm::M(by(ctx!(data), 8)));
+            self.a.store(true, to(0), RCX);
+        } else {
+            self.a.shift_imm(4, false, RCX, 4);
+            let from = Rm::M(by(ctx!(data), 1));
+            self.a.evex(op::MOVDQU32, 0, w, 0, from, ALL, None);
+            match data.len() {
+                3 => {
+                    self.a.evex(op::MOVQ_ST, 0, w, 0, Rm::M(to(0)), ALL, None);
+                    self.a.evex(op::PEXTRD, 0, w, 0, Rm::M(to(8)), ALL, Some(2));
+                }
+                _ => self
+                    .a
+                    .evex(op::MOVDQU32_ST, 0, w, 0, Rm::M(to(0)), ALL, None),
+            }
+        }
+        self.a.blsr(false, RDX, RDX);
+        self.a.jcc(Cc::Ne, top);
     }
 
     /// Stores to LDS where the lanes' addresses follow each other. Goes on at `from` where they do not, or where slices that are no
@@ -470,6 +624,7 @@ impl Emit<'_, Avx512> {
         self.affine_address(a.address);
         let at = |by: i32| place(a.offset + by);
         if a.count == 1 && Shape::of(a.step, a.bytes, 1, false) != Some(Shape::Dense) {
+            self.fetch(a, false);
             self.load_close(a, p.r(2), p.r(0), p.k(1));
             return;
         }
@@ -493,26 +648,28 @@ impl Emit<'_, Avx512> {
                     self.a.z(op::MOVDQU32, p.r(k), 0, from);
                 }
             }
-            _ => self.load_four(a, p),
+            _ => {
+                let wanted = |k: usize| a.wanted >> k & 1 != 0;
+                let to = std::array::from_fn(|k| wanted(k).then(|| p.r(3 + k)));
+                self.load_four(a.offset, to, [0, 1, 2].map(|k| p.r(k)));
+            }
         }
     }
 
-    /// Those wanted of a row of four dwords a lane: every other dword, then again.
-    fn load_four(&mut self, a: Affine, p: Places<'_>) {
-        let [t, u, v] = [0, 1, 2].map(|k| p.r(k));
-        let wanted = |k: usize| a.wanted >> k & 1 != 0;
+    /// Those wanted of a row of four dwords a lane at RAX plus a constant: every other dword, then again.
+    fn load_four(&mut self, offset: i32, wanted: [Option<u8>; 4], [t, u, v]: [u8; 3]) {
         for (k, mix) in [Mix::Even, Mix::Odd].into_iter().enumerate() {
-            if !wanted(k) && !wanted(k + 2) {
+            if wanted[k].is_none() && wanted[k + 2].is_none() {
                 continue;
             }
             for (half, to) in [(0, u), (128, v)] {
-                let from = a.offset + half;
+                let from = offset + half;
                 self.a.z(op::MOVDQU32, t, 0, Rm::M(place(from)));
                 self.mix(mix, to, t, Rm::M(place(from + 64)));
             }
             for (k, mix) in [(k, Mix::Even), (k + 2, Mix::Odd)] {
-                if wanted(k) {
-                    self.mix(mix, p.r(3 + k), u, Rm::R(v));
+                if let Some(d) = wanted[k] {
+                    self.mix(mix, d, u, Rm::R(v));
                 }
             }
         }
@@ -567,6 +724,7 @@ impl Emit<'_, Avx512> {
         self.affine_address(a.address);
         if Shape::of(a.step, a.bytes, a.count, true) == Some(Shape::Apart) {
             if within_register(a.step) && a.count == 1 {
+                self.fetch(a, true);
                 self.store_close(a, data[0], t, k);
                 return;
             }
@@ -620,7 +778,7 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// Elements of 16 lanes to memory from `at` on, one lane's after the other's: one, two or four of 4 bytes, or a smaller one. All of it
+    /// Elements of 16 lanes to memory from `at` on, one lane's after the other's: one to four of 4 bytes, or a smaller one; three of all lanes. All of it
     /// may be written. RCX and RDX are clobbered.
     fn store_elements(&mut self, bytes: u8, data: &[u8], at: Mem, [t, u, v]: [u8; 3], k: u8) {
         let on = self.on();
@@ -635,6 +793,18 @@ impl Emit<'_, Avx512> {
                 self.mix(Mix::ZipHigh, t, x, Rm::R(y));
                 let upper = self.upper_on(k);
                 self.a.zk(q, t, 0, Rm::M(plus(at, 64)), upper);
+            }
+            (_, &[x, y, z]) => {
+                // Of all lanes.
+                for n in 0..3 {
+                    let index = |k: usize| Rm::M(ctx!(triples, 128 * n + 64 * k));
+                    self.a.z(op::MOVDQU32, t, 0, index(0));
+                    self.a.z(op::PERMI2D, t, x, Rm::R(y));
+                    self.a.z(op::MOVDQU32, u, 0, index(1));
+                    self.a.z(op::PERMI2D, u, t, Rm::R(z));
+                    let to = Rm::M(plus(at, 64 * n as i32));
+                    self.a.z(op::MOVDQU32_ST, u, 0, to);
+                }
             }
             (_, &[x, y, z, w]) => {
                 // Four bits for each lane's one, 16 for each register.

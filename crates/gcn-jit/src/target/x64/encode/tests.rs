@@ -126,6 +126,13 @@ fn rows() -> Vec<Row> {
         PMOVDW_ST Vpmovdw RmReg, ;
         EXTRACT256 Vextracti64x4 RmReg, i;
         INSERT256 Vinserti64x4 RegVRm, i;
+        INSERT128 Vinserti32x4 RegVRm, i;
+        UNPCKLD Vpunpckldq RegVRm, b;
+        UNPCKHD Vpunpckhdq RegVRm, b;
+        UNPCKLQ Vpunpcklqdq RegVRm, b;
+        UNPCKHQ Vpunpckhqdq RegVRm, b;
+        MOVQ_ST Vmovq RmReg, ;
+        PEXTRD Vpextrd RmReg, i;
         COMPRESSD Vpcompressd RmReg, ;
         MOVDQU8 Vmovdqu8 RegRm, ;
         MOVDQU8_ST Vmovdqu8 RmReg, ;
@@ -281,7 +288,10 @@ fn masks(row: &Row, to_memory: bool) -> Vec<K> {
 
 /// Whether it works on 128 bits, with a general register or memory.
 fn short(row: &Row) -> bool {
-    matches!(row.name, "MOVD_ST" | "MOVD_LD" | "PINSRD")
+    matches!(
+        row.name,
+        "MOVD_ST" | "MOVD_LD" | "PINSRD" | "MOVQ_ST" | "PEXTRD"
+    )
 }
 
 fn emit(row: &Row, reg: u8, v: u8, rm: Rm, mask: K) -> Vec<u8> {
