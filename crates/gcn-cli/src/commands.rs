@@ -5,6 +5,7 @@ pub mod asm;
 mod attend;
 pub mod bundle;
 pub mod check;
+pub mod debug;
 pub mod demo;
 pub mod dis;
 pub mod doc;

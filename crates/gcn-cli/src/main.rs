@@ -8,7 +8,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use commands::{analyze, asm, bundle, check, demo, dis, doc, eval, help, hip, info, run, web};
+use commands::{
+    analyze, asm, bundle, check, debug, demo, dis, doc, eval, help, hip, info, run, web,
+};
 use gcn::io;
 
 /// The AMD GCN GPU in software: assembles, disassembles, explains and runs the machine code of
@@ -52,6 +54,8 @@ enum Command {
     Run(Box<run::Options>),
     /// Run a kernel and find what is wrong with it: bounds, races, undefined values, missing waits; or check all paths
     Check(check::Options),
+    /// Stop waves anywhere, look at every lane, and go backwards
+    Debug(Box<debug::Options>),
     /// Show what kernels cost before they run: live registers, occupancy, issue cycles, waits, loops
     Analyze(analyze::Options),
     /// Run instructions on one wave and print what changed
@@ -94,6 +98,7 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Run(args) => run::run(*args),
         Command::Check(args) => check::run(&args),
+        Command::Debug(args) => debug::run(&args),
         Command::Analyze(args) => analyze::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Doc(args) => doc::run(&args),

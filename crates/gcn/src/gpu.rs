@@ -325,6 +325,11 @@ impl Gpu {
         &self.machine
     }
 
+    /// The machine, for owners that outlive this.
+    pub fn shared_machine(&self) -> Arc<dispatch::Gpu> {
+        self.machine.clone()
+    }
+
     /// Sets the writer for the text that kernels print with OpenCL's or HIP's printf; by default standard output. Text comes in the
     /// order of workgroups, whatever number of threads runs them.
     pub fn set_output(&self, output: impl std::io::Write + Send + 'static) {
@@ -1018,20 +1023,27 @@ impl Launch {
         }
     }
 
+    /// The launch as the machine takes it, with the bytes of its arguments.
+    ///
+    /// # Errors
+    /// [`Error::ArgumentCount`] and [`Error::Argument`].
+    pub fn laid_out(&self) -> Result<dispatch::Launch, Error> {
+        let dynamic = self.options.dynamic_lds;
+        let (kernarg, dynamic_lds) = self.kernel.lay_out(&self.args, dynamic, self.any_type)?;
+        Ok(dispatch::Launch {
+            kernarg,
+            dynamic_lds,
+            ..self.options.clone()
+        })
+    }
+
     /// Runs the kernel to its end.
     ///
     /// # Errors
     /// [`Error::ArgumentCount`] and [`Error::Argument`] before anything runs; [`Error::Run`].
     pub fn run(&self) -> Result<Stats, Error> {
-        let (kernarg, dynamic_lds) =
-            self.kernel
-                .lay_out(&self.args, self.options.dynamic_lds, self.any_type)?;
+        let launch = self.laid_out()?;
         let inner = &self.kernel.program.inner;
-        let launch = dispatch::Launch {
-            kernarg,
-            dynamic_lds,
-            ..self.options.clone()
-        };
         let name = self.kernel.name();
         let ran = inner.gpu.machine.dispatch(&inner.loaded, name, &launch);
         ran.map_err(|mut error| {

@@ -455,77 +455,217 @@ fn folders_exist(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
+/// A plan whose objects are loaded, whose buffers are allocated and whose launches are checked against their kernels.
+pub struct Ready {
+    gpu: Gpu,
+    programs: Vec<Program>,
+    contents: Vec<Filled>,
+    buffers: Vec<Buffer<u8>>,
+    launches: Vec<gpu::Launch>,
+    /// The type and dimensions of each file to save. They are read before files are written, because an output may also be an
+    /// input.
+    arrays: Vec<(String, Option<Vec<usize>>)>,
+}
+
+impl Ready {
+    /// Loads the objects and allocates the buffers, which are still zero.
+    ///
+    /// # Errors
+    /// A message with location and cause.
+    pub fn new(plan: &Plan, options: &Options) -> Result<Ready, Failure> {
+        let first = plan.objects.first().ok_or("there is no code object")?;
+        let target = Target::parse(first.target_name())
+            .ok_or_else(|| format!("{} is not a gfx6 to gfx9 target", first.target_name()))?;
+        let mut contents = filled(plan)?;
+        let total: u64 = contents.iter().map(|b| b.len() as u64).sum();
+        let memory = total.saturating_mul(2).saturating_add(1 << 30);
+        let engines = options.engines.clone();
+        let maker = move || engines.engine();
+        let machine = gcn_emu::dispatch::Gpu::with_engine(target, memory, maker);
+        let gpu = Gpu::from_machine(machine.map_err(|e| e.to_string())?);
+        if options.text_to_stderr {
+            gpu.set_output(std::io::stderr());
+        }
+        let programs = (plan.objects.iter())
+            .map(|object| gpu.load_object(object.clone()).map_err(|e| e.to_string()))
+            .collect::<Result<Vec<Program>, _>>()?;
+        let buffers = buffers(plan, &gpu, &programs, &mut contents)?;
+        let launches = (plan.launches.iter())
+            .map(|launch| {
+                let program = programs
+                    .get(launch.object)
+                    .ok_or("there is no such code object")?;
+                let kernel = kernel_of(program, launch.kernel.as_deref())
+                    .map_err(|e| located(&launch.at, &e.to_string()))?;
+                let args = launch.args.iter().map(|arg| match arg {
+                    ArgPlan::Value(None, bytes) => Ok(Arg::Value(bytes.clone())),
+                    ArgPlan::Value(Some(ty), bytes) => Ok(Arg::Numbers(*ty, bytes.clone())),
+                    ArgPlan::Block(bytes, pointers) => {
+                        let mut bytes = bytes.clone();
+                        place(&mut bytes, pointers, &buffers)
+                            .map_err(|e| located(&launch.at, &e))?;
+                        Ok(Arg::Value(bytes))
+                    }
+                    ArgPlan::Pointer(address) => Ok(Arg::pointer(*address)),
+                    ArgPlan::Local(bytes) => Ok(Arg::Local(*bytes)),
+                    ArgPlan::Buffer(n, offset) => {
+                        let arg = usize::try_from(*offset).ok();
+                        let arg = arg.and_then(|offset| buffers[*n].at(offset).ok());
+                        let arg = arg.map(|arg| arg.with_elements(plan.buffers[*n].elements()));
+                        arg.ok_or_else(|| {
+                            let (name, len) = (&plan.buffers[*n].name, buffers[*n].len());
+                            let what =
+                                format!("offset {offset} is beyond the {len} bytes of `{name}`");
+                            located(&launch.at, &what)
+                        })
+                    }
+                });
+                let mut ready = kernel
+                    .launch(launch.grid, launch.group)
+                    .args(args.collect::<Result<Vec<_>, _>>()?)
+                    .offset(launch.offset)
+                    .dynamic_lds(launch.dynamic_lds)
+                    .any_type(launch.any_type)
+                    .threads(options.threads)
+                    .deterministic(options.deterministic)
+                    .max_instructions(options.max_instructions)
+                    .watch(options.watch.clone());
+                ready.options().debug_traps = options.debug_traps;
+                Ok(ready)
+            })
+            .collect::<Result<Vec<_>, String>>()?;
+        folders_exist(plan)?;
+        let arrays: Vec<(String, Option<Vec<usize>>)> = (plan.saves.iter())
+            .map(|save| array(plan, &launches, save))
+            .collect();
+        Ok(Ready {
+            gpu,
+            programs,
+            contents,
+            buffers,
+            launches,
+            arrays,
+        })
+    }
+
+    /// The GPU.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// The loaded objects, in the order of [`Plan::objects`].
+    pub fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
+    /// The buffers, in the order of [`Plan::buffers`].
+    pub fn buffers(&self) -> &[Buffer<u8>] {
+        &self.buffers
+    }
+
+    /// The launches, in the order of [`Plan::launches`].
+    pub fn launches(&self) -> &[gpu::Launch] {
+        &self.launches
+    }
+
+    /// Fills the buffers as before the first launch. `new`: they have not been written yet.
+    ///
+    /// # Errors
+    /// A message.
+    pub fn fill(&self, new: bool) -> Result<(), Failure> {
+        for (filled, buffer) in self.contents.iter().zip(&self.buffers) {
+            match filled {
+                Filled::Bytes(bytes) => buffer.write(0, bytes),
+                Filled::Zeros(_) if new => Ok(()),
+                Filled::Zeros(size) => clear(buffer, *size),
+            }
+            .map_err(|e| e.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Runs the launches once, and adds their times and counts to the report.
+    fn launch(&self, plan: &Plan, options: &Options, report: &mut Report) -> Result<(), Failure> {
+        (report.instructions, report.waves) = (0, 0);
+        for (n, launch) in self.launches.iter().enumerate() {
+            for _ in 0..plan.launches[n].times {
+                if let Some(checker) = &options.checker {
+                    let buffers = &self.buffers;
+                    checker.name(allocations(plan, &plan.launches[n], launch, buffers));
+                }
+                let start = Instant::now();
+                let stats = launch.run().map_err(|e| failed(plan, n, e))?;
+                // Rounded to microseconds; smaller differences are noise.
+                let ms = start.elapsed().as_micros() as f64 / 1e3;
+                report.launches[n].ms.push(ms);
+                report.instructions += stats.instructions;
+                report.waves += stats.waves;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares and saves after the launches.
+    ///
+    /// # Errors
+    /// A message with location and cause. Differences found by checks are not errors.
+    pub fn finish(&self, plan: &Plan) -> Result<Vec<CheckReport>, Failure> {
+        let Ready {
+            buffers, arrays, ..
+        } = self;
+        let mut checks = Vec::new();
+        let wanted = |n: usize| {
+            let checked = plan.checks.iter().any(|check| {
+                let other = matches!(check.expected, Expected::Buffer(of, _) if of == n);
+                check.buffer == n || other
+            });
+            checked || plan.saves.iter().any(|save| save.buffer == n)
+        };
+        // The result is empty if it is not needed.
+        let results = (buffers.iter().enumerate())
+            .map(|(n, buffer)| match wanted(n) {
+                true => buffer.read().map_err(|e| e.to_string()),
+                false => Ok(Vec::new()),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        for check in &plan.checks {
+            let done =
+                compare(plan, check, &results, buffers).map_err(|e| located(&check.at, &e))?;
+            checks.push(done);
+        }
+        for (save, (descr, shape)) in plan.saves.iter().zip(arrays) {
+            let data = &results[save.buffer];
+            let file = match (is_npy(&save.file), shape) {
+                (false, _) => Cow::Borrowed(data.as_slice()),
+                (true, None) => npy::file(data, descr).into(),
+                (true, Some(shape)) => npy::array(data, descr, shape).into(),
+            };
+            crate::io::write(&save.file, &file).map_err(|e| located(&save.at, &e))?;
+        }
+        Ok(checks)
+    }
+}
+
+/// The failure of launch `n`.
+pub fn failed(plan: &Plan, n: usize, error: gpu::Error) -> Failure {
+    let told = crate::locations::report(&plan.objects, &error);
+    Failure {
+        message: located(&plan.launches[n].at, &told),
+        run: match error {
+            gpu::Error::Run(run) => Some(Box::new(run)),
+            _ => None,
+        },
+    }
+}
+
 /// Loads the objects, fills the buffers, launches, saves and compares.
 ///
 /// # Errors
 /// A message with location and cause. Differences found by checks are not errors; the report has them.
 pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
-    let first = plan.objects.first().ok_or("there is no code object")?;
-    let target = Target::parse(first.target_name())
-        .ok_or_else(|| format!("{} is not a gfx6 to gfx9 target", first.target_name()))?;
-    let mut contents = filled(plan)?;
-    let total: u64 = contents.iter().map(|b| b.len() as u64).sum();
-    let memory = total.saturating_mul(2).saturating_add(1 << 30);
-    let engines = options.engines.clone();
-    let maker = move || engines.engine();
-    let machine = gcn_emu::dispatch::Gpu::with_engine(target, memory, maker);
-    let gpu = Gpu::from_machine(machine.map_err(|e| e.to_string())?);
-    if options.text_to_stderr {
-        gpu.set_output(std::io::stderr());
-    }
-    let programs = (plan.objects.iter())
-        .map(|object| gpu.load_object(object.clone()).map_err(|e| e.to_string()))
-        .collect::<Result<Vec<Program>, _>>()?;
-    let buffers = buffers(plan, &gpu, &programs, &mut contents)?;
-    let launches = (plan.launches.iter())
-        .map(|launch| {
-            let program = programs
-                .get(launch.object)
-                .ok_or("there is no such code object")?;
-            let kernel = kernel_of(program, launch.kernel.as_deref())
-                .map_err(|e| located(&launch.at, &e.to_string()))?;
-            let args = launch.args.iter().map(|arg| match arg {
-                ArgPlan::Value(None, bytes) => Ok(Arg::Value(bytes.clone())),
-                ArgPlan::Value(Some(ty), bytes) => Ok(Arg::Numbers(*ty, bytes.clone())),
-                ArgPlan::Block(bytes, pointers) => {
-                    let mut bytes = bytes.clone();
-                    place(&mut bytes, pointers, &buffers).map_err(|e| located(&launch.at, &e))?;
-                    Ok(Arg::Value(bytes))
-                }
-                ArgPlan::Pointer(address) => Ok(Arg::pointer(*address)),
-                ArgPlan::Local(bytes) => Ok(Arg::Local(*bytes)),
-                ArgPlan::Buffer(n, offset) => {
-                    let arg = usize::try_from(*offset).ok();
-                    let arg = arg.and_then(|offset| buffers[*n].at(offset).ok());
-                    let arg = arg.map(|arg| arg.with_elements(plan.buffers[*n].elements()));
-                    arg.ok_or_else(|| {
-                        let (name, len) = (&plan.buffers[*n].name, buffers[*n].len());
-                        let what = format!("offset {offset} is beyond the {len} bytes of `{name}`");
-                        located(&launch.at, &what)
-                    })
-                }
-            });
-            let mut ready = kernel
-                .launch(launch.grid, launch.group)
-                .args(args.collect::<Result<Vec<_>, _>>()?)
-                .offset(launch.offset)
-                .dynamic_lds(launch.dynamic_lds)
-                .any_type(launch.any_type)
-                .threads(options.threads)
-                .deterministic(options.deterministic)
-                .max_instructions(options.max_instructions)
-                .watch(options.watch.clone());
-            ready.options().debug_traps = options.debug_traps;
-            Ok(ready)
-        })
-        .collect::<Result<Vec<_>, String>>()?;
-    folders_exist(plan)?;
-    // This comes before files are written, because an output may also be an input.
-    let arrays: Vec<(String, Option<Vec<usize>>)> = (plan.saves.iter())
-        .map(|save| array(plan, &launches, save))
-        .collect();
+    let ready = Ready::new(plan, options)?;
     let mut report = Report {
-        launches: (launches.iter())
+        launches: (ready.launches.iter())
             .map(|launch| LaunchReport {
                 kernel: launch.kernel().name().to_owned(),
                 ms: Vec::new(),
@@ -534,69 +674,13 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
         checks: Vec::new(),
         instructions: 0,
         waves: 0,
-        bases: programs.iter().map(|p| p.loaded().base).collect(),
+        bases: ready.programs.iter().map(|p| p.loaded().base).collect(),
     };
     for n in 0..=plan.repeat {
-        for (filled, buffer) in contents.iter().zip(&buffers) {
-            match filled {
-                Filled::Bytes(bytes) => buffer.write(0, bytes),
-                Filled::Zeros(_) if n == 0 => Ok(()),
-                Filled::Zeros(size) => clear(buffer, *size),
-            }
-            .map_err(|e| e.to_string())?;
-        }
-        (report.instructions, report.waves) = (0, 0);
-        for (n, launch) in launches.iter().enumerate() {
-            for _ in 0..plan.launches[n].times {
-                if let Some(checker) = &options.checker {
-                    checker.name(allocations(plan, &plan.launches[n], launch, &buffers));
-                }
-                let start = Instant::now();
-                let stats = launch.run().map_err(|e| Failure {
-                    message: {
-                        let told = crate::locations::report(&plan.objects, &e);
-                        located(&plan.launches[n].at, &told)
-                    },
-                    run: match e {
-                        gpu::Error::Run(run) => Some(Box::new(run)),
-                        _ => None,
-                    },
-                })?;
-                // Rounded to microseconds; smaller differences are noise.
-                let ms = start.elapsed().as_micros() as f64 / 1e3;
-                report.launches[n].ms.push(ms);
-                report.instructions += stats.instructions;
-                report.waves += stats.waves;
-            }
-        }
+        ready.fill(n == 0)?;
+        ready.launch(plan, options, &mut report)?;
     }
-    let wanted = |n: usize| {
-        let checked = plan.checks.iter().any(|check| {
-            let other = matches!(check.expected, Expected::Buffer(of, _) if of == n);
-            check.buffer == n || other
-        });
-        checked || plan.saves.iter().any(|save| save.buffer == n)
-    };
-    // The result is empty if it is not needed.
-    let results = (buffers.iter().enumerate())
-        .map(|(n, buffer)| match wanted(n) {
-            true => buffer.read().map_err(|e| e.to_string()),
-            false => Ok(Vec::new()),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    for check in &plan.checks {
-        let done = compare(plan, check, &results, &buffers).map_err(|e| located(&check.at, &e))?;
-        report.checks.push(done);
-    }
-    for (save, (descr, shape)) in plan.saves.iter().zip(&arrays) {
-        let data = &results[save.buffer];
-        let file = match (is_npy(&save.file), shape) {
-            (false, _) => Cow::Borrowed(data.as_slice()),
-            (true, None) => npy::file(data, descr).into(),
-            (true, Some(shape)) => npy::array(data, descr, shape).into(),
-        };
-        crate::io::write(&save.file, &file).map_err(|e| located(&save.at, &e))?;
-    }
+    report.checks = ready.finish(plan)?;
     Ok(report)
 }
 

@@ -444,6 +444,27 @@ impl Stepper {
         self.gpu.memory.set_atomics_changed(saved.atomics);
     }
 
+    /// The number of bytes of text that kernels have printed, the most at any moment of it.
+    pub fn printed(&self) -> u64 {
+        schedule::lock(&self.printed).ever
+    }
+
+    /// Sets the number of bytes that were printed before, by the same dispatch: they are not printed again.
+    pub fn set_printed(&mut self, bytes: u64) {
+        schedule::lock(&self.printed).ever = bytes;
+    }
+
+    /// What was printed after this moment is forgotten, because the dispatch was changed here and will print something else.
+    pub fn diverge(&mut self) {
+        let mut printed = schedule::lock(&self.printed);
+        printed.ever = printed.now;
+    }
+
+    /// The global data share; empty if nothing has used it.
+    pub fn gds(&self) -> Vec<u8> {
+        self.global.gds().to_vec()
+    }
+
     /// Runs the next instruction, of the wave that [`Stepper::ready`] says. Returns how it stopped; [`Stop::Limit`] if the wave
     /// simply continues. Returns `None` if the dispatch has ended.
     pub fn step(&mut self, probe: Option<&dyn Probe>) -> Option<Stop> {

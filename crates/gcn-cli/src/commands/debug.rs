@@ -1,0 +1,137 @@
+//! `gcn debug`: stops waves anywhere, shows their state, and goes backwards.
+
+use std::io::{BufRead, IsTerminal, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use gcn::io;
+use gcn_debug::commands::Commands;
+use gcn_debug::{Options as SessionOptions, Session};
+
+#[derive(Args)]
+#[command(after_help = "\
+FILE and what is launched are those of `gcn run`: a plan, source, or a code object with --grid, --group
+and --arg (`gcn run --help` describes arguments). The launches run interpreted, on one thread, in the order
+of `gcn run --deterministic`, and compute the same, whatever is stepped, looked at or undone.
+
+With -e or --script, commands are executed and their text is printed; so they are if standard input is no
+terminal. `help` lists the commands, docs/debug.md describes them, with a tutorial.
+
+Exit status: 0 all commands were done; 1 one could not be, or FILE is wrong; 2 the command line is wrong.
+
+Examples:
+  gcn debug examples/saxpy.toml -e 'break saxpy' -e run -e regs
+  gcn debug vadd.co --grid 64 --group 64 --arg buf:randf32:256:1 --arg buf:randf32:256:2 \\
+      --arg buf:zero:256 --arg u32:64 -e 'watch v3[17]' -e run -e 'p f32(v3[17])' -e rs
+  gcn debug examples/saxpy.toml --script find-it.txt")]
+pub struct Options {
+    #[command(flatten)]
+    launch: super::run::Launching,
+    /// Execute a command; may be given several times
+    #[arg(
+        short = 'e',
+        long = "execute",
+        value_name = "COMMAND",
+        allow_hyphen_values = true
+    )]
+    commands: Vec<String>,
+    /// Execute the commands of a file, one a line, after those of -e; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// The memory that the history of a launch may take, in MiB, about
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    history: usize,
+}
+
+/// Runs a session.
+///
+/// # Errors
+/// A message: FILE is wrong, or a command could not be done.
+pub fn run(args: &Options) -> Result<(), String> {
+    let (plan, options) = super::run::plan_of(&args.launch, "debug")?;
+    let interrupt = Arc::new(AtomicBool::new(false));
+    // Without handlers Ctrl-C ends the process, as usual.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
+    let options = SessionOptions {
+        plan: options,
+        history_bytes: args.history << 20,
+        interrupt,
+    };
+    let session = Session::new(plan, options).map_err(|e| e.to_string())?;
+    let mut commands = Commands::new(session);
+    for (n, line) in args.commands.iter().enumerate() {
+        if execute(&mut commands, line, &format!("-e {}", n + 1))? {
+            return Ok(());
+        }
+    }
+    match &args.script {
+        Some(path) if path.as_os_str() == "-" => stdin(&mut commands),
+        Some(path) => {
+            let bytes = io::read(path)?;
+            let text = String::from_utf8_lossy(&bytes);
+            let name = path.display().to_string();
+            for (n, line) in text.lines().enumerate() {
+                if script_line(&mut commands, line, &format!("{name}:{}", n + 1))? {
+                    return Ok(());
+                }
+            }
+            Ok(())
+        }
+        None if args.commands.is_empty() => stdin(&mut commands),
+        None => Ok(()),
+    }
+}
+
+/// Executes the lines of standard input. On a terminal a mistake does not end the session.
+fn stdin(commands: &mut Commands) -> Result<(), String> {
+    let terminal = std::io::stdin().is_terminal();
+    let mut input = std::io::stdin().lock();
+    let mut n = 0;
+    loop {
+        if terminal {
+            io::print(b"(gcn) ")?;
+        }
+        let mut line = Vec::new();
+        // A line without an end must not fill the memory.
+        let read = (&mut input).take(1 << 16).read_until(b'\n', &mut line);
+        match read {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(format!("standard input: {e}")),
+        }
+        n += 1;
+        let line = String::from_utf8_lossy(&line);
+        let line = line.trim_end();
+        let done = match terminal {
+            true => execute(commands, line, ""),
+            false => script_line(commands, line, &format!("line {n}")),
+        };
+        match done {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(message) if terminal => io::complain(&format!("{message}\n")),
+            Err(message) => return Err(message),
+        }
+    }
+}
+
+/// Executes a line of a script, in which an empty one does nothing.
+fn script_line(commands: &mut Commands, line: &str, place: &str) -> Result<bool, String> {
+    match line.split('#').next().unwrap_or("").trim() {
+        "" => Ok(false),
+        line => execute(commands, line, place),
+    }
+}
+
+/// Executes a command and prints its text. Returns true if it ends the session.
+fn execute(commands: &mut Commands, line: &str, place: &str) -> Result<bool, String> {
+    let output = commands.execute(line).map_err(|e| match place {
+        "" => e.to_string(),
+        place => format!("{place}: `{}`: {e}", line.trim()),
+    })?;
+    io::print(output.text.as_bytes())?;
+    Ok(output.quit)
+}

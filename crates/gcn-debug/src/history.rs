@@ -1,0 +1,362 @@
+//! The moments of a launch that the session can return to.
+//!
+//! A *checkpoint* is a copy of the machine at a tick, except memory. Between two neighbouring checkpoints lies a *segment*: it holds the
+//! contents of the pages that differ between the two, those of the farther one as seen from the present. So going back over a segment
+//! and going forward over it exchange its pages with memory's, and neither executes anything. Between the last checkpoint before the
+//! present and the present itself, memory's journal has what changed.
+//!
+//! A segment also knows which instructions ran in it and in which workgroups ([`Coverage`]). A search for the last breakpoint, or for
+//! the instruction that wrote a value, passes over the segments in which it cannot be.
+//!
+//! Checkpoints are [`SPACING`] instructions apart, more where the machine is large. When they take too much memory, those whose
+//! neighbours are near compared with their own distance from the end are dropped, so the distances grow with age; running from an old
+//! one fills in new ones.
+
+use std::collections::HashMap;
+
+use gcn_emu::dispatch::step::{Saved, Stepper};
+use gcn_emu::mem::{Memory, PAGE_SIZE, PageBytes};
+
+use crate::calls::Calls;
+
+/// Instructions from one checkpoint to the next, at least.
+pub const SPACING: u64 = 20_000;
+
+/// Contents of pages by number.
+type Pages = HashMap<u64, PageBytes>;
+
+/// What ran in a segment. It may name more than ran, never less.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage {
+    /// A bit for each instruction by its number in [`CodeMap`](crate::code::CodeMap).
+    bits: Vec<u64>,
+    /// The lowest and the highest number of a workgroup.
+    groups: Option<(u64, u64)>,
+    /// A bit for each number of a wave modulo 64.
+    waves: u64,
+    /// An instruction could not be decoded.
+    unknown: bool,
+}
+
+impl Coverage {
+    pub(crate) fn add(&mut self, number: Option<u32>, group: u64, wave: usize) {
+        match number {
+            Some(number) => {
+                let (word, bit) = (number as usize / 64, number % 64);
+                if word >= self.bits.len() {
+                    self.bits.resize(word + 1, 0);
+                }
+                self.bits[word] |= 1 << bit;
+            }
+            None => self.unknown = true,
+        }
+        self.waves |= 1 << (wave % 64);
+        self.groups = match self.groups {
+            Some((low, high)) => Some((low.min(group), high.max(group))),
+            None => Some((group, group)),
+        };
+    }
+
+    /// Returns true if an instruction that satisfies a condition may have run.
+    pub fn any(&self, mut is_it: impl FnMut(u32) -> bool) -> bool {
+        let words = self.bits.iter().enumerate();
+        let numbers = words.flat_map(|(n, &word)| {
+            (0..64)
+                .filter(move |bit| word >> bit & 1 != 0)
+                .map(move |bit| n as u32 * 64 + bit)
+        });
+        self.unknown || numbers.into_iter().any(&mut is_it)
+    }
+
+    /// Returns true if an instruction of a wave of a workgroup, by its number, may have run.
+    pub fn has_wave(&self, group: u64, wave: usize) -> bool {
+        let within = |(low, high): (u64, u64)| (low..=high).contains(&group);
+        self.groups.is_some_and(within) && self.waves >> (wave % 64) & 1 != 0
+    }
+
+    fn union(&mut self, other: &Coverage) {
+        if self.bits.len() < other.bits.len() {
+            self.bits.resize(other.bits.len(), 0);
+        }
+        for (mine, other) in self.bits.iter_mut().zip(&other.bits) {
+            *mine |= other;
+        }
+        self.waves |= other.waves;
+        self.unknown |= other.unknown;
+        self.groups = match (self.groups, other.groups) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+struct Checkpoint {
+    saved: Saved,
+    calls: Calls,
+    /// The user changed the machine here: running to it from before does not lead to it.
+    changed: bool,
+    /// The pages of the segment from here to the next checkpoint.
+    pages: Pages,
+    coverage: Coverage,
+    /// Bytes of `saved`.
+    bytes: usize,
+}
+
+impl Checkpoint {
+    fn total(&self) -> usize {
+        self.bytes + self.pages.len() * PAGE_SIZE as usize + self.coverage.bits.len() * 8
+    }
+}
+
+/// The history of one launch.
+pub struct History {
+    list: Vec<Checkpoint>,
+    /// The last checkpoint before the present, or at it.
+    at: usize,
+    /// The tick at which something is to be done next.
+    next: u64,
+    /// The maximum bytes of all checkpoints.
+    most: usize,
+    /// What pages held before the user changed them at the first checkpoint.
+    base: Pages,
+}
+
+/// Keeps the older contents of each page.
+fn merge(older: &mut Pages, newer: Pages) {
+    for (page, bytes) in newer {
+        older.entry(page).or_insert(bytes);
+    }
+}
+
+fn put(memory: &Memory, pages: &Pages) {
+    for (&page, bytes) in pages {
+        memory.put_page(page, bytes);
+    }
+}
+
+/// Exchanges contents with memory's.
+fn exchange(memory: &Memory, pages: &mut Pages) {
+    for (&page, bytes) in pages {
+        if let Some(now) = memory.page(page) {
+            memory.put_page(page, bytes);
+            *bytes = now;
+        }
+    }
+}
+
+impl History {
+    /// A history that begins with this moment.
+    pub fn new(stepper: &Stepper, memory: &Memory, most: usize) -> History {
+        memory.take_journal();
+        let mut history = History {
+            list: Vec::new(),
+            at: 0,
+            next: 0,
+            most,
+            base: Pages::new(),
+        };
+        history.list.push(checkpoint(stepper, &Calls::default()));
+        history.plan_next();
+        history
+    }
+
+    /// The number of checkpoints.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns true if there is no checkpoint, which never happens.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The bytes that all checkpoints take.
+    pub fn bytes(&self) -> usize {
+        self.list.iter().map(Checkpoint::total).sum()
+    }
+
+    /// The last checkpoint before the present.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The tick of a checkpoint.
+    pub fn ticks(&self, n: usize) -> u64 {
+        self.list[n].saved.ticks()
+    }
+
+    /// What ran after a checkpoint, up to the next one.
+    pub fn coverage(&self, n: usize) -> &Coverage {
+        &self.list[n].coverage
+    }
+
+    /// The last checkpoint at a tick or before it.
+    pub fn before(&self, ticks: u64) -> usize {
+        let after = self.list.partition_point(|c| c.saved.ticks() <= ticks);
+        after.saturating_sub(1)
+    }
+
+    /// Records an instruction that is about to run.
+    #[inline]
+    pub(crate) fn cover(&mut self, number: Option<u32>, group: u64, wave: usize) {
+        self.list[self.at].coverage.add(number, group, wave);
+    }
+
+    fn plan_next(&mut self) {
+        let here = &self.list[self.at];
+        // A large machine takes long to copy.
+        let spacing = SPACING.max(here.bytes as u64 / 100);
+        let own = here.saved.ticks() + spacing;
+        let known = self.list.get(self.at + 1).map(|c| c.saved.ticks());
+        self.next = known.map_or(own, |known| known.min(own));
+    }
+
+    /// Called after instructions ran, never beyond [`History::horizon`].
+    #[inline]
+    pub(crate) fn advanced(&mut self, stepper: &mut Stepper, memory: &Memory, calls: &mut Calls) {
+        if stepper.ticks() >= self.next {
+            self.arrive(stepper, memory, calls);
+        }
+    }
+
+    fn arrive(&mut self, stepper: &mut Stepper, memory: &Memory, calls: &mut Calls) {
+        let ticks = stepper.ticks();
+        match self.list.get(self.at + 1) {
+            Some(next) if next.saved.ticks() == ticks && next.changed => {
+                *calls = self.go(self.at + 1, stepper, memory);
+            }
+            Some(next) if next.saved.ticks() == ticks => {
+                self.list[self.at].pages = memory.take_journal();
+                self.at += 1;
+                self.plan_next();
+            }
+            _ => self.mark(stepper, memory, calls),
+        }
+    }
+
+    /// Makes the present a checkpoint, so that it can be returned to without executing anything.
+    pub fn mark(&mut self, stepper: &Stepper, memory: &Memory, calls: &Calls) {
+        if stepper.ticks() == self.ticks(self.at) {
+            return;
+        }
+        let mut new = checkpoint(stepper, calls);
+        let old = &mut self.list[self.at];
+        // The pages that lead to the next checkpoint lead there from here, too.
+        new.pages = std::mem::replace(&mut old.pages, memory.take_journal());
+        if self.at + 1 < self.list.len() {
+            new.coverage = self.list[self.at].coverage.clone();
+        }
+        self.list.insert(self.at + 1, new);
+        self.at += 1;
+        self.thin();
+        self.plan_next();
+    }
+
+    /// Goes to a checkpoint, back or forward.
+    pub fn go(&mut self, to: usize, stepper: &mut Stepper, memory: &Memory) -> Calls {
+        put(memory, &memory.take_journal());
+        while self.at > to {
+            self.at -= 1;
+            exchange(memory, &mut self.list[self.at].pages);
+        }
+        while self.at < to {
+            exchange(memory, &mut self.list[self.at].pages);
+            self.at += 1;
+        }
+        stepper.restore(&self.list[to].saved);
+        self.plan_next();
+        self.list[to].calls.clone()
+    }
+
+    /// The future is no longer true: the user is about to change something.
+    pub fn forget_future(&mut self) {
+        self.list.truncate(self.at + 1);
+        self.list[self.at].pages = Pages::new();
+        self.plan_next();
+    }
+
+    /// The user has changed the machine. The present becomes a checkpoint.
+    pub fn changed(&mut self, stepper: &Stepper, memory: &Memory, calls: &Calls) {
+        if stepper.ticks() != self.ticks(self.at) {
+            self.mark(stepper, memory, calls);
+        } else {
+            let journal = memory.take_journal();
+            let new = checkpoint(stepper, calls);
+            let here = &mut self.list[self.at];
+            (here.saved, here.bytes) = (new.saved, new.bytes);
+            match self.at {
+                0 => merge(&mut self.base, journal),
+                n => merge(&mut self.list[n - 1].pages, journal),
+            }
+        }
+        self.list[self.at].changed = true;
+    }
+
+    /// The launch has ended at the present: what pages held before it.
+    pub fn into_past(mut self, memory: &Memory) -> HashMap<u64, PageBytes> {
+        let mut pages = self.base;
+        let at = self.at;
+        for checkpoint in self.list.drain(..at) {
+            merge(&mut pages, checkpoint.pages);
+        }
+        merge(&mut pages, memory.take_journal());
+        pages
+    }
+
+    /// Brings memory back to where it was before the launch, except for the memory of the launch itself.
+    pub fn undo(mut self, memory: &Memory) {
+        put(memory, &memory.take_journal());
+        while self.at > 0 {
+            self.at -= 1;
+            put(memory, &self.list[self.at].pages);
+        }
+        put(memory, &self.base);
+    }
+
+    /// Drops checkpoints until they take three quarters of what they may.
+    fn thin(&mut self) {
+        let mut total = self.bytes();
+        if total <= self.most {
+            return;
+        }
+        while total > self.most / 4 * 3 && self.list.len() > 3 {
+            let end = self.list.last().map_or(0, |c| c.saved.ticks());
+            let tick = |n: usize| self.list[n].saved.ticks();
+            let may = |n: &usize| *n != self.at && !self.list[*n].changed;
+            let cost = |n: &usize| {
+                let gap = (tick(n + 1) - tick(n - 1)) as f64;
+                gap / (end - tick(*n) + 1) as f64
+            };
+            let worst = (1..self.list.len() - 1).filter(may);
+            let Some(n) = worst.min_by(|a, b| cost(a).total_cmp(&cost(b))) else {
+                return;
+            };
+            let before = self.list[n - 1].total() + self.list[n].total();
+            let dropped = self.list.remove(n);
+            if n < self.at {
+                self.at -= 1;
+            }
+            let first = &mut self.list[n - 1];
+            first.coverage.union(&dropped.coverage);
+            if n - 1 < self.at {
+                // Both lead back.
+                merge(&mut first.pages, dropped.pages);
+            } else {
+                first.pages.extend(dropped.pages);
+            }
+            total = total - before + first.total();
+        }
+    }
+}
+
+fn checkpoint(stepper: &Stepper, calls: &Calls) -> Checkpoint {
+    let saved = stepper.save();
+    Checkpoint {
+        bytes: saved.bytes(),
+        saved,
+        calls: calls.clone(),
+        changed: false,
+        pages: Pages::new(),
+        coverage: Coverage::default(),
+    }
+}

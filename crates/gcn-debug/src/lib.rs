@@ -1,0 +1,58 @@
+//! A debugger's session over the launches of a plan, without a face.
+//!
+//! A [`Session`] runs the launches of a [`gcn::plan::Plan`] instruction by instruction, on one thread and in the order of
+//! `gcn run --deterministic --engine interp`, and computes the same. It stops before an instruction at a breakpoint, after one at a
+//! watchpoint ([`stops`]), and after each step ([`motion`]). All of its past can be visited again: it keeps copies of the machine at
+//! growing distances and runs from there ([`history`]), so every motion has its reverse, and [`Session::who`] finds the instruction
+//! that wrote a register or a byte last.
+//!
+//! Faces translate: they hold a session, call its methods and show what these return. [`commands`] is the face of text: one command a
+//! line, its output as a string. Nothing here prints.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/kernels/vadd-gfx900.co");
+//! use gcn_debug::{Options, Reason, Session};
+//!
+//! # let object = gcn::io::code_object(path.as_ref(), None, None)?;
+//! # let args = ["buf:randf32:256:1", "buf:randf32:256:2", "buf:zero:256", "u32:64"];
+//! # let args = args.into_iter().map(gcn::run::parse_arg).collect::<Result<Vec<_>, _>>()?;
+//! let plan = gcn::run::plan(
+//!     object,
+//!     gcn::run::Request {
+//!         kernel: Some("vadd"),
+//!         grid: [64, 1, 1],
+//!         group: [64, 1, 1],
+//! #       args,
+//!         // …
+//! #       offset: [0; 3], dynamic_lds: 0, any_type: false, outs: Vec::new(), repeat: 0,
+//!     },
+//! )?;
+//! let mut session = Session::new(plan, Options::default())?;
+//! session.break_at("vadd+0x10", None)?;
+//! let stop = session.resume()?;
+//! assert!(matches!(stop.reason, Reason::Breakpoint { .. }));
+//! assert_eq!(session.eval("exec == ~0")?.to_string(), "1");
+//! session.reverse_step()?;
+//! # Ok(())
+//! # }
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod calls;
+pub mod code;
+pub mod commands;
+pub mod expr;
+pub mod history;
+pub mod motion;
+pub mod session;
+pub mod state;
+pub mod stops;
+pub mod writer;
+
+pub use motion::{Reason, Stop};
+pub use session::{Error, Moment, Options, Session, Status, WaveId};
+pub use state::{Place, WaveView};
+pub use stops::{Breakpoint, Watchpoint};
+pub use writer::Writer;

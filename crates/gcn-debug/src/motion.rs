@@ -1,0 +1,623 @@
+//! Motion through time: steps, continuing, and the same backwards.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use gcn_emu::engine::Stop as Emu;
+
+use crate::history::Coverage;
+use crate::session::{Error, Moment, Session, Status, WaveId};
+use crate::writer::{Log, WaveBefore, may_write, wrote};
+
+/// Why a motion stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It did what was asked for.
+    Step,
+    /// A wave is before an instruction with a breakpoint.
+    Breakpoint {
+        /// The breakpoint's number.
+        id: u32,
+        /// Its condition could not be evaluated.
+        error: Option<String>,
+    },
+    /// An instruction wrote a watched place. Forward, it has just run; backward, it is next.
+    Watchpoint {
+        /// The watchpoint's number.
+        id: u32,
+        /// The wave of the instruction, and its guest address.
+        wave: WaveId,
+        /// The guest address of the instruction.
+        pc: u64,
+        /// The bytes at the place before it.
+        before: Vec<u8>,
+        /// The bytes after it.
+        after: Vec<u8>,
+    },
+    /// The wave that was to step has ended.
+    WaveEnded(WaveId),
+    /// The last launch has ended.
+    Ended,
+    /// The launch failed: the report of `gcn run`.
+    Failed(String),
+    /// There is nothing before this moment, or the wave that was to step back has not run before it.
+    Start,
+    /// It was interrupted from outside.
+    Interrupted,
+}
+
+/// Where a motion stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Why.
+    pub reason: Reason,
+    /// The wave that it is about, which is selected now.
+    pub wave: Option<WaveId>,
+    /// The present.
+    pub moment: Moment,
+}
+
+/// How far a step goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// An instruction.
+    Instruction,
+    /// An instruction, with everything that it calls.
+    Over,
+    /// To the beginning of another source line, over calls.
+    Line,
+    /// Out of the current function.
+    Out,
+}
+
+/// Which waves' stops count when the session continues. All waves run in any case, in the only order that there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All waves.
+    All,
+    /// Those of the selected workgroup; the motion ends when it ends.
+    Workgroup,
+    /// The selected wave; the motion ends when it ends.
+    Wave,
+}
+
+/// A moment that a search has found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) moment: Moment,
+}
+
+/// The number of instructions between two looks at the flag that interrupts.
+const LOOK: u32 = 1024;
+
+impl Session {
+    /// The guest address of the instruction that is next.
+    pub(crate) fn running_pc(&self) -> Option<u64> {
+        self.stepper().ready_state().map(|state| state.pc)
+    }
+
+    fn stop(&mut self, reason: Reason) -> Stop {
+        match &reason {
+            Reason::Breakpoint { id, .. } => {
+                self.stops.hit(*id);
+                self.follow();
+            }
+            Reason::Watchpoint { id, wave, .. } => {
+                self.stops.hit(*id);
+                if self.select(*wave).is_err() {
+                    self.follow();
+                }
+            }
+            Reason::Failed(_) => {
+                let place = self
+                    .stepper()
+                    .result()
+                    .and_then(|r| r.as_ref().err()?.place());
+                let wave = place.map(|place| WaveId {
+                    workgroup: place.workgroup,
+                    wave: place.wave,
+                });
+                if let Some(wave) = wave {
+                    // It is still there unless its workgroup has ended.
+                    let _ = self.select(wave);
+                }
+            }
+            Reason::WaveEnded(_) | Reason::Interrupted => self.follow(),
+            Reason::Step | Reason::Ended | Reason::Start => {}
+        }
+        if self.current().is_err() {
+            self.follow();
+        }
+        Stop {
+            reason,
+            wave: self.selected(),
+            moment: self.now(),
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.options.interrupt.swap(false, SeqCst)
+    }
+
+    /// The breakpoint at which the next instruction is, whose condition holds.
+    fn broken(&mut self) -> Option<Reason> {
+        if self.stops.breakpoints.is_empty() {
+            return None;
+        }
+        let pc = self.running_pc()?;
+        let wave = self.running()?;
+        if !self
+            .info_number(pc)
+            .is_some_and(|n| self.code.info(n).breaks)
+        {
+            return None;
+        }
+        for b in &self.stops.breakpoints {
+            if !b.addresses.contains(&pc) || !b.filter.holds(wave) {
+                continue;
+            }
+            let holds = match &b.condition {
+                None => Ok(true),
+                Some(condition) => self.eval_expr(condition, Some(wave)).map(|v| v.is_true()),
+            };
+            match holds {
+                Ok(false) => {}
+                Ok(true) => {
+                    return Some(Reason::Breakpoint {
+                        id: b.id,
+                        error: None,
+                    });
+                }
+                Err(e) => {
+                    return Some(Reason::Breakpoint {
+                        id: b.id,
+                        error: Some(e.to_string()),
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    /// The number of the instruction at a guest address.
+    pub(crate) fn info_number(&mut self, pc: u64) -> Option<u32> {
+        let stops = &self.stops;
+        self.code
+            .number(pc, &self.machine.memory, |pc| stops.breaks_at(pc))
+    }
+
+    /// Runs the next instruction. Returns how it stopped and the watchpoint that it hit.
+    fn watched_tick(&mut self, log: &Log) -> (Option<Emu>, Option<Reason>) {
+        if self.stops.watchpoints.is_empty() {
+            return (self.tick(None), None);
+        }
+        let (Some(wave), Some(pc)) = (self.running(), self.running_pc()) else {
+            return (self.tick(None), None);
+        };
+        let Some(number) = self.info_number(pc) else {
+            return (self.tick(None), None);
+        };
+        let info = self.code.info(number);
+        let mut written = Vec::new();
+        for w in &self.stops.watchpoints {
+            let own = w.place.wave().is_none_or(|of| of == wave);
+            if own && may_write(info, &w.place) {
+                written.push((w.clone(), self.read(w.place).ok()));
+            }
+        }
+        if written.is_empty() {
+            return (self.tick(None), None);
+        }
+        let state = self.wave(wave).map(WaveBefore::of);
+        log.clear();
+        let stop = self.tick(Some(log));
+        for (watchpoint, before) in written {
+            let after = self.read(watchpoint.place).ok();
+            let (Some(before), Some(after), Some(state)) = (before, after, &state) else {
+                continue;
+            };
+            let changed = before != after;
+            let info = self.code.info(number);
+            let hit = match watchpoint.any_write {
+                true => wrote(&watchpoint.place, wave, info, state, log, changed),
+                false => changed,
+            };
+            let holds = match &watchpoint.condition {
+                // What cannot be evaluated here, such as registers of a wave that ended, stops.
+                Some(condition) if hit => {
+                    let value = self.eval_expr(condition, Some(wave));
+                    value.map_or(true, |v| v.is_true())
+                }
+                _ => hit,
+            };
+            if holds {
+                let reason = Reason::Watchpoint {
+                    id: watchpoint.id,
+                    wave,
+                    pc,
+                    before,
+                    after,
+                };
+                return (stop, Some(reason));
+            }
+        }
+        (stop, None)
+    }
+
+    /// Runs until something stops, or `done` says so after an instruction of a wave.
+    fn forward(
+        &mut self,
+        scope: Scope,
+        about: Option<WaveId>,
+        done: &mut dyn FnMut(&Session, WaveId) -> bool,
+    ) -> Result<Stop, Error> {
+        let log = Log::default();
+        let counts = |wave: WaveId| match (scope, about) {
+            (Scope::All, _) | (_, None) => true,
+            (Scope::Workgroup, Some(w)) => w.workgroup == wave.workgroup,
+            (Scope::Wave, Some(w)) => w == wave,
+        };
+        let (mut first, mut looked) = (!std::mem::take(&mut self.fresh), 0);
+        loop {
+            match self.status() {
+                Status::Running => {}
+                Status::Failed(report) => return Ok(self.stop(Reason::Failed(report))),
+                Status::Ended => {
+                    if !self.next_launch()? {
+                        return Ok(self.stop(Reason::Ended));
+                    }
+                    continue;
+                }
+            }
+            let Some(wave) = self.running() else { continue };
+            if !first
+                && counts(wave)
+                && let Some(reason) = self.broken()
+            {
+                return Ok(self.stop(reason));
+            }
+            first = false;
+            let (stop, watch) = self.watched_tick(&log);
+            if let Some(reason) = watch {
+                return Ok(self.stop(reason));
+            }
+            let ended = match scope {
+                Scope::All => about == Some(wave) && stop == Some(Emu::Endpgm),
+                Scope::Wave => about == Some(wave) && stop == Some(Emu::Endpgm),
+                Scope::Workgroup => {
+                    about.is_some_and(|w| self.stepper().group(w.workgroup).is_none())
+                }
+            };
+            if let (true, Some(about)) = (ended, about) {
+                return Ok(self.stop(Reason::WaveEnded(about)));
+            }
+            let failed = matches!(self.stepper().result(), Some(Err(_)));
+            if !failed && done(self, wave) {
+                return Ok(self.stop(Reason::Step));
+            }
+            looked += 1;
+            if looked == LOOK {
+                looked = 0;
+                if self.interrupted() {
+                    return Ok(self.stop(Reason::Interrupted));
+                }
+            }
+        }
+    }
+
+    /// Continues until a breakpoint, a watchpoint or the end.
+    ///
+    /// # Errors
+    /// A message if the next launch cannot begin.
+    pub fn resume(&mut self) -> Result<Stop, Error> {
+        self.forward(Scope::All, None, &mut |_, _| false)
+    }
+
+    /// As [`Session::resume`], but only stops of some waves count.
+    ///
+    /// # Errors
+    /// A message: there is no selected wave, or the next launch cannot begin.
+    pub fn resume_scope(&mut self, scope: Scope) -> Result<Stop, Error> {
+        let about = match scope {
+            Scope::All => None,
+            _ => Some(self.current()?.0),
+        };
+        self.forward(scope, about, &mut |_, _| false)
+    }
+
+    /// Goes to the beginning of the first launch and continues from there.
+    ///
+    /// # Errors
+    /// A message if a launch cannot be prepared.
+    pub fn run(&mut self) -> Result<Stop, Error> {
+        self.restart()?;
+        self.resume()
+    }
+
+    /// Steps the selected wave. Waves whose turn it is before that run, too.
+    ///
+    /// # Errors
+    /// A message: there is no wave to step, or it is in no function.
+    pub fn step(&mut self, unit: Unit) -> Result<Stop, Error> {
+        // A step executes an instruction, whatever stops before it.
+        self.fresh = false;
+        if self.status() != Status::Running {
+            return self.forward(Scope::All, None, &mut |_, _| true);
+        }
+        let (about, state) = self.current()?;
+        let depth = self.calls.depth(about);
+        let pc = state.pc;
+        let line = self.code.line(pc).cloned();
+        match unit {
+            Unit::Instruction => {
+                self.forward(Scope::All, Some(about), &mut |_, wave| wave == about)
+            }
+            Unit::Over => self.forward(Scope::All, Some(about), &mut |session, wave| {
+                wave == about && session.calls.depth(about) <= depth
+            }),
+            Unit::Line => {
+                if line.is_none() {
+                    return Err(self.no_line(pc));
+                }
+                self.forward(Scope::All, Some(about), &mut |session, wave| {
+                    if wave != about || session.calls.depth(about) > depth {
+                        return false;
+                    }
+                    let pc = session.wave(about).map_or(0, |state| state.pc);
+                    session.code.line_begins(pc) && session.code.line(pc) != line.as_ref()
+                })
+            }
+            Unit::Out if depth == 0 => {
+                Err("the wave is in no function that returns: it is in the kernel".into())
+            }
+            Unit::Out => self.forward(Scope::All, Some(about), &mut |session, wave| {
+                wave == about && session.calls.depth(about) < depth
+            }),
+        }
+    }
+
+    fn no_line(&self, pc: u64) -> Error {
+        let address = self.code.file_address(pc);
+        format!("{address:#x} has no source line; compilers write line tables with -g").into()
+    }
+
+    /// Goes back, or forward, to a moment that has been reached before.
+    ///
+    /// # Errors
+    /// A message if a launch cannot be prepared again.
+    pub fn goto(&mut self, moment: Moment) -> Result<(), Error> {
+        while self.now().launch > moment.launch {
+            self.previous_launch()?;
+        }
+        while self.now().launch < moment.launch {
+            while self.tick(None).is_some() {}
+            if !self.next_launch()? {
+                break;
+            }
+        }
+        self.goto_tick(moment.tick);
+        if self.current().is_err() {
+            self.follow();
+        }
+        Ok(())
+    }
+
+    /// As [`Session::goto`], and selects the wave whose instruction is next there. Moments that have not been reached are reached by
+    /// running; a moment after the end of the launch is its end.
+    ///
+    /// # Errors
+    /// As [`Session::goto`].
+    pub fn travel(&mut self, moment: Moment) -> Result<(), Error> {
+        self.mark();
+        self.goto(moment)?;
+        self.fresh = moment == Moment { launch: 0, tick: 0 };
+        self.follow();
+        Ok(())
+    }
+
+    /// Goes to the beginning of the first launch.
+    ///
+    /// # Errors
+    /// As [`Session::goto`].
+    pub fn restart(&mut self) -> Result<Stop, Error> {
+        self.goto(Moment { launch: 0, tick: 0 })?;
+        self.follow();
+        self.fresh = true;
+        Ok(self.stop(Reason::Start))
+    }
+
+    /// Looks for the last instruction before the present for which `visit` returns true. `visit` runs the next instruction. `may` says
+    /// whether it can be in a segment. The session is left anywhere.
+    pub(crate) fn search_back(
+        &mut self,
+        crosses: bool,
+        may: &dyn Fn(&Session, &Coverage) -> bool,
+        visit: &mut dyn FnMut(&mut Session) -> bool,
+    ) -> Result<Option<Found>, Error> {
+        loop {
+            let mut limit = self.now().tick;
+            while limit > 0 {
+                let n = self.history().before(limit - 1);
+                let start = self.history().ticks(n);
+                if may(self, self.history().coverage(n)) {
+                    self.goto_checkpoint(n);
+                    let (mut found, mut looked) = (None, 0);
+                    while self.now().tick < limit {
+                        let moment = self.now();
+                        if visit(self) {
+                            found = Some(Found { moment });
+                        }
+                        if self.now() == moment {
+                            break;
+                        }
+                        looked += 1;
+                        if looked == LOOK {
+                            looked = 0;
+                            if self.interrupted() {
+                                return Err("interrupted".into());
+                            }
+                        }
+                    }
+                    if found.is_some() {
+                        return Ok(found);
+                    }
+                }
+                limit = start;
+            }
+            if !crosses {
+                return Ok(None);
+            }
+            match self.previous_launch()? {
+                None => return Ok(None),
+                Some(ticks) => self.goto_tick(ticks),
+            }
+        }
+    }
+
+    /// Searches back and goes where it finds something; otherwise stays.
+    fn backward(
+        &mut self,
+        crosses: bool,
+        may: &dyn Fn(&Session, &Coverage) -> bool,
+        visit: &mut dyn FnMut(&mut Session) -> bool,
+    ) -> Result<bool, Error> {
+        let now = self.now();
+        self.mark();
+        match self.search_back(crosses, may, visit) {
+            Ok(Some(found)) => {
+                self.goto(found.moment)?;
+                Ok(true)
+            }
+            Ok(None) => {
+                self.goto(now)?;
+                Ok(false)
+            }
+            Err(e) => {
+                self.goto(now)?;
+                Err(e)
+            }
+        }
+    }
+
+    /// Steps the selected wave back by an instruction.
+    ///
+    /// # Errors
+    /// A message: there is no selected wave.
+    pub fn reverse_step(&mut self) -> Result<Stop, Error> {
+        self.reverse(Unit::Instruction)
+    }
+
+    /// The wave that a step backwards is about: the selected one, or after the end the one that ran last.
+    fn stepping_back(&mut self) -> Result<Option<WaveId>, Error> {
+        if let Ok((wave, _)) = self.current() {
+            return Ok(Some(wave));
+        }
+        if self.selected().is_some() && self.status() == Status::Running {
+            return Ok(self.selected());
+        }
+        Ok(None)
+    }
+
+    /// Steps the selected wave back. After the end of the plan, the wave that ran last is taken.
+    ///
+    /// # Errors
+    /// A message: there is no line or no function to go back from.
+    pub fn reverse(&mut self, unit: Unit) -> Result<Stop, Error> {
+        let Some(about) = self.stepping_back()? else {
+            // Whichever wave it was.
+            let tick = self.now().tick;
+            if tick > 0 {
+                self.mark();
+                self.goto_tick(tick - 1);
+                self.follow();
+                return Ok(self.stop(Reason::Step));
+            }
+            return Ok(self.stop(Reason::Start));
+        };
+        let number = self.number_of(about.workgroup);
+        let depth = self.calls.depth(about);
+        let pc = self.wave(about).map_or(0, |state| state.pc);
+        if unit == Unit::Line && self.code.line(pc).is_none() {
+            return Err(self.no_line(pc));
+        }
+        if unit == Unit::Out && depth == 0 {
+            return Err("the wave is in no function that was called: it is in the kernel".into());
+        }
+        let mut last_line = None;
+        let found = self.backward(
+            false,
+            &|_, coverage| coverage.has_wave(number, about.wave),
+            &mut |session| {
+                let hit = session.running() == Some(about)
+                    && match unit {
+                        Unit::Instruction => true,
+                        Unit::Over => session.calls.depth(about) <= depth,
+                        Unit::Out => session.calls.depth(about) < depth,
+                        Unit::Line => {
+                            let pc = session.running_pc().unwrap_or(0);
+                            let line = session.code.line(pc).cloned();
+                            let entered = session.calls.depth(about) <= depth
+                                && session.code.line_begins(pc)
+                                && line != last_line;
+                            last_line = line;
+                            entered
+                        }
+                    };
+                session.tick(None);
+                hit
+            },
+        )?;
+        if self.select(about).is_err() {
+            self.follow();
+        }
+        let reason = match found {
+            true => Reason::Step,
+            false => Reason::Start,
+        };
+        Ok(self.stop(reason))
+    }
+
+    /// Continues backwards to the last moment at which a breakpoint stops a wave, or before the last write that a watchpoint
+    /// sees; otherwise to the beginning of the first launch.
+    ///
+    /// # Errors
+    /// A message if a launch cannot be prepared again.
+    pub fn reverse_resume(&mut self) -> Result<Stop, Error> {
+        let log = Log::default();
+        let mut hit = None;
+        let places: Vec<_> = self.stops.watchpoints.iter().map(|w| w.place).collect();
+        let now = self.now();
+        self.mark();
+        let found = self.search_back(
+            true,
+            &|session, coverage| {
+                coverage.any(|n| session.code.info(n).breaks)
+                    || places
+                        .iter()
+                        .any(|place| session.covers_write(coverage, place))
+            },
+            &mut |session| {
+                let before = session.broken();
+                let (_, watch) = session.watched_tick(&log);
+                match before.or(watch) {
+                    Some(reason) => {
+                        hit = Some(reason);
+                        true
+                    }
+                    None => false,
+                }
+            },
+        );
+        match (found, hit) {
+            (Ok(Some(found)), Some(reason)) => {
+                self.goto(found.moment)?;
+                self.follow();
+                Ok(self.stop(reason))
+            }
+            (Ok(_), _) => self.restart(),
+            (Err(_), _) => {
+                self.goto(now)?;
+                Ok(self.stop(Reason::Interrupted))
+            }
+        }
+    }
+}

@@ -1,0 +1,534 @@
+//! The session: the launches of a plan, the present, and what the user has set.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use gcn::plan::{self, CheckReport, Plan, Ready};
+use gcn_emu::dispatch::step::Stepper;
+use gcn_emu::dispatch::watch::Who;
+use gcn_emu::dispatch::{self, RunError};
+use gcn_emu::mem::{Memory, PageBytes};
+use gcn_isa::Target;
+use gcn_object::read::{CodeObject, FileKind};
+use std::collections::HashMap;
+
+use crate::calls::{Calls, Frame};
+use crate::code::CodeMap;
+use crate::history::History;
+use crate::stops::Stops;
+use crate::writer::Log;
+
+/// A wave of the current launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WaveId {
+    /// The workgroup's ID in each dimension.
+    pub workgroup: [u32; 3],
+    /// The wave's number in the workgroup.
+    pub wave: usize,
+}
+
+impl From<Who> for WaveId {
+    fn from(who: Who) -> WaveId {
+        WaveId {
+            workgroup: who.workgroup,
+            wave: who.wave,
+        }
+    }
+}
+
+impl fmt::Display for WaveId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.workgroup;
+        write!(f, "workgroup ({x},{y},{z}) wave {}", self.wave)
+    }
+}
+
+/// A moment: so many instructions of a launch have run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    /// The launch, in the order in which they run, from 0.
+    pub launch: usize,
+    /// Instructions of all its waves that ran before, where an attempt of an instruction that waits counts, too.
+    pub tick: u64,
+}
+
+/// The state of the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// An instruction is next.
+    Running,
+    /// The last launch has ended.
+    Ended,
+    /// The current launch has failed; the report of `gcn run`.
+    Failed(String),
+}
+
+/// Why a request was not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// A sentence.
+    pub message: String,
+    /// The byte of the given text at which it went wrong, if it is about one.
+    pub at: Option<usize>,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            Some(at) => write!(f, "column {}: {}", at + 1, self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<String> for Error {
+    fn from(message: String) -> Error {
+        Error { message, at: None }
+    }
+}
+
+impl From<&str> for Error {
+    fn from(message: &str) -> Error {
+        Error::from(message.to_owned())
+    }
+}
+
+impl From<plan::Failure> for Error {
+    fn from(failure: plan::Failure) -> Error {
+        Error::from(failure.message)
+    }
+}
+
+/// How a session works.
+#[derive(Clone)]
+pub struct Options {
+    /// The options of the run. Threads, engine and observers take no part.
+    pub plan: plan::Options,
+    /// The maximum bytes of checkpoints of one launch, about.
+    pub history_bytes: usize,
+    /// Ends motions when it becomes true, as Ctrl-C does. A motion sets it back.
+    pub interrupt: Arc<AtomicBool>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            plan: plan::Options::default(),
+            history_bytes: 256 << 20,
+            interrupt: Arc::default(),
+        }
+    }
+}
+
+/// A launch that has ended.
+struct Past {
+    /// What pages held before it.
+    pages: HashMap<u64, PageBytes>,
+    ticks: u64,
+}
+
+/// A debugger's session over the launches of a plan.
+pub struct Session {
+    pub(crate) plan: Plan,
+    pub(crate) ready: Ready,
+    pub(crate) machine: Arc<dispatch::Gpu>,
+    /// The launches of the plan in the order in which they run: numbers in [`Plan::launches`].
+    order: Vec<usize>,
+    launch: usize,
+    /// Always there, except while one launch gives way to another.
+    stepper: Option<Stepper>,
+    pub(crate) history: Option<History>,
+    past: Vec<Past>,
+    /// Bytes of text that each launch has printed.
+    printed: Vec<u64>,
+    pub(crate) code: CodeMap,
+    pub(crate) calls: Calls,
+    pub(crate) stops: Stops,
+    selected: Option<WaveId>,
+    /// Nothing has run since the beginning: a breakpoint at the first instruction has not stopped yet.
+    pub(crate) fresh: bool,
+    pub(crate) options: Options,
+}
+
+/// A loadable object in place of a relocatable one, whose addresses are only known after linking.
+fn linked(object: CodeObject) -> Result<CodeObject, String> {
+    match object.kind {
+        FileKind::Loadable => Ok(object),
+        FileKind::Relocatable => {
+            let bytes = gcn_object::Builder::from_relocatable(&object).and_then(|b| b.loadable());
+            let linked = bytes.and_then(|bytes| CodeObject::parse(&bytes));
+            linked.map_err(|e| e.to_string())
+        }
+    }
+}
+
+impl Session {
+    /// Begins a session: buffers are filled, and no instruction has run. A plan's repetitions are left out.
+    ///
+    /// # Errors
+    /// The message of `gcn run`, if the plan cannot be run.
+    pub fn new(mut plan: Plan, mut options: Options) -> Result<Session, Error> {
+        let objects = std::mem::take(&mut plan.objects);
+        plan.objects = (objects.into_iter().map(linked)).collect::<Result<_, _>>()?;
+        options.plan.watch = Default::default();
+        options.plan.threads = 1;
+        options.plan.deterministic = true;
+        let ready = Ready::new(&plan, &options.plan)?;
+        ready.fill(true)?;
+        let mut order = Vec::new();
+        for (n, launch) in plan.launches.iter().enumerate() {
+            order.extend(std::iter::repeat_n(n, launch.times as usize));
+        }
+        if order.is_empty() {
+            return Err("the plan launches nothing".into());
+        }
+        let machine = ready.gpu().shared_machine();
+        machine.memory.keep_journal(true);
+        let mut session = Session {
+            code: CodeMap::new(&ready),
+            printed: vec![0; order.len()],
+            plan,
+            ready,
+            machine,
+            order,
+            launch: 0,
+            stepper: None,
+            history: None,
+            past: Vec::new(),
+            calls: Calls::default(),
+            stops: Stops::default(),
+            selected: None,
+            fresh: true,
+            options,
+        };
+        session.begin(0)?;
+        Ok(session)
+    }
+
+    /// Prepares a launch whose first instruction is next.
+    fn begin(&mut self, launch: usize) -> Result<(), Error> {
+        self.machine.set_dispatches(launch as u64);
+        let n = self.order[launch];
+        let failed = |plan: &Plan, e| Error::from(plan::failed(plan, n, e));
+        let ready = &self.ready.launches()[n];
+        let laid_out = ready.laid_out().map_err(|e| failed(&self.plan, e))?;
+        let kernel = ready.kernel();
+        let loaded = kernel.program().loaded();
+        let stepper = Stepper::new(self.machine.clone(), loaded, kernel.name(), &laid_out);
+        let mut stepper = stepper.map_err(|e| failed(&self.plan, e.into()))?;
+        stepper.set_printed(self.printed[launch]);
+        let memory = &self.machine.memory;
+        self.history = Some(History::new(&stepper, memory, self.options.history_bytes));
+        self.stepper = Some(stepper);
+        self.launch = launch;
+        self.calls = Calls::default();
+        self.selected = None;
+        self.follow();
+        Ok(())
+    }
+
+    /// Drops the current launch, and with it its memory.
+    fn drop_launch(&mut self) {
+        if let Some(stepper) = self.stepper.take() {
+            let printed = &mut self.printed[self.launch];
+            *printed = (*printed).max(stepper.printed());
+        }
+    }
+
+    /// Goes from the end of a launch to the next one. Returns false if it was the last.
+    pub(crate) fn next_launch(&mut self) -> Result<bool, Error> {
+        if self.launch + 1 == self.order.len() {
+            return Ok(false);
+        }
+        let ticks = self.stepper().ticks();
+        if let Some(history) = self.history.take() {
+            let pages = history.into_past(&self.machine.memory);
+            self.past.push(Past { pages, ticks });
+        }
+        self.drop_launch();
+        let Err(error) = self.begin(self.launch + 1) else {
+            return Ok(true);
+        };
+        // The end of this launch stays the present.
+        if let Some(past) = self.past.pop() {
+            for (&page, bytes) in &past.pages {
+                self.machine.memory.put_page(page, bytes);
+            }
+            self.machine.memory.take_journal();
+            self.begin(self.launch)?;
+            self.goto_tick(past.ticks);
+        }
+        Err(error)
+    }
+
+    /// Goes to the beginning of the launch before the current one, and returns the number of its ticks. Returns `None` if the
+    /// current one is the first.
+    pub(crate) fn previous_launch(&mut self) -> Result<Option<u64>, Error> {
+        let Some(past) = self.past.pop() else {
+            return Ok(None);
+        };
+        if let Some(history) = self.history.take() {
+            history.undo(&self.machine.memory);
+        }
+        self.drop_launch();
+        for (&page, bytes) in &past.pages {
+            self.machine.memory.put_page(page, bytes);
+        }
+        self.machine.memory.take_journal();
+        self.begin(self.launch - 1)?;
+        Ok(Some(past.ticks))
+    }
+
+    pub(crate) fn stepper(&self) -> &Stepper {
+        // `begin` has set it; only a failure of `begin` itself takes it away, which ends the session.
+        self.stepper.as_ref().expect("a launch")
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        self.history.as_ref().expect("a launch")
+    }
+
+    /// The moments of the current launch that can be returned to without executing anything.
+    pub fn past(&self) -> &History {
+        self.history()
+    }
+
+    /// Returns true if moments after the present are known, which a change makes untrue.
+    pub fn has_future(&self) -> bool {
+        let history = self.history();
+        history.at() + 1 < history.len()
+    }
+
+    /// Guest memory.
+    pub fn memory(&self) -> &Memory {
+        &self.machine.memory
+    }
+
+    /// The chip.
+    pub fn target(&self) -> Target {
+        self.machine.target()
+    }
+
+    /// The code of the loaded objects.
+    pub fn code(&self) -> &CodeMap {
+        &self.code
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The plan's buffers: name, guest address and size in bytes.
+    pub fn buffers(&self) -> Vec<(&str, u64, usize)> {
+        let plans = self.plan.buffers.iter();
+        let both = plans.zip(self.ready.buffers());
+        both.map(|(plan, buffer)| (plan.name.as_str(), buffer.address(), buffer.len()))
+            .collect()
+    }
+
+    /// The number of launches, with repetitions.
+    pub fn launches(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The current launch in the plan.
+    pub fn launch_plan(&self) -> &plan::LaunchPlan {
+        &self.plan.launches[self.order[self.launch]]
+    }
+
+    /// The kernel of the current launch.
+    pub fn kernel(&self) -> &gcn_object::read::Kernel {
+        self.stepper().kernel()
+    }
+
+    /// The guest address of its first instruction.
+    pub fn entry(&self) -> u64 {
+        self.stepper().entry()
+    }
+
+    /// The number of workgroups of the current launch in each dimension.
+    pub fn grid(&self) -> [u32; 3] {
+        self.stepper().groups_of_grid()
+    }
+
+    /// The present.
+    pub fn now(&self) -> Moment {
+        Moment {
+            launch: self.launch,
+            tick: self.stepper().ticks(),
+        }
+    }
+
+    /// The state of the plan.
+    pub fn status(&self) -> Status {
+        match self.stepper().result() {
+            None => Status::Running,
+            Some(Ok(_)) => Status::Ended,
+            Some(Err(e)) => Status::Failed(self.failure(e)),
+        }
+    }
+
+    /// The report of a failure, with source lines.
+    fn failure(&self, error: &RunError) -> String {
+        let mut error = error.clone();
+        let program = self.ready.launches()[self.order[self.launch]]
+            .kernel()
+            .program();
+        gcn::gpu::add_sources(&mut error, program.object());
+        plan::failed(&self.plan, self.order[self.launch], error.into()).message
+    }
+
+    /// The wave whose instruction is next.
+    pub fn running(&self) -> Option<WaveId> {
+        self.stepper().ready().map(WaveId::from)
+    }
+
+    /// The wave that commands without a wave are about: the one that stopped last, or that was selected.
+    pub fn selected(&self) -> Option<WaveId> {
+        self.selected
+    }
+
+    /// Selects a wave of a workgroup that has begun and not ended.
+    ///
+    /// # Errors
+    /// A message that says where the workgroup is.
+    pub fn select(&mut self, wave: WaveId) -> Result<(), Error> {
+        let Some(group) = self.stepper().group(wave.workgroup) else {
+            return Err(self.no_group(wave.workgroup));
+        };
+        let count = group.waves().len();
+        if wave.wave >= count {
+            let [x, y, z] = wave.workgroup;
+            return Err(format!(
+                "there is no wave {}: workgroup ({x},{y},{z}) has {count}",
+                wave.wave
+            )
+            .into());
+        }
+        self.selected = Some(wave);
+        Ok(())
+    }
+
+    fn no_group(&self, [x, y, z]: [u32; 3]) -> Error {
+        let [a, b, c] = self.grid();
+        if x >= a || y >= b || z >= c {
+            return format!("there is no workgroup ({x},{y},{z}): the grid has {a},{b},{c}").into();
+        }
+        let number = (z as u64 * b as u64 + y as u64) * a as u64 + x as u64;
+        let how = match number < self.stepper().begun() {
+            true => "has ended; go back to see it",
+            false => "has not begun; a breakpoint with `workgroup` stops in it",
+        };
+        format!("workgroup ({x},{y},{z}) {how}").into()
+    }
+
+    /// Selects the wave whose instruction is next.
+    pub(crate) fn follow(&mut self) {
+        if let Some(running) = self.running() {
+            self.selected = Some(running);
+        }
+    }
+
+    /// The calls that a wave is in.
+    pub fn frames(&self, wave: WaveId) -> &[Frame] {
+        self.calls.of(wave)
+    }
+
+    /// Runs the next instruction. `None` if the launch has ended.
+    pub(crate) fn tick(&mut self, log: Option<&Log>) -> Option<gcn_emu::engine::Stop> {
+        let stepper = self.stepper.as_mut()?;
+        let history = self.history.as_mut()?;
+        let who = stepper.ready()?;
+        let memory = &self.machine.memory;
+        let pc = stepper.ready_state()?.pc;
+        let stops = &self.stops;
+        let number = self.code.number(pc, memory, |pc| stops.breaks_at(pc));
+        history.cover(number, who.number, who.wave);
+        let probe = log.map(|log| log as &dyn gcn_emu::probe::Probe);
+        let stop = stepper.step(probe);
+        if let Some(number) = number {
+            let info = self.code.info(number);
+            if info.calls || info.returns {
+                let wave = WaveId::from(who);
+                let next = stepper.wave(wave.workgroup, wave.wave).map(|w| w.pc);
+                let after = pc + info.insn.len as u64;
+                match next {
+                    Some(next) if info.calls && next != after => self.calls.enter(
+                        wave,
+                        Frame {
+                            caller: pc,
+                            returns_to: after,
+                            entry: next,
+                        },
+                    ),
+                    Some(next) => self.calls.jumped(wave, next),
+                    None => {}
+                }
+            }
+        }
+        if stop == Some(gcn_emu::engine::Stop::Endpgm) {
+            self.calls.ended(who.into());
+        }
+        history.advanced(stepper, memory, &mut self.calls);
+        stop
+    }
+
+    /// Goes to a tick of the current launch that has been reached before, or to the end if there are fewer.
+    pub(crate) fn goto_tick(&mut self, tick: u64) {
+        let now = self.stepper().ticks();
+        let history = self.history();
+        let n = history.before(tick);
+        if now > tick || n != history.at() {
+            self.goto_checkpoint(n);
+        }
+        while self.stepper().ticks() < tick && self.tick(None).is_some() {}
+    }
+
+    pub(crate) fn goto_checkpoint(&mut self, n: usize) {
+        let (Some(history), Some(stepper)) = (&mut self.history, &mut self.stepper) else {
+            return;
+        };
+        self.calls = history.go(n, stepper, &self.machine.memory);
+    }
+
+    /// Makes the present a checkpoint.
+    pub(crate) fn mark(&mut self) {
+        if let (Some(history), Some(stepper)) = (&mut self.history, &self.stepper) {
+            history.mark(stepper, &self.machine.memory, &self.calls);
+        }
+    }
+
+    /// Changes the machine: the future is forgotten.
+    pub(crate) fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut Stepper, &Memory) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (Some(history), Some(stepper)) = (&mut self.history, &mut self.stepper) else {
+            return Err("no launch is running".into());
+        };
+        let memory = &self.machine.memory;
+        let result = change(stepper, memory)?;
+        history.forget_future();
+        history.changed(stepper, memory, &self.calls);
+        stepper.diverge();
+        for printed in &mut self.printed[self.launch..] {
+            *printed = 0;
+        }
+        Ok(result)
+    }
+
+    /// After the last launch has ended: compares and saves buffers as the plan says.
+    ///
+    /// # Errors
+    /// A message, also if the last launch has not ended.
+    pub fn finish(&self) -> Result<Vec<CheckReport>, Error> {
+        if self.launch + 1 < self.order.len() || self.status() != Status::Ended {
+            return Err("the last launch has not ended".into());
+        }
+        Ok(self.ready.finish(&self.plan)?)
+    }
+}

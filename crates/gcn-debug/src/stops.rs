@@ -1,0 +1,200 @@
+//! Breakpoints and watchpoints.
+
+use crate::expr::Expr;
+use crate::session::{Error, Session, WaveId};
+use crate::state::Place;
+
+/// Which waves a breakpoint is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only waves of this workgroup.
+    pub workgroup: Option<[u32; 3]>,
+    /// Only waves with this number in their workgroup.
+    pub wave: Option<usize>,
+}
+
+impl Filter {
+    /// Returns true if a wave is among those.
+    pub fn holds(&self, id: WaveId) -> bool {
+        self.workgroup.is_none_or(|w| w == id.workgroup) && self.wave.is_none_or(|w| w == id.wave)
+    }
+}
+
+/// A breakpoint: waves stop before the instructions at its addresses.
+#[derive(Clone, Debug)]
+pub struct Breakpoint {
+    /// Its number; breakpoints and watchpoints share one sequence, from 1.
+    pub id: u32,
+    /// The location as it was given.
+    pub location: String,
+    /// Guest addresses.
+    pub addresses: Vec<u64>,
+    /// What the location became, where that differs.
+    pub note: Option<String>,
+    /// The waves that it is for.
+    pub filter: Filter,
+    /// It stops where this holds.
+    pub condition: Option<Expr>,
+    /// The number of times that it stopped, in either direction.
+    pub hits: u64,
+}
+
+/// A watchpoint: waves stop after an instruction that writes a place.
+#[derive(Clone, Debug)]
+pub struct Watchpoint {
+    /// Its number.
+    pub id: u32,
+    /// The place.
+    pub place: Place,
+    /// Any write stops, otherwise only one that changes the value.
+    pub any_write: bool,
+    /// It stops where this holds after the instruction.
+    pub condition: Option<Expr>,
+    /// The number of times that it stopped, in either direction.
+    pub hits: u64,
+}
+
+/// All breakpoints and watchpoints.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stops {
+    pub(crate) breakpoints: Vec<Breakpoint>,
+    pub(crate) watchpoints: Vec<Watchpoint>,
+    last: u32,
+}
+
+impl Stops {
+    pub(crate) fn breaks_at(&self, pc: u64) -> bool {
+        self.breakpoints.iter().any(|b| b.addresses.contains(&pc))
+    }
+
+    fn number(&mut self) -> u32 {
+        self.last += 1;
+        self.last
+    }
+
+    pub(crate) fn hit(&mut self, id: u32) {
+        for b in self.breakpoints.iter_mut().filter(|b| b.id == id) {
+            b.hits += 1;
+        }
+        for w in self.watchpoints.iter_mut().filter(|w| w.id == id) {
+            w.hits += 1;
+        }
+    }
+}
+
+impl Session {
+    /// Sets a breakpoint at a location ([`CodeMap::locate`](crate::code::CodeMap::locate)) for all waves; with a condition if one is
+    /// given. Returns it.
+    ///
+    /// # Errors
+    /// A message: the location matches nothing, or the condition cannot be read.
+    pub fn break_at(
+        &mut self,
+        location: &str,
+        condition: Option<&str>,
+    ) -> Result<Breakpoint, Error> {
+        self.break_for(location, Filter::default(), condition)
+    }
+
+    /// As [`Session::break_at`], for some waves.
+    ///
+    /// # Errors
+    /// As [`Session::break_at`].
+    pub fn break_for(
+        &mut self,
+        location: &str,
+        filter: Filter,
+        condition: Option<&str>,
+    ) -> Result<Breakpoint, Error> {
+        let near = match self.current() {
+            Ok((_, state)) => state.pc,
+            Err(_) => self.entry(),
+        };
+        let found = self.code.locate(location, near)?;
+        if let Some([x, y, z]) = filter.workgroup {
+            let [a, b, c] = self.grid();
+            if self.launches() == 1 && (x >= a || y >= b || z >= c) {
+                return Err(format!(
+                    "there is no workgroup ({x},{y},{z}): the grid has {a},{b},{c}"
+                )
+                .into());
+            }
+        }
+        let condition = condition
+            .map(|text| Expr::parse(text, self.target()))
+            .transpose()?;
+        let breakpoint = Breakpoint {
+            id: self.stops.number(),
+            location: location.trim().to_owned(),
+            addresses: found.addresses,
+            note: found.note,
+            filter,
+            condition,
+            hits: 0,
+        };
+        self.stops.breakpoints.push(breakpoint.clone());
+        self.mark_breaks();
+        Ok(breakpoint)
+    }
+
+    /// Sets a watchpoint on a place. Returns it.
+    ///
+    /// # Errors
+    /// A message: there is no such place, or the condition cannot be read.
+    pub fn watch(
+        &mut self,
+        place: Place,
+        any_write: bool,
+        condition: Option<&str>,
+    ) -> Result<Watchpoint, Error> {
+        self.read(place)?;
+        let condition = condition
+            .map(|text| Expr::parse(text, self.target()))
+            .transpose()?;
+        let watchpoint = Watchpoint {
+            id: self.stops.number(),
+            place,
+            any_write,
+            condition,
+            hits: 0,
+        };
+        self.stops.watchpoints.push(watchpoint.clone());
+        Ok(watchpoint)
+    }
+
+    /// Deletes a breakpoint or a watchpoint.
+    ///
+    /// # Errors
+    /// A message if there is none of that number.
+    pub fn delete(&mut self, id: u32) -> Result<(), Error> {
+        let Stops {
+            breakpoints,
+            watchpoints,
+            ..
+        } = &mut self.stops;
+        let before = breakpoints.len() + watchpoints.len();
+        breakpoints.retain(|b| b.id != id);
+        watchpoints.retain(|w| w.id != id);
+        let after = breakpoints.len() + watchpoints.len();
+        self.mark_breaks();
+        match before == after {
+            true => Err(format!("there is no breakpoint or watchpoint {id}").into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The breakpoints.
+    pub fn breakpoints(&self) -> &[Breakpoint] {
+        &self.stops.breakpoints
+    }
+
+    /// The watchpoints.
+    pub fn watchpoints(&self) -> &[Watchpoint] {
+        &self.stops.watchpoints
+    }
+
+    fn mark_breaks(&mut self) {
+        let stops = &self.stops;
+        self.code.mark(|pc| stops.breaks_at(pc));
+    }
+}

@@ -1,0 +1,286 @@
+//! Which instruction wrote a place.
+
+use std::cell::{Cell, RefCell};
+
+use gcn_emu::probe::{Access, Executed, Place as To, Probe};
+use gcn_emu::wave::{WaveState, mode};
+use gcn_isa::access::{File, HWREG_MODE, MemoryKind};
+use gcn_isa::meaning::Change;
+
+use crate::code::Info;
+use crate::history::Coverage;
+use crate::motion::Found;
+use crate::session::{Error, Moment, Session, WaveId};
+use crate::state::Place;
+
+/// What an instruction did, as the interpreter told it.
+#[derive(Default)]
+pub(crate) struct Log {
+    /// The writes: whether it was to LDS, the address and the size.
+    writes: RefCell<Vec<(bool, u64, u64)>>,
+    /// The lanes of VGPRs that it wrote.
+    lanes: Cell<u64>,
+    executed: Cell<bool>,
+}
+
+impl Log {
+    pub(crate) fn clear(&self) {
+        self.writes.borrow_mut().clear();
+        self.lanes.set(0);
+        self.executed.set(false);
+    }
+}
+
+impl Probe for Log {
+    fn access(&self, access: &Access) -> bool {
+        if access.kind != MemoryKind::Load {
+            let size = access.size as u64;
+            match access.place {
+                To::Memory(at) => self.writes.borrow_mut().push((false, at, size)),
+                To::Lds(at) => self.writes.borrow_mut().push((true, at, size)),
+                To::Gds(_) | To::Nowhere => {}
+            }
+        }
+        true
+    }
+
+    fn executed(&self, executed: &Executed<'_>) {
+        self.executed.set(true);
+        let bits = |node: u16| {
+            let values = executed.node(node as usize).iter().enumerate();
+            values.fold(0, |all, (lane, value)| all | (value & 1) << lane)
+        };
+        let mut lanes = 0;
+        for effect in &executed.program.effects {
+            lanes |= match effect.change {
+                Change::DstLane(_) => {
+                    let lane = executed.node(effect.second as usize)[0];
+                    1 << (lane & 63)
+                }
+                Change::Dst(_) | Change::DstDword(..) | Change::DstHalf(..) => match effect.when {
+                    Some(when) if executed.width > 1 => executed.lanes & bits(when),
+                    _ => executed.lanes,
+                },
+                Change::Vgpr | Change::Image(_) => executed.lanes,
+                _ => 0,
+            };
+        }
+        if executed.status.is_some() {
+            lanes |= executed.lanes;
+        }
+        self.lanes.set(lanes);
+    }
+}
+
+/// The instruction that wrote a place last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writer {
+    /// The moment before it.
+    pub moment: Moment,
+    /// The wave.
+    pub wave: WaveId,
+    /// Its guest address.
+    pub pc: u64,
+    /// Its text.
+    pub text: String,
+    /// The bytes at the place before it.
+    pub before: Vec<u8>,
+    /// The bytes at the place after it.
+    pub after: Vec<u8>,
+}
+
+/// Returns true if an instruction may write a place.
+pub(crate) fn may_write(info: &Info, place: &Place) -> bool {
+    let writes = |file: File, first: u16, count: u8| {
+        let mut registers = first..first + count as u16;
+        registers.any(|r| info.writes.iter().any(|access| access.touches(file, r)))
+    };
+    match *place {
+        // GPR indexing moves the register of any vector instruction.
+        Place::Vgpr { .. } => info.writes.iter().any(|access| access.file == File::Vector),
+        Place::Scalar { first, count, .. } => writes(File::Scalar, first, count),
+        Place::Scc(_) => writes(File::Scc, 0, 1),
+        Place::Mode(_) => info.writes.iter().any(|access| access.file == File::Hwreg),
+        Place::Pc(_) => true,
+        Place::Lds { .. } | Place::Memory { .. } => info.stores,
+    }
+}
+
+/// Returns true if the instruction that just ran wrote a place, even if it wrote what was there. `before` are the registers that the
+/// wave had; `changed` says whether the bytes differ.
+pub(crate) fn wrote(
+    place: &Place,
+    executed: WaveId,
+    info: &Info,
+    before: &WaveBefore,
+    log: &Log,
+    changed: bool,
+) -> bool {
+    if changed {
+        return true;
+    }
+    if !log.executed.get() {
+        return false;
+    }
+    let writes = |file: File, first: u16, count: u8| {
+        let mut registers = first..first + count as u16;
+        registers.any(|r| {
+            let touches = |access: &&gcn_isa::access::RegAccess| {
+                access.touches(file, r)
+                    && !access.anywhere
+                    && (file == File::Vector || !access.partial)
+            };
+            info.writes.iter().any(|access| touches(&access))
+        })
+    };
+    let overlaps = |to_lds: bool, address: u64, bytes: u64| {
+        let end = address.saturating_add(bytes);
+        let writes = log.writes.borrow();
+        writes
+            .iter()
+            .any(|&(lds, at, size)| lds == to_lds && at < end && address < at.saturating_add(size))
+    };
+    match *place {
+        Place::Vgpr {
+            wave,
+            first,
+            count,
+            lane,
+        } => {
+            let lanes = lane.map_or(u64::MAX, |lane| 1 << (lane & 63));
+            wave == executed
+                && !before.indexed
+                && log.lanes.get() & lanes != 0
+                && writes(File::Vector, first, count)
+        }
+        Place::Scalar { wave, first, count } => {
+            wave == executed && writes(File::Scalar, first, count)
+        }
+        Place::Scc(wave) => wave == executed && writes(File::Scc, 0, 1),
+        Place::Mode(wave) => wave == executed && writes(File::Hwreg, HWREG_MODE, 1),
+        Place::Pc(wave) => wave == executed,
+        Place::Lds {
+            workgroup,
+            address,
+            bytes,
+        } => workgroup == executed.workgroup && overlaps(true, address, bytes),
+        Place::Memory { address, bytes } => overlaps(false, address, bytes),
+    }
+}
+
+/// What [`wrote`] needs to know about a wave before its instruction.
+pub(crate) struct WaveBefore {
+    indexed: bool,
+}
+
+impl WaveBefore {
+    pub(crate) fn of(state: &WaveState) -> WaveBefore {
+        WaveBefore {
+            indexed: state.mode & mode::GPR_IDX_EN != 0,
+        }
+    }
+}
+
+impl Session {
+    /// Returns true if an instruction that may write a place ran in a segment, in the right wave or workgroup.
+    pub(crate) fn covers_write(&self, coverage: &Coverage, place: &Place) -> bool {
+        if let Some(wave) = place.wave()
+            && !coverage.has_wave(self.number_of(wave.workgroup), wave.wave)
+        {
+            return false;
+        }
+        coverage.any(|n| may_write(self.code.info(n), place))
+    }
+
+    /// The number of a workgroup in the order in which they start.
+    pub(crate) fn number_of(&self, [x, y, z]: [u32; 3]) -> u64 {
+        let [a, b, _] = self.grid();
+        (z as u64 * b as u64 + y as u64) * a as u64 + x as u64
+    }
+
+    /// The instruction of the current launch, or for memory of any launch before, that wrote a place last. Returns `None` if none did:
+    /// the value is from before. The present stays.
+    ///
+    /// # Errors
+    /// A message if there is no such place.
+    pub fn who(&mut self, place: Place) -> Result<Option<Writer>, Error> {
+        self.read(place)?;
+        let now = self.now();
+        self.mark();
+        let found = self.last_write(place)?;
+        let writer = match found {
+            Some(found) => Some(self.writer(place, found)?),
+            None => None,
+        };
+        self.goto(now)?;
+        Ok(writer)
+    }
+
+    /// Looks for the last write, and leaves the session anywhere.
+    fn last_write(&mut self, place: Place) -> Result<Option<Found>, Error> {
+        let log = Log::default();
+        let crosses = matches!(place, Place::Memory { .. });
+        self.search_back(
+            crosses,
+            &|session, coverage| session.covers_write(coverage, &place),
+            &mut |session| {
+                let (Some(wave), Some(pc)) = (session.running(), session.running_pc()) else {
+                    return false;
+                };
+                let number = session.info_number(pc);
+                let may = number.is_some_and(|n| may_write(session.code.info(n), &place))
+                    && place.wave().is_none_or(|of| of == wave);
+                if !may {
+                    session.tick(None);
+                    return false;
+                }
+                let before = session.read(place).ok();
+                let state = session.wave(wave).map(WaveBefore::of);
+                log.clear();
+                session.tick(Some(&log));
+                let (Some(before), Some(state)) = (before, state) else {
+                    return false;
+                };
+                let Some(info) = session.code.decoded(pc) else {
+                    return false;
+                };
+                let after = session.read(place);
+                // The registers of a workgroup that has ended are gone.
+                let changed = after.is_ok_and(|after| after != before);
+                wrote(&place, wave, info, &state, &log, changed)
+            },
+        )
+    }
+
+    /// Goes to a write and describes it.
+    fn writer(&mut self, place: Place, found: Found) -> Result<Writer, Error> {
+        self.goto(found.moment)?;
+        let wave = self.running().ok_or("no instruction is next")?;
+        let pc = self.running_pc().ok_or("no instruction is next")?;
+        let before = self.read(place)?;
+        let text = self.code.text(pc, self.memory());
+        self.tick(None);
+        let after = self.read(place).unwrap_or_else(|_| before.clone());
+        Ok(Writer {
+            moment: found.moment,
+            wave,
+            pc,
+            text,
+            before,
+            after,
+        })
+    }
+
+    /// Goes to the moment before the instruction that wrote a place last; that wave is selected. Returns `None`, and stays, if none did.
+    ///
+    /// # Errors
+    /// A message if there is no such place.
+    pub fn back(&mut self, place: Place) -> Result<Option<Writer>, Error> {
+        let writer = self.who(place)?;
+        if let Some(writer) = &writer {
+            self.goto(writer.moment)?;
+            self.follow();
+        }
+        Ok(writer)
+    }
+}
