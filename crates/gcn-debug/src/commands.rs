@@ -4,12 +4,11 @@
 mod help;
 mod show;
 
-use crate::expr::{Expr, Ty};
+use crate::expr::Ty;
 use crate::motion::{Reason, Scope, Stop, Unit};
 use crate::session::{Error, Moment, Session, Status, WaveId};
 use crate::state::Place;
 use crate::stops::Filter;
-use gcn_isa::Target;
 
 pub use help::{COMMANDS, Command};
 pub use show::{hexdump, instruction, lanes_table, position, stop_text, value_text};
@@ -111,10 +110,6 @@ impl Commands {
     /// The session, to use it directly.
     pub fn session_mut(&mut self) -> &mut Session {
         &mut self.session
-    }
-
-    fn target(&self) -> Target {
-        self.session.target()
     }
 
     /// Executes a command. An empty line repeats the last step, and a `#` begins a comment.
@@ -396,7 +391,7 @@ impl Commands {
         if text.is_empty() {
             return Err("expected an expression, as v3[17] or s4 + 1".into());
         }
-        let expr = Expr::parse(text, self.target())?;
+        let expr = self.session.expr(text)?;
         // A register without a lane is all of its lanes.
         let place = self.session.place_of(&expr, self.session.selected());
         if let Ok((place @ Place::Vgpr { lane: None, .. }, _)) = place {
@@ -413,7 +408,7 @@ impl Commands {
             Some((name, format)) => (name, format.trim()),
             None => (rest, ""),
         };
-        let expr = Expr::parse(name, self.target())?;
+        let expr = self.session.expr(name)?;
         let (place, _) = self.session.place_of(&expr, self.session.selected())?;
         match place {
             Place::Vgpr { lane: None, .. } => {
@@ -528,7 +523,7 @@ impl Commands {
         };
         let (what, value) = (rest[..at].trim(), rest[at + 1..].trim());
         let wave = self.session.selected();
-        let expr = Expr::parse(what, self.target())?;
+        let expr = self.session.expr(what)?;
         let (place, ty) = self.session.place_of(&expr, wave)?;
         let value = self.session.eval(value)?;
         let bits = value.stored_as(ty)?;
@@ -576,12 +571,18 @@ impl Commands {
             let (address, bytes) = ranged(rest, "mem")?;
             return Ok(Place::Memory { address, bytes });
         }
-        let expr = Expr::parse(text, self.target())?;
+        let expr = self.session.expr(text)?;
         match self.session.place_of(&expr, self.session.selected()) {
             Ok((place, _)) => Ok(place),
-            Err(why) => match gcn::run::integer(text).and_then(|n| u64::try_from(n).ok()) {
-                Some(address) => Ok(Place::Memory { address, bytes: 1 }),
-                None => Err(why),
+            // A number is the address of a byte.
+            Err(why) => match self.session.eval(text) {
+                Ok(value) if value.ty == Ty::Integer && value.as_count().is_some() => {
+                    Ok(Place::Memory {
+                        address: value.as_count().unwrap_or(0),
+                        bytes: 1,
+                    })
+                }
+                _ => Err(why),
             },
         }
     }

@@ -6,6 +6,7 @@
 //! | `s4`, `s[4:5]`, `exec`, `vcc`, `m0`, `vcc_lo`, `ttmp3`, … | scalar registers |
 //! | `scc`, `pc`, `mode`, `status` | other registers |
 //! | `wave`, `workgroup_x`, `workgroup_y`, `workgroup_z`, `tick` | the wave, and the moment |
+//! | `x`, `arg0` | a buffer of the plan, of the kernel's parameters, or by the number of the argument: its address |
 //! | `mem32(A)`, `lds32(A)`, `gds32(A)`; 8, 16, 64 | memory, LDS, GDS at an address |
 //! | `*(u32*)A`, with any type | memory at an address |
 //! | `f32(X)`, `i32(X)`, …: u8 i8 u16 i16 f16 u32 i32 f32 u64 i64 f64 | registers and memory: their bits as the type; numbers: converted |
@@ -304,6 +305,8 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     target: Target,
+    /// Names of addresses.
+    names: &'a [(String, u64)],
     depth: usize,
 }
 
@@ -540,6 +543,9 @@ impl Parser<'_> {
                 | lang::Place::Pc),
             ) => place,
             _ => {
+                if let Some((_, address)) = self.names.iter().find(|(name, _)| *name == word) {
+                    return Ok(Kind::Number(Value::integer((*address).into())));
+                }
                 return self.error(
                     at,
                     format!(
@@ -620,10 +626,19 @@ impl Expr {
     /// # Errors
     /// A message, with the byte at which reading ended.
     pub fn parse(text: &str, target: Target) -> Result<Expr, Error> {
+        Expr::parse_with(text, target, &[])
+    }
+
+    /// As [`Expr::parse`], with names of addresses.
+    ///
+    /// # Errors
+    /// As [`Expr::parse`].
+    pub fn parse_with(text: &str, target: Target, names: &[(String, u64)]) -> Result<Expr, Error> {
         let mut parser = Parser {
             text,
             at: 0,
             target,
+            names,
             depth: 0,
         };
         let node = parser.binary(0)?;
@@ -736,12 +751,43 @@ fn float_binary(op: &str, a: Value, b: Value) -> Option<Value> {
 }
 
 impl Session {
+    /// The names of buffers, with their guest addresses: those of the plan, those of the kernel's parameters, and `arg0` and so on.
+    pub fn names(&self) -> Vec<(String, u64)> {
+        let buffers = self.buffers();
+        let mut out: Vec<(String, u64)> = Vec::new();
+        out.extend(
+            buffers
+                .iter()
+                .map(|(name, at, _)| ((*name).to_owned(), *at)),
+        );
+        let parameters = self.launched().kernel().parameters().unwrap_or_default();
+        for (n, arg) in self.launch_plan().args.iter().enumerate() {
+            let gcn::plan::ArgPlan::Buffer(buffer, offset) = arg else {
+                continue;
+            };
+            let at = buffers.get(*buffer).map_or(0, |b| b.1) + offset;
+            out.push((format!("arg{n}"), at));
+            if let Some(name) = parameters.get(n).and_then(|p| p.name.clone()) {
+                out.push((name, at));
+            }
+        }
+        out
+    }
+
+    /// Reads an expression, which may have the names of buffers.
+    ///
+    /// # Errors
+    /// A message, with the byte at which reading ended.
+    pub fn expr(&self, text: &str) -> Result<Expr, Error> {
+        Expr::parse_with(text, self.target(), &self.names())
+    }
+
     /// Evaluates an expression in the selected wave.
     ///
     /// # Errors
     /// A message, with the byte of the text that it is about.
     pub fn eval(&self, text: &str) -> Result<Value, Error> {
-        let expr = Expr::parse(text, self.target())?;
+        let expr = self.expr(text)?;
         self.eval_expr(&expr, self.selected())
     }
 

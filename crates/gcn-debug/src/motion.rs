@@ -414,6 +414,35 @@ impl Session {
         Ok(())
     }
 
+    /// Goes to the moment at which a wave of a launch has executed a number of instructions; its next one is next. That is where a
+    /// report of `gcn check --json` is (`at`).
+    ///
+    /// # Errors
+    /// A message if there is no such moment; the session is then at the end of the launch.
+    pub fn travel_to(&mut self, launch: usize, wave: WaveId, executed: u64) -> Result<(), Error> {
+        if launch >= self.launches() {
+            let have = self.launches();
+            return Err(format!("there is no launch {launch}: the plan has {have}").into());
+        }
+        self.goto(Moment { launch, tick: 0 })?;
+        self.fresh = false;
+        loop {
+            if self.running() == Some(wave)
+                && let Some(state) = self.wave(wave)
+                && state.clock / 4 >= executed
+            {
+                self.follow();
+                return Ok(());
+            }
+            if self.tick(None).is_none() {
+                return Err(format!(
+                    "launch {launch} has no such moment: {wave} never executes {executed} instructions"
+                )
+                .into());
+            }
+        }
+    }
+
     /// Goes to the beginning of the first launch.
     ///
     /// # Errors

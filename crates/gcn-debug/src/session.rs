@@ -45,7 +45,7 @@ impl fmt::Display for WaveId {
 }
 
 /// A moment: so many instructions of a launch have run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Moment {
     /// The launch, in the order in which they run, from 0.
     pub launch: usize,
@@ -338,6 +338,11 @@ impl Session {
     /// The current launch in the plan.
     pub fn launch_plan(&self) -> &plan::LaunchPlan {
         &self.plan.launches[self.order[self.launch]]
+    }
+
+    /// The current launch as it was prepared.
+    pub(crate) fn launched(&self) -> &gcn::Launch {
+        &self.ready.launches()[self.order[self.launch]]
     }
 
     /// The kernel of the current launch.

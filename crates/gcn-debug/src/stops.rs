@@ -120,9 +120,7 @@ impl Session {
                 .into());
             }
         }
-        let condition = condition
-            .map(|text| Expr::parse(text, self.target()))
-            .transpose()?;
+        let condition = condition.map(|text| self.expr(text)).transpose()?;
         let breakpoint = Breakpoint {
             id: self.stops.number(),
             location: location.trim().to_owned(),
@@ -148,9 +146,7 @@ impl Session {
         condition: Option<&str>,
     ) -> Result<Watchpoint, Error> {
         self.read(place)?;
-        let condition = condition
-            .map(|text| Expr::parse(text, self.target()))
-            .transpose()?;
+        let condition = condition.map(|text| self.expr(text)).transpose()?;
         let watchpoint = Watchpoint {
             id: self.stops.number(),
             place,

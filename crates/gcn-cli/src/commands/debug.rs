@@ -1,14 +1,15 @@
 //! `gcn debug`: stops waves anywhere, shows their state, and goes backwards.
 
 use std::io::{BufRead, IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use gcn::io;
 use gcn_debug::commands::Commands;
-use gcn_debug::{Options as SessionOptions, Session};
+use gcn_debug::{Options as SessionOptions, Session, WaveId};
+use serde_json::Value;
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -25,7 +26,8 @@ Examples:
   gcn debug examples/saxpy.toml -e 'break saxpy' -e run -e regs
   gcn debug vadd.co --grid 64 --group 64 --arg buf:randf32:256:1 --arg buf:randf32:256:2 \\
       --arg buf:zero:256 --arg u32:64 -e 'watch v3[17]' -e run -e 'p f32(v3[17])' -e rs
-  gcn debug examples/saxpy.toml --script find-it.txt")]
+  gcn debug examples/saxpy.toml --script find-it.txt
+  gcn check plan.toml --json > report.json; gcn debug plan.toml --at report.json:0")]
 pub struct Options {
     #[command(flatten)]
     launch: super::run::Launching,
@@ -40,6 +42,9 @@ pub struct Options {
     /// Execute the commands of a file, one a line, after those of -e; `-` is standard input
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Begin at the moment of a report of `gcn check --json`: the first one, or N counted from 0
+    #[arg(long, value_name = "REPORT.json[:N]")]
+    at: Option<String>,
     /// The memory that the history of a launch may take, in MiB, about
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     history: usize,
@@ -61,6 +66,10 @@ pub fn run(args: &Options) -> Result<(), String> {
     };
     let session = Session::new(plan, options).map_err(|e| e.to_string())?;
     let mut commands = Commands::new(session);
+    if let Some(at) = &args.at {
+        let text = go_to_report(&mut commands, at).map_err(|e| format!("--at {at}: {e}"))?;
+        io::print(text.as_bytes())?;
+    }
     for (n, line) in args.commands.iter().enumerate() {
         if execute(&mut commands, line, &format!("-e {}", n + 1))? {
             return Ok(());
@@ -82,6 +91,53 @@ pub fn run(args: &Options) -> Result<(), String> {
         None if args.commands.is_empty() => stdin(&mut commands),
         None => Ok(()),
     }
+}
+
+/// Goes to the moment of a report, and says what it is about.
+fn go_to_report(commands: &mut Commands, at: &str) -> Result<String, String> {
+    let (path, number) = match at
+        .rsplit_once(':')
+        .map(|(path, n)| (path, n.parse::<usize>()))
+    {
+        Some((path, Ok(number))) => (path, number),
+        _ => (at, 0),
+    };
+    let bytes = io::read(Path::new(path))?;
+    let json: Value = serde_json::from_slice(&bytes)
+        .map_err(|e| format!("expected the output of `gcn check --json`: {e}"))?;
+    let Some(reports) = json["reports"].as_array() else {
+        return Err("expected the output of `gcn check --json`, an object with `reports`".into());
+    };
+    let report = reports.get(number).ok_or_else(|| {
+        let have = reports.len();
+        format!("there is no report {number}; there are {have}, the first is 0")
+    })?;
+    let at = &report["at"];
+    let field = |name: &str| at[name].as_u64();
+    let ids: Vec<u32> = (at["workgroup"].as_array().into_iter().flatten())
+        .filter_map(|n| u32::try_from(n.as_u64()?).ok())
+        .collect();
+    let group = <[u32; 3]>::try_from(ids).ok();
+    let (Some(launch), Some(wave), Some(step), Some(workgroup)) =
+        (field("launch"), field("wave"), field("step"), group)
+    else {
+        return Err("the report has no moment (`at`): it is about code that did not run".into());
+    };
+    let wave = WaveId {
+        workgroup,
+        wave: wave as usize,
+    };
+    let session = commands.session_mut();
+    let went = session.travel_to(launch as usize, wave, step);
+    went.map_err(|e| format!("{e}; is the report of the same launch?"))?;
+    let text = |name: &str| report[name].as_str().unwrap_or("").to_owned();
+    let here = commands.execute("where").map_err(|e| e.to_string())?;
+    Ok(format!(
+        "{}: {}\n{}",
+        text("check"),
+        text("message"),
+        here.text
+    ))
 }
 
 /// Executes the lines of standard input. On a terminal a mistake does not end the session.

@@ -1,0 +1,240 @@
+//! `gcn debug`: the transcript of docs/debug.md, scripts, and mistakes.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn gcn(args: &[&str], input: &str) -> Output {
+    use std::io::Write;
+    use std::process::Stdio;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gcn"))
+        .args(args)
+        .current_dir(root)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command");
+    let mut stdin = child.stdin.take().expect("standard input");
+    stdin.write_all(input.as_bytes()).expect("it reads");
+    drop(stdin);
+    child.wait_with_output().expect("it ends")
+}
+
+/// Standard output of commands that can all be done.
+fn done(args: &[&str]) -> String {
+    let out = gcn(args, "");
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{args:?}: {errors}");
+    String::from_utf8(out.stdout).expect("text")
+}
+
+/// The message of commands of which one cannot be done.
+fn fails(args: &[&str]) -> String {
+    let out = gcn(args, "");
+    assert_eq!(out.status.code(), Some(1), "{args:?}");
+    String::from_utf8(out.stderr).expect("text")
+}
+
+#[test]
+fn the_tutorial_is_what_is_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/debug.md")).expect("the page");
+    let blocks = text.split("```console\n").skip(1);
+    let blocks: String = blocks
+        .map(|b| b.split("```").next().unwrap_or(""))
+        .collect();
+    let (mut script, mut expected) = (String::new(), String::new());
+    for line in blocks.lines() {
+        if let Some(command) = line.strip_prefix("(gcn) ") {
+            script += &format!("{command}\n");
+        } else if !line.starts_with("$ ") {
+            expected += &format!("{line}\n");
+        }
+    }
+    assert!(script.lines().count() > 8, "{script}");
+    let out = gcn(&["debug", "examples/absolute.toml"], &script);
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{errors}");
+    assert_eq!(String::from_utf8_lossy(&out.stdout), expected);
+}
+
+const VADD: [&str; 16] = [
+    "debug",
+    "testdata/kernels/vadd-gfx900.co",
+    "--kernel",
+    "vadd",
+    "--grid",
+    "64",
+    "--group",
+    "64",
+    "--arg",
+    "buf:randf32:256:1",
+    "--arg",
+    "buf:randf32:256:2",
+    "--arg",
+    "buf:zero:256",
+    "--arg",
+    "u32:64",
+];
+
+fn vadd<'a>(commands: &[&'a str]) -> Vec<&'a str> {
+    let mut args = VADD.to_vec();
+    for command in commands {
+        args.extend(["-e", command]);
+    }
+    args
+}
+
+#[test]
+fn breakpoints_and_steps_both_ways() {
+    let text = done(&vadd(&[
+        "break vadd+0x10 if exec == ~0",
+        "run",
+        "step 2",
+        "rs 2",
+        "rc",
+    ]));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("breakpoint 1 at "), "{text}");
+    assert_eq!(lines[1], "breakpoint 1", "{text}");
+    assert!(lines[2].contains("wave 0, vadd+0x"), "{text}");
+    // Two steps and back.
+    assert_eq!(lines[2..4], lines[6..8], "{text}");
+    assert_eq!(lines[8], "the beginning of the history", "{text}");
+}
+
+#[test]
+fn a_watchpoint_stops_behind_the_write_and_before_it_in_reverse() {
+    let text = done(&vadd(&[
+        "watch v2[5]",
+        "run",
+        "c",
+        "p f32(v2[5])",
+        "rc",
+        "p tick",
+    ]));
+    assert!(text.contains("watchpoint 1: v2[5] "), "{text}");
+    let who = done(&vadd(&["run", "rs", "who v2[5]"]));
+    assert!(who.contains("v_add_f32_e32 v2, v6, v7"), "{who}");
+    let value = text.lines().find(|l| l.starts_with("f32(v2[5]) = "));
+    assert!(value.is_some(), "{text}");
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    for (command, expected) in [
+        (
+            "break nosuch",
+            "`nosuch` matches nothing: there is no such symbol; the code has ",
+        ),
+        ("break 0x10", "`0x10` matches nothing: the code is at 0x"),
+        ("break vadd.cl:5", "compilers write them with -g"),
+        (
+            "break vadd if v3[17",
+            "column 20: expected `]`, found the end",
+        ),
+        ("print v3[64]", "column 10: 64 is no lane"),
+        ("print v3", ""),
+        ("print q", "column 7: `q` is no register of gfx900"),
+        (
+            "print 1 +",
+            "column 10: expected a register, a number or `(`, found the end",
+        ),
+        ("print mem32(0)", "address 0x0 (4 bytes) is not mapped"),
+        ("set v0[0] = 0x100000000", "4294967296 does not fit 32 bits"),
+        ("set v0[0]", "expected WHAT = EXPR"),
+        ("wave 7", "there is no wave 7: workgroup (0,0,0) has 1"),
+        (
+            "workgroup 9,0,0",
+            "there is no workgroup (9,0,0): the grid has 1,1,1",
+        ),
+        ("finish", "the wave is in no function that returns"),
+        ("frobnicate", "there is no command `frobnicate`"),
+        ("re", "`re` is short for "),
+        ("delete 9", "there is no breakpoint or watchpoint 9"),
+        ("lds 0,64", "is beyond the 0x0 bytes of the workgroup"),
+        ("who", "expected a register"),
+        ("x/4q 0", "expected i, w or f"),
+    ] {
+        if expected.is_empty() {
+            done(&vadd(&[command]));
+            continue;
+        }
+        let told = fails(&vadd(&[command]));
+        assert!(told.contains(expected), "{command}: {told}");
+        assert!(
+            told.starts_with(&format!("gcn: -e 1: `{command}`: ")),
+            "{told}"
+        );
+    }
+    let told = fails(&[
+        "debug",
+        "examples/absolute.toml",
+        "--script",
+        "/nosuch/file",
+    ]);
+    assert!(told.contains("/nosuch/file"), "{told}");
+}
+
+#[test]
+fn commands_come_from_a_pipe() {
+    let out = gcn(
+        &VADD,
+        "# a comment\n\nbreak vadd\nrun\np wave\nquit\nnonsense\n",
+    );
+    assert!(out.status.success());
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(text.ends_with("wave = 0\n"), "{text}");
+    let out = gcn(&VADD, "p wave\nnonsense\np wave\n");
+    assert_eq!(out.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        told.contains("line 2: `nonsense`: there is no command"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_report_opens_at_its_moment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("report.json");
+    // 65 work-items for buffers of 64 elements.
+    let mut check: Vec<&str> = VADD.to_vec();
+    check[0] = "check";
+    check[5] = "128";
+    check[15] = "u32:65";
+    check.push("--json");
+    let out = gcn(&check, "");
+    std::fs::write(&file, &out.stdout).expect("a file");
+    let mut args = VADD.to_vec();
+    args[5] = "128";
+    args[15] = "u32:65";
+    let at = file.display().to_string();
+    args.extend(["--at", &at, "-e", "p exec", "-e", "p workgroup_x"]);
+    let text = done(&args);
+    assert!(text.starts_with("oob: "), "{text}");
+    assert!(
+        text.contains("=> 0x") && text.contains("global_load_dword"),
+        "{text}"
+    );
+    assert!(text.ends_with("workgroup_x = 1\n"), "{text}");
+    let wrong = format!("{at}:99");
+    let n = args.iter().position(|a| *a == at).expect("it is there");
+    args[n] = &wrong;
+    assert!(fails(&args).contains("there is no report 99"), "{args:?}");
+}
+
+#[test]
+fn a_failure_stops_where_it_happened() {
+    let mut args = VADD.to_vec();
+    args[5] = "4096";
+    args[15] = "u32:4096";
+    args.extend(["-e", "run", "-e", "rs", "-e", "x/1i", "-e", "c"]);
+    let text = done(&args);
+    assert!(
+        text.contains("the memory it accesses is not mapped"),
+        "{text}"
+    );
+    assert!(text.contains("=> 0x"), "{text}");
+}

@@ -1,0 +1,456 @@
+//! Sessions over kernels of testdata: they compute what a run computes, go back to any moment byte for byte, and know who wrote what.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use gcn::engine::{Engines, Kind};
+use gcn::lines::Sources;
+use gcn::plan::{self, Plan};
+use gcn::run::{self, Request};
+use gcn::trace::{Filter, Trace};
+use gcn_debug::motion::Unit;
+use gcn_debug::{Moment, Options, Place, Reason, Session, Status, WaveId};
+
+fn kernel(file: &str, name: &str, grid: [u32; 3], group: [u32; 3], args: &[&str]) -> Plan {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/kernels");
+    let object = gcn::io::code_object(&folder.join(file), None, None).unwrap();
+    let args = args.iter().map(|arg| run::parse_arg(arg).unwrap());
+    let request = Request {
+        kernel: Some(name),
+        grid,
+        group,
+        offset: [0; 3],
+        dynamic_lds: 0,
+        any_type: true,
+        args: args.collect(),
+        outs: Vec::new(),
+        repeat: 0,
+    };
+    run::plan(object, request).unwrap()
+}
+
+/// Kernels with LDS, barriers, atomics, loops and divergence, of all generations.
+fn plans() -> Vec<(String, Plan)> {
+    let mut out = Vec::new();
+    for target in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
+        let file = |name: &str| format!("{name}-{target}.co");
+        let vadd = [
+            "buf:randf32:400:1",
+            "buf:randf32:400:2",
+            "buf:zero:400",
+            "u32:100",
+        ];
+        let plan = kernel(&file("vadd"), "vadd", [128, 1, 1], [64, 1, 1], &vadd);
+        out.push((file("vadd"), plan));
+        let reduce = ["buf:rand:2000:3", "buf:zero:4", "u32:500", "local:512"];
+        let plan = kernel(
+            &file("reduce"),
+            "reduce_sum",
+            [384, 1, 1],
+            [128, 1, 1],
+            &reduce,
+        );
+        out.push((file("reduce"), plan));
+        let matmul = [
+            "buf:randf32:1024:5",
+            "buf:randf32:1024:6",
+            "buf:zero:1024",
+            "i32:16",
+        ];
+        let plan = kernel(&file("matmul"), "matmul", [16, 16, 1], [16, 16, 1], &matmul);
+        out.push((file("matmul"), plan));
+        let mandelbrot = [
+            "buf:zero:512",
+            "i32:16",
+            "i32:8",
+            "f32:-2",
+            "f32:-1.2",
+            "f32:0.2",
+            "f32:0.3",
+            "i32:30",
+        ];
+        let plan = kernel(
+            &file("mandelbrot"),
+            "mandelbrot",
+            [16, 8, 1],
+            [16, 4, 1],
+            &mandelbrot,
+        );
+        out.push((file("mandelbrot"), plan));
+    }
+    out
+}
+
+fn buffers(session: &Session) -> Vec<Vec<u8>> {
+    let buffers: Vec<(u64, usize)> = (session.buffers().iter().map(|b| (b.1, b.2))).collect();
+    let read = |(address, bytes): (u64, usize)| {
+        let bytes = bytes as u64;
+        session.read(Place::Memory { address, bytes }).unwrap()
+    };
+    buffers.into_iter().map(read).collect()
+}
+
+/// Everything that can be looked at.
+fn fingerprint(session: &Session) -> u64 {
+    let mut hash = DefaultHasher::new();
+    session.now().tick.hash(&mut hash);
+    session.running().hash(&mut hash);
+    buffers(session).hash(&mut hash);
+    for view in session.waves() {
+        (view.id, view.pc, view.executed).hash(&mut hash);
+        format!("{:?}", view.waits).hash(&mut hash);
+        session.lds(view.id.workgroup).unwrap().hash(&mut hash);
+        let state = session.wave(view.id).unwrap();
+        state.sgprs.hash(&mut hash);
+        state.vgprs.iter().for_each(|v| v.hash(&mut hash));
+        (state.scc, state.mode, state.status, state.trapsts).hash(&mut hash);
+    }
+    hash.finish()
+}
+
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+}
+
+#[test]
+fn a_session_computes_what_a_run_computes() {
+    for (name, plan) in plans() {
+        let options = plan::Options {
+            threads: 1,
+            deterministic: true,
+            engines: Engines::new(Kind::Interp),
+            ..plan::Options::default()
+        };
+        let ready = plan::Ready::new(&plan, &options).unwrap();
+        ready.fill(true).unwrap();
+        let stats = ready.launches()[0].run().unwrap();
+        let expected: Vec<Vec<u8>> = ready.buffers().iter().map(|b| b.read().unwrap()).collect();
+        let mut session = Session::new(plan, Options::default()).unwrap();
+        let mut rng = Rng(5);
+        // However it is stepped.
+        for _ in 0..200 {
+            match rng.next(4) {
+                0 => session.reverse(Unit::Instruction).unwrap(),
+                1 => session.step(Unit::Over).unwrap(),
+                _ => session.step(Unit::Instruction).unwrap(),
+            };
+        }
+        let stop = session.resume().unwrap();
+        assert_eq!(stop.reason, Reason::Ended, "{name}");
+        assert_eq!(session.now().tick, stats.instructions, "{name}");
+        assert!(buffers(&session) == expected, "{name}");
+    }
+}
+
+#[test]
+fn random_motion_restores_every_moment_byte_for_byte() {
+    let steps = std::env::var("STEPS").ok().and_then(|n| n.parse().ok());
+    let steps: usize = steps.unwrap_or(120);
+    for (name, plan) in plans() {
+        let mut session = Session::new(
+            plan,
+            Options {
+                // Little, so that checkpoints are dropped.
+                history_bytes: 1 << 20,
+                ..Options::default()
+            },
+        )
+        .unwrap();
+        let entry = session.entry();
+        let mut seen: HashMap<Moment, u64> = HashMap::new();
+        let mut rng = Rng(name.len() as u64 * 77 + 1);
+        for step in 0..steps {
+            let how = rng.next(12);
+            let far = session.now().tick + 400;
+            match how {
+                0..4 => drop(session.step(Unit::Instruction).unwrap()),
+                4..7 => drop(session.reverse(Unit::Instruction).unwrap()),
+                7 | 8 => {
+                    let tick = rng.next(far);
+                    session.travel(Moment { launch: 0, tick }).unwrap();
+                }
+                9 => {
+                    let waves = session.waves();
+                    if !waves.is_empty() {
+                        let n = rng.next(waves.len() as u64) as usize;
+                        session.select(waves[n].id).unwrap();
+                    }
+                }
+                10 => {
+                    let at = session.code().file_address(entry) + 4 * rng.next(40);
+                    if let Ok(set) = session.break_at(&format!("{at:#x}"), None) {
+                        session.resume().unwrap();
+                        session.delete(set.id).unwrap();
+                    }
+                }
+                _ => {
+                    let at = session.code().file_address(entry) + 4 * rng.next(40);
+                    if let Ok(set) = session.break_at(&format!("{at:#x}"), None) {
+                        session.reverse_resume().unwrap();
+                        session.delete(set.id).unwrap();
+                    }
+                }
+            }
+            let now = session.now();
+            let print = fingerprint(&session);
+            let known = *seen.entry(now).or_insert(print);
+            assert_eq!(print, known, "{name}: step {step} ({how}), {now:?}");
+        }
+    }
+}
+
+/// A writer that keeps what is written.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines of `gcn run --trace --json`, in order.
+fn trace(plan: &Plan) -> Vec<serde_json::Value> {
+    let kept = Kept::default();
+    let trace = Trace::new(
+        Box::new(kept.clone()),
+        Filter::default(),
+        true,
+        Sources::default(),
+    );
+    let trace = Arc::new(trace);
+    let mut options = plan::Options {
+        threads: 1,
+        deterministic: true,
+        engines: Engines::new(Kind::Interp),
+        ..plan::Options::default()
+    };
+    options.watch.observe = Some(trace.clone());
+    plan::run(plan, &options).map_err(|e| e.message).unwrap();
+    trace.finish().unwrap();
+    let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+    text.lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect()
+}
+
+/// `who` and the trace tell the same: an instruction that changed a register in a lane wrote it, and after it until now only
+/// instructions that wrote the same value did.
+#[test]
+fn who_agrees_with_the_trace() {
+    for (name, plan) in plans() {
+        let lines = trace(&plan);
+        let mut session = Session::new(plan, Options::default()).unwrap();
+        let mut rng = Rng(name.len() as u64 + 11);
+        let total = lines.len() as u64;
+        for _ in 0..25 {
+            let tick = 1 + rng.next(total - 1);
+            session.travel(Moment { launch: 0, tick }).unwrap();
+            let waves = session.waves();
+            let Some(view) = waves.get(rng.next(waves.len().max(1) as u64) as usize) else {
+                continue;
+            };
+            let id = view.id;
+            let registers = session.wave(id).unwrap().vgprs.len();
+            // The first three hold the work-item's IDs at first.
+            let first = 3 + rng.next(registers as u64 - 3) as u16;
+            let lane = rng.next(64) as u8;
+            let scalar = rng.next(3) == 0;
+            let place = match scalar {
+                true => Place::Scalar {
+                    wave: id,
+                    first: rng.next(16) as u16,
+                    count: 1,
+                },
+                false => Place::Vgpr {
+                    wave: id,
+                    first,
+                    count: 1,
+                    lane: Some(lane),
+                },
+            };
+            let writer = session.who(place).unwrap();
+            assert_eq!(session.now().tick, tick, "{name}: who stays");
+            let is_it = |line: &&serde_json::Value| {
+                line["workgroup"] == serde_json::json!(id.workgroup) && line["wave"] == id.wave
+            };
+            // The last change that the trace tells, by its number.
+            let (mut last, mut value) = (None, None);
+            for (n, line) in lines[..tick as usize].iter().enumerate() {
+                let new = listed(line, &place).filter(|_| is_it(&line));
+                // The VGPRs that are asked for begin as zeros.
+                let old = value.or((!scalar).then_some(0));
+                if new.is_some() && new != old {
+                    last = Some(n as u64);
+                }
+                value = new.or(value);
+            }
+            let told = format!("{name}, tick {tick}, {place:?}: {writer:?}, {last:?}");
+            match (&writer, last) {
+                (None, last) => assert_eq!(last, None, "{told}"),
+                (Some(writer), last) => {
+                    assert_eq!(writer.wave, id, "{told}");
+                    assert_eq!(writer.after, session.read(place).unwrap(), "{told}");
+                    let line = &lines[writer.moment.tick as usize];
+                    assert_eq!(line["inst"], writer.text.as_str(), "{told}");
+                    match writer.before == writer.after {
+                        true => assert!(last.is_none_or(|n| n <= writer.moment.tick), "{told}"),
+                        false => assert_eq!(last, Some(writer.moment.tick), "{told}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The value of the place's register, if a line of the trace lists it.
+fn listed(line: &serde_json::Value, place: &Place) -> Option<u64> {
+    let (letter, register, lane) = match place {
+        Place::Vgpr { first, lane, .. } => ('v', *first, lane.unwrap_or(0)),
+        Place::Scalar { first, .. } => ('s', *first, 0),
+        _ => return None,
+    };
+    let changed = line["changed"].as_object().unwrap();
+    changed.iter().find_map(|(name, value)| {
+        let rest = name.strip_prefix(letter)?;
+        let high = match rest.strip_prefix('[').and_then(|r| r.strip_suffix(']')) {
+            Some(range) => {
+                let (a, _) = range.split_once(':')?;
+                let a: u16 = a.parse().unwrap();
+                register.checked_sub(a).filter(|n| *n < 2)? == 1
+            }
+            None if rest.parse() == Ok(register) => false,
+            None => return None,
+        };
+        let text = value.as_str().unwrap();
+        let list = text
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .replace(" ..", "");
+        let values: Vec<&str> = list.split(", ").collect();
+        let one = values.get(lane as usize).or(values.last()).unwrap();
+        let bits = gcn::run::integer(one).unwrap() as u64;
+        Some(if high { bits >> 32 } else { bits & 0xffff_ffff })
+    })
+}
+
+#[test]
+fn changes_begin_a_new_history() {
+    let args = [
+        "buf:randf32:256:1",
+        "buf:randf32:256:2",
+        "buf:zero:256",
+        "u32:64",
+    ];
+    let plan = kernel("vadd-gfx900.co", "vadd", [64, 1, 1], [64, 1, 1], &args);
+    let mut session = Session::new(plan, Options::default()).unwrap();
+    let wave = WaveId {
+        workgroup: [0; 3],
+        wave: 0,
+    };
+    // The sum, before it is stored.
+    let end = session.kernel().entry;
+    let store = (0..60).map(|n| end + 4 * n).find(|&at| {
+        let guest = session.entry() + at - end;
+        session
+            .code()
+            .text(guest, session.memory())
+            .starts_with("global_store")
+    });
+    session
+        .break_at(&format!("{:#x}", store.unwrap()), None)
+        .unwrap();
+    assert!(matches!(
+        session.resume().unwrap().reason,
+        Reason::Breakpoint { id: 1, .. }
+    ));
+    let here = session.now();
+    let sum = Place::Vgpr {
+        wave,
+        first: 2,
+        count: 1,
+        lane: Some(5),
+    };
+    let old = session.read(sum).unwrap();
+    session.write(sum, &7f32.to_le_bytes()).unwrap();
+    // Back and on again: the change stays where it was made.
+    for _ in 0..5 {
+        session.reverse_step().unwrap();
+    }
+    assert_ne!(session.read(sum).unwrap(), 7f32.to_le_bytes());
+    session.travel(here).unwrap();
+    assert_eq!(session.read(sum).unwrap(), 7f32.to_le_bytes());
+    assert_eq!(session.resume().unwrap().reason, Reason::Ended);
+    assert_eq!(session.status(), Status::Ended);
+    let out = session.buffers()[2].1;
+    let stored = session
+        .read(Place::Memory {
+            address: out + 20,
+            bytes: 4,
+        })
+        .unwrap();
+    assert_eq!(stored, 7f32.to_le_bytes());
+    // The byte's writer is the store.
+    let writer = session
+        .who(Place::Memory {
+            address: out + 21,
+            bytes: 1,
+        })
+        .unwrap()
+        .unwrap();
+    assert!(writer.text.starts_with("global_store_dword"), "{writer:?}");
+    assert_eq!(writer.moment, here);
+    // Memory changed at the beginning of the launch, too.
+    session.restart().unwrap();
+    let a = session.buffers()[0].1;
+    session
+        .write(
+            Place::Memory {
+                address: a,
+                bytes: 4,
+            },
+            &1f32.to_le_bytes(),
+        )
+        .unwrap();
+    assert!(matches!(
+        session.resume().unwrap().reason,
+        Reason::Breakpoint { .. }
+    ));
+    let v2 = Place::Vgpr {
+        wave,
+        first: 2,
+        count: 1,
+        lane: Some(5),
+    };
+    assert_eq!(session.read(v2).unwrap(), old);
+    let b = session.buffers()[1].1;
+    let b = session
+        .read(Place::Memory {
+            address: b,
+            bytes: 4,
+        })
+        .unwrap();
+    let want = f32::from_le_bytes(b.try_into().unwrap()) + 1.0;
+    let v2 = Place::Vgpr {
+        wave,
+        first: 2,
+        count: 1,
+        lane: Some(0),
+    };
+    assert_eq!(session.read(v2).unwrap(), want.to_le_bytes());
+}
