@@ -340,7 +340,7 @@ impl CodeMap {
     }
 
     fn checked(&self, address: u64, text: &str) -> Result<Location, String> {
-        if !self.is_code(address) || address % 4 != 0 {
+        if !self.is_code(address) || !address.is_multiple_of(4) {
             let end = "the address is no instruction's";
             return Err(format!("`{text}` matches nothing: {end}"));
         }
