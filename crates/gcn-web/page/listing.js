@@ -159,7 +159,9 @@
       ...pair("LLVM", row.llvm), ...pair("CLRX", row.clrx),
       ...pair("encoding", `${row.encoding}, ${row.bytes.length / 2} bytes: ${hexWords(row).join(" ")}`),
     ];
-    row.operands.forEach((o, n) => { if (o.llvm) items.push(...pair(`operand ${n + 1}`, G.el("span", { class: `f${Math.min(n, 4)}` }, operandText(row, n)))); });
+    row.operands.forEach((o, n) => { if (o.llvm) items.push(...pair(`operand ${n + 1}`, G.el("span", { class: `f${Math.min(n, 4)}` }, operandText(row, n).replaceAll("\n", ", ")))); });
+    const spans = (row.fields || []).map(([name, lo, len, value]) => `${name} ${len > 1 ? `${lo + len - 1}:` : ""}${lo} = ${G.hex(value)}`);
+    items.push(...pair("fields", spans.join(", ")));
     if (row.reads.length) items.push(...pair("reads", row.reads.join(", ")));
     if (row.writes.length) items.push(...pair("writes", row.writes.join(", ")));
     if (row.cycles != null) items.push(...pair("issue", `${row.cycles}${row.cycles === row.most_cycles ? "" : "–" + row.most_cycles} cycles (modelled)${row.stall ? `, waits ${row.stall} for the instruction before` : ""}`));

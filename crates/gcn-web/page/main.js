@@ -118,7 +118,7 @@
 
   // The address always restores what is shown.
   let linking = null, restoring = true;
-  const snapshot = () => ({ ...G.doc, spelling: G.spelling, chosen: G.chosen, breaks: [...G.breaks], run: G.run.steps() });
+  const snapshot = () => ({ ...G.doc, spelling: G.spelling, chosen: G.chosen, breaks: [...G.breaks], run: G.run.now() });
   G.changed = () => {
     if (restoring || G.static) return;
     clearTimeout(linking);
@@ -165,7 +165,7 @@
     G.breaks = new Set((Array.isArray(breaks) ? breaks : []).filter(Number.isInteger));
     if (G.byPc?.has(chosen)) G.listing.choose(chosen);
     G.listing.refresh();
-    if (run) await G.run.start(run.steps, run.wave);
+    if (run) await G.run.start(run);
   };
 
   // Tabs.

@@ -34,15 +34,17 @@
 
   const buttons = () => {
     const on = session !== null && !busy;
-    const first = !G.state || G.state.step === 0, ended = Boolean(G.state?.end);
-    $("back").disabled = $("rewind").disabled = !on || first;
-    $("forward").disabled = $("go").disabled = !on || ended;
+    const first = !G.state || G.state.moment === 0, ended = Boolean(G.state?.end);
+    $("back").disabled = !on || first || (G.state.step === 0 && !ended);
+    $("rewind").disabled = !on || first;
+    $("forward").disabled = !on || ended;
+    $("go").disabled = !on || G.state.over;
     $("start").textContent = session === null ? "Start" : "Restart";
   };
 
   const launch = () => ({ ...G.request(), registers: G.doc.registers, kernel: G.doc.kernel, grid: G.doc.grid, group: G.doc.group, args: G.doc.args });
 
-  const start = async (steps = 0, wave = 0) => {
+  const start = async (again = null) => {
     if (busy || G.static) return;
     busy = true;
     session = null;
@@ -51,15 +53,18 @@
     const answer = await G.api("start", launch());
     busy = false;
     if (answer.session !== undefined) session = answer.session;
-    if (take(answer) && (steps || wave)) await step("forward", { count: steps || 0, wave, stay: !steps });
+    if (take(answer) && again) {
+      await step("to", { count: Number(again.moment) || 0 });
+      if (again.wave && G.state?.waves.some((w) => w.id === again.wave && !w.selected)) await step("stay", { wave: again.wave });
+    }
     buttons();
   };
 
-  const step = async (way, { count, stops = [], wave, stay } = {}) => {
+  const step = async (way, { count, stops = [], wave } = {}) => {
     if (busy || session === null) return;
     busy = true;
     const many = count ?? Math.max(1, Number($("count").value) || 1);
-    const answer = await G.api("step", { session, way: stay ? "stay" : way, count: many, stops, wave });
+    const answer = await G.api("step", { session, way, count: many, stops, wave });
     busy = false;
     take(answer);
     buttons();
@@ -222,8 +227,8 @@
   };
 
   const waves = () => {
-    const list = G.state.waves.length ? G.state.waves : [{ text: "wave 0", selected: true }];
-    $("wave").replaceChildren(...list.map((w, n) => G.el("option", { value: w.number ?? n, selected: w.selected }, w.text)));
+    const list = G.state.waves.length ? G.state.waves : [{ id: "", text: "one wave", selected: true }];
+    $("wave").replaceChildren(...list.map((w) => G.el("option", { value: w.id, selected: w.selected }, w.text)));
     $("wave").disabled = list.length < 2;
   };
 
@@ -232,7 +237,12 @@
     const all = [["lds", "LDS", "0x0", G.state.lds], ...G.state.regions.map((r) => ["memory", r.name, r.at, r.bytes])];
     select.replaceChildren(...all.map(([space, name, at, bytes]) => G.el("option", { value: `${space} ${at}` }, `${name}: ${bytes} bytes at ${at}`)));
     if ([...select.options].some((o) => o.value === old)) select.value = old;
-    else choose();
+    else {
+      // A kernel's first buffer says more than an LDS that it does not have.
+      const first = all.findIndex(([, , , bytes]) => bytes > 0);
+      select.selectedIndex = Math.max(0, G.state.lds ? 0 : first);
+      choose();
+    }
   };
   const choose = () => { $("at").value = $("space").value.split(" ")[1] || "0x0"; };
 
@@ -261,7 +271,7 @@
     const state = G.state;
     $("state").hidden = false;
     const row = G.rowAt(state.pc);
-    const end = state.end ? `${state.end.kind === "fault" ? "Fault" : "Ended"}: ${state.end.message}` : `next: ${row ? row[G.spelling === "clrx" ? "clrx" : "llvm"] : "no instruction"}`;
+    const end = state.end ? `${state.end.kind === "fault" ? "Failed" : "Ended"}: ${state.end.message}` : `next: ${row ? row[G.spelling === "clrx" ? "clrx" : "llvm"] : "no instruction"}`;
     tell(`step ${state.step}, ${G.hex(state.pc)}; ${end}`, state.end?.kind === "fault");
     waves();
     flags();
@@ -284,7 +294,7 @@
 
   G.run = {
     start, register,
-    steps: () => (session === null ? null : { steps: G.state?.step || 0, wave: Number($("wave").value) || 0 }),
+    now: () => (session === null ? null : { moment: G.state?.moment || 0, wave: $("wave").value }),
     // The code has changed: what runs is no longer what the page shows.
     stale() {
       session = null;
@@ -310,7 +320,7 @@
   $("at").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); memory(); } });
   $("space").addEventListener("change", () => { choose(); memory(); });
   $("format").addEventListener("change", () => { if (G.state) { draw(); sgprs(); memory(); } });
-  $("wave").addEventListener("change", () => step("stay", { stay: true, count: 0, wave: Number($("wave").value) }));
+  $("wave").addEventListener("change", () => step("stay", { wave: $("wave").value }));
   $("panel-run").addEventListener("keydown", (event) => {
     if (event.target.matches("input, textarea, select, canvas") || event.ctrlKey || event.metaKey || event.altKey) return;
     G.run.key(event);

@@ -7,8 +7,9 @@ use gcn::isa::Target;
 use serde_json::{Map, Value, json};
 
 use crate::code::{self, Built, Source};
+use crate::kernel::KernelRun;
 use crate::launch::{self, Launch};
-use crate::session::{MOST_STEPS, Session, Sessions, SnippetRun};
+use crate::session::{MOST_STEPS, Session, Sessions, SnippetRun, Stepper};
 
 /// Why a request has no answer.
 pub enum Refusal {
@@ -146,15 +147,19 @@ fn check(params: &Params<'_>) -> Result<Value, Refusal> {
 /// Starts a run and returns its number and first state.
 fn start(params: &Params<'_>, sessions: &Sessions) -> Result<Value, Refusal> {
     let registers = params.text("registers", 1 << 16)?;
+    let launch = launch(params)?;
     let built = match built(params)? {
         Ok(built) => built,
         Err(answer) => return Ok(answer),
     };
     let begun = || -> Result<Value, String> {
         let (base, text) = built.text.clone();
-        let stepper = SnippetRun::new(built.target, base, text, registers)?;
+        let stepper: Box<dyn Stepper> = match built.snippet {
+            true => Box::new(SnippetRun::new(built.target, base, text, registers)?),
+            false => Box::new(KernelRun::new(&built, &launch)?),
+        };
         let session = Session {
-            stepper: Box::new(stepper),
+            stepper,
             target: built.target,
             used: built.used(),
             masks: built.saved_masks(),
@@ -171,20 +176,22 @@ fn step(params: &Params<'_>, sessions: &Sessions) -> Result<Value, Refusal> {
     let stops = params.addresses("stops")?;
     let count = params.number("count", 1)?.min(MOST_STEPS);
     let way = params.text("way", 10)?;
-    let wave = params.number("wave", u64::MAX)?;
+    let wave = match params.0.get("wave") {
+        None | Some(Value::Null) => "",
+        Some(_) => params.text("wave", 100)?,
+    };
     let mut refused = None;
     let result = sessions.with(id, |session| {
-        if let Ok(wave) = usize::try_from(wave)
-            && wave != usize::MAX
-        {
+        if !wave.is_empty() {
             session.stepper.select(wave)?;
         }
         match way {
+            "to" => session.stepper.go_to(count)?,
             "forward" => session.stepper.forward(count, &stops)?,
             "back" => session.stepper.back(count, &stops)?,
             "stay" => {}
             other => {
-                let message = format!("`way`: `{other}` is none of forward, back and stay");
+                let message = format!("`way`: `{other}` is none of forward, back, to and stay");
                 refused = Some(Refusal::Malformed(message));
             }
         }

@@ -23,7 +23,7 @@ use crate::fields;
 /// The maximum size of source.
 pub const MOST_SOURCE: usize = 1 << 20;
 /// The maximum number of instructions that are shown.
-const MOST_ROWS: usize = 20_000;
+const MOST_ROWS: usize = 5_000;
 /// The maximum number of kernels and functions that are analyzed and checked.
 const MOST_ROOTS: usize = 100;
 /// The maximum number of bytes of text that macros may produce.

@@ -1,7 +1,7 @@
 //! Launches of kernels, as the page describes them: the forms of `gcn run`, within limits.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gcn::check::dynamic::{self, Checker};
@@ -173,6 +173,9 @@ impl Drop for Alarm {
 /// # Errors
 /// A sentence for the user: the launch cannot begin.
 pub fn check(built: &Built, launch: &Launch<'_>) -> Result<Value, String> {
+    // Each run may take all the memory and time that one may have.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (plan, mut options) = plan(built, launch)?;
     let checker = Arc::new(Checker::new(dynamic::Options::default()));
     let control = Arc::new(Control::default());

@@ -12,6 +12,7 @@ pub mod examples;
 mod export;
 mod fields;
 pub mod http;
+mod kernel;
 mod launch;
 mod page;
 pub mod session;

@@ -42,16 +42,22 @@ pub trait Stepper: Send {
         Vec::new()
     }
 
-    /// Selects a wave of [`Stepper::waves`], by its number there.
+    /// Selects a wave of [`Stepper::waves`], by its name there.
     ///
     /// # Errors
     /// A sentence for the user.
-    fn select(&mut self, wave: usize) -> Result<(), String> {
-        match wave {
-            0 => Ok(()),
-            _ => Err(format!("there is no wave {wave}")),
-        }
+    fn select(&mut self, wave: &str) -> Result<(), String> {
+        Err(format!("there is no wave {wave}"))
     }
+
+    /// The present, as a number of instructions.
+    fn moment(&self) -> u64;
+
+    /// Goes to a moment.
+    ///
+    /// # Errors
+    /// A sentence for the user.
+    fn go_to(&mut self, moment: u64) -> Result<(), String>;
 
     /// Memory that has a name: name, address, bytes.
     fn regions(&self) -> Vec<(String, u64, u64)>;
@@ -70,6 +76,8 @@ pub struct View<'a> {
     pub step: u64,
     /// The workgroup's LDS.
     pub lds: &'a [u8],
+    /// No wave goes on.
+    pub over: bool,
     /// How it ended, and a sentence about it.
     pub end: Option<(&'static str, String)>,
 }
@@ -98,6 +106,8 @@ impl Session {
         let hex = |v: u64| format!("{v:#x}");
         json!({
             "step": view.step,
+            "moment": self.stepper.moment(),
+            "over": view.over,
             "pc": view.pc,
             "end": view.end.as_ref().map(|(kind, message)| json!({"kind": kind, "message": message})),
             "exec": hex(wave.exec()),
@@ -406,11 +416,24 @@ impl Stepper for SnippetRun {
         Ok(())
     }
 
+    fn moment(&self) -> u64 {
+        self.step
+    }
+
+    fn go_to(&mut self, moment: u64) -> Result<(), String> {
+        if moment < self.step {
+            self.restart()?;
+        }
+        self.run(moment.min(MOST_STEPS).saturating_sub(self.step));
+        Ok(())
+    }
+
     fn view(&self) -> View<'_> {
         View {
             wave: &self.bench.wave,
             pc: self.bench.wave.pc,
             step: self.step,
+            over: self.end.is_some(),
             lds: &self.bench.lds,
             end: self.end.clone(),
         }

@@ -139,6 +139,53 @@ fn a_wave_is_stepped_with_keys_alone() {
 }
 
 #[test]
+fn a_kernel_is_launched_stepped_and_checked() {
+    let server = start(None);
+    let Some(driver) = open(&server.url, 1500, 900, false) else {
+        return;
+    };
+    driver.js(
+        "const e = document.getElementById('examples'); e.value = 'saxpy'; e.dispatchEvent(new Event('change'))",
+        &[],
+    );
+    driver.until("return G.view?.kernels?.[0]?.name === 'saxpy'");
+    driver.js("document.getElementById('start').click()", &[]);
+    driver.until("return G.state?.moment === 0");
+    assert_eq!(
+        driver.js("return document.getElementById('wave').options.length", &[]),
+        4
+    );
+    driver.js("const w = document.getElementById('wave'); w.value = '0,0,0:2'; w.dispatchEvent(new Event('change'))", &[]);
+    driver.until("return G.state.waves.find((w) => w.selected).id === '0,0,0:2'");
+    driver.js(
+        "document.getElementById('count').value = 4; document.getElementById('forward').click()",
+        &[],
+    );
+    driver.until("return G.state.step === 4");
+    assert_eq!(
+        driver.js("return G.run.register('v', 0, 1)", &[]),
+        "0x00000080 (lane 0)"
+    );
+    driver.js("document.getElementById('go').click()", &[]);
+    driver.until("return G.state.over");
+    assert!(text(&driver, "where").contains("all waves of the kernel have ended"));
+    driver.js("document.getElementById('rewind').click()", &[]);
+    driver.until("return G.state.moment === 0");
+    driver.js("document.getElementById('args').value = 'buf:randf32:100:1\\nbuf:randf32:1024:2\\nu32:200\\nf32:2'; \
+               document.getElementById('args').dispatchEvent(new Event('input')); document.getElementById('check').click()", &[]);
+    driver.until("return document.getElementById('tab-reports').textContent !== 'Reports'");
+    let reports = text(&driver, "panel-reports");
+    assert!(reports.contains("oob"), "{reports}");
+    assert!(
+        driver.js(
+            "return document.querySelectorAll('#gutter .reported').length > 0",
+            &[]
+        ) == true
+    );
+    quiet(&driver, &server.host);
+}
+
+#[test]
 fn the_manual_opens_at_a_name() {
     let server = start(None);
     let Some(driver) = open(&server.url, 1500, 900, false) else {

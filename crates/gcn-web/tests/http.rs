@@ -493,6 +493,163 @@ fn memory_and_lds_are_shown() {
     assert!(read("memory", "0x10000", 1 << 20)["error"].is_string());
 }
 
+/// The document of an example.
+fn example(server: &Running, id: &str) -> Value {
+    let path = format!("/{}/example/{id}", server.token);
+    server.get(&path, "").json()
+}
+
+#[test]
+fn a_kernel_runs_forward_and_back() {
+    let server = start(None);
+    let begun = server.post("start", &example(&server, "saxpy"));
+    let session = &begun["session"];
+    let first = &begun["state"];
+    assert_eq!(
+        (&first["step"], &first["moment"]),
+        (&json!(0), &json!(0)),
+        "{begun}"
+    );
+    assert_eq!(first["waves"].as_array().map(Vec::len), Some(4), "{first}");
+    assert_eq!(first["waves"][0]["id"], "0,0,0:0");
+    let select = |wave: &str| {
+        let body = json!({"session": session, "way": "stay", "wave": wave});
+        server.post("step", &body)
+    };
+    // The second wave steps alone; its lanes are 64 to 127.
+    let second = select("0,0,0:1")["state"].clone();
+    assert_eq!(second["step"], 0);
+    let state = step(&server, session, "forward", 4, &[])["state"].clone();
+    assert_eq!(state["step"], 4, "{state}");
+    let lanes: Vec<u32> = (64..128).collect();
+    assert_eq!(vgpr(&state, 0), lanes);
+    let back = step(&server, session, "back", 1, &[])["state"].clone();
+    assert_eq!(back["step"], 3);
+    assert!(select("9,9,9:9")["error"].is_string());
+    // To the end, where the result is in memory: y = 2 x + y for the first 200 elements.
+    let end = step(&server, session, "forward", 1_000_000, &[])["state"].clone();
+    assert_eq!(
+        (&end["over"], &end["end"]["kind"]),
+        (&json!(true), &json!("ended")),
+        "{end}"
+    );
+    let floats = |n: usize| -> Vec<f32> {
+        let body = json!({"session": session, "space": "memory", "at": end["regions"][n]["at"], "bytes": 1024});
+        let list = server.post("memory", &body)["dwords"].clone();
+        let list = list.as_array().expect("dwords").iter();
+        list.map(|v| f32::from_bits(v.as_u64().expect("a dword") as u32))
+            .collect()
+    };
+    let (x, after) = (floats(0), floats(1));
+    let start = step(&server, session, "back", 1_000_000, &[])["state"].clone();
+    assert_eq!(start["moment"], 0);
+    let before = floats(1);
+    for n in 0..256 {
+        let expected = if n < 200 {
+            2f32.mul_add(x[n], before[n])
+        } else {
+            before[n]
+        };
+        assert_eq!(after[n], expected, "element {n}");
+    }
+    // A breakpoint stops the first wave that comes there, and a link's moment is the same state again.
+    let rows = server.post("code", &example(&server, "saxpy"));
+    let fma = rows["rows"].as_array().expect("rows").iter();
+    let fma = fma
+        .clone()
+        .find(|r| r["row"] == "v_fma_f32")
+        .expect("the instruction");
+    let pc = fma["pc"].as_u64().expect("an address");
+    let stop = step(&server, session, "forward", 1_000_000, &[pc])["state"].clone();
+    assert_eq!(stop["pc"], pc);
+    let again = server.post("start", &example(&server, "saxpy"));
+    let body = json!({"session": again["session"], "way": "to", "count": stop["moment"]});
+    let same = server.post("step", &body)["state"].clone();
+    let body = json!({"session": again["session"], "way": "stay", "wave": "0,0,0:0"});
+    let same = match same["pc"] == stop["pc"] {
+        true => same,
+        false => server.post("step", &body)["state"].clone(),
+    };
+    assert_eq!((&same["pc"], &same["vgprs"]), (&stop["pc"], &stop["vgprs"]));
+}
+
+#[test]
+fn launches_are_limited_and_mistakes_are_told() {
+    let server = start(None);
+    let document = example(&server, "saxpy");
+    let with = |key: &str, value: &str| {
+        let mut changed = document.clone();
+        changed[key] = value.into();
+        changed
+    };
+    let cases = [
+        ("grid", "x"),
+        ("grid", "0"),
+        ("grid", "1,2,3,4"),
+        ("grid", "4294967295,4294967295"),
+        ("group", "4096"),
+        ("kernel", "nothing"),
+        ("args", "buf:/etc/passwd\nbuf:zero:4\nu32:1\nf32:1"),
+        ("args", "buf:zero:99999999999"),
+        ("args", "buf:zero:4096\nbuf:zoro:4"),
+        ("args", "u32:1"),
+    ];
+    for (key, value) in cases {
+        for name in ["start", "check"] {
+            let answer = server.post(name, &with(key, value));
+            let error = answer["error"]
+                .as_str()
+                .or(answer["failed"].as_str())
+                .unwrap_or("");
+            // Too few arguments are a failure of some kernels, and others cannot know.
+            let told = !error.is_empty() && !error.contains("root:") || value == "u32:1";
+            assert!(told, "{name} {key}={value}: {answer}");
+            if value.contains("zoro") {
+                assert!(error.contains("line 2"), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_kernel_without_end_stops() {
+    let server = start(None);
+    let mut document = example(&server, "saxpy");
+    let source = document["source"].as_str().expect("source").to_string();
+    document["source"] = source
+        .replace("s_load_dwordx4", "s_branch saxpy\n s_load_dwordx4")
+        .into();
+    let begun = server.post("start", &document);
+    let end = step(&server, &begun["session"], "forward", 1_000_000, &[]);
+    let state = &end["state"];
+    assert!(state["moment"].as_u64().is_some_and(|m| m > 1000), "{end}");
+    let checked = server.post("check", &document);
+    assert!(checked["failed"].is_string(), "{checked}");
+    assert_eq!(server.get(&format!("/{}/", server.token), "").status, 200);
+}
+
+#[test]
+fn checked_runs_report_at_their_lines() {
+    let server = start(None);
+    let mut document = example(&server, "saxpy");
+    let clean = server.post("check", &document);
+    assert_eq!(
+        (&clean["reports"], &clean["failed"]),
+        (&json!([]), &Value::Null),
+        "{clean}"
+    );
+    assert!(clean["instructions"].as_u64().is_some_and(|n| n > 50));
+    // The buffers hold 256 elements, and the kernel takes as many as it is told.
+    document["args"] = "buf:randf32:1000:1\nbuf:randf32:1024:2\nu32:256\nf32:2".into();
+    let found = server.post("check", &document);
+    let report = &found["reports"][0];
+    assert_eq!(report["check"], "oob", "{found}");
+    let line = report["line"].as_u64().expect("a line") as usize;
+    let source = document["source"].as_str().expect("source");
+    let at = source.lines().nth(line - 1).expect("the line");
+    assert!(at.contains("flat_load_dword v4"), "{at}");
+}
+
 #[test]
 fn the_oldest_of_many_runs_ends() {
     let server = start(None);
