@@ -130,6 +130,8 @@ pub struct Ctx {
     /// Permutations that make three dwords of 16 lanes, one lane's after the other's, in three registers: of the first two dwords, whose
     /// result is a register of the next one, and of that and the third.
     pub triples: [[Line; 2]; 3],
+    /// Permutations that make a dword of each of 16 lanes of what these were: of the first two registers, and of that and the third.
+    pub untriples: [[Line; 2]; 3],
     /// Four times half of the lanes' numbers.
     pub nibbles: Line,
     /// Addresses for a helper, and the data that it read or writes.
@@ -243,6 +245,14 @@ impl Ctx {
             }));
             *third = Line(std::array::from_fn(|i| match of(i) {
                 (lane, 2) => 16 + lane as u32,
+                _ => i as u32,
+            }));
+        }
+        for (n, [two, third]) in c.untriples.iter_mut().enumerate() {
+            let of = |i: usize| (3 * i + n) as u32;
+            *two = Line(std::array::from_fn(|i| of(i) % 32));
+            *third = Line(std::array::from_fn(|i| match of(i) {
+                at @ 32.. => at - 16,
                 _ => i as u32,
             }));
         }

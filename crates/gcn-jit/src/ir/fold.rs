@@ -113,6 +113,8 @@ impl Graph {
             Op::And if self.is(a, 0) || self.is(b, 0) => self.constant(ty, 0),
             Op::And if self.is(b, full) || a == b => a,
             Op::And if self.is(a, full) => b,
+            Op::And if self.within(a, b) => a,
+            Op::And if self.within(b, a) => b,
             Op::Or if self.is(a, full) => a,
             Op::Or if self.is(b, full) => b,
             Op::Or if self.is(b, 0) || a == b => a,
@@ -137,6 +139,50 @@ impl Graph {
             }
             _ => return None,
         })
+    }
+
+    /// Returns true if a constant has all bits that a value may have.
+    fn within(&self, value: Id, mask: Id) -> bool {
+        /// How many operations back bits are followed.
+        const DEPTH: u32 = 3;
+        let wanted = self.value_of(mask);
+        wanted.is_some_and(|mask| self.bits_of(value, DEPTH) & !mask == 0)
+    }
+
+    /// The bits that may be set in a value. Narrow values are zero-extended.
+    fn bits_of(&self, id: Id, depth: u32) -> u64 {
+        let n = self.get(id);
+        let all = width_mask(n.out);
+        if let Inst::Const(value) = n.op {
+            return value;
+        }
+        let Some(depth) = depth.checked_sub(1) else {
+            return all;
+        };
+        let of = |k: usize| self.bits_of(n.args[k], depth);
+        // All bits below the highest.
+        let below = |bits: u64| bits.checked_ilog2().map_or(0, |top| u64::MAX >> (63 - top));
+        let by = || {
+            let by = self.value_of(n.args[1]);
+            by.filter(|&by| by < n.ty.bits() as u64)
+        };
+        all & match n.op {
+            Inst::Alu(op) if !n.ty.is_float() => match op {
+                Op::And => of(0) & of(1),
+                Op::Or | Op::Xor => of(0) | of(1),
+                Op::Min if !n.ty.is_signed() => below(of(0)) & below(of(1)),
+                Op::Max if !n.ty.is_signed() => below(of(0) | of(1)),
+                Op::Shr if !n.ty.is_signed() => by().map_or(all, |by| of(0) >> by),
+                Op::Select => of(1) | of(2),
+                Op::Zext => of(0) & width_mask(n.ty),
+                _ => all,
+            },
+            Inst::Part(_) => match self.get(n.args[0]).op {
+                Inst::Group { bytes, .. } if bytes < 4 => (1 << (8 * bytes)) - 1,
+                _ => all,
+            },
+            _ => all,
+        }
     }
 
     /// What an operation is by others.

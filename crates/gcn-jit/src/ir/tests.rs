@@ -1,7 +1,10 @@
 //! The text of the IR, and the rules that the verifier keeps.
 
 use super::region::Block;
-use super::{parse, verify};
+use super::{Found, Graph, Inst, parse, verify};
+use gcn_isa::meaning::{Op, Space};
+use gcn_isa::shape::Ty;
+use gcn_isa::target::Gen;
 
 /// A saxpy of one element a lane, with a guard, an inserted lane and scalars that depend on lanes.
 const SAXPY: &str = "\
@@ -115,4 +118,52 @@ fn the_verifier_names_the_rule_that_is_broken() {
     );
     broken("v7[%12]", "v7[%0]", "has lanes");
     broken("branch %14", "branch %7", "the terminator depends on %7");
+}
+
+/// A mask that has all bits that a value may have is no operation.
+#[test]
+fn masks_of_known_bits() {
+    let mut g = Graph {
+        nodes: Vec::new(),
+        fast_paths: Vec::new(),
+        found: Found::default(),
+        generation: Gen::Gfx9,
+        mode: 0,
+    };
+    let vgpr = |g: &mut Graph, n| g.node(Inst::VIn(n), Ty::B32, Ty::B32, true, [0; 3]);
+    let (x, y) = (vgpr(&mut g, 0), vgpr(&mut g, 1));
+    let load = Inst::Group {
+        space: Space::Global,
+        bytes: 1,
+        count: 1,
+        offset: 0,
+    };
+    let load = g.node(load, Ty::B32, Ty::B32, true, [x, y, 0]);
+    let byte = g.node(Inst::Part(0), Ty::B32, Ty::B32, true, [load, 0, 0]);
+    let c = |g: &mut Graph, v| g.constant(Ty::B32, v);
+    let (low, four) = (c(&mut g, 0xffff), c(&mut g, 4));
+    let and = |g: &mut Graph, a, b| g.alu(Op::And, Ty::B32, Ty::B32, [a, b, 0]).expect("and");
+    let two = |g: &mut Graph, op, ty, a, b| g.alu(op, ty, ty, [a, b, 0]).expect("an operation");
+    // What was loaded has 8 bits.
+    assert_eq!(and(&mut g, byte, low), byte);
+    let (xl, yl) = (and(&mut g, x, low), and(&mut g, y, low));
+    assert_ne!(xl, x);
+    assert_eq!(and(&mut g, xl, low), xl);
+    for op in [Op::Min, Op::Max] {
+        let of = two(&mut g, op, Ty::U16, xl, yl);
+        assert_eq!(and(&mut g, of, low), of, "{op:?}");
+        // The lesser of two has no more than the lesser one, the greater of two has no more than both.
+        let of = two(&mut g, op, Ty::U32, xl, y);
+        assert_eq!(and(&mut g, of, low) == of, op == Op::Min, "{op:?}");
+        // A negative number is less than all of these.
+        let of = two(&mut g, op, Ty::I32, xl, y);
+        assert_ne!(and(&mut g, of, low), of, "{op:?}");
+    }
+    let shifted = two(&mut g, Op::Shr, Ty::U32, xl, four);
+    let less = c(&mut g, 0xfff);
+    assert_eq!(and(&mut g, shifted, less), shifted);
+    let signed = two(&mut g, Op::Shr, Ty::I32, x, four);
+    assert_ne!(and(&mut g, signed, less), signed);
+    let sum = two(&mut g, Op::Add, Ty::U32, xl, yl);
+    assert_ne!(and(&mut g, sum, low), sum);
 }

@@ -215,6 +215,9 @@ pub(crate) trait Vectors: Sized + 'static {
     /// A slice's values can stay in registers while others are computed.
     const KEEPS: bool;
 
+    /// It can store three dwords a lane, one lane's after the other's.
+    const THREE: bool;
+
     /// Returns true if the four slices of a block with this number of vector operations are the iterations of a loop.
     fn looped(operations: usize) -> bool;
 
@@ -345,6 +348,9 @@ pub(crate) trait Vectors: Sized + 'static {
 
     /// RCX becomes the reduction of the active lanes' staged data. RAX stays.
     fn reduce_staged(e: &mut Emit<'_, Self>, j: &Joined);
+
+    /// Stores the staged dwords of lanes that follow each other to memory and jumps to the label that is returned, or does nothing.
+    fn store_staged(e: &mut Emit<'_, Self>, l: &memory::Lanes, range: range::Range) -> Label;
 
     /// A VGPR takes a staged operand in active lanes.
     fn write_staged(e: &mut Emit<'_, Self>, operand: usize, vgpr: u8);

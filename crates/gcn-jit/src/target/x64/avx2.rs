@@ -11,7 +11,8 @@ use super::atomic::Joined;
 use super::encode::vex::*;
 use super::lds::Two;
 use super::machine::{At, EXEC_BITS, Machine, plus};
-use super::memory::{Access, Affine, Temps};
+use super::memory::{Access, Affine, Lanes, Temps};
+use super::range::Range;
 use super::select::Shared;
 use super::slice::vgpr_line;
 use super::slow::{Fix, Slow};
@@ -64,6 +65,7 @@ impl Vectors for Avx2 {
     const TRUTH: Class = 0;
     const BROADCAST: Again = Again::Value;
     const KEEPS: bool = false;
+    const THREE: bool = false;
 
     fn looped(operations: usize) -> bool {
         operations >= LOOP
@@ -284,6 +286,10 @@ impl Vectors for Avx2 {
 
     fn reduce_staged(e: &mut Emit<'_, Self>, j: &Joined) {
         e.reduce_staged(j);
+    }
+
+    fn store_staged(e: &mut Emit<'_, Self>, l: &Lanes, range: Range) -> Label {
+        e.store_staged(l, range)
     }
 
     fn write_staged(e: &mut Emit<'_, Self>, operand: usize, vgpr: u8) {

@@ -5,7 +5,8 @@
 use super::atomic::Joined;
 use super::lds::Two;
 use super::machine::{At, Machine, plus};
-use super::memory::{Access, Affine, Temps};
+use super::memory::{Access, Affine, Lanes, Temps};
+use super::range::Range;
 use super::select::Shared;
 use super::slice::vgpr_line;
 use super::slow::{Fix, Slow};
@@ -58,6 +59,7 @@ impl Vectors for Avx512 {
     const TRUTH: Class = 1;
     const BROADCAST: Again = Again::Memory;
     const KEEPS: bool = true;
+    const THREE: bool = true;
 
     fn looped(operations: usize) -> bool {
         operations >= LOOP
@@ -293,6 +295,10 @@ impl Vectors for Avx512 {
 
     fn reduce_staged(e: &mut Emit<'_, Self>, j: &Joined) {
         e.reduce_staged(j);
+    }
+
+    fn store_staged(e: &mut Emit<'_, Self>, l: &Lanes, range: Range) -> Label {
+        e.store_staged(l, range)
     }
 
     fn write_staged(e: &mut Emit<'_, Self>, operand: usize, vgpr: u8) {

@@ -169,8 +169,6 @@ pub mod op {
     pub const UNPCKHD: E = e(1, 1, 0, 0x6a);
     pub const UNPCKLQ: E = e(1, 1, 1, 0x6c);
     pub const UNPCKHQ: E = e(1, 1, 1, 0x6d);
-    pub const MOVQ_ST: E = en(1, 1, 1, 0xd6, 8);
-    pub const PEXTRD: E = en(3, 1, 0, 0x16, 4);
     pub const COMPRESSD: E = en(2, 1, 0, 0x8b, 4);
     pub const MOVD_LD: E = en(1, 1, 0, 0x6e, 4);
     pub const PINSRD: E = en(3, 1, 0, 0x22, 4);

@@ -5,7 +5,7 @@ use super::machine::{At, Deferred, EXEC_BITS, Machine, Places, line_mem, plus};
 use super::range::Range;
 use super::select::{Select, Shared};
 use super::*;
-use crate::ir::region::Store;
+use crate::ir::region::{Store, WaveHelper, WaveHelperCall};
 use crate::lir::{Again, Role, VReg};
 use crate::passes::affine::{Shape, row_of, within_register};
 use std::rc::Rc;
@@ -48,6 +48,38 @@ impl<V: Vectors> Emit<'_, V> {
             seen.push(id);
         }
         true
+    }
+
+    /// Stores the staged dwords of several elements to memory where all lanes' follow each other, and goes to the label that is returned.
+    pub(super) fn store_together(&mut self, w: &WaveHelperCall) -> Option<Label> {
+        let WaveHelper::Store {
+            space: Space::Global,
+            dwords: count,
+            two: false,
+            offset,
+        } = w.helper
+        else {
+            return None;
+        };
+        let of = [w.inputs[0], w.inputs[1]];
+        if !self.computed(of) || count == 3 && !V::THREE {
+            return None;
+        }
+        let range = self.new_range();
+        let lanes = Lanes {
+            active: EXEC_BITS,
+            store: true,
+            space: Space::Global,
+            bytes: 4,
+            count,
+            offset,
+            high: true,
+            scalar: None,
+            range: Some(range),
+            wanted: Vec::new(),
+            computed: true,
+        };
+        Some(V::store_staged(self, &lanes, range))
     }
 
     /// RAX becomes the host's address of `bytes` bytes of LDS from EAX on; jumps to `bad` if they are not all within it. RCX is clobbered.

@@ -46,6 +46,7 @@ impl<V: Vectors> Emit<'_, V> {
             (.., Some(lanes)) => Some(self.lane_after_lane(lanes)),
             _ => None,
         };
+        let done = done.or_else(|| self.store_together(w));
         let restart = self.restart();
         self.a.ldmxcsr(ctx!(host_mxcsr));
         self.a.vzeroupper();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::passes::affine::Shape;
 use crate::target::x64::affine::place;
+use crate::target::x64::lds::{exec_of, staged};
 use crate::target::x64::memory::{Access, Affine, Lanes, reach};
 use crate::target::x64::range::Range;
 
@@ -221,6 +222,58 @@ impl Emit<'_, Avx2> {
         self.a.jcc(Cc::Ne, apart);
         self.a.x(MOVD_TO, u, 0, H::R(RCX));
         self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
+    }
+
+    /// Stores the staged dwords of lanes if all of the wave are active and follow each other, and goes to the label that is returned. Before
+    /// that nothing is written: a fault finds memory as it was. All vector registers are clobbered.
+    pub(super) fn store_staged(&mut self, l: &Lanes, range: Range) -> Label {
+        let (from, slow, done) = (self.a.label(), self.a.label(), self.a.label());
+        let looped = std::mem::replace(&mut self.looped, false);
+        let size = 4 * l.count as i32;
+        let [lo, hi, t, u, w, base] = [4, 5, 6, 7, 8, 9];
+        let log = size.trailing_zeros() as usize;
+        self.a.alu_imm(alu::CMP, true, Rm::M(exec_of(0)), -1);
+        self.a.jcc(Cc::Ne, slow);
+        let again = self.a.here();
+        for part in 0..8 {
+            (self.slice, self.v.half) = (part / 2, part % 2);
+            for (operand, register) in [lo, hi].into_iter().enumerate() {
+                let from = plus(staged(operand, part / 2), 32 * (part % 2) as i32);
+                self.a.y(LOAD, register, 0, H::M(from));
+            }
+            self.in_range(l, range, [lo, t, u, w], Some(hi), from);
+            self.a.y(SUBD, t, t, H::M(ctx!(strides, 64 * log)));
+            match part {
+                0 => self.a.y(BROADCASTD, base, 0, H::R(t)),
+                _ => {
+                    let before = self.a.d32(8 * part as u32 * size as u32);
+                    self.a.y(SUBD, t, t, before);
+                }
+            }
+            self.a.y(EQD, t, t, H::R(base));
+            self.bits_of(RCX, t);
+            self.a.alu_imm(alu::CMP, false, Rm::R(RCX), 0xff);
+            self.a.jcc(Cc::Ne, slow);
+        }
+        self.a.x(MOVD_TO, base, 0, H::R(RCX));
+        self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
+        self.fetch_at_pace(4 * size, l.offset, true);
+        for part in 0..8 {
+            let data: Vec<u8> = (0..l.count).collect();
+            for &d in &data {
+                let from = plus(staged(2 + d as usize, part / 2), 32 * (part % 2) as i32);
+                self.a.y(LOAD, d, 0, H::M(from));
+            }
+            let to = l.offset + 8 * part as i32 * size;
+            self.store_dense(4, &data, [4, 5, 6, 7, 8], to);
+        }
+        self.a.jmp(done);
+        self.a.bind(from);
+        self.hand_over(l, lo, Some(hi), u);
+        self.ask_around(l, range, again);
+        self.a.bind(slow);
+        (self.slice, self.v.half, self.looped) = (0, 0, looped);
+        done
     }
 
     /// Loads the elements of 8 lanes one after the other, from RAX plus a constant on.

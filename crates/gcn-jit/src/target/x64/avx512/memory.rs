@@ -4,6 +4,7 @@
 use super::*;
 use crate::passes::affine::{Shape, within_register};
 use crate::target::x64::affine::place;
+use crate::target::x64::lds::{exec_of, staged};
 use crate::target::x64::memory::{Access, Affine, Lanes, reach};
 use crate::target::x64::range::Range;
 
@@ -75,21 +76,18 @@ impl Emit<'_, Avx512> {
                     self.gather(l.bytes, &loaded, &l.wanted, t, [u, v, w], k, offset);
                 }
             }
-            (true, Some(range)) => {
+            (true, Some(range)) if l.count == 1 => {
                 self.in_range(l, range, regs, from);
                 let apart = self.a.label();
                 let Regs { t, u, v, k, .. } = regs;
-                if l.computed {
+                if l.consecutive() {
                     self.first_lane(l, regs, apart);
                     self.fetch_at_pace(l.bytes as i32 * l.count as i32, l.offset, true);
                     self.store_elements(l.bytes, &stored, mem(RAX, l.offset), [t, u, v], k);
                     self.a.jmp(back);
                 }
                 self.a.bind(apart);
-                match l.count {
-                    1 => self.scatter(l.bytes, stored[0], t, k, l.offset),
-                    _ => self.scatter_wide(&stored, regs, l.offset),
-                }
+                self.scatter(l.bytes, stored[0], t, k, l.offset);
             }
             (true, None) if l.offset == 0 => self.store_in_lds(l, &stored, regs, from),
             _ => self.a.jmp(helper),
@@ -213,24 +211,92 @@ impl Emit<'_, Avx512> {
     /// Lane 0 itself need not be active: its distance is used only if those of all active lanes follow from it.
     fn first_lane(&mut self, l: &Lanes, r: Regs, apart: Label) {
         let Regs { t, u, v, k, .. } = r;
-        let mut from = t;
-        for log in (0..8).filter(|log| (l.bytes * l.count) >> log & 1 != 0) {
-            let distances = Rm::M(ctx!(strides, 64 * log as usize));
-            self.a.z(op::SUBD, u, from, distances);
-            from = u;
-        }
+        self.without_places(u, t, l.bytes * l.count);
         self.a.z(op::BCASTD, v, 0, Rm::R(u));
         self.a.zi(op::CMPD, k, u, Rm::R(v), keep(K_EXEC), 4);
         self.a.kortest(k, k);
         self.a.jcc(Cc::Ne, apart);
-        let all = !l.store && l.count > 1 || l.count == 3;
-        if all && self.full.is_none() {
+        if !l.store && l.count > 1 && self.full.is_none() {
             self.a.kortest(K_EXEC, K_EXEC);
             self.a.jcc(Cc::Ae, apart);
         }
         self.a.evex(op::MOVD_ST, 0, u, 0, Rm::R(RCX), ALL, None);
         self.a.movsxd(RCX, Rm::R(RCX));
         self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
+    }
+
+    /// Distances less the places of 16 lanes' elements of so many bytes one after the other.
+    fn without_places(&mut self, to: u8, distances: u8, size: u8) {
+        let mut from = distances;
+        for log in (0..8).filter(|log| size >> log & 1 != 0) {
+            let places = Rm::M(ctx!(strides, 64 * log as usize));
+            self.a.z(op::SUBD, to, from, places);
+            from = to;
+        }
+    }
+
+    /// Stores the staged dwords of lanes if all of the wave's active ones follow each other, and goes to the label that is returned. Before
+    /// that nothing is written: a fault finds memory as it was. All vector registers are clobbered.
+    pub(super) fn store_staged(&mut self, l: &Lanes, range: Range) -> Label {
+        let (from, slow, done) = (self.a.label(), self.a.label(), self.a.label());
+        let looped = std::mem::replace(&mut self.looped, false);
+        let size = 4 * l.count;
+        let r = Regs {
+            lo: 4,
+            hi: Some(5),
+            t: 6,
+            u: 7,
+            v: 8,
+            w: 9,
+            k: 1,
+            k2: 2,
+        };
+        if l.count == 3 {
+            // These have no masks.
+            self.a.alu_imm(alu::CMP, true, Rm::M(exec_of(0)), -1);
+            self.a.jcc(Cc::Ne, slow);
+        }
+        let again = self.a.here();
+        for slice in 0..4 {
+            self.a.kload16(K_EXEC, exec_of(slice));
+            for (operand, register) in [r.lo, 5].into_iter().enumerate() {
+                let from = Rm::M(staged(operand, slice));
+                self.a.z(op::MOVDQU32, register, 0, from);
+            }
+            self.in_range(l, range, r, from);
+            self.without_places(r.u, r.t, size);
+            match slice {
+                0 => self.a.z(op::BCASTD, r.v, 0, Rm::R(r.u)),
+                _ => {
+                    let before = 16 * slice as u64 * size as u64;
+                    self.a.z(op::SUBD, r.u, r.u, Rm::C(before));
+                }
+            }
+            self.a.zi(op::CMPD, r.k, r.u, Rm::R(r.v), keep(K_EXEC), 4);
+            self.a.kortest(r.k, r.k);
+            self.a.jcc(Cc::Ne, slow);
+        }
+        self.a.evex(op::MOVD_ST, 0, r.v, 0, Rm::R(RCX), ALL, None);
+        self.a.movsxd(RCX, Rm::R(RCX));
+        self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
+        self.fetch_at_pace(4 * size as i32, l.offset, true);
+        for slice in 0..4 {
+            self.a.kload16(K_EXEC, exec_of(slice));
+            let data: Vec<u8> = (0..l.count).collect();
+            for &d in &data {
+                let from = Rm::M(staged(2 + d as usize, slice));
+                self.a.z(op::MOVDQU32, d, 0, from);
+            }
+            let to = mem(RAX, l.offset + 16 * slice as i32 * size as i32);
+            self.store_elements(4, &data, to, [r.u, r.v, r.w], r.k);
+        }
+        self.a.jmp(done);
+        self.a.bind(from);
+        self.hand_over(l, r);
+        self.ask_around(l, range, again);
+        self.a.bind(slow);
+        self.looped = looped;
+        done
     }
 
     /// Loads the elements of 16 lanes one after the other, from RAX plus a constant on.
@@ -293,46 +359,6 @@ impl Emit<'_, Avx512> {
             let e = [op::UNPCKLQ, op::UNPCKHQ][n as usize % 2];
             self.a.z(e, d, a, Rm::R(b));
         }
-    }
-
-    /// Stores two to four dwords of each lane that is on at RAX plus its distance in `t` plus a constant, one lane after the other. RCX,
-    /// RDX and RSI are clobbered.
-    fn scatter_wide(&mut self, data: &[u8], r: Regs, offset: i32) {
-        let Regs { t, u, v, w, k, .. } = r;
-        self.a.z(op::MOVDQU32_ST, t, 0, Rm::M(ctx!(addresses)));
-        let lanes = match *data {
-            [x, y, z] => &[x, y, z, z][..],
-            _ => data,
-        };
-        self.store_elements(4, lanes, ctx!(data), [t, u, v], k);
-        self.a.k_to_gpr(RDX, K_EXEC);
-        let top = self.a.here();
-        let by = |m: Mem, scale: u8| Mem {
-            index: Some((RCX, scale)),
-            ..m
-        };
-        self.a.tzcnt(false, RCX, RDX);
-        self.a.mov(false, RSI, Rm::M(by(ctx!(addresses), 4)));
-        let to = |by: i32| indexed(RAX, RSI, offset + by);
-        if data.len() == 2 {
-            self.a.mov(true, RCX, Rm::M(by(ctx!(data), 8)));
-            self.a.store(true, to(0), RCX);
-        } else {
-            self.a.shift_imm(4, false, RCX, 4);
-            let from = Rm::M(by(ctx!(data), 1));
-            self.a.evex(op::MOVDQU32, 0, w, 0, from, ALL, None);
-            match data.len() {
-                3 => {
-                    self.a.evex(op::MOVQ_ST, 0, w, 0, Rm::M(to(0)), ALL, None);
-                    self.a.evex(op::PEXTRD, 0, w, 0, Rm::M(to(8)), ALL, Some(2));
-                }
-                _ => self
-                    .a
-                    .evex(op::MOVDQU32_ST, 0, w, 0, Rm::M(to(0)), ALL, None),
-            }
-        }
-        self.a.blsr(false, RDX, RDX);
-        self.a.jcc(Cc::Ne, top);
     }
 
     /// Stores to LDS where the lanes' addresses follow each other. Goes on at `from` where they do not, or where slices that are no
@@ -617,7 +643,32 @@ impl Emit<'_, Avx512> {
         self.affine_address(a.address);
         let loaded = p.range(5, wanted.len());
         let temps = [1, 2, 3].map(|k| p.r(k));
+        let (apart, done) = (self.a.label(), self.a.label());
+        if a.bytes == 4 && a.step == 12 && wanted.len() > 1 && wanted.iter().all(|&k| k < 3) {
+            if self.full.is_none() {
+                self.a.kortest(K_EXEC, K_EXEC);
+                self.a.jcc(Cc::Ae, apart);
+            }
+            self.fetch(a, false);
+            self.load_three(a.offset, &loaded, wanted, [temps[0], temps[1]]);
+            self.a.jmp(done);
+        }
+        self.a.bind(apart);
         self.gather(a.bytes, &loaded, wanted, p.r(0), temps, p.k(4), a.offset);
+        self.a.bind(done);
+    }
+
+    /// The wanted ones of three dwords of each lane at RAX plus a constant, one lane's after the other's.
+    fn load_three(&mut self, offset: i32, loaded: &[u8], wanted: &[u8], [t, u]: [u8; 2]) {
+        let at = |by: i32| Rm::M(place(offset + by));
+        self.a.z(op::MOVDQU32, t, 0, at(0));
+        for (&d, &n) in loaded.iter().zip(wanted) {
+            let index = |k: usize| Rm::M(ctx!(untriples, 128 * n as usize + 64 * k));
+            self.a.z(op::MOVDQU32, u, 0, index(0));
+            self.a.z(op::PERMI2D, u, t, at(64));
+            self.a.z(op::MOVDQU32, d, 0, index(1));
+            self.a.z(op::PERMI2D, d, u, at(128));
+        }
     }
 
     pub(super) fn affine_load_code(&mut self, a: Affine, p: Places<'_>) {
@@ -728,6 +779,17 @@ impl Emit<'_, Avx512> {
                 self.store_close(a, data[0], t, k);
                 return;
             }
+            let (apart, done) = (self.a.label(), self.a.label());
+            if data.len() == 3 && a.step == 12 {
+                if self.full.is_none() {
+                    self.a.kortest(K_EXEC, K_EXEC);
+                    self.a.jcc(Cc::Ae, apart);
+                }
+                self.fetch(a, true);
+                self.store_elements(4, &data, place(a.offset), temps, k);
+                self.a.jmp(done);
+            }
+            self.a.bind(apart);
             self.distances(t, a.step);
             if data.len().is_multiple_of(2) {
                 self.scatter_pairs(&data, t, u, k, a);
@@ -736,6 +798,7 @@ impl Emit<'_, Avx512> {
             for (n, &r) in data.iter().enumerate() {
                 self.scatter(a.bytes, r, t, k, a.offset + 4 * n as i32);
             }
+            self.a.bind(done);
             return;
         }
         self.fetch(a, true);

@@ -131,8 +131,6 @@ fn rows() -> Vec<Row> {
         UNPCKHD Vpunpckhdq RegVRm, b;
         UNPCKLQ Vpunpcklqdq RegVRm, b;
         UNPCKHQ Vpunpckhqdq RegVRm, b;
-        MOVQ_ST Vmovq RmReg, ;
-        PEXTRD Vpextrd RmReg, i;
         COMPRESSD Vpcompressd RmReg, ;
         MOVDQU8 Vmovdqu8 RegRm, ;
         MOVDQU8_ST Vmovdqu8 RmReg, ;
@@ -288,10 +286,7 @@ fn masks(row: &Row, to_memory: bool) -> Vec<K> {
 
 /// Whether it works on 128 bits, with a general register or memory.
 fn short(row: &Row) -> bool {
-    matches!(
-        row.name,
-        "MOVD_ST" | "MOVD_LD" | "PINSRD" | "MOVQ_ST" | "PEXTRD"
-    )
+    matches!(row.name, "MOVD_ST" | "MOVD_LD" | "PINSRD")
 }
 
 fn emit(row: &Row, reg: u8, v: u8, rm: Rm, mask: K) -> Vec<u8> {
