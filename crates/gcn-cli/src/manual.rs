@@ -1,6 +1,6 @@
 //! The manual: everything `gcn doc` prints, made from the rows.
 //!
-//! Pages are Markdown. For each format they contain the diagrams of the encodings, the opcode table of every generation, and
+//! Pages are Markdown. pages.rs finds them by name; terminal.rs and html.rs show them. For each format they contain the diagrams of the encodings, the opcode table of every generation, and
 //! each instruction with its syntax, opcodes, description and operation, as AMD's documents do, and also errata, tables of
 //! names, and examples.
 
@@ -24,10 +24,14 @@ use gcn::isa::target::{Gen, Target};
 
 use crate::meaning_text;
 
+pub mod diff;
 pub mod examples;
 mod facts;
+pub mod html;
 pub mod operations;
+pub mod pages;
 pub mod purposes;
+pub mod terminal;
 
 /// The decisions where the documents are silent or wrong.
 static ERRATA: &str = include_str!("../../../docs/errata.md");
@@ -411,6 +415,9 @@ fn runnable(out: &mut String, row: &'static Inst, targets: &[Target]) {
             example.command(),
             example.result
         );
+        if let Some(numbers) = example.as_floats(row) {
+            let _ = writeln!(out, "\nAs numbers: {numbers}");
+        }
     }
 }
 
@@ -1392,7 +1399,9 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
                 e.set(Field::DstSel, 6);
             }
             e.set(Field::Src0Sel, 6);
-            e.set(Field::Src1Sel, 6);
+            if encoding != Encoding::Sdwa1 {
+                e.set(Field::Src1Sel, 6);
+            }
         }
         Encoding::Dpp1 | Encoding::Dpp2 | Encoding::DppC => {
             e.set(Field::DppCtrl, 0xe4);
@@ -1855,11 +1864,62 @@ fn purpose(format: Format) -> &'static str {
     }
 }
 
+/// Returns the target that a name stands for: a generation (`gfx9`) or a target.
+fn targets_of_name(name: &str) -> Option<Target> {
+    let generation = Gen::ALL
+        .into_iter()
+        .find(|g| g.name().eq_ignore_ascii_case(name));
+    generation.map(Target::of).or_else(|| Target::parse(name))
+}
+
+/// The keys of the entries of docs/errata.md.
+fn errata_keys() -> impl Iterator<Item = &'static str> {
+    let headings = ERRATA.lines().filter_map(|line| line.strip_prefix("### "));
+    headings.filter_map(|heading| heading.split_whitespace().next())
+}
+
+/// Returns the instructions of a target, by format.
+pub fn contents_of(target: Target) -> String {
+    let mut out = format!("# Instructions of {}\n", table_name(target));
+    for format in Format::ALL {
+        let mut names: Vec<&str> = rows_of(format)
+            .iter()
+            .filter(|row| insts::exists(row, target))
+            .map(|row| row.name)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
+            continue;
+        }
+        let _ = writeln!(
+            out,
+            "\n## {}: {}, {} instructions\n",
+            format.name(),
+            purpose(format),
+            names.len()
+        );
+        for name in names {
+            let _ = writeln!(
+                out,
+                "* {name}: {}",
+                purposes::purpose(name).unwrap_or_default()
+            );
+        }
+    }
+    out
+}
+
 /// Returns the table of contents.
 pub fn contents() -> String {
     let mut out = String::from(
-        "The manual is made from the table that also decodes, assembles and runs.\n\nFormats: gcn doc SOP2\n",
+        "The manual is made from the table that also decodes, assembles and runs.\n\nTopics: gcn doc tutorial\n",
     );
+    for (name, text) in pages::topics().filter(|(name, _)| *name != "index") {
+        let title = text.lines().next().unwrap_or("").trim_start_matches("# ");
+        let _ = writeln!(out, "  {name:<12} {title}");
+    }
+    out.push_str("\nFormats: gcn doc SOP2\n");
     for format in Format::ALL {
         let mut names: Vec<&str> = rows_of(format).iter().map(|row| row.name).collect();
         names.sort_unstable();
@@ -1890,7 +1950,11 @@ pub fn contents() -> String {
         }
     }
     out.push_str(
-        "\nTables\n  gcn doc --stats         rows of each format by generation and target\n  \
+        "\nMore\n  gcn doc search WORDS    pages with these words\n  \
+         gcn doc NAME --arch A   an instruction on one target; without a name the instructions of the target\n  \
+         gcn doc --diff OLD NEW  what differs between two generations or targets\n  \
+         gcn doc --html DIR      the manual as web pages, with a search that needs no server\n\
+         \nTables\n  gcn doc --stats         rows of each format by generation and target\n  \
          gcn doc --exactness     which results are exact, and how far others may be off\n  \
          gcn doc --all -o DIR    every format's page as a file\n",
     );

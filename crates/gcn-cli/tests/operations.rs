@@ -326,7 +326,7 @@ fn the_operations_do_what_the_semantics_do() {
             if !insts::exists(row, target) {
                 continue;
             }
-            match compare(row, target, 60) {
+            match compare(row, target, 30) {
                 Ok(true) => compared += 1,
                 Ok(false) => *skipped.entry(row.format.name()).or_default() += 1,
                 // One report for each row.

@@ -1,16 +1,37 @@
 //! `gcn doc`: the manual.
 
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use clap::Args;
 use gcn::io;
-use gcn::isa::Format;
-use gcn_cli::manual;
+use gcn::isa::{Format, Target};
+use gcn_cli::manual::{self, diff, html, pages, terminal};
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gcn doc v_mac_f32                  an instruction
+  gcn doc v_add_u32 --arch gfx803    as it is on one target
+  gcn doc tutorial                   what instructions share: waitcnt, exec, hsa-abi, …
+  gcn doc search shift left          pages with these words
+  gcn doc --diff gfx7 gfx9           what changed
+  gcn doc --html site                the manual as web pages")]
 pub struct Options {
-    /// An instruction (s_bfe_u32), a format (SOP2), an entry of the errata (sop2-bfe), a check (waitcnt) or a hazard (valu-sgpr-vmem); by default the table of contents
+    /// An instruction (s_bfe_u32), a topic (waitcnt), a format (SOP2), an entry of the errata (sop2-bfe), a check (hazard) or a hazard (valu-sgpr-vmem); `search` and words to find pages; by default the table of contents
     name: Option<String>,
+    /// The words to search for
+    words: Vec<String>,
+    /// The instruction as it is on this target; without a name: the instructions of the target
+    #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
+    arch: Option<Target>,
+    /// What differs between two generations or targets
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["name", "all", "arch", "table"])]
+    diff: Option<Vec<String>>,
+    /// Write the manual as a static site: pages with a search that needs no server
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["name", "all", "arch", "table", "diff"])]
+    html: Option<PathBuf>,
     /// Print the number of rows of each format, per generation and per target that differs
     #[arg(long, group = "table", conflicts_with_all = ["name", "all"])]
     stats: bool,
@@ -48,36 +69,129 @@ pub fn run(args: &Options) -> Result<(), String> {
         return io::print(text.as_bytes());
     }
     if let (true, Some(folder)) = (args.all, &args.o) {
-        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        create(folder)?;
         for format in Format::ALL {
             let path = folder.join(format!("{}.md", format.name().to_lowercase()));
             io::write(&path, manual::format_page(format).as_bytes())?;
         }
         return Ok(());
     }
+    if let Some(folder) = &args.html {
+        create(folder)?;
+        for (name, text) in html::site() {
+            io::write(&folder.join(name), text.as_bytes())?;
+        }
+        return Ok(());
+    }
+    if let Some(targets) = &args.diff {
+        return show(&diff::page(&targets[0], &targets[1])?);
+    }
     let Some(name) = &args.name else {
-        return io::print(manual::contents().as_bytes());
+        return match args.arch {
+            Some(target) => show(&manual::contents_of(target)),
+            None => show(&manual::contents()),
+        };
     };
-    if let Some(format) = Format::parse(name) {
-        return io::print(manual::format_page(format).as_bytes());
+    if name == "search" && !args.words.is_empty() {
+        return search(&args.words);
     }
-    let rows = manual::find(name);
-    if !rows.is_empty() {
-        return io::print(manual::instruction_page(&rows).as_bytes());
+    if let Some(word) = args.words.first() {
+        return Err(format!(
+            "unexpected `{word}` after `{name}`: expected one name, or `gcn doc search {name} {}`",
+            args.words.join(" ")
+        ));
     }
-    if let Some(page) = manual::check_page(name).or_else(|| manual::hazard_page(name)) {
-        return io::print(page.as_bytes());
+    if let Some(target) = args.arch
+        && let Some((_, page)) = pages::instruction(name, Some(target))
+        && page.is_empty()
+    {
+        return Err(format!(
+            "{} has no `{name}`; `gcn doc {name}` says which targets have it",
+            target.name()
+        ));
     }
-    if let Some(entry) = manual::erratum(name) {
-        return io::print(entry.as_bytes());
+    match pages::page(name, args.arch) {
+        Some((_, page)) => show(&page),
+        None => Err(unknown(name)),
     }
+}
+
+fn create(folder: &PathBuf) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))
+}
+
+/// The message for a name without a page.
+fn unknown(name: &str) -> String {
     let near = manual::suggestions(name);
     let hint = if near.is_empty() {
         String::new()
     } else {
         format!("; did you mean {}?", near.join(", "))
     };
-    Err(format!(
-        "`{name}` is not an instruction, format, errata entry, check or hazard{hint}\n`gcn doc` lists what there is"
-    ))
+    format!(
+        "`{name}` is not an instruction, format, errata entry, check or hazard{hint}\n`gcn doc` lists what there is, `gcn doc search {name}` searches"
+    )
+}
+
+/// The most pages that a search prints.
+const MOST: usize = 40;
+
+/// Prints the pages that have all words.
+fn search(words: &[String]) -> Result<(), String> {
+    let found = pages::search(words);
+    if found.is_empty() {
+        return Err(format!(
+            "no page has all of these words: {}",
+            words.join(" ")
+        ));
+    }
+    let mut text = String::new();
+    for entry in found.iter().take(MOST) {
+        text.push_str(&format!("{:<28} {}\n", entry.name, entry.about));
+    }
+    if found.len() > MOST {
+        text.push_str(&format!(
+            "… and {} more: more words find fewer\n",
+            found.len() - MOST
+        ));
+    }
+    io::print(text.as_bytes())
+}
+
+/// Prints a page: as it is into a file or a pipe, formatted and through $PAGER on a terminal.
+fn show(page: &str) -> Result<(), String> {
+    let out = std::io::stdout();
+    if !out.is_terminal() {
+        return io::print(page.as_bytes());
+    }
+    let colour = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+        && std::env::var_os("TERM").is_none_or(|v| v != "dumb");
+    let text = terminal::render(page, colour);
+    match paged(&text) {
+        true => Ok(()),
+        false => io::print(text.as_bytes()),
+    }
+}
+
+/// Sends a text through the pager. Returns false if there is none.
+fn paged(text: &str) -> bool {
+    let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".into());
+    let mut words = pager.split_whitespace();
+    let Some(program) = words.next() else {
+        return false;
+    };
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        // Colours, and no pager for what fits the screen.
+        command.env("LESS", "FRX");
+    }
+    let Ok(mut child) = command.spawn() else {
+        return false;
+    };
+    if let Some(mut input) = child.stdin.take() {
+        // The reader may leave before the end.
+        let _ = input.write_all(text.as_bytes());
+    }
+    child.wait().is_ok()
 }

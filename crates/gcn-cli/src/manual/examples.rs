@@ -20,6 +20,44 @@ pub struct Example {
 }
 
 impl Example {
+    /// Returns the values of a float destination as numbers, where the result shows its bits.
+    pub fn as_floats(&self, row: &Inst) -> Option<String> {
+        let ty = row
+            .shape
+            .slots
+            .iter()
+            .find(|s| s.access != Access::Read)?
+            .ty;
+        let (name, first) = self.result.split_once(" = ")?;
+        // A half of a pair alone is no number.
+        if ty == Ty::F64 && !name.contains('[') {
+            return None;
+        }
+        let list = first.strip_prefix('[');
+        let values = match list {
+            Some(list) => list.split_once(']')?.0.split(" ..").next()?,
+            None => first.split(',').next()?,
+        };
+        let number = |text: &str| -> Option<String> {
+            let text = text.trim();
+            let bits = match text.strip_prefix("0x") {
+                Some(hex) => u64::from_str_radix(hex, 16).ok()?,
+                None => text.parse().ok()?,
+            };
+            match ty {
+                Ty::F32 => Some(format!("{:?}", f32::from_bits(bits as u32))),
+                Ty::F64 => Some(format!("{:?}", f64::from_bits(bits))),
+                Ty::F16 => Some(format!(
+                    "{:?}",
+                    crate::meaning_text::half_to_f64(bits as u16)
+                )),
+                _ => None,
+            }
+        };
+        let numbers: Option<Vec<String>> = values.split(',').map(number).collect();
+        Some(numbers?.join(", "))
+    }
+
     /// The command for a shell.
     pub fn command(&self) -> String {
         format!("gcn eval --arch {} '{}'", self.target.name(), self.line)

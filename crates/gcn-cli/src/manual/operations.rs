@@ -1,6 +1,9 @@
 //! What each instruction does, in the notation of AMD's manuals: from the nodes of its semantics, or by hand where those
 //! would read badly (operations.txt, which a test evaluates beside the nodes).
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use gcn::isa::inst::Inst;
 use gcn::isa::meaning::Program;
 use gcn::isa::shape::{Role, Ty};
@@ -15,33 +18,46 @@ pub fn text(program: &Program, target: Target) -> String {
     by_hand(program.row, target.generation()).unwrap_or_else(|| meaning_text::text(program))
 }
 
+/// The entries by the names of their rows: first and last generation, and the text.
+static ENTRIES: LazyLock<HashMap<&str, Vec<Entry>>> = LazyLock::new(|| {
+    let mut out: HashMap<&str, Vec<Entry>> = HashMap::new();
+    for entry in BY_HAND.split("\n\n") {
+        let Some((head, body)) = entry.strip_prefix("@ ").and_then(|e| e.split_once('\n')) else {
+            continue;
+        };
+        let parse = |text: &str| Gen::ALL.into_iter().find(|g| g.name() == text);
+        let mut range = (Gen::Gfx6, Gen::Gfx9);
+        let mut names = Vec::new();
+        for word in head.split_whitespace() {
+            let (first, last) = word.split_once('-').unwrap_or((word, word));
+            match parse(first).zip(parse(last)) {
+                Some(found) => range = found,
+                None => names.push(word),
+            }
+        }
+        for name in names {
+            out.entry(name)
+                .or_default()
+                .push((range.0, range.1, body.trim_end()));
+        }
+    }
+    out
+});
+
+type Entry = (Gen, Gen, &'static str);
+
 /// Returns the entry of a row in operations.txt.
 pub fn by_hand(row: &Inst, generation: Gen) -> Option<String> {
-    let mut lines = BY_HAND.lines();
-    lines.find(|line| {
-        line.strip_prefix("@ ")
-            .is_some_and(|head| names(head, row.name, generation))
-    })?;
-    let body: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
-    Some(with_widths(&body.join("\n"), row))
+    let entries = ENTRIES.get(row.name)?;
+    let (_, _, body) = entries
+        .iter()
+        .find(|(first, last, _)| (*first..=*last).contains(&generation))?;
+    Some(with_widths(body, row))
 }
 
 /// Returns the names of the rows that operations.txt has, with the entry's first line.
 pub fn heads() -> impl Iterator<Item = &'static str> {
     BY_HAND.lines().filter_map(|line| line.strip_prefix("@ "))
-}
-
-/// Returns true if an entry is of a row in a generation.
-fn names(head: &str, name: &str, generation: Gen) -> bool {
-    let parse = |text: &str| Gen::ALL.into_iter().find(|g| g.name() == text);
-    let mut named = false;
-    let mut range = None;
-    for word in head.split_whitespace() {
-        named |= word == name;
-        let (first, last) = word.split_once('-').unwrap_or((word, word));
-        range = range.or(parse(first).zip(parse(last)));
-    }
-    named && range.is_none_or(|(first, last)| (first..=last).contains(&generation))
 }
 
 /// Returns the text with the widths of the row's operands: `.f` of 64 bits is `.d`, `.u` of 16 bits `.u16`.

@@ -87,8 +87,11 @@ pub fn purpose(name: &str) -> Option<String> {
         BOOK.matches(pattern, name, &mut texts).then_some(*sentence)
     })?;
     let mut out = sentence.to_string();
-    for (n, text) in texts.iter().enumerate() {
-        out = out.replace(&format!("${}", n + 1), text);
+    // The text of a word may name other words.
+    for _ in 0..2 {
+        for (n, text) in texts.iter().enumerate() {
+            out = out.replace(&format!("${}", n + 1), text);
+        }
     }
     // Words without a text leave spaces behind.
     while out.contains("  ") {

@@ -16,7 +16,7 @@ h1{font-size:1.4em}h2{font-size:1.2em;border-top:1px solid var(--line);padding-t
 .kind{color:var(--dim);font-size:.85em}code,td,text{font-family:ui-monospace,monospace}
 table{border-collapse:collapse;font-size:12.5px}td,th{padding:1px .7em;text-align:right;white-space:pre}
 th{position:sticky;top:0;background:var(--bg);border-bottom:1px solid var(--line)}
-td.t,th.t{text-align:left}tr.b td{border-top:1px solid var(--line)}tr:target td{outline:2px solid var(--taken)}
+td.t,th.t{text-align:left}tr{scroll-margin-top:2.5em}tr.b td{border-top:1px solid var(--line)}tr:target td{outline:2px solid var(--taken)}
 .v{background:linear-gradient(to left,var(--bar) var(--p),transparent var(--p))}
 .s{background:linear-gradient(to left,var(--sbar) var(--p),transparent var(--p))}
 .g{overflow:auto;max-height:80vh;border:1px solid var(--line)}
@@ -186,14 +186,15 @@ fn graph(out: &mut String, number: usize, kernel: &Analysis) {
         let _ = writeln!(
             out,
             "<a href=\"#i{number}-{pc:x}\"><title>{}</title><rect{class} x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"4\"/>\
-             <text x=\"{tx}\" y=\"{}\">.L{pc:x}: {} instructions</text>\
-             <text class=\"d\" x=\"{tx}\" y=\"{}\">{} cycles, {live} VGPRs</text>\
+             <text x=\"{tx}\" y=\"{}\">.L{pc:x}: {}</text>\
+             <text class=\"d\" x=\"{tx}\" y=\"{}\">{} cycles, {}</text>\
              <text class=\"d\" x=\"{tx}\" y=\"{}\">{ran}</text></a>",
             escaped(&code.join("\n")),
             y + 17,
-            instructions.len(),
+            counted(instructions.len(), "instruction"),
             y + 33,
             text::cycles(block.cycles.0, block.cycles.1),
+            counted(live as usize, "VGPR"),
             y + 49,
             tx = x + 8,
         );
@@ -208,11 +209,18 @@ fn table(out: &mut String, number: usize, kernel: &Analysis) {
     } else {
         ""
     };
+    // Without debugging information no instruction has a line.
+    let lines = kernel.instructions.iter().any(|i| i.line.is_some());
+    let source = if lines {
+        "<th class=\"t\">source</th>"
+    } else {
+        ""
+    };
     let _ = writeln!(
         out,
         "<h3>Instructions</h3>\n<table><thead><tr><th class=\"t\">address</th><th>cycles, modelled</th><th>stall, modelled</th>\
          <th>VGPRs, counted</th><th>SGPRs, counted</th>{head}<th class=\"t\">instruction</th><th class=\"t\">waits for, counted</th>\
-         <th class=\"t\">source</th></tr></thead><tbody>"
+         {source}</tr></thead><tbody>"
     );
     let percent = |n: u32, most: u32| 100 * n / most.max(1);
     for (n, block) in kernel.blocks.iter().enumerate() {
@@ -245,14 +253,25 @@ fn table(out: &mut String, number: usize, kernel: &Analysis) {
                 .collect();
             let _ = writeln!(
                 out,
-                "<td class=\"t\">{}</td><td class=\"t\">{}</td><td class=\"t\">{}</td></tr>",
+                "<td class=\"t\">{}</td><td class=\"t\">{}</td>{}</tr>",
                 escaped(&i.text),
                 waits.join(" "),
-                escaped(i.line.as_deref().unwrap_or(""))
+                match (lines, i.line.as_deref()) {
+                    (true, line) => format!("<td class=\"t\">{}</td>", escaped(line.unwrap_or(""))),
+                    (false, _) => String::new(),
+                }
             );
         }
     }
     out.push_str("</tbody></table>\n");
+}
+
+/// A number with its noun, in the plural where it is not 1.
+fn counted(n: usize, noun: &str) -> String {
+    match n {
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
+    }
 }
 
 fn issue(i: &Instruction) -> String {
