@@ -1,6 +1,8 @@
 //! `cargo xtask mutate`: weakens and removes each s_waitcnt and s_nop of code objects, and prints the share of these changes
 //! that `gcn check --static` reports, and the reasons why the others have no effect.
 
+mod dynamic;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -18,6 +20,10 @@ pub struct Options {
     /// Code objects
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Run the kernels under all checks, with each s_waitcnt and s_barrier taken out in turn. The files are named as those of
+    /// testdata/programs/objects
+    #[arg(long)]
+    run: bool,
     /// Print each change that is not reported
     #[arg(long)]
     list: bool,
@@ -41,6 +47,9 @@ pub struct Totals {
 /// # Errors
 /// If a file cannot be checked.
 pub fn run(options: &Options) -> Result<bool> {
+    if options.run {
+        return dynamic::run(&options.files, options.list);
+    }
     let mut totals = Totals::default();
     for file in &options.files {
         let of_file = || file.display().to_string();

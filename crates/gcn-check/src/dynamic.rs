@@ -16,8 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gcn_emu::dispatch::watch::{Observe, Observer};
 
-pub use bounds::Allocation;
+pub use bounds::{Allocation, Allocator};
 use metrics::Metrics;
+pub use undefined::Fresh;
 
 use crate::report::{Check, Report, Severity};
 
@@ -95,6 +96,47 @@ struct State {
 pub struct Checker {
     options: Options,
     state: Arc<Mutex<State>>,
+    surroundings: Surroundings,
+}
+
+/// What the dispatches of a runtime have in common.
+#[derive(Clone, Default)]
+pub struct Surroundings {
+    /// Who allocates memory.
+    pub allocator: Option<Arc<dyn Allocator>>,
+    /// The memory that is undefined until something writes it.
+    pub fresh: Option<Arc<Fresh>>,
+}
+
+/// A launch of a runtime.
+#[derive(Clone, Copy, Debug)]
+pub struct Launched {
+    /// Its number.
+    pub number: u64,
+    /// The kernel only moves data for others, so that undefined data that it stores are no error.
+    pub moves: bool,
+}
+
+/// Checks one launch.
+struct OfLaunch {
+    checker: Arc<Checker>,
+    launched: Launched,
+}
+
+impl Observe for OfLaunch {
+    fn observer(&self) -> Box<dyn Observer> {
+        let checker = &self.checker;
+        Box::new(watcher::Watcher::new(
+            &checker.options,
+            checker.state.clone(),
+            checker.surroundings.clone(),
+            Some(self.launched),
+        ))
+    }
+
+    fn probes(&self) -> bool {
+        true
+    }
 }
 
 /// What was found.
@@ -112,7 +154,41 @@ impl Checker {
         Checker {
             options,
             state: Arc::default(),
+            surroundings: Surroundings::default(),
         }
+    }
+
+    /// A checker for the launches of a runtime ([`Checker::of_launch`]).
+    pub fn of_runtime(options: Options, surroundings: Surroundings) -> Checker {
+        Checker {
+            surroundings,
+            ..Checker::new(options)
+        }
+    }
+
+    /// The observer of a launch, whose number is the caller's.
+    pub fn of_launch(self: &Arc<Self>, launched: Launched) -> Arc<dyn Observe> {
+        Arc::new(OfLaunch {
+            checker: self.clone(),
+            launched,
+        })
+    }
+
+    /// The reports that a launch was the first to give, when it has ended. `finish` adds to them what the caller knows.
+    pub fn of(&self, launch: u64, finish: impl Fn(&mut Report)) -> Vec<Report> {
+        let mut state = self.state();
+        let own = |r: &&mut Report| r.at.is_some_and(|at| at.launch == launch);
+        let mut all = Vec::new();
+        for report in state.reports.iter_mut().filter(own) {
+            finish(report);
+            all.push(report.clone());
+        }
+        all
+    }
+
+    /// All reports so far, as they are.
+    pub fn reports(&self) -> Vec<Report> {
+        self.state().reports.clone()
     }
 
     /// What is looked for.
@@ -181,7 +257,12 @@ impl State {
 
 impl Observe for Checker {
     fn observer(&self) -> Box<dyn Observer> {
-        Box::new(watcher::Watcher::new(&self.options, self.state.clone()))
+        Box::new(watcher::Watcher::new(
+            &self.options,
+            self.state.clone(),
+            self.surroundings.clone(),
+            None,
+        ))
     }
 
     fn probes(&self) -> bool {

@@ -112,6 +112,8 @@ pub enum RelatedRole {
     Origin,
     /// The barrier.
     Barrier,
+    /// The host's program that launched the kernel.
+    Host,
 }
 
 impl RelatedRole {
@@ -123,6 +125,7 @@ impl RelatedRole {
             RelatedRole::Allocation => "allocation",
             RelatedRole::Origin => "origin",
             RelatedRole::Barrier => "barrier",
+            RelatedRole::Host => "host",
         }
     }
 }

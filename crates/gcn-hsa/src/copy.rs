@@ -66,6 +66,9 @@ impl Copy {
                 let from: *const u8 = std::ptr::with_exposed_provenance(from);
                 // SAFETY: guaranteed by the caller; the ranges may overlap.
                 unsafe { to.copy_from(from, self.bytes) };
+                if let Ok(r) = runtime::get() {
+                    r.with_checks(|checks| checks.written(to.addr() as u64, self.bytes as u64));
+                }
             }
         }
     }

@@ -296,6 +296,8 @@ impl Runtime {
             return Err(Status::InvalidArgument);
         }
         let words = descriptor.words(&format, &layout, data, generation);
+        // Which bytes image instructions write is not followed.
+        self.with_checks(|checks| checks.holds_image(data));
         let handle = self.new_slot(slot(&words))?;
         lock(&self.images.images).insert(handle, Image { layout, data });
         Ok(handle)
@@ -343,6 +345,7 @@ impl Runtime {
                 let from: *const u8 = std::ptr::with_exposed_provenance(from);
                 // SAFETY: guaranteed by the caller; the address is within the image.
                 unsafe { to.copy_from(from, bytes) };
+                self.with_checks(|checks| checks.written(to.addr() as u64, bytes as u64));
             }
         }
         Ok(())

@@ -4,6 +4,7 @@
 //! GCN_HIP_LAUNCHES; for instructions, GCN_HIP_INSTRUCTIONS, GCN_HIP_TRACE_WAVE, GCN_HIP_TRACE_PC, GCN_HIP_TRACE_LIMIT and
 //! GCN_HIP_TRACE_FULL.
 
+use crate::check::Checks;
 use crate::executable::Placed;
 use crate::record::Recording;
 use crate::report;
@@ -26,6 +27,7 @@ use std::sync::{Arc, Mutex};
 pub struct Launches {
     trace: bool,
     profile: bool,
+    check: bool,
     json: Option<PathBuf>,
     record: Option<PathBuf>,
     instructions: Option<Instructions>,
@@ -122,6 +124,7 @@ impl Launches {
         let wanted = Launches {
             trace: variable("GCN_HIP_TRACE").is_some(),
             profile: variable("GCN_HIP_PROFILE").is_some(),
+            check: variable("GCN_HIP_CHECK").is_some(),
             json: variable("GCN_HIP_JSON").map(PathBuf::from),
             record: variable("GCN_HIP_RECORD").map(PathBuf::from),
             instructions: Instructions::new()?,
@@ -140,7 +143,12 @@ impl Launches {
     }
 
     fn counts(&self) -> bool {
-        self.profile || self.json.is_some()
+        self.profile || self.json.is_some() || self.check
+    }
+
+    /// Returns true if reports go to a file.
+    pub fn json(&self) -> bool {
+        self.json.is_some()
     }
 
     /// Returns true if launches are recorded.
@@ -150,11 +158,18 @@ impl Launches {
 
     /// Returns true if the files of code objects must be kept.
     pub fn looks_at_files(&self) -> bool {
-        self.record.is_some() || self.instructions.is_some()
+        self.record.is_some() || self.instructions.is_some() || self.check
     }
 
     /// Returns the observer of a launch.
-    pub fn watch(&self, number: u64, placed: &Placed) -> Watch {
+    pub fn watch(&self, r: &Runtime, number: u64, placed: &Placed) -> Watch {
+        let mut watch = self.traced(number, placed);
+        let checked = r.checks.as_ref().map(|c| c.observer(number, placed));
+        watch.observe = gcn::watch::all(watch.observe.into_iter().chain(checked).collect());
+        watch
+    }
+
+    fn traced(&self, number: u64, placed: &Placed) -> Watch {
         let chosen = |_: &&Instructions| self.chosen.as_ref().is_none_or(|c| c.contains(&number));
         let Some(wanted) = self.instructions.as_ref().filter(chosen) else {
             return Watch::default();
@@ -248,6 +263,10 @@ impl Launches {
             }
             report::line(&text);
         }
+        let checks = runtime::get().ok().and_then(|r| r.checks.as_ref());
+        if let Some(summary) = checks.and_then(Checks::summary) {
+            report::line(&summary);
+        }
         if let Some(file) = &self.json {
             let kernels = sorted.iter().map(|(name, t)| {
                 format!(
@@ -261,8 +280,10 @@ impl Launches {
             });
             let kernels: Vec<String> = kernels.collect();
             let failures: Vec<String> = lock(&self.failures).iter().map(|f| quoted(f)).collect();
+            let reports = checks.map(|c| format!(",\"reports\":[{}]", c.json()));
+            let reports = reports.unwrap_or_default();
             let text = format!(
-                "{{\"kernels\":[{}],\"failures\":[{}]}}\n",
+                "{{\"kernels\":[{}],\"failures\":[{}]{reports}}}\n",
                 kernels.join(","),
                 failures.join(",")
             );

@@ -11,6 +11,7 @@
 #![allow(unsafe_code)]
 
 mod agent;
+mod check;
 mod copy;
 mod executable;
 mod image;

@@ -4,10 +4,12 @@
 //! page by page. Locked memory gets a second address for kernels, because HIP 5.2 cannot release it if both are the same.
 
 use crate::agent::{CPU, Each, GPU, for_each, is_gpu};
+use crate::check::Checks;
 use crate::runtime::{self, Runtime};
 use crate::signal::lock;
 use crate::status::{Status, code};
 use crate::types::{Handle, LinkInfo, PointerInfo, SvmPair, items, put};
+use gcn::check::dynamic::Allocation;
 use gcn_emu::mem::{ALIAS, PAGE_SIZE, Perm};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
@@ -19,6 +21,9 @@ const KERNARG: Handle = 2;
 const COARSE: Handle = 3;
 const VRAM: Handle = 4;
 const GROUP: Handle = 5;
+
+/// The pool of the GPU's memory.
+pub const GPU_POOL: Handle = VRAM;
 
 /// Allocations of at least this size are aligned to it, as with AMD's driver: malloc in kernels finds its slabs by this.
 const LARGE: u64 = 2 << 20;
@@ -32,6 +37,8 @@ pub struct Allocations {
     locked: BTreeMap<u64, Vec<(u64, u64)>>,
     /// Ranges with attributes.
     svm: Vec<Svm>,
+    /// Memory that `hsa_memory_register` has lent.
+    registered: Vec<(u64, u64)>,
 }
 
 /// A range of the program's memory with attributes.
@@ -213,9 +220,18 @@ pub unsafe extern "C" fn hsa_amd_memory_pool_allocate(
         } else {
             PAGE_SIZE
         };
-        let at = r.memory().alloc(size as u64, align, Perm::RW);
+        let alloc = || r.memory().alloc(size as u64, align, Perm::RW);
+        let at = alloc().or_else(|e| {
+            let kept = r.checks.as_ref().map_or(Vec::new(), Checks::let_all_go);
+            for at in &kept {
+                // It was allocated, and this is the only place that frees it.
+                let _ = r.memory().free(*at);
+            }
+            if kept.is_empty() { Err(e) } else { alloc() }
+        });
         let at = at.map_err(|_| Status::OutOfResources)?;
         allocations.made.insert(at, (size as u64, pool));
+        r.with_checks(|checks| checks.allocated(at, size as u64, pool));
         // SAFETY: guaranteed by the caller.
         unsafe { put(ptr.cast(), at) }
     };
@@ -239,6 +255,36 @@ impl Allocations {
 }
 
 impl Runtime {
+    /// Returns the memory of the program that kernels may access, as kernels address it, without overlaps.
+    pub fn lent_memory(&self) -> Vec<Allocation> {
+        let allocations = lock(&self.allocations);
+        let managed = allocations.svm.iter().filter(|s| s.lent);
+        let managed = managed.map(|s| (s.at, s.bytes, "managed memory"));
+        let own = self.memory().own();
+        let locked = allocations.locked.values().flatten();
+        let locked = locked.filter(|(_, to)| !own.contains(to));
+        let locked = locked.map(|&(bytes, to)| (to, bytes, "registered memory"));
+        let registered = allocations.registered.iter();
+        let registered = registered.map(|&(at, bytes)| (at, bytes, "registered memory"));
+        let mut all: Vec<_> = managed.chain(locked).chain(registered).collect();
+        all.sort_unstable();
+        let mut merged: Vec<Allocation> = Vec::new();
+        for (address, bytes, name) in all {
+            match merged.last_mut() {
+                Some(last) if address < last.address + last.bytes => {
+                    last.bytes = last.bytes.max(address + bytes - last.address);
+                }
+                _ => merged.push(Allocation {
+                    address,
+                    bytes,
+                    name: name.into(),
+                    freed: false,
+                }),
+            }
+        }
+        merged
+    }
+
     /// Returns all memory whose addresses kernels may get: the start as kernels address it, and the size, in order.
     pub fn allocated(&self) -> Vec<(u64, u64)> {
         let allocations = lock(&self.allocations);
@@ -272,8 +318,11 @@ pub extern "C" fn hsa_amd_memory_pool_free(ptr: *mut c_void) -> u32 {
         }
         let mut allocations = lock(&r.allocations);
         let found = allocations.made.remove(&at);
-        found.ok_or(Status::InvalidAllocation)?;
-        r.memory().free(at).map_err(|_| Status::InvalidAllocation)
+        let (bytes, _) = found.ok_or(Status::InvalidAllocation)?;
+        let checks = r.checks.as_ref();
+        let gone = checks.map_or(vec![at], |checks| checks.freed(at, bytes));
+        let free = |at: u64| r.memory().free(at).map_err(|_| Status::InvalidAllocation);
+        gone.into_iter().try_for_each(free)
     };
     code(free())
 }
@@ -325,6 +374,7 @@ pub unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
         let mut allocations = lock(&r.allocations);
         let locks = allocations.locked.entry(at).or_default();
         locks.push((size as u64, to));
+        r.with_checks(Checks::changed);
         // SAFETY: guaranteed by the caller.
         unsafe { put(agent_ptr.cast(), to) }
     };
@@ -357,6 +407,7 @@ pub extern "C" fn hsa_amd_memory_unlock(host: *mut c_void) -> u32 {
         if locks.is_empty() {
             allocations.locked.remove(&at);
         }
+        r.with_checks(Checks::changed);
         if to != at {
             let back = r.memory().take_back(to, bytes);
             back.map_err(|_| Status::InvalidArgument)?;
@@ -378,7 +429,10 @@ pub unsafe extern "C" fn hsa_memory_register(ptr: *mut c_void, size: usize) -> u
         crate::lent::watch();
         // SAFETY: guaranteed by the caller.
         let lent = unsafe { r.memory().lend(at, size as u64, false) };
-        lent.map(|_| ()).map_err(|_| Status::InvalidArgument)
+        lent.map_err(|_| Status::InvalidArgument)?;
+        lock(&r.allocations).registered.push((at, size as u64));
+        r.with_checks(Checks::changed);
+        Ok(())
     }))
 }
 
@@ -389,6 +443,14 @@ pub extern "C" fn hsa_memory_deregister(ptr: *mut c_void, size: usize) -> u32 {
         if r.memory().own().contains(&at) {
             return Ok(());
         }
+        let mut allocations = lock(&r.allocations);
+        let known = allocations
+            .registered
+            .iter()
+            .position(|l| *l == (at, size as u64));
+        known.map(|n| allocations.registered.swap_remove(n));
+        drop(allocations);
+        r.with_checks(Checks::changed);
         let back = r.memory().take_back(at, size as u64);
         back.map_err(|_| Status::InvalidArgument)
     }))
@@ -526,6 +588,7 @@ impl Runtime {
             };
             range.attributes.insert(key, value);
         }
+        self.with_checks(Checks::changed);
         Ok(())
     }
 }

@@ -299,11 +299,13 @@ impl Queue {
         let launch = Launch {
             grid: std::array::from_fn(|d| dimension(d, half(bytes, 12 + 4 * d))),
             group: std::array::from_fn(|d| dimension(d, quarter(bytes, 4 + 2 * d) as u32)),
-            threads: r.threads,
+            threads: if r.checks.is_some() { 1 } else { r.threads },
+            deterministic: r.checks.is_some(),
             outside_stores: true,
-            watch: r.launches.watch(launched, &kernel),
+            watch: r.launches.watch(r, launched, &kernel),
             ..Launch::default()
         };
+        let stack = (r.checks.as_ref()).and_then(|c| c.stack(self.at, number));
         let recording = (r.launches).begins(r, launched, &kernel, &launch, &packet);
         let start = r.now();
         let running = crate::lent::Running::new(launched, &kernel.kernel.name);
@@ -312,6 +314,7 @@ impl Queue {
         let end = r.now();
         drop(running);
         drop(busy);
+        r.with_checks(|checks| checks.ended(r, launched, &kernel, stack.as_deref()));
         match done {
             Ok(stats) => {
                 r.launches.ended(&kernel, end - start, &stats);
@@ -431,7 +434,11 @@ macro_rules! changes {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(queue: *const QueueHead, value: u64) -> u64 {
             // SAFETY: guaranteed by the caller.
-            unsafe { index(queue, $which).$change(value, $order) }
+            let first = unsafe { index(queue, $which).$change(value, $order) };
+            if let Ok(r) = runtime::get() {
+                r.with_checks(|checks| checks.submits(queue.addr() as u64, first, value));
+            }
+            first
         }
     )* };
 }

@@ -2,6 +2,12 @@
 
 use std::io::Write;
 
+/// Prints a text as it is.
+pub fn plain(text: &str) {
+    // An error of standard error cannot be reported.
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// Prints a message; each line begins with the library's name.
 pub fn line(text: &str) {
     let mut out = String::new();
@@ -10,6 +16,5 @@ pub fn line(text: &str) {
         out.push_str(line);
         out.push('\n');
     }
-    // An error of standard error cannot be reported.
-    let _ = std::io::stderr().lock().write_all(out.as_bytes());
+    plain(&out);
 }

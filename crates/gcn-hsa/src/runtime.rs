@@ -1,6 +1,7 @@
 //! The runtime of the process: the machine and the objects that the program has created.
 
 use crate::agent::Properties;
+use crate::check::Checks;
 use crate::copy::Copies;
 use crate::executable::Executables;
 use crate::image::Images;
@@ -13,7 +14,7 @@ use gcn_emu::dispatch::Gpu;
 use gcn_emu::engine::Engine;
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{Memory, PAGE_SIZE};
-use gcn_isa::target::Target;
+use gcn_isa::target::{Gen, Target};
 use gcn_object::Container;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
@@ -36,6 +37,8 @@ pub struct Runtime {
     busy: AtomicU64,
     count: AtomicU64,
     pub launches: Launches,
+    /// The checks of launches, if they are wanted.
+    pub checks: Option<Checks>,
 }
 
 /// The runtime, and the number of initialisations.
@@ -226,6 +229,7 @@ impl Runtime {
             busy: AtomicU64::new(0),
             count: AtomicU64::new(0),
             launches: Launches::new()?,
+            checks: Checks::new(target.generation() == Gen::Gfx7)?,
         })
     }
 

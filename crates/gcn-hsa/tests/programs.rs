@@ -302,3 +302,95 @@ fn nothing_is_left_behind() {
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+/// Runs a program under the checks.
+fn checked(folder: &Path, program: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = run(folder, program, arguments, &[("GCN_HIP_CHECK", "1")]);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn planted_mistakes_are_reported() {
+    let Some(folder) = folder() else { return };
+    let program = compile("planted", "gfx900");
+    let (status, out, err) = checked(folder, &program, &[]);
+    assert_eq!((status, &*out, &*err), (Some(0), "ok\n", ""));
+    let of_hip = "made by hipMalloc";
+    let cases: [(&str, &[&str]); 10] = [
+        (
+            "overrun",
+            &["error[oob]", "at the end of allocation", of_hip],
+        ),
+        ("underrun", &["error[oob]", "4 bytes before allocation"]),
+        (
+            "freed",
+            &["error[oob]", "which was freed", of_hip, "freed by hipFree"],
+        ),
+        (
+            "uninitialised",
+            &["error[uninit]", "is loaded here", of_hip],
+        ),
+        ("race", &["error[race]", "of LDS"]),
+        ("barrier", &["error[barrier]", "24 of the wave's 64"]),
+        ("count", &["error[race]", "a store of memory"]),
+        ("host", &["error[oob]", "100 bytes at"]),
+        (
+            "managed",
+            &["error[oob]", "the end of managed memory, 100 bytes"],
+        ),
+        (
+            "registered",
+            &["error[oob]", "the end of registered memory, 100 bytes"],
+        ),
+    ];
+    for (name, expected) in cases {
+        let (status, out, err) = checked(folder, &program, &[name]);
+        assert_eq!((status, &*out), (Some(1), "ok\n"), "{name}:\n{err}");
+        let launched = ["launched by hipLaunchKernel", "called by main", "launch "];
+        for part in expected.iter().chain(&launched) {
+            assert!(err.contains(part), "{name}: no `{part}` in\n{err}");
+        }
+    }
+}
+
+#[test]
+fn programs_without_mistakes_have_no_report() {
+    let Some(folder) = folder() else { return };
+    for name in ["copies", "launches", "managed", "warps", "cooperative"] {
+        let program = compile(name, "gfx900");
+        let (status, out, err) = checked(folder, &program, &[]);
+        assert!(
+            status == Some(0) && out.ends_with("ok\n"),
+            "{name}:\n{out}{err}"
+        );
+        assert!(!err.contains("gcn: check:"), "{name}:\n{err}");
+    }
+}
+
+#[test]
+fn reports_go_to_a_file() {
+    let Some(folder) = folder() else { return };
+    let program = compile("planted", "gfx900");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("planted-reports.json");
+    let name = file.to_string_lossy().into_owned();
+    let variables = [("GCN_HIP_CHECK", "oob"), ("GCN_HIP_JSON", &*name)];
+    let output = run(folder, &program, &["overrun"], &variables);
+    assert_eq!(output.status.code(), Some(1));
+    let text = std::fs::read_to_string(&file).expect("the file is there");
+    for part in [
+        "\"reports\":[{",
+        "\"check\":\"oob\"",
+        "\"role\":\"host\"",
+        "\"launch\":",
+    ] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+    // Other checks are not made.
+    let output = run(folder, &program, &["race"], &variables[..1]);
+    assert_eq!(output.status.code(), Some(0));
+}

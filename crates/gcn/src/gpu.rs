@@ -1003,6 +1003,7 @@ impl Launch {
                     address: pointer.address,
                     bytes: u64::MAX,
                     name: format!("argument {n}"),
+                    freed: false,
                 }),
                 _ => None,
             });

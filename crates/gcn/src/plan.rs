@@ -708,6 +708,7 @@ fn allocations(
             address: buffer.address(),
             bytes: buffer.len() as u64,
             name,
+            freed: false,
         }
     };
     buffers.iter().enumerate().map(named).collect()

@@ -299,3 +299,26 @@ s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 3
 s_nop 1
 s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0
 s_endpgm
+== lds-load-beside-atomic gfx900
+grid 128 group 128 lds 512 buf 512
+v_mov_b32 v1, 0
+ds_and_b32 v1, v1                       ; ! race/lds
+s_waitcnt lgkmcnt(0)
+ds_read_b32 v3, v1
+s_waitcnt lgkmcnt(0)
+s_endpgm
+== lds-wait-for-atomic gfx900
+grid 128 group 128 lds 512 buf 512
+v_mov_b32 v1, 0
+v_mov_b32 v2, 1
+ds_and_b32 v1, v1
+s_waitcnt lgkmcnt(0)
+s_barrier
+ds_or_b32 v1, v2
+poll:
+ds_read_b32 v3, v1
+s_waitcnt lgkmcnt(0)
+v_readfirstlane_b32 s4, v3
+s_cmp_eq_u32 s4, 0
+s_cbranch_scc1 poll
+s_endpgm

@@ -1,7 +1,10 @@
 //! Bounds: which bytes of guest memory an access may touch.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
 use gcn_emu::dispatch::watch::About;
-use gcn_emu::mem::{PAGE_SIZE, Perm};
+use gcn_emu::mem::{Memory, PAGE_SIZE, Perm};
 
 /// An allocation with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +15,21 @@ pub struct Allocation {
     pub bytes: u64,
     /// What it is: `argument 2 'out'`.
     pub name: String,
+    /// It was freed: an access is a use after free.
+    pub freed: bool,
+}
+
+/// Who allocates the memory that kernels access, if that is not the caller of each dispatch: a runtime, whose allocations change at any
+/// time.
+pub trait Allocator: Send + Sync {
+    /// A number that changes with the allocations.
+    fn version(&self) -> u64;
+
+    /// The allocations that exist or existed, in any order. They count beside those of guest memory that begin elsewhere.
+    fn allocations(&self) -> Vec<Allocation>;
+
+    /// What is known of the allocation at an address: where it was made and freed, a line each.
+    fn story(&self, at: u64) -> Vec<String>;
 }
 
 /// What kind of memory an extent is.
@@ -23,15 +41,22 @@ pub enum Class {
     Scratch,
     /// Code, constants, arguments and packets, which kernels only read.
     Constant,
+    /// An allocation that was freed.
+    Freed,
 }
 
 struct Extent {
     start: u64,
     end: u64,
     class: Class,
-    /// Stores are allowed.
-    writable: bool,
-    name: String,
+    name: Arc<str>,
+}
+
+fn class_of(allocation: &Allocation) -> Class {
+    match allocation.freed {
+        true => Class::Freed,
+        false => Class::Data,
+    }
 }
 
 /// The extents of a dispatch, in ascending order of addresses.
@@ -41,6 +66,34 @@ pub struct Bounds {
     /// The extent that was accessed last.
     last: usize,
     scratch: (u64, u64, u32, u64),
+    /// What the dispatch itself needs, to make the table again.
+    own: Own,
+}
+
+/// The memory of a dispatch itself.
+#[derive(Clone, Copy, Default)]
+pub struct Own {
+    entry: u64,
+    kernarg: (u64, u64),
+    packet: u64,
+    queue: u64,
+    scratch: (u64, u32, u64),
+}
+
+impl Own {
+    /// That of a dispatch that begins.
+    pub fn new(about: &About<'_>) -> Own {
+        let metadata = about.kernel.metadata.as_ref();
+        let said = metadata.map_or(0, |m| m.kernarg_segment_size);
+        let size = said.max(about.kernel.descriptor.kernarg_size as u64);
+        Own {
+            entry: about.base.wrapping_add(about.kernel.entry),
+            kernarg: (about.kernarg, size),
+            packet: about.packet,
+            queue: about.queue,
+            scratch: about.scratch,
+        }
+    }
 }
 
 /// Why an access is out of bounds.
@@ -50,82 +103,103 @@ pub struct Outside {
     pub rule: &'static str,
     /// Where it is: `4 bytes past argument 2 'out', 256 bytes at 0x…`.
     pub place: String,
-    /// The nearest allocation.
-    pub nearest: Option<String>,
+    /// The nearest allocation, and its address.
+    pub nearest: Option<(String, u64)>,
 }
 
 impl Bounds {
-    /// The extents of a dispatch that begins.
-    pub fn new(about: &About<'_>, named: &[Allocation]) -> Bounds {
-        let (scratch, lane, wave) = about.scratch;
-        let mut bounds = Bounds::default();
-        for (start, bytes) in about.memory.extents() {
-            let mut push = |start: u64, end: u64, class: Class, writable: bool, name: String| {
-                bounds.extents.push(Extent {
-                    start,
-                    end,
-                    class,
-                    writable,
-                    name,
-                });
-            };
-            let end = start + bytes;
-            let holds = |at: u64| (start..end).contains(&at);
-            let name = named.iter().find(|a| a.address == start);
-            if let Some(name) = name {
-                push(
-                    start,
-                    start + name.bytes.min(bytes),
-                    Class::Data,
-                    true,
-                    name.name.clone(),
-                );
-            } else if holds(about.base.wrapping_add(about.kernel.entry)) {
-                // Its segments have permissions of their own; variables lie in those that may be written.
-                let mut at = start;
-                while at < end {
-                    let perm = about.memory.perm(at).unwrap_or(Perm::NONE);
-                    let same = |page: &u64| about.memory.perm(*page) == Some(perm);
-                    let mut next = at + PAGE_SIZE;
-                    while next < end && same(&next) {
-                        next += PAGE_SIZE;
-                    }
-                    let writable = perm.contains(Perm::WRITE);
-                    let class = if writable {
-                        Class::Data
-                    } else {
-                        Class::Constant
-                    };
-                    push(at, next.min(end), class, writable, "the code object".into());
-                    at = next;
-                }
-            } else if about.kernarg == start {
-                push(
-                    start,
-                    end,
-                    Class::Constant,
-                    false,
-                    "the kernel's arguments".into(),
-                );
-            } else if about.packet == start {
-                push(
-                    start,
-                    end,
-                    Class::Constant,
-                    false,
-                    "the dispatch packet".into(),
-                );
-            } else if about.queue == start {
-                push(start, end, Class::Constant, false, "the queue".into());
-            } else if scratch == start && scratch != 0 {
-                bounds.scratch = (start, end, lane, wave);
-                push(start, end, Class::Scratch, true, "scratch".into());
-            } else {
-                push(start, end, Class::Data, true, "an allocation".into());
-            }
+    /// The extents of a dispatch that begins, with names for some and the allocations that guest memory does not know.
+    pub fn new(own: Own, memory: &Memory, named: &[Allocation]) -> Bounds {
+        let mut bounds = Bounds {
+            own,
+            ..Bounds::default()
+        };
+        let names: HashMap<u64, &Allocation> = named.iter().map(|a| (a.address, a)).collect();
+        let mut known: HashSet<u64> = HashSet::new();
+        for (start, bytes) in memory.extents() {
+            known.insert(start);
+            bounds.region(memory, (start, bytes), names.get(&start).copied());
         }
-        bounds.extents.sort_by_key(|e| e.start);
+        for lent in named.iter().filter(|a| !known.contains(&a.address)) {
+            let end = lent.address.saturating_add(lent.bytes);
+            bounds.push(lent.address, end, class_of(lent), &lent.name);
+        }
+        // Of two that begin at one address the longer one counts, which comes last.
+        bounds.extents.sort_by_key(|e| (e.start, e.end));
         bounds
+    }
+
+    /// The table again, because the allocations have changed.
+    pub fn again(&self, memory: &Memory, named: &[Allocation]) -> Bounds {
+        Bounds::new(self.own, memory, named)
+    }
+
+    fn push(&mut self, start: u64, end: u64, class: Class, name: &str) {
+        if start < end {
+            self.extents.push(Extent {
+                start,
+                end,
+                class,
+                name: name.into(),
+            });
+        }
+    }
+
+    /// Adds a region of guest memory.
+    fn region(&mut self, memory: &Memory, (start, bytes): (u64, u64), name: Option<&Allocation>) {
+        let own = self.own;
+        let end = start + bytes;
+        let holds = |at: u64| at != 0 && (start..end).contains(&at);
+        if own.kernarg.0 == start && name.is_none() {
+            return self.push(start, end, Class::Constant, "the kernel's arguments");
+        }
+        if holds(own.kernarg.0) && own.kernarg.1 != 0 {
+            // The runtime's memory for the arguments of many launches.
+            let (from, to) = (own.kernarg.0, end.min(own.kernarg.0 + own.kernarg.1));
+            self.push(
+                start,
+                from,
+                Class::Data,
+                "the runtime's memory for arguments",
+            );
+            self.push(from, to, Class::Constant, "the kernel's arguments");
+            return self.push(to, end, Class::Data, "the runtime's memory for arguments");
+        }
+        if let Some(name) = name {
+            let end = start + name.bytes.min(bytes);
+            return self.push(start, end, class_of(name), &name.name);
+        }
+        if own.packet == start {
+            return self.push(start, end, Class::Constant, "the dispatch packet");
+        }
+        if own.queue == start {
+            return self.push(start, end, Class::Constant, "the queue");
+        }
+        let (scratch, lane, wave) = own.scratch;
+        if scratch == start && scratch != 0 {
+            self.scratch = (start, end, lane, wave);
+            return self.push(start, end, Class::Scratch, "scratch");
+        }
+        // The segments of a code object have permissions of their own; variables lie in those that may be written.
+        let perm = |at: u64| memory.perm(at).unwrap_or(Perm::NONE);
+        if holds(own.entry) || !perm(start).contains(Perm::WRITE) {
+            let mut at = start;
+            while at < end {
+                let own = perm(at);
+                let mut next = at + PAGE_SIZE;
+                while next < end && perm(next) == own {
+                    next += PAGE_SIZE;
+                }
+                let class = match own.contains(Perm::WRITE) {
+                    true => Class::Data,
+                    false => Class::Constant,
+                };
+                self.push(at, next.min(end), class, "the code object");
+                at = next;
+            }
+            return;
+        }
+        self.push(start, end, Class::Data, "an allocation");
     }
 
     /// The addresses of scratch.
@@ -159,10 +233,17 @@ impl Bounds {
             return Err(self.outside(at, size));
         };
         let extent = &self.extents[n];
+        if extent.class == Class::Freed {
+            return Err(Outside {
+                rule: "use-after-free",
+                place: format!("in {}, which was freed", extent.name),
+                nearest: Some(described(extent)),
+            });
+        }
         if end > extent.end {
             return Err(self.outside(at, size));
         }
-        if writes && !extent.writable {
+        if writes && extent.class == Class::Constant {
             return Err(Outside {
                 rule: "read-only",
                 place: format!("in {}, which kernels may only read", extent.name),
@@ -198,7 +279,10 @@ impl Bounds {
         let (place, nearest) = match (past, ahead) {
             (Some((far, e)), None) => (self.past(at, size, far, e), Some(e)),
             (Some((far, e)), Some((n, _))) if far <= n => (self.past(at, size, far, e), Some(e)),
-            (_, Some((far, e))) => (format!("{} before {}", plural(far), described(e)), Some(e)),
+            (_, Some((far, e))) => (
+                format!("{} before {}", plural(far), described(e).0),
+                Some(e),
+            ),
             (None, None) => ("where nothing is allocated".into(), None),
         };
         let near = nearest.filter(|e| e.start.abs_diff(at).min(e.end.abs_diff(at)) < 1 << 24);
@@ -220,10 +304,10 @@ impl Bounds {
             // It begins inside.
             true => {
                 let over = at + size as u64 - extent.end;
-                format!("its last {} past {}", plural(over), described(extent))
+                format!("its last {} past {}", plural(over), described(extent).0)
             }
-            false if far == 0 => format!("at the end of {}", described(extent)),
-            false => format!("{} past the end of {}", plural(far), described(extent)),
+            false if far == 0 => format!("at the end of {}", described(extent).0),
+            false => format!("{} past the end of {}", plural(far), described(extent).0),
         }
     }
 }
@@ -236,7 +320,8 @@ pub fn plural(bytes: u64) -> String {
     }
 }
 
-fn described(extent: &Extent) -> String {
+fn described(extent: &Extent) -> (String, u64) {
     let bytes = plural(extent.end - extent.start);
-    format!("{}, {bytes} at {:#x}", extent.name, extent.start)
+    let text = format!("{}, {bytes} at {:#x}", extent.name, extent.start);
+    (text, extent.start)
 }

@@ -1,11 +1,13 @@
 //! The instructions that waves have executed, and the checks that follow a wave's path: waits and wait states.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
-use gcn_isa::access::FactTable;
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use gcn_isa::access::{FactTable, MemoryKind, MemorySpace};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::hazard;
+use gcn_isa::meaning::{Op, Signal, meaning};
 use gcn_isa::print::{Style, print};
 use gcn_isa::target::Target;
 
@@ -17,11 +19,15 @@ use crate::waitcnt::{self, Event};
 /// The instructions before one that a hazard may depend on, the oldest first.
 const WINDOW: usize = 7;
 
+/// Instructions of a kernel that are followed at most; a larger one is taken to wait, so that nothing is reported that may be right.
+const MOST: usize = 1 << 14;
+
 /// What the checks of paths know of a wave.
 #[derive(Clone, Default)]
 pub struct WavePath {
     waits: waitcnt::Outstanding,
-    window: Vec<u32>,
+    /// The number of the window that ends with the wave's last instruction.
+    window: u32,
 }
 
 /// The instructions that were executed, by the order in which each was first, and what is known of them.
@@ -29,11 +35,18 @@ pub struct Path {
     /// The instructions. They have no successors: a wave's path says what follows.
     pub graph: Graph<'static>,
     by_pc: BTreeMap<u64, usize>,
+    index: HashMap<u64, usize>,
     events: Vec<Vec<Event>>,
     leaves: Vec<bool>,
-    /// Windows that were looked at.
-    looked_at: HashSet<Vec<u32>>,
-    hazards: HashMap<Vec<u32>, Vec<Finding>>,
+    /// By instruction: it takes part in global wave sync or an ordered append.
+    syncs: Vec<bool>,
+    /// By load of LDS that was asked about: it may be part of a wait.
+    loops: HashMap<usize, bool>,
+    /// The windows of instructions that waves have executed, and what is wrong at the end of each. The first one is empty.
+    windows: Vec<(Vec<u32>, Vec<Finding>)>,
+    numbers: HashMap<Vec<u32>, u32>,
+    /// The window after another, by the other's number and the instruction that follows.
+    after: HashMap<(u32, u32), u32>,
     settings: hazards::Settings,
 }
 
@@ -64,17 +77,21 @@ impl Path {
                 callees: Vec::new(),
             },
             by_pc: BTreeMap::new(),
+            index: HashMap::new(),
             events: Vec::new(),
             leaves: Vec::new(),
-            looked_at: HashSet::new(),
-            hazards: HashMap::new(),
+            syncs: Vec::new(),
+            loops: HashMap::new(),
+            windows: vec![(Vec::new(), Vec::new())],
+            numbers: HashMap::new(),
+            after: HashMap::new(),
             settings,
         }
     }
 
     /// The instruction at an address, if it was executed.
     pub fn known(&self, pc: u64) -> Option<usize> {
-        self.by_pc.get(&pc).copied()
+        self.index.get(&pc).copied()
     }
 
     /// Adds an instruction.
@@ -83,6 +100,9 @@ impl Path {
         let facts = self.graph.table.of(&insn);
         self.events.push(waitcnt::events(facts, &insn));
         self.leaves.push(false);
+        let nodes = &meaning(insn.row, self.graph.target()).nodes;
+        let syncs = |op: Op| matches!(op, Op::Gws(_) | Op::Turn);
+        self.syncs.push(nodes.iter().any(|n| syncs(n.op)));
         self.graph.sites.push(Site {
             pc,
             insn,
@@ -95,7 +115,60 @@ impl Path {
             wait_states: hazard::wait_states(&insn, facts),
         });
         self.by_pc.insert(pc, at);
+        self.index.insert(pc, at);
         at
+    }
+
+    /// It waits for other waves of the dispatch, or lets them go on.
+    pub fn syncs(&self, at: usize) -> bool {
+        self.syncs[at]
+    }
+
+    /// A load of LDS may be part of a wait for another wave: without a barrier between, some path leads from it to a loop that loads from
+    /// LDS. `fetch` gives the instruction at an address.
+    pub fn polls(&mut self, at: usize, fetch: impl Fn(u64) -> Option<Insn>) -> bool {
+        if let Some(&known) = self.loops.get(&at) {
+            return known;
+        }
+        let start = self.graph.sites[at].pc;
+        let (reached, loads) = self.reached(start, &fetch);
+        let loops = |pc: &u64| self.reached(*pc, &fetch).0.contains(pc);
+        let found = reached.len() > MOST || loops(&start) || loads.iter().any(loops);
+        self.loops.insert(at, found);
+        found
+    }
+
+    /// The instructions to which paths without a barrier lead from one, and the loads of LDS among them.
+    fn reached(
+        &self,
+        start: u64,
+        fetch: &impl Fn(u64) -> Option<Insn>,
+    ) -> (HashSet<u64>, Vec<u64>) {
+        let (mut seen, mut loads) = (HashSet::new(), Vec::new());
+        let mut open = vec![start];
+        while let Some(pc) = open.pop()
+            && seen.len() <= MOST
+        {
+            let Some(insn) = fetch(pc) else { continue };
+            let facts = self.graph.table.of(&insn);
+            if facts.signals(Signal::Barrier) {
+                continue;
+            }
+            let memory = facts.memory(&insn);
+            if memory.is_some_and(|m| m.space == MemorySpace::Lds && m.kind == MemoryKind::Load) {
+                loads.push(pc);
+            }
+            let flow = facts.flow(&insn);
+            let next = flow
+                .falls_through()
+                .then(|| pc.wrapping_add(insn.len as u64));
+            for to in next.into_iter().chain(flow.target(pc, &insn)) {
+                if seen.insert(to) {
+                    open.push(to);
+                }
+            }
+        }
+        (seen, loads)
     }
 
     /// The text of an instruction.
@@ -125,20 +198,26 @@ impl Path {
 
     /// A wave executes an instruction: missing wait states.
     pub fn wait_states(&mut self, wave: &mut WavePath, at: usize) -> Vec<Finding> {
-        if wave.window.len() == WINDOW {
-            wave.window.remove(0);
+        let key = (wave.window, at as u32);
+        if let Some(&known) = self.after.get(&key) {
+            wave.window = known;
+            return self.windows[known as usize].1.clone();
         }
-        wave.window.push(at as u32);
-        if self.looked_at.contains(&wave.window) {
-            let found = self.hazards.get(&wave.window);
-            return found.cloned().unwrap_or_default();
-        }
-        self.looked_at.insert(wave.window.clone());
-        let found = self.in_window(&wave.window);
-        if !found.is_empty() {
-            self.hazards.insert(wave.window.clone(), found.clone());
-        }
-        found
+        let before = &self.windows[wave.window as usize].0;
+        let kept = before.len().saturating_sub(WINDOW - 1);
+        let mut window = before[kept..].to_vec();
+        window.push(at as u32);
+        let known = self.numbers.get(&window).copied();
+        let number = known.unwrap_or_else(|| {
+            let found = self.in_window(&window);
+            let number = self.windows.len() as u32;
+            self.windows.push((window.clone(), found));
+            self.numbers.insert(window, number);
+            number
+        });
+        self.after.insert(key, number);
+        wave.window = number;
+        self.windows[number as usize].1.clone()
     }
 
     /// The hazards whose second instruction is the last of a window.

@@ -4,7 +4,7 @@
 //! instruction in the order in which the dispatch ran. Each wave knows, of each other wave, the time up to which it is ordered after it:
 //! barriers and atomics pass this knowledge on.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 /// What a wave knows of others: the time up to which it is ordered after them.
 pub type Known = HashMap<u32, u32>;
@@ -60,7 +60,10 @@ const WORDS: usize = 256;
 /// The accesses of a memory.
 #[derive(Default)]
 pub struct Accesses {
-    pages: HashMap<u64, Box<[Word]>>,
+    pages: Vec<Box<[Word]>>,
+    numbers: HashMap<u64, usize>,
+    /// The page that was accessed last, and its place.
+    last: Option<(u64, usize)>,
     /// By word: the waves that released something there, and when.
     released: HashMap<u64, Known>,
 }
@@ -113,9 +116,16 @@ impl Accesses {
     }
 
     fn word(&mut self, made: Made, known: &Known, word: u64, mask: u32) -> Option<Stamp> {
-        let page = self.pages.entry(word / WORDS as u64);
-        let page = page.or_insert_with(|| vec![EMPTY; WORDS].into_boxed_slice());
-        let cell = &mut page[word as usize % WORDS];
+        let number = word / WORDS as u64;
+        let place = match self.last {
+            Some((last, place)) if last == number => place,
+            _ => *self.numbers.entry(number).or_insert_with(|| {
+                self.pages.push(vec![EMPTY; WORDS].into_boxed_slice());
+                self.pages.len() - 1
+            }),
+        };
+        self.last = Some((number, place));
+        let cell = &mut self.pages[place][word as usize % WORDS];
         let atomic = matches!(made.kind, Kind::Atomic | Kind::Volatile);
         let ordered = |s: &Stamp| {
             s.wave == made.wave || known.get(&s.wave).is_some_and(|time| s.time <= *time)
@@ -161,7 +171,8 @@ impl Accesses {
     /// The last write of a word.
     pub fn written(&self, at: u64) -> Option<Stamp> {
         let word = at / 4;
-        let cell = &self.pages.get(&(word / WORDS as u64))?[word as usize % WORDS];
+        let place = *self.numbers.get(&(word / WORDS as u64))?;
+        let cell = &self.pages[place][word as usize % WORDS];
         let writes = cell.writes.iter().filter(|s| s.mask != 0);
         writes.max_by_key(|s| s.time).copied()
     }
@@ -198,14 +209,14 @@ mod tests {
     #[test]
     fn stores_race_with_what_nothing_orders() {
         let mut memory = Accesses::default();
-        let none = Known::new();
+        let none = Known::default();
         assert_eq!(memory.access(made(0, 1, Kind::Store), &none, 8, 4), None);
         assert_eq!(memory.access(made(0, 2, Kind::Load), &none, 8, 4), None);
         // Other bytes of the word are other bytes.
         assert_eq!(memory.access(made(1, 3, Kind::Load), &none, 12, 4), None);
         let race = memory.access(made(1, 4, Kind::Load), &none, 10, 1);
         assert_eq!(race.map(|s| (s.wave, s.time)), Some((0, 1)));
-        let after = Known::from([(0, 2)]);
+        let after: Known = [(0, 2)].into_iter().collect();
         assert_eq!(memory.access(made(2, 5, Kind::Load), &after, 8, 4), None);
         let race = memory.access(made(0, 6, Kind::Store), &none, 8, 4);
         assert!(race.is_some_and(|s| s.wave != 0));
@@ -214,7 +225,7 @@ mod tests {
     #[test]
     fn atomics_do_not_race_with_each_other() {
         let mut memory = Accesses::default();
-        let none = Known::new();
+        let none = Known::default();
         assert_eq!(memory.access(made(0, 1, Kind::Atomic), &none, 0, 4), None);
         assert_eq!(memory.access(made(1, 2, Kind::Atomic), &none, 0, 4), None);
         assert!(memory.access(made(2, 3, Kind::Load), &none, 0, 4).is_some());

@@ -3,11 +3,13 @@
 //! Every register has a mask of its undefined bits, every byte of LDS and scratch too. An instruction's meaning is evaluated on these masks
 //! beside its values: `x & 0` is defined whatever x is, and a sum is undefined from its lowest undefined bit on.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::{HashMap, HashMapExt};
 use gcn_emu::operands::{Opnd, Place};
 use gcn_emu::probe::{self, Access, Executed};
-use gcn_emu::wave::{LANES, WaveState};
+use gcn_emu::wave::{LANES, WaveState, mode};
 use gcn_isa::access::{Facts, File, MemoryKind};
 use gcn_isa::format::Format;
 use gcn_isa::meaning::{Change, Node, Op, Space, State, width_mask};
@@ -65,21 +67,110 @@ pub struct Use {
 #[derive(Default)]
 pub struct Bytes {
     pages: HashMap<u64, Box<[u8; PAGE]>>,
-    /// Addresses whose bytes begin undefined.
-    pub fresh: Vec<(u64, u64)>,
+    /// Addresses whose bytes begin undefined: each first one, and the one after the last. A page begins undefined as a whole.
+    fresh: BTreeMap<u64, u64>,
+    /// All other memory, if its undefined bytes outlive the dispatch.
+    shared: Option<Arc<Fresh>>,
 }
 
 const PAGE: usize = 4096;
 
+/// Undefined bytes of memory that dispatches share: what was allocated is undefined until a kernel or a copy writes it.
+#[derive(Default)]
+pub struct Fresh(Mutex<Bytes>);
+
+impl Fresh {
+    fn lock(&self) -> MutexGuard<'_, Bytes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Memory was allocated: whole pages from an address on.
+    pub fn allocated(&self, at: u64, bytes: u64) {
+        let mut all = self.lock();
+        all.define(at, bytes);
+        all.fresh.insert(at, at.saturating_add(bytes));
+    }
+
+    /// Something else than a kernel wrote these bytes, or they are no longer of interest.
+    pub fn defined(&self, at: u64, bytes: u64) {
+        self.lock().define(at, bytes);
+    }
+}
+
 impl Bytes {
+    /// Nothing is undefined but what is so in memory that dispatches share.
+    pub fn over(shared: Option<Arc<Fresh>>) -> Bytes {
+        Bytes {
+            shared,
+            ..Bytes::default()
+        }
+    }
+
+    /// The bytes from an address to another begin undefined.
+    pub fn undefine(&mut self, from: u64, to: u64) {
+        self.fresh.insert(from, to);
+    }
+
     fn begins_undefined(&self, at: u64) -> bool {
-        self.fresh
-            .iter()
-            .any(|(from, to)| (*from..*to).contains(&at))
+        let before = self.fresh.range(..=at).next_back();
+        before.is_some_and(|(_, to)| at < *to)
+    }
+
+    /// The memory that dispatches share, if an address is there.
+    fn elsewhere(&self, at: u64) -> Option<&Fresh> {
+        let shared = self.shared.as_deref()?;
+        let own = self.pages.contains_key(&(at / PAGE as u64)) || self.begins_undefined(at);
+        (!own).then_some(shared)
+    }
+
+    /// Bytes become defined, and whole pages of them as if they had never been undefined.
+    fn define(&mut self, at: u64, bytes: u64) {
+        let end = at.saturating_add(bytes);
+        if bytes == 0 || self.pages.is_empty() && self.fresh.is_empty() {
+            return;
+        }
+        let page = PAGE as u64;
+        let (first, last) = (at.div_ceil(page) * page, end / page * page);
+        let edges = match first < last {
+            true => [(at, first), (last, end)],
+            false => [(at, end), (end, end)],
+        };
+        for (mut from, to) in edges {
+            while from < to {
+                let size = (to - from).min(8) as u8;
+                self.set(from, size, 0);
+                from += size as u64;
+            }
+        }
+        if first >= last {
+            return;
+        }
+        let whole = first / page..last / page;
+        match whole.end - whole.start < self.pages.len() as u64 {
+            true => whole.for_each(|n| drop(self.pages.remove(&n))),
+            false => self.pages.retain(|n, _| !whole.contains(n)),
+        }
+        let over = self.fresh.range(..last).rev();
+        let over: Vec<(u64, u64)> = over
+            .map(|(from, to)| (*from, *to))
+            .take_while(|(_, to)| *to > first)
+            .collect();
+        for (from, to) in over {
+            self.fresh.remove(&from);
+            if from < first {
+                self.fresh.insert(from, first);
+            }
+            if to > last {
+                self.fresh.insert(last, to);
+            }
+        }
     }
 
     /// The undefined bits of up to 8 bytes.
     pub fn get(&self, at: u64, size: u8) -> u64 {
+        if let Some(shared) = self.elsewhere(at) {
+            return shared.lock().get(at, size);
+        }
         if self.pages.is_empty() && self.fresh.is_empty() {
             return 0;
         }
@@ -96,6 +187,9 @@ impl Bytes {
 
     /// Sets the undefined bits of up to 8 bytes.
     pub fn set(&mut self, at: u64, size: u8, bits: u64) {
+        if let Some(shared) = self.elsewhere(at) {
+            return shared.lock().set(at, size, bits);
+        }
         for n in 0..size.min(8) as u64 {
             let (at, byte) = (at.wrapping_add(n), (bits >> (8 * n)) as u8);
             let number = at / PAGE as u64;
@@ -120,6 +214,10 @@ pub struct LdsBytes(Vec<u8>);
 
 impl LdsBytes {
     fn get(&self, at: u64, size: u8) -> u64 {
+        let whole = self.0.get(at as usize..at as usize + size.min(8) as usize);
+        if whole.is_some_and(|bytes| bytes.iter().all(|b| *b == 0)) {
+            return 0;
+        }
         let byte = |n: u64| self.0.get((at + n) as usize).copied().unwrap_or(0xff) as u64;
         (0..size.min(8) as u64).fold(0, |all, n| all | byte(n) << (8 * n))
     }
@@ -141,6 +239,8 @@ pub struct Shadow {
     pub registers: WaveState,
     m0: u32,
     scc: bool,
+    /// VGPRs that may have undefined bits, a bit each; others have none.
+    dirty: [u64; 4],
     origins: HashMap<(File, u16), Origin>,
     values: Vec<[u64; LANES]>,
 }
@@ -157,6 +257,8 @@ pub struct Surroundings<'a> {
     pub lds: &'a mut LdsBytes,
     /// Undefined bytes of memory.
     pub memory: &'a mut Bytes,
+    /// The kernel only moves data for others, so that undefined bytes that it stores do not matter yet.
+    pub moves: bool,
 }
 
 impl Shadow {
@@ -179,6 +281,7 @@ impl Shadow {
             registers,
             m0: u32::MAX,
             scc: true,
+            dirty: [!0; 4],
             origins: HashMap::new(),
             values: Vec::new(),
         }
@@ -213,12 +316,25 @@ impl Shadow {
         }
     }
 
+    /// MODE.GPR_IDX_EN is set, so that VGPRs are not those that instructions name.
+    fn indexes(&self) -> bool {
+        self.registers.mode & mode::GPR_IDX_EN != 0
+    }
+
+    fn is_dirty(&self, register: u16) -> bool {
+        let word = self.dirty.get(register as usize / 64);
+        word.is_none_or(|word| word >> (register % 64) & 1 != 0)
+    }
+
     /// The lanes among some in which a register has undefined bits; all of them for a scalar register.
     fn undefined_lanes(&self, file: File, register: u16, lanes: u64) -> u64 {
         match file {
             File::Scalar if self.scalar(register) != 0 => lanes,
             File::Scc if self.scc => lanes,
             File::Vector => {
+                if !self.is_dirty(register) {
+                    return 0;
+                }
                 let Some(values) = self.registers.vgprs.get(register as usize) else {
                     return 0;
                 };
@@ -312,8 +428,20 @@ impl Shadow {
     }
 
     /// An instruction has run: its results become defined or undefined. Returns undefined values that matter.
-    pub fn step(&mut self, executed: &Executed<'_>, around: &mut Surroundings<'_>) -> Vec<Use> {
+    /// With the register that it read, if one was undefined.
+    pub fn step(
+        &mut self,
+        executed: &Executed<'_>,
+        around: &mut Surroundings<'_>,
+    ) -> (Vec<Use>, Option<(File, u16)>) {
         let clean = self.clean(executed, around);
+        if clean && self.stays_clean(executed, around) {
+            return (Vec::new(), None);
+        }
+        let register = match clean {
+            true => None,
+            false => self.undefined_read(around.facts, executed.insn),
+        };
         let origin = match clean {
             true => None,
             false => self.origin_of(executed, around),
@@ -336,15 +464,71 @@ impl Shadow {
         };
         self.values = values;
         for access in around.facts.accesses(executed.insn).filter(|a| a.write) {
+            if access.anywhere || self.indexes() {
+                self.dirty = [!0; 4];
+            }
             for register in access.first..access.first + access.count as u16 {
                 let key = (access.file, register);
+                self.look_at(access.file, register);
                 match self.undefined_lanes(access.file, register, !0) {
                     0 => self.origins.remove(&key),
                     _ => origin.and_then(|origin| self.origins.insert(key, origin)),
                 };
             }
         }
-        uses
+        if let Some(status) = executed.status {
+            self.look_at(File::Vector, status);
+        }
+        (uses, register)
+    }
+
+    /// Finds out whether a register has undefined bits.
+    fn look_at(&mut self, file: File, register: u16) {
+        if file != File::Vector {
+            return;
+        }
+        let undefined = self.registers.vgprs.get(register as usize);
+        let undefined = undefined.is_some_and(|values| values.iter().any(|v| *v != 0));
+        if let Some(word) = self.dirty.get_mut(register as usize / 64) {
+            let bit = 1 << (register % 64);
+            *word = if undefined { *word | bit } else { *word & !bit };
+        }
+    }
+
+    /// Nothing that an instruction reads is undefined. If what it writes is easy to tell, that becomes defined; returns false if it
+    /// is not.
+    fn stays_clean(&mut self, executed: &Executed<'_>, around: &mut Surroundings<'_>) -> bool {
+        let easy = !self.indexes()
+            && executed.status.is_none()
+            && executed.to_lds.is_none()
+            && executed.program.effects.iter().all(|e| e.when.is_none());
+        if !easy {
+            return false;
+        }
+        let mut writes = around.facts.accesses(executed.insn).filter(|a| a.write);
+        let dirty = writes.any(|a| {
+            let mut registers = a.first..a.first + a.count as u16;
+            a.anywhere || a.file == File::Vector && registers.any(|n| self.is_dirty(n))
+        });
+        if dirty {
+            return false;
+        }
+        for access in around.facts.accesses(executed.insn).filter(|a| a.write) {
+            if matches!(access.file, File::Scalar | File::Scc) {
+                for register in access.first..access.first + access.count as u16 {
+                    self.clear(access.file, register, !0);
+                    if !self.origins.is_empty() {
+                        self.origins.remove(&(access.file, register));
+                    }
+                }
+            }
+        }
+        for access in around.accesses {
+            if access.kind != MemoryKind::Load {
+                set(access, 0, around);
+            }
+        }
+        true
     }
 
     fn evaluate<const N: usize>(
@@ -627,7 +811,7 @@ impl Shadow {
             self.each(status as usize, executed.lanes, |_, _| 0);
         }
         let lanes = stored.everything & !stored.partly;
-        if lanes != 0 {
+        if lanes != 0 && !around.moves {
             uses.push(matters(Purpose::Data, lanes, None));
             for access in around.accesses.iter().filter(|a| lanes >> a.lane & 1 != 0) {
                 set(access, 0, around);
@@ -732,11 +916,7 @@ impl Shadow {
     }
 
     /// The first undefined register that an instruction reads in a role, for a report.
-    pub fn undefined_read(
-        &self,
-        facts: &Facts,
-        insn: &gcn_isa::decode::Insn,
-    ) -> Option<(File, u16)> {
+    fn undefined_read(&self, facts: &Facts, insn: &gcn_isa::decode::Insn) -> Option<(File, u16)> {
         let data = |role: Option<Role>| !role.is_some_and(uninit::is_address);
         facts.accesses(insn).find_map(|a| {
             let role = a.slot.map(|n| insn.row.shape.slots[n as usize].role);

@@ -1,9 +1,9 @@
 //! The observer of a dispatch that is checked.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use gcn_emu::dispatch::watch::{About, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
 use gcn_emu::probe::{Access, Executed, Place, Probe};
@@ -12,12 +12,12 @@ use gcn_isa::format::{Field, Format};
 use gcn_isa::meaning::{Op, Signal, Space};
 use gcn_object::descriptor::KernelDescriptor;
 
-use super::bounds::{Bounds, Class, Outside};
+use super::bounds::{Bounds, Class, Outside, Own};
 use super::metrics::{self, Metric};
 use super::path::{Path, WavePath};
 use super::race::{Accesses, Kind, Known, Made, Stamp};
 use super::undefined::{Bytes, LdsBytes, Origin, Purpose, Shadow, Source, Surroundings, Use};
-use super::{Options, State, lock};
+use super::{Launched, Options, State, Surroundings as Common, lock};
 use crate::hazards::Settings;
 use crate::report::{At, Check, CodeLine, Finding, Other, RelatedRole, Report, Severity};
 use crate::{registers, statically, uninit};
@@ -58,7 +58,13 @@ struct Current {
 
 struct Inner {
     options: Options,
+    /// The checks that are wanted, a bit each.
+    wanted: u16,
     state: Arc<Mutex<State>>,
+    common: Common,
+    launched: Option<Launched>,
+    /// The allocator's version of the table of bounds.
+    version: u64,
     launch: u64,
     kernel: String,
     entry: u64,
@@ -68,7 +74,7 @@ struct Inner {
     lds: u64,
     bounds: Bounds,
     path: Option<Path>,
-    waves: HashMap<(u64, usize), Wave>,
+    waves: HashMap<(u64, usize), Box<Wave>>,
     groups: HashMap<u64, Group>,
     /// What waves knew that passed it on and have ended, by their numbers.
     passed_on: HashMap<u32, Known>,
@@ -87,6 +93,8 @@ struct Inner {
     metrics: HashMap<usize, Metric>,
     /// A wave failed, so others may wait for it.
     failed: bool,
+    /// What the waves knew that took part in global wave sync or an ordered append.
+    synced: Known,
 }
 
 /// What a report is about, beside its place.
@@ -99,6 +107,8 @@ struct What {
     lanes: Option<u64>,
     address: Option<u64>,
     related: Vec<(RelatedRole, Option<usize>, String)>,
+    /// The address of an allocation whose story belongs to it.
+    story: Option<u64>,
     help: Option<String>,
 }
 
@@ -116,6 +126,7 @@ impl What {
             lanes: None,
             address: None,
             related: Vec::new(),
+            story: None,
             help: None,
         }
     }
@@ -125,10 +136,20 @@ impl What {
 pub struct Watcher(RefCell<Inner>);
 
 impl Watcher {
-    pub fn new(options: &Options, state: Arc<Mutex<State>>) -> Watcher {
+    pub fn new(
+        options: &Options,
+        state: Arc<Mutex<State>>,
+        common: Common,
+        launched: Option<Launched>,
+    ) -> Watcher {
         Watcher(RefCell::new(Inner {
+            wanted: options.checks.iter().fold(0, |all, c| all | 1 << *c as u16),
             options: options.clone(),
             state,
+            undefined: Bytes::over(common.fresh.clone()),
+            common,
+            launched,
+            version: 0,
             launch: 0,
             kernel: String::new(),
             entry: 0,
@@ -144,7 +165,6 @@ impl Watcher {
             places: Vec::new(),
             time: 0,
             memory: Accesses::default(),
-            undefined: Bytes::default(),
             current: None,
             accesses: Vec::new(),
             outside: Vec::new(),
@@ -152,6 +172,7 @@ impl Watcher {
             made: Vec::new(),
             metrics: HashMap::new(),
             failed: false,
+            synced: Known::new(),
         }))
     }
 }
@@ -192,20 +213,27 @@ impl Drop for Watcher {
 
 impl Inner {
     fn begin(&mut self, about: &About<'_>) {
-        let names = {
+        let mut names = {
             let mut state = lock(&self.state);
             self.launch = state.launches;
             state.launches += 1;
             state.allocations.clone()
         };
+        if let Some(launched) = self.launched {
+            self.launch = launched.number;
+        }
+        if let Some(allocator) = &self.common.allocator {
+            self.version = allocator.version();
+            names = allocator.allocations();
+        }
         self.kernel = about.kernel.name.clone();
         self.entry = about.kernel.entry;
         self.descriptor = Some(about.kernel.descriptor.clone());
         (self.grid, self.group, self.lds) = (about.grid, about.group, about.lds as u64);
-        self.bounds = Bounds::new(about, &names);
+        self.bounds = Bounds::new(Own::new(about), about.memory, &names);
         let scratch = self.bounds.scratch();
         if scratch.0 != 0 {
-            self.undefined.fresh.push(scratch);
+            self.undefined.undefine(scratch.0, scratch.1);
         }
         let sgprs = about.kernel.descriptor.granulated_wavefront_sgpr_count();
         let settings = Settings {
@@ -216,7 +244,7 @@ impl Inner {
     }
 
     fn wants(&self, check: Check) -> bool {
-        self.options.checks.contains(&check)
+        self.wanted >> check as u16 & 1 != 0
     }
 
     /// The waves of a workgroup.
@@ -243,6 +271,12 @@ impl Inner {
         let exec = scene.wave.exec();
         self.current = Some(Current { who, site, exec });
         self.time += 1;
+        if let Some(allocator) = &self.common.allocator
+            && self.version != allocator.version()
+        {
+            self.version = allocator.version();
+            self.bounds = self.bounds.again(scene.memory, &allocator.allocations());
+        }
         let key = (who.number, who.wave);
         if !self.waves.contains_key(&key) {
             self.start(who, scene);
@@ -309,7 +343,7 @@ impl Inner {
             invalidated: 0,
             released: false,
         };
-        self.waves.insert((who.number, who.wave), wave);
+        self.waves.insert((who.number, who.wave), Box::new(wave));
     }
 
     /// An access is about to be made.
@@ -369,8 +403,7 @@ impl Inner {
             return;
         };
         let facts = path.graph.facts(current.site);
-        let register = shadow.undefined_read(facts, executed.insn);
-        let uses = shadow.step(
+        let (uses, register) = shadow.step(
             executed,
             &mut Surroundings {
                 site: current.site as u32,
@@ -378,6 +411,7 @@ impl Inner {
                 accesses: &self.accesses,
                 lds: &mut group.undefined,
                 memory: &mut self.undefined,
+                moves: self.launched.is_some_and(|l| l.moves),
             },
         );
         for undefined in uses {
@@ -407,6 +441,9 @@ impl Inner {
 
     fn after(&mut self, who: Who, scene: &Scene<'_>, stop: &Stop) {
         let Some(current) = self.current else { return };
+        if self.path.as_ref().is_some_and(|p| p.syncs(current.site)) {
+            self.sync(who, *stop == Stop::Retry);
+        }
         if *stop == Stop::Retry {
             return;
         }
@@ -416,7 +453,7 @@ impl Inner {
             None => return,
         };
         if !self.accesses.is_empty() && (self.wants(Check::Race) || self.wants(Check::Coherence)) {
-            self.races(current, format);
+            self.races(current, format, scene);
         }
         if self.options.metrics && format.is_vector() {
             self.count(current);
@@ -435,6 +472,19 @@ impl Inner {
             Stop::Endpgm => self.ended(current, scene),
             Stop::Fault(_) | Stop::Trap(_) => self.failed = true,
             _ => {}
+        }
+    }
+
+    /// A wave takes part in global wave sync or an ordered append. Once it goes on, it comes after all that have.
+    fn sync(&mut self, who: Who, waits: bool) {
+        let time = self.time;
+        let Some(wave) = self.waves.get_mut(&(who.number, who.wave)) else {
+            return;
+        };
+        learn(&mut self.synced, &wave.known);
+        self.synced.insert(wave.number, time);
+        if !waits {
+            learn(&mut wave.known, &self.synced);
         }
     }
 
@@ -465,16 +515,16 @@ impl Inner {
             let mut report = What::new(Check::Oob, what.rule, message);
             report.lanes = Some(lanes);
             report.address = Some(address);
-            let nearest = what.nearest.iter();
-            report.related = nearest
-                .map(|n| (RelatedRole::Allocation, None, n.clone()))
-                .collect();
+            if let Some((nearest, at)) = &what.nearest {
+                report.related = vec![(RelatedRole::Allocation, None, nearest.clone())];
+                report.story = Some(*at);
+            }
             self.report(report);
         }
     }
 
     /// Races, and scalar loads of stale data.
-    fn races(&mut self, current: Current, format: Format) {
+    fn races(&mut self, current: Current, format: Format, scene: &Scene<'_>) {
         let key = (current.who.number, current.who.wave);
         let accesses = std::mem::take(&mut self.accesses);
         let Some(mut wave) = self.waves.remove(&key) else {
@@ -537,9 +587,8 @@ impl Inner {
                         let place = self.places.get(other as usize);
                         let alive = place.and_then(|p| self.waves.get(&(p.2, p.1)));
                         let its = alive.map(|w| &w.known).or(self.passed_on.get(&other));
-                        for (third, time) in its.into_iter().flatten() {
-                            let known = wave.known.entry(*third).or_default();
-                            *known = (*known).max(*time);
+                        if let Some(its) = its {
+                            learn(&mut wave.known, its);
                         }
                     }
                 }
@@ -557,7 +606,7 @@ impl Inner {
         let kind = accesses.first().map_or(MemoryKind::Load, |a| a.kind);
         self.accesses = accesses;
         if let Some((stamp, at, lanes)) = found.filter(|_| self.wants(Check::Race)) {
-            self.race(stamp, kind, (at, lanes, lds_space));
+            self.race(stamp, kind, (at, lanes, lds_space), scene);
         }
         if let Some((stamp, at)) = stale.filter(|_| self.wants(Check::Coherence)) {
             let message = "a scalar load reads what a vector store of this dispatch wrote: the scalar cache may have older data".to_string();
@@ -582,7 +631,13 @@ impl Inner {
         }
     }
 
-    fn race(&mut self, stamp: Stamp, kind: MemoryKind, (at, lanes, lds): (u64, u64, bool)) {
+    fn race(
+        &mut self,
+        stamp: Stamp,
+        kind: MemoryKind,
+        (at, lanes, lds): (u64, u64, bool),
+        scene: &Scene<'_>,
+    ) {
         let memory = self.path.as_ref().map(|path| {
             let insn = &path.graph.sites[stamp.site()].insn;
             path.graph.facts(stamp.site()).memory(insn)
@@ -616,7 +671,21 @@ impl Inner {
             format!("{place} {before} it here"),
         )];
         what.help = Some(format!("what orders them is {help}"));
-        self.report(what);
+        let load = match kind {
+            MemoryKind::Load if lds && stamp.is_atomic() => self.current.map(|c| c.site),
+            MemoryKind::Atomic if lds && !stamp.is_atomic() && before == "loaded" => {
+                Some(stamp.site())
+            }
+            _ => None,
+        };
+        // A load before or in a loop may wait there for the atomic.
+        let polls = |(load, path): (usize, &mut Path)| {
+            path.polls(load, |pc| scene.insn_at(scene.base.wrapping_add(pc)))
+        };
+        let waits = load.zip(self.path.as_mut()).is_some_and(polls);
+        if !waits {
+            self.report(what);
+        }
     }
 
     /// A wave waits at a barrier.
@@ -655,10 +724,7 @@ impl Inner {
         let time = self.time;
         for (wave, _) in &waiting {
             if let Some(wave) = self.waves.get(&(number, *wave)) {
-                for (other, time) in &wave.known {
-                    let known = all.entry(*other).or_default();
-                    *known = (*known).max(*time);
-                }
+                learn(&mut all, &wave.known);
                 all.insert(wave.number, time);
             }
         }
@@ -826,6 +892,7 @@ impl Inner {
             related: related
                 .map(|r| (r.role, r.site, r.message.clone()))
                 .collect(),
+            story: None,
             help: finding.help.clone(),
         });
     }
@@ -864,6 +931,9 @@ impl Inner {
                     Source::Memory(at) => format!("memory at {at:#x}"),
                 };
                 let message = format!("{memory} is loaded here, and nothing gave it a value");
+                if let Source::Memory(at) = source {
+                    what.story = Some(at);
+                }
                 vec![(RelatedRole::Origin, Some(site as usize), message)]
             }
             None => Vec::new(),
@@ -873,11 +943,31 @@ impl Inner {
 
     /// Adds a report of the instruction that runs.
     fn report(&mut self, what: What) {
-        let (Some(current), Some(path)) = (self.current, &self.path) else {
+        let Some((report, sites, story)) = self.made_of(what) else {
             return;
         };
+        let mut state = lock(&self.state);
+        let Some(new) = state.add(report) else { return };
+        self.made.push((new, sites));
+        if let (Some(at), Some(allocator)) = (story, &self.common.allocator) {
+            let story = allocator.story(at).into_iter().map(|message| Other {
+                role: RelatedRole::Allocation,
+                pc: None,
+                instruction: String::new(),
+                source: None,
+                message,
+            });
+            state.reports[new].related.extend(story);
+        }
+    }
+
+    /// The report of the instruction that runs, if it is wanted; the instructions that it shows; and its allocation.
+    fn made_of(&self, what: What) -> Option<(Report, Vec<usize>, Option<u64>)> {
+        let (Some(current), Some(path)) = (self.current, &self.path) else {
+            return None;
+        };
         if !self.options.wants(what.check, what.severity) {
-            return;
+            return None;
         }
         let key = (current.who.number, current.who.wave);
         let step = self
@@ -917,9 +1007,15 @@ impl Inner {
             count: 1,
             code: Vec::new(),
         };
-        if let Some(new) = lock(&self.state).add(report) {
-            self.made.push((new, sites));
-        }
+        Some((report, sites, what.story))
+    }
+}
+
+/// Adds what others know.
+fn learn(known: &mut Known, theirs: &Known) {
+    for (wave, time) in theirs {
+        let own = known.entry(*wave).or_default();
+        *own = (*own).max(*time);
     }
 }
 

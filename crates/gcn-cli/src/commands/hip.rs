@@ -21,7 +21,7 @@ const SEARCH: &str = "LD_LIBRARY_PATH";
 #[command(after_help = "\
 The program is started with this machine's libhsa-runtime64.so.1 first in the library path, and
 with the options in GCN_… variables. It is not modified. The exit status is the program's, or 1 if that
-is 0 and a launch failed. docs/hip.md says what runs.
+is 0 and a launch failed or --check reported something. docs/hip.md says what runs.
 
 The library is searched in ../lib/gcn-hsa beside the command's folder, in gcn-hsa beside the command
 (where `cargo xtask hsa` writes it), or in the folder that GCN_HSA names.
@@ -30,6 +30,7 @@ Examples:
   hipcc --offload-arch=gfx900 vadd.cpp -o vadd && gcn hip -- ./vadd
   gcn hip --target gfx906 --threads 1 --profile -- ./app input.dat
   gcn hip --record launches -- ./app && gcn run launches/000001/plan.toml
+  gcn hip --check -- ./app                   what is wrong with the kernels that it launches
   gcn hip --trace-instructions=trace.txt --launches 3 --trace-wave 0:1 -- ./app
   gcn hip --info --target gfx906             the agents that programs see, as rocminfo prints them
   eval \"$(gcn hip --env)\"                   the same for all programs of a shell")]
@@ -52,7 +53,10 @@ pub struct Options {
     /// Print each launch when it begins: its number, kernel, grid and workgroup
     #[arg(long)]
     trace: bool,
-    /// Write the profile and failures to this file as JSON
+    /// Check every launch and report what is wrong with it: LIST as in `gcn check --checks` (docs/check.md)
+    #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = checks)]
+    check: Option<String>,
+    /// Write the profile, failures and the reports of --check to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write launches to this folder, each as a plan that `gcn run` replays
@@ -93,6 +97,14 @@ fn wave(text: &str) -> Result<String, String> {
 
 fn range(text: &str) -> Result<String, String> {
     gcn::trace::parse_range(text).map(|_| text.to_owned())
+}
+
+/// Names of checks; `1` stands for the default ones.
+fn checks(text: &str) -> Result<String, String> {
+    match text {
+        "1" => Ok(text.to_owned()),
+        list => gcn::check::dynamic::Options::parse(list).map(|_| list.to_owned()),
+    }
 }
 
 /// `7` or `10-20`, from 1 on.
@@ -168,6 +180,9 @@ impl Options {
         }
         if self.trace {
             all.push(("GCN_HIP_TRACE", "1".into()));
+        }
+        if let Some(list) = &self.check {
+            all.push(("GCN_HIP_CHECK", list.into()));
         }
         if let Some(file) = &self.json {
             all.push(("GCN_HIP_JSON", absolute(file)?));

@@ -145,7 +145,12 @@ pub struct Scene<'a> {
 impl Scene<'_> {
     /// The instruction at the wave's PC. Returns `None` if there is none.
     pub fn insn(&self) -> Option<Insn> {
-        super::stuck::fetch(self.memory, self.target, self.wave.pc)
+        self.insn_at(self.wave.pc)
+    }
+
+    /// The instruction at an address. Returns `None` if there is none.
+    pub fn insn_at(&self, pc: u64) -> Option<Insn> {
+        super::stuck::fetch(self.memory, self.target, pc)
     }
 }
 

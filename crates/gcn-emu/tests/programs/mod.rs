@@ -6,6 +6,7 @@
 pub mod basic;
 pub mod own;
 
+use gcn_emu::dispatch::watch::Watch;
 use gcn_emu::dispatch::{Gpu, Launch, Stats};
 use gcn_emu::engine::Engine;
 use gcn_emu::interp::Interp;
@@ -165,9 +166,17 @@ impl Case {
         threads: usize,
         engine: Maker,
     ) -> Result<Outcome, String> {
-        let outcome = self.launch(object, threads, engine)?;
+        let outcome = self.launch(object, threads, engine, Watch::default())?;
         (self.check)(&outcome)?;
         Ok(outcome)
+    }
+
+    /// Runs on the interpreter, in one defined order, observed; the results are not compared.
+    ///
+    /// # Errors
+    /// Where it cannot be run.
+    pub fn run_watched(&self, object: &CodeObject, watch: Watch) -> Result<Outcome, String> {
+        self.launch(object, 1, Box::new(|| Box::new(Interp::new())), watch)
     }
 
     fn launch(
@@ -175,6 +184,7 @@ impl Case {
         object: &CodeObject,
         threads: usize,
         engine: Maker,
+        watch: Watch,
     ) -> Result<Outcome, String> {
         let target = Target::parse(object.target_name()).ok_or("no target of ours")?;
         let gpu = Gpu::with_engine(target, 1 << 30, engine).map_err(|e| e.to_string())?;
@@ -218,6 +228,8 @@ impl Case {
             dynamic_lds: lds - fixed,
             max_instructions: Some(1 << 28),
             threads,
+            deterministic: watch.observe.is_some(),
+            watch,
             ..Launch::default()
         };
         if let Some(before) = self.before {
