@@ -13,6 +13,7 @@ pub mod eval;
 pub mod help;
 pub mod hip;
 pub mod info;
+pub mod merge;
 pub mod run;
 pub mod web;
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use commands::{
-    analyze, asm, bundle, check, debug, demo, dis, doc, eval, help, hip, info, run, web,
+    analyze, asm, bundle, check, debug, demo, dis, doc, eval, help, hip, info, merge, run, web,
 };
 use gcn::io;
 
@@ -52,6 +52,8 @@ enum Command {
     Info(info::Options),
     /// Run a kernel of a code object, a plan of launches, or raw code
     Run(Box<run::Options>),
+    /// Unite the parts of a plan that ran elsewhere (gcn run --shard), and check and save as a run does
+    Merge(merge::Options),
     /// Run a kernel and find what is wrong with it: bounds, races, undefined values, missing waits; or check all paths
     Check(check::Options),
     /// Stop waves anywhere, look at every lane, and go backwards
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Command::Dis(args) => dis::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Run(args) => run::run(*args),
+        Command::Merge(args) => merge::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Debug(args) => debug::run(&args),
         Command::Analyze(args) => analyze::run(&args),

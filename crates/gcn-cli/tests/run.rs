@@ -1377,3 +1377,87 @@ fn traces_are_short_and_profiles_begin_with_what_is_hot() {
         assert!(!text.contains("s_nop 0\n"), "{text}");
     }
 }
+
+#[test]
+fn parts_of_a_plan_and_their_union() {
+    let folder = Folder::new();
+    let plan = folder.path("mandelbrot.toml");
+    let whole = gcn(&["run", &plan]);
+    assert_eq!((whole.status, whole.stderr.as_str()), (0, ""));
+    let image = || std::fs::read(folder.path("mandelbrot-out.npy")).expect("the image");
+    let expected = image();
+    std::fs::remove_file(folder.path("mandelbrot-out.npy")).expect("the image");
+    let files: Vec<String> = (0..3).map(|n| folder.path(&format!("part{n}"))).collect();
+    for (n, file) in files.iter().enumerate() {
+        let part = format!("{n}/3");
+        let ran = gcn(&[
+            "run",
+            &plan,
+            "--shard",
+            &part,
+            "--out-shard",
+            file,
+            "--json",
+        ]);
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+        assert_eq!(json(&ran)["shard"], part.as_str());
+    }
+    assert!(!Path::new(&folder.path("mandelbrot-out.npy")).exists());
+    let merge = |files: &[String]| {
+        let mut line = vec!["merge", plan.as_str(), "--json"];
+        line.extend(files.iter().map(String::as_str));
+        gcn(&line)
+    };
+    let merged = merge(&files);
+    assert_eq!((merged.status, merged.stderr.as_str()), (0, ""));
+    let report = json(&merged);
+    assert_eq!(
+        (
+            report["shards"].as_u64(),
+            report["checks"][0]["ok"].as_bool()
+        ),
+        (Some(3), Some(true))
+    );
+    assert!(image() == expected);
+    let incomplete = merge(&files[1..]);
+    assert_eq!(incomplete.status, 1);
+    assert!(
+        incomplete.stderr.contains("missing: 0/3"),
+        "{}",
+        incomplete.stderr
+    );
+    // Workgroups that meet, seen before anything runs.
+    let sums = folder.path("sums.toml");
+    let refused = gcn(&["run", &sums, "--shard", "0/2", "--out-shard", &files[0]]);
+    assert_eq!(refused.status, 1);
+    assert!(
+        refused.stderr.contains("cannot be sharded"),
+        "{}",
+        refused.stderr
+    );
+    for line in [
+        vec!["run", &plan, "--shard", "3/3", "--out-shard", "x"],
+        vec!["run", &plan, "--shard", "0/3"],
+        vec![
+            "run",
+            &folder.path("saxpy.s"),
+            "--grid",
+            "1",
+            "--group",
+            "1",
+            "--shard",
+            "0/3",
+            "--out-shard",
+            "x",
+        ],
+    ] {
+        assert_eq!(gcn(&line).status, 2, "{line:?}");
+    }
+    // No file, or another one.
+    let other = merge(std::slice::from_ref(&plan));
+    assert!(
+        other.status == 1 && other.stderr.contains("it is no shard"),
+        "{}",
+        other.stderr
+    );
+}

@@ -24,6 +24,7 @@ use gcn_object::target::Os;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 pub use stuck::{StuckWave, Waits};
@@ -134,6 +135,9 @@ pub struct Launch {
     /// The maximum number of instructions, of all waves together. On one thread, waves then run in the same order with every
     /// engine.
     pub max_instructions: Option<u64>,
+    /// Runs only the workgroups with these numbers, in the order in which they start; by default all. What kernels see of the grid
+    /// does not change.
+    pub workgroups: Option<Range<u64>>,
     /// Host threads that run workgroups; 0 is treated as 1.
     pub threads: usize,
     /// One defined order, on one thread: the same results every time and with every engine, for every program.

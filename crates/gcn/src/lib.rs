@@ -29,6 +29,7 @@ pub mod plan_toml;
 pub mod profile;
 pub mod raw;
 pub mod run;
+pub mod shard;
 pub mod trace;
 pub mod watch;
 

@@ -593,16 +593,26 @@ impl Ready {
                     let buffers = &self.buffers;
                     checker.name(allocations(plan, &plan.launches[n], launch, buffers));
                 }
-                let start = Instant::now();
-                let stats = launch.run().map_err(|e| failed(plan, n, e))?;
-                // Rounded to microseconds; smaller differences are noise.
-                let ms = start.elapsed().as_micros() as f64 / 1e3;
-                report.launches[n].ms.push(ms);
-                report.instructions += stats.instructions;
-                report.waves += stats.waves;
+                run_one(plan, n, launch, report)?;
             }
         }
         Ok(())
+    }
+
+    /// A report of nothing yet.
+    pub(crate) fn report(&self) -> Report {
+        Report {
+            launches: (self.launches.iter())
+                .map(|launch| LaunchReport {
+                    kernel: launch.kernel().name().to_owned(),
+                    ms: Vec::new(),
+                })
+                .collect(),
+            checks: Vec::new(),
+            instructions: 0,
+            waves: 0,
+            bases: self.programs.iter().map(|p| p.loaded().base).collect(),
+        }
     }
 
     /// Compares and saves after the launches.
@@ -646,6 +656,23 @@ impl Ready {
     }
 }
 
+/// Runs launch `n` once, and adds its time and counts to the report.
+pub(crate) fn run_one(
+    plan: &Plan,
+    n: usize,
+    launch: &gpu::Launch,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let start = Instant::now();
+    let stats = launch.run().map_err(|e| failed(plan, n, e))?;
+    // Rounded to microseconds; smaller differences are noise.
+    let ms = start.elapsed().as_micros() as f64 / 1e3;
+    report.launches[n].ms.push(ms);
+    report.instructions += stats.instructions;
+    report.waves += stats.waves;
+    Ok(())
+}
+
 /// The failure of launch `n`.
 pub fn failed(plan: &Plan, n: usize, error: gpu::Error) -> Failure {
     let told = crate::locations::report(&plan.objects, &error);
@@ -664,18 +691,7 @@ pub fn failed(plan: &Plan, n: usize, error: gpu::Error) -> Failure {
 /// A message with location and cause. Differences found by checks are not errors; the report has them.
 pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
     let ready = Ready::new(plan, options)?;
-    let mut report = Report {
-        launches: (ready.launches.iter())
-            .map(|launch| LaunchReport {
-                kernel: launch.kernel().name().to_owned(),
-                ms: Vec::new(),
-            })
-            .collect(),
-        checks: Vec::new(),
-        instructions: 0,
-        waves: 0,
-        bases: ready.programs.iter().map(|p| p.loaded().base).collect(),
-    };
+    let mut report = ready.report();
     for n in 0..=plan.repeat {
         ready.fill(n == 0)?;
         ready.launch(plan, options, &mut report)?;

@@ -55,6 +55,15 @@ impl Drop for Interrupts {
 
 /// Runs the plan, with a progress bar on the terminal after a second. Also returns whether it was interrupted.
 pub fn run(plan: &Plan, options: &mut plan::Options) -> (Result<Report, plan::Failure>, bool) {
+    run_by(plan, options, plan::run)
+}
+
+/// As [`run`], by a function that runs the plan or a part of it.
+pub fn run_by<T>(
+    plan: &Plan,
+    options: &mut plan::Options,
+    by: impl FnOnce(&Plan, &plan::Options) -> Result<T, plan::Failure>,
+) -> (Result<T, plan::Failure>, bool) {
     let interrupts = Interrupts::new();
     let progress = Arc::new(Progress::default());
     let control = Arc::new(Control::new(interrupts.pressed.clone()));
@@ -65,7 +74,7 @@ pub fn run(plan: &Plan, options: &mut plan::Options) -> (Result<Report, plan::Fa
         let attend = move || attend(plan, &progress, &control, &finished);
         // The run succeeds without this thread, too.
         let _ = std::thread::Builder::new().spawn_scoped(scope, attend);
-        let result = plan::run(plan, options);
+        let result = by(plan, options);
         drop(done);
         result
     });

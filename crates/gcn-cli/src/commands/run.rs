@@ -13,6 +13,7 @@ use gcn::lines::Sources;
 use gcn::object::CodeObject;
 use gcn::plan::{self, Plan, Report};
 use gcn::profile::Profile;
+use gcn::shard::{self, Part};
 use gcn::trace::{self, Trace};
 use gcn::{io, plan_toml, raw, run, watch};
 use gcn_cli::dump;
@@ -150,6 +151,13 @@ pub struct Options {
     base: Option<u64>,
     #[command(flatten)]
     engine: super::Engine,
+    /// Run a part of a plan's workgroups: part I of N, from 0 (docs/clusters.md); `gcn merge` unites the parts
+    #[arg(long, value_name = "I/N", value_parser = Part::parse, requires = "out_shard",
+          conflicts_with_all = ["raw", "check", "profile", "stats", "trace", "trace_wave", "trace_pc", "trace_limit", "trace_full", "dump_jit", "dump_ir", "disabled", "repeat"])]
+    shard: Option<Part>,
+    /// The file for what the part changed
+    #[arg(long, value_name = "FILE", requires = "shard")]
+    out_shard: Option<PathBuf>,
     /// Print times and counts, or with --raw the state, as JSON
     #[arg(long)]
     json: bool,
@@ -262,6 +270,9 @@ pub fn run(args: Options) -> Result<(), String> {
         return run_raw(&args);
     }
     let (plan, mut options) = plan_of(&args.launch, "run")?;
+    if let (Some(part), Some(file)) = (args.shard, &args.out_shard) {
+        return run_shard(&args, &plan, options, part, file);
+    }
     let kind = args.engine.kind(Kind::default())?;
     let counts = args.profile || args.stats;
     options.engines = Engines::new(kind);
@@ -353,6 +364,57 @@ pub fn run(args: Options) -> Result<(), String> {
         true => Err(String::new()),
         false => Ok(()),
     }
+}
+
+/// Runs a part of a plan, and writes what it changed.
+fn run_shard(
+    args: &Options,
+    plan: &Plan,
+    mut options: plan::Options,
+    part: Part,
+    file: &Path,
+) -> Result<(), String> {
+    if args.launch.file.extension().is_none_or(|e| e != "toml") {
+        let message =
+            "--shard runs a part of a plan (.toml), with which gcn merge checks and saves";
+        wrong_usage("run", ErrorKind::ArgumentConflict, message);
+    }
+    options.text_to_stderr = true;
+    let by = |plan: &Plan, options: &plan::Options| shard::run(plan, options, part);
+    let (ran, interrupted) = super::attend::run_by(plan, &mut options, by);
+    let ran = match ran {
+        Ok(ran) => ran,
+        Err(failure) if interrupted => super::attend::end_interrupted(&failure.message),
+        Err(failure) => {
+            if args.json {
+                let message = json!({"error": {"message": failure.message}});
+                let told = failure.json().unwrap_or(message);
+                io::print(format!("{told}\n").as_bytes())?;
+            }
+            return Err(failure.message);
+        }
+    };
+    io::write(file, &ran.to_bytes())?;
+    if args.json {
+        let all = json!({
+            "shard": part.to_string(),
+            "instructions": ran.instructions,
+            "waves": ran.waves,
+            "written": ran.written(),
+            "launches": ran.ms.iter().map(|ms| json!({"ms": ms})).collect::<Vec<_>>(),
+        });
+        return match file.as_os_str() == "-" {
+            true => Ok(()),
+            false => io::print(format!("{all}\n").as_bytes()),
+        };
+    }
+    io::complain(&format!(
+        "shard {part}: {} waves, {} instructions, {} bytes written\n",
+        ran.waves,
+        ran.instructions,
+        ran.written()
+    ));
+    Ok(())
 }
 
 /// The plan's checks that failed.

@@ -210,7 +210,9 @@ pub(super) struct Shape {
     pub(super) group: [u32; 3],
     /// The number of workgroups in each dimension.
     pub(super) groups: [u32; 3],
-    /// The total number of workgroups.
+    /// The number of the first workgroup to run.
+    pub(super) first: u64,
+    /// The number after the last workgroup to run: all workgroups, or those up to the end of a part.
     pub(super) total: u64,
     pub(super) lds_bytes: u32,
     /// Bytes of scratch per lane and per wave.
@@ -320,10 +322,19 @@ impl Shape {
             .iter()
             .try_fold(1u64, |total, &n| total.checked_mul(n as u64));
         let total = total.ok_or_else(|| fail(format!("grid {grid:?} has too many workgroups")))?;
+        let part = launch.workgroups.clone().unwrap_or(0..total);
+        if part.start > part.end || part.end > total {
+            return Err(fail(format!(
+                "it has {total} workgroups, and those from {} to {} are to run",
+                part.start, part.end
+            )));
+        }
+        let (first, total) = (part.start, part.end);
         Ok(Shape {
             grid,
             group,
             groups,
+            first,
             total,
             lds_bytes: (lds.next_multiple_of(granule)).min(limit) as u32,
             lane_scratch,
@@ -339,7 +350,8 @@ impl Shape {
             threads: match launch.deterministic {
                 true => 1,
                 false => {
-                    (launch.threads.clamp(1, 1024)).min(usize::try_from(total).unwrap_or(1024))
+                    let groups = usize::try_from(total - first).unwrap_or(1024);
+                    launch.threads.min(groups).clamp(1, 1024)
                 }
             },
             resident: 1,

@@ -101,7 +101,7 @@ impl Gpu {
                 None => Global::default(),
             },
             starts: Mutex::new(Starts {
-                next: 0,
+                next: setup.shape.first,
                 slots: (0..setup.shape.resident).rev().collect(),
             }),
             fuel: launch.max_instructions.map(AtomicU64::new),

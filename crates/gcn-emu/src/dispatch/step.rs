@@ -251,7 +251,7 @@ impl Stepper {
                 ring: VecDeque::new(),
                 now: None,
                 batch: Batch::default(),
-                next: 0,
+                next: setup.shape.first,
                 slots: (0..setup.shape.resident).rev().collect(),
                 last: Spot::default(),
                 fuel: launch.max_instructions.unwrap_or(u64::MAX),
