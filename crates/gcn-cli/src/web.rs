@@ -1,44 +1,48 @@
 //! The manual as the pages of `gcn web`.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-use gcn::isa::Format;
-use gcn::isa::insts;
 use gcn_web::Manual;
 
-use crate::manual;
+use crate::manual::html::{self, Links};
+use crate::manual::pages::{self, Kind};
+
+/// Links between the pages: each is at its name.
+static LINKS: LazyLock<Links> = LazyLock::new(|| Links::with(&pages::all(), file_name));
+
+/// The name of a page's file, beside the others.
+fn file_name(kind: Kind, name: &str) -> String {
+    match kind {
+        Kind::Format => format!("{}.html", name.to_lowercase()),
+        _ => format!("{name}.html"),
+    }
+}
 
 /// The pages of `gcn doc`.
 pub struct Pages;
 
-impl Pages {
-    fn text(name: &str) -> Option<String> {
-        if let Some(format) = Format::parse(name) {
-            return Some(manual::format_page(format));
-        }
-        let rows = manual::find(name);
-        if !rows.is_empty() {
-            return Some(manual::instruction_page(&rows));
-        }
-        if name == "contents" {
-            return Some(manual::contents());
-        }
-        (manual::check_page(name))
-            .or_else(|| manual::hazard_page(name))
-            .or_else(|| manual::erratum(name))
-    }
-}
-
 impl Manual for Pages {
     fn page(&self, name: &str) -> Option<String> {
-        let text = Pages::text(name)?;
-        Some(format!("<pre>{}</pre>", gcn_web::escape(&text)))
+        if matches!(name, "contents" | "index") {
+            return html::front(&LINKS);
+        }
+        if name == "instructions" {
+            return Some(html::instructions(&pages::all(), &LINKS));
+        }
+        let (_, text) = pages::page(name, None)?;
+        Some(html::from_markdown(&text, &LINKS))
     }
 
     fn names(&self) -> Vec<String> {
-        let rows = insts::all().map(|row| row.name.to_string());
-        let formats = Format::ALL.into_iter().map(|f| f.name().to_lowercase());
-        let names: BTreeSet<String> = rows.chain(formats).chain(["contents".into()]).collect();
+        let all = pages::all().into_iter();
+        let names = all.map(|entry| match entry.kind {
+            Kind::Format => entry.name.to_lowercase(),
+            _ => entry.name,
+        });
+        let names: BTreeSet<String> = names
+            .chain(["contents".into(), "instructions".into()])
+            .collect();
         names.into_iter().collect()
     }
 }

@@ -19,6 +19,7 @@ pub static SEARCH: &str = include_str!("search.js");
 pub struct Links {
     names: HashMap<String, String>,
     errata: BTreeSet<String>,
+    file: fn(Kind, &str) -> String,
 }
 
 impl Default for Links {
@@ -30,25 +31,28 @@ impl Default for Links {
 impl Links {
     /// Links to the pages of a site.
     pub fn new(entries: &[Entry]) -> Links {
+        Links::with(entries, file_name)
+    }
+
+    /// Links to pages whose files have other names.
+    pub fn with(entries: &[Entry], file: fn(Kind, &str) -> String) -> Links {
         let mut names = HashMap::new();
         for entry in entries {
             for also in &entry.also {
                 names
                     .entry(also.to_string())
-                    .or_insert_with(|| file_name(entry.kind, &entry.name));
+                    .or_insert_with(|| file(entry.kind, &entry.name));
             }
         }
         // A page's own name takes precedence over an alias.
         for entry in entries.iter().rev() {
-            names.insert(entry.name.clone(), file_name(entry.kind, &entry.name));
+            names.insert(entry.name.clone(), file(entry.kind, &entry.name));
         }
-        let errata = entries
-            .iter()
-            .filter(|e| e.kind == Kind::Erratum)
-            .map(|e| e.name.clone());
+        let errata = (entries.iter()).filter(|e| e.kind == Kind::Erratum);
         Links {
-            errata: errata.collect(),
+            errata: errata.map(|e| e.name.clone()).collect(),
             names,
+            file,
         }
     }
 
@@ -125,14 +129,14 @@ pub fn site() -> impl Iterator<Item = (String, String)> {
 }
 
 /// The first page: the topics, the formats, and where the rest is.
-fn front(links: &Links) -> Option<String> {
+pub fn front(links: &Links) -> Option<String> {
     let mut out = body(Kind::Topic, "index", links)?;
     out.push_str("<h2 id=\"formats\">Formats</h2>\n<ul class=\"formats\">\n");
     for format in Format::ALL {
         let _ = writeln!(
             out,
             "<li><a href=\"{}\">{}</a> {}</li>",
-            file_name(Kind::Format, format.name()),
+            (links.file)(Kind::Format, format.name()),
             format.name(),
             escape(super::purpose(format))
         );
@@ -142,7 +146,7 @@ fn front(links: &Links) -> Option<String> {
         let _ = writeln!(
             out,
             "<li><a href=\"{}\">{key}</a></li>",
-            file_name(Kind::Erratum, key)
+            (links.file)(Kind::Erratum, key)
         );
     }
     out.push_str("</ul>\n");
@@ -150,7 +154,7 @@ fn front(links: &Links) -> Option<String> {
 }
 
 /// All instructions with what they are for.
-fn instructions(entries: &[Entry], links: &Links) -> String {
+pub fn instructions(entries: &[Entry], links: &Links) -> String {
     let mut out = String::from(
         "<h1>Instructions</h1>\n<table>\n<thead><tr><th>Instruction</th><th>What it is for</th></tr></thead>\n<tbody>\n",
     );
