@@ -238,3 +238,180 @@ fn a_failure_stops_where_it_happened() {
     );
     assert!(text.contains("=> 0x"), "{text}");
 }
+
+/// A session on examples/sums.toml, whose kernels call a function, in three launches.
+fn sums(commands: &[&str]) -> String {
+    let mut args = vec!["debug", "examples/sums.toml"];
+    commands.iter().for_each(|c| args.extend(["-e", *c]));
+    done(&args)
+}
+
+#[test]
+fn calls_are_stepped_over_into_and_out_of_both_ways() {
+    let text = sums(&[
+        "break add_up workgroup 0,0,0 wave 0",
+        "run",
+        "backtrace",
+        "reverse-finish",
+        "delete",
+        "next",
+        "reverse-next",
+        "step",
+        "finish",
+    ]);
+    let places: Vec<&str> = (text.lines())
+        .filter_map(|l| l.strip_prefix("workgroup (0,0,0) wave 0, "))
+        .collect();
+    let call = "block_sums+0x20, tick 0:5";
+    let after = "block_sums+0x24, tick 0:83";
+    let inside = "add_up, tick 0:6";
+    assert_eq!(places, [inside, call, after, call, inside, after], "{text}");
+    assert!(text.contains("0  add_up\n1  block_sums+0x20\n"), "{text}");
+}
+
+#[test]
+fn time_goes_through_the_launches_of_a_plan() {
+    let text = sums(&[
+        "break grid_sum workgroup 0,0,0 wave 0",
+        "break block_sums workgroup 1,0,0 wave 0",
+        "run",
+        "continue",
+        "who *(u32*)sums",
+        "rc",
+        "rc",
+        "delete",
+        "c",
+        "who *(u32*)all",
+        "goto 1:100",
+        "rs",
+    ]);
+    let places: Vec<&str> = (text.lines())
+        .filter(|l| l.contains(" wave ") && l.contains(", tick "))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "workgroup (1,0,0) wave 0, block_sums, tick 0:111",
+            "workgroup (0,0,0) wave 0, grid_sum, tick 2:0",
+            "  workgroup (0,0,0) wave 0, block_sums+0x38, tick 0:88",
+            "workgroup (1,0,0) wave 0, block_sums, tick 0:111",
+            "workgroup (0,0,0) wave 0, block_sums, tick 0:0",
+            "  workgroup (0,0,0) wave 0, block_sums+0x38, tick 1:88",
+            "workgroup (0,0,0) wave 2, block_sums+0x24, tick 1:100",
+            "workgroup (0,0,0) wave 2, add_up+0x50, tick 1:99",
+        ],
+        "{text}"
+    );
+    // The plan's checks hold, whatever was visited.
+    assert!(text.contains("all: 1 elements are as expected\n"), "{text}");
+}
+
+/// The terminal on a pseudo-terminal, and what is on its screen.
+#[cfg(unix)]
+struct Screen {
+    parser: std::sync::Arc<std::sync::Mutex<vt100::Parser>>,
+    keys: Box<dyn std::io::Write + Send>,
+    child: Box<dyn portable_pty::Child + Send + Sync>,
+    /// It closes the terminal when it is dropped.
+    _master: Box<dyn portable_pty::MasterPty + Send>,
+}
+
+#[cfg(unix)]
+impl Screen {
+    fn new(args: &[&str]) -> Screen {
+        use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+        let size = PtySize {
+            rows: 40,
+            cols: 130,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        let pair = native_pty_system().openpty(size).expect("a terminal");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_gcn"));
+        command.args(args);
+        command.cwd(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+        command.env("TERM", "xterm-256color");
+        let child = pair.slave.spawn_command(command).expect("the command");
+        drop(pair.slave);
+        let parser = std::sync::Arc::new(std::sync::Mutex::new(vt100::Parser::new(40, 130, 0)));
+        let mut output = pair.master.try_clone_reader().expect("its output");
+        let screen = parser.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(n @ 1..) = output.read(&mut bytes) {
+                screen.lock().expect("the screen").process(&bytes[..n]);
+            }
+        });
+        Screen {
+            parser,
+            keys: pair.master.take_writer().expect("its input"),
+            child,
+            _master: pair.master,
+        }
+    }
+
+    fn text(&self) -> String {
+        self.parser.lock().expect("the screen").screen().contents()
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("it reads");
+        self.keys.flush().expect("it reads");
+    }
+
+    /// Waits until a text is on the screen.
+    fn shows(&self, wanted: &str) {
+        for _ in 0..1500 {
+            if self.text().contains(wanted) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("`{wanted}` is not on the screen:\n{}", self.text());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_terminal_is_used_with_keys_alone() {
+    let mut screen = Screen::new(&["debug", "examples/absolute.toml"]);
+    screen.shows("absolute on gfx900  launch 0, tick 0  workgroup (0,0,0) wave 0");
+    screen.shows("=> 0x1300 s_load_dwordx4 s[4:7], s[0:1], 0x0");
+    screen.press("?");
+    screen.shows("continue, and backwards");
+    screen.press("?");
+    screen.press("sss");
+    screen.shows("tick 3 ");
+    screen.press("S");
+    screen.shows("tick 2 ");
+    // The bug of the tutorial.
+    screen.press(":bre\tabs\t+0x3c\r");
+    screen.shows("breakpoint 1 at 0x133c");
+    screen.press("c");
+    screen.shows("tick 13 ");
+    screen.press(":who v1[1]\r");
+    screen.shows("v1[1]: 0x1334  v_lshlrev_b32_e32 v1, 1, v1");
+    screen.press(":back\r");
+    screen.shows("tick 11 ");
+    // EXEC is restored after this instruction: eight lanes are active here.
+    screen.press("3");
+    screen.shows("0x00000000000000ff, 8 lanes");
+    screen.shows("s[8:9]");
+    screen.press("2");
+    screen.shows("vcc");
+    screen.press("1v");
+    screen.shows("v1");
+    screen.press("h");
+    screen.shows("0       8       16");
+    screen.press("m");
+    screen.shows("0x100005000: c1000000");
+    screen.press("4");
+    screen.shows("the workgroup has no LDS");
+    screen.press(":nonsense\r");
+    screen.shows("! there is no command `nonsense`");
+    screen.press("C");
+    screen.shows("tick 0 ");
+    screen.press("q");
+    let status = screen.child.wait().expect("it ends");
+    assert!(status.success(), "{status:?}");
+}

@@ -7,12 +7,14 @@ use gcn::plan::Ready;
 use gcn_emu::engine::{Code as From, instruction};
 use gcn_emu::mem::Memory;
 use gcn_isa::Target;
-use gcn_isa::access::{FactTable, MemoryKind, RegAccess};
+use gcn_isa::access::{Counters, FactTable, MemoryKind, RegAccess};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::print::{Style, print};
 use gcn_object::read::CodeObject;
 use gcn_object::{SymbolKind, SymbolSection};
+
+use crate::calls::Outstanding;
 
 /// An instruction, and what the session needs to know about it.
 #[derive(Clone, Debug)]
@@ -29,6 +31,10 @@ pub struct Info {
     pub calls: bool,
     /// It jumps to an address in registers and saves none, as a return does.
     pub returns: bool,
+    /// The counters that it increments.
+    pub counters: Counters,
+    /// What it leaves of them at most, if it waits.
+    pub waits: Option<Outstanding>,
     /// A breakpoint is here.
     pub(crate) breaks: bool,
 }
@@ -219,6 +225,8 @@ impl CodeMap {
             stores: facts
                 .memory(&insn)
                 .is_some_and(|m| m.kind != MemoryKind::Load || m.to_lds),
+            counters: facts.counters(&insn),
+            waits: gcn::check::waitcnt::wait(facts, &insn).map(|w| Outstanding::left_by(&w)),
             calls: links(&flow),
             returns: matches!(flow, Flow::Indirect { links: false, .. }),
             breaks: false,

@@ -10,10 +10,11 @@ use gcn_emu::dispatch::watch::Who;
 use gcn_emu::dispatch::{self, RunError};
 use gcn_emu::mem::{Memory, PageBytes};
 use gcn_isa::Target;
+use gcn_isa::access::Counters;
 use gcn_object::read::{CodeObject, FileKind};
 use std::collections::HashMap;
 
-use crate::calls::{Calls, Frame};
+use crate::calls::{Calls, Frame, Outstanding};
 use crate::code::CodeMap;
 use crate::history::History;
 use crate::stops::Stops;
@@ -438,6 +439,16 @@ impl Session {
         }
     }
 
+    /// The counters of s_waitcnt that a wave has not waited for.
+    pub fn outstanding(&self, wave: WaveId) -> Outstanding {
+        self.calls.outstanding(wave)
+    }
+
+    /// Sets the writer for the text that kernels print; by default standard output.
+    pub fn set_output(&self, output: impl std::io::Write + Send + 'static) {
+        self.ready.gpu().set_output(output);
+    }
+
     /// The calls that a wave is in.
     pub fn frames(&self, wave: WaveId) -> &[Frame] {
         self.calls.of(wave)
@@ -457,6 +468,12 @@ impl Session {
         let stop = stepper.step(probe);
         if let Some(number) = number {
             let info = self.code.info(number);
+            if info.counters != Counters::default() {
+                self.calls.issued(who.into(), info.counters);
+            }
+            if let Some(to) = &info.waits {
+                self.calls.waited(who.into(), to);
+            }
             if info.calls || info.returns {
                 let wave = WaveId::from(who);
                 let next = stepper.wave(wave.workgroup, wave.wave).map(|w| w.pc);

@@ -1,5 +1,8 @@
 //! `gcn debug`: stops waves anywhere, shows their state, and goes backwards.
 
+mod tui;
+mod view;
+
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,8 +20,9 @@ FILE and what is launched are those of `gcn run`: a plan, source, or a code obje
 and --arg (`gcn run --help` describes arguments). The launches run interpreted, on one thread, in the order
 of `gcn run --deterministic`, and compute the same, whatever is stepped, looked at or undone.
 
-With -e or --script, commands are executed and their text is printed; so they are if standard input is no
-terminal. `help` lists the commands, docs/debug.md describes them, with a tutorial.
+On a terminal it shows code, waves, registers by lane, LDS and memory; `?` lists the keys. With -e or --script,
+commands are executed and their text is printed; so they are if standard input is no terminal. `help` lists
+the commands, docs/debug.md describes them, with a tutorial.
 
 Exit status: 0 all commands were done; 1 one could not be, or FILE is wrong; 2 the command line is wrong.
 
@@ -45,6 +49,9 @@ pub struct Options {
     /// Begin at the moment of a report of `gcn check --json`: the first one, or N counted from 0
     #[arg(long, value_name = "REPORT.json[:N]")]
     at: Option<String>,
+    /// On a terminal, a line of commands at a time instead of the full screen
+    #[arg(long)]
+    plain: bool,
     /// The memory that the history of a launch may take, in MiB, about
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     history: usize,
@@ -62,7 +69,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     let options = SessionOptions {
         plan: options,
         history_bytes: args.history << 20,
-        interrupt,
+        interrupt: interrupt.clone(),
     };
     let session = Session::new(plan, options).map_err(|e| e.to_string())?;
     let mut commands = Commands::new(session);
@@ -88,7 +95,13 @@ pub fn run(args: &Options) -> Result<(), String> {
             }
             Ok(())
         }
-        None if args.commands.is_empty() => stdin(&mut commands),
+        None if args.commands.is_empty() => {
+            let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+            match terminal && !args.plain {
+                true => tui::run(&mut commands, &interrupt),
+                false => stdin(&mut commands),
+            }
+        }
         None => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use gcn_isa::shape;
 
 use crate::expr::{Ty, Value, little};
 use crate::motion::{Reason, Stop};
-use crate::session::{Error, Session, Status, WaveId};
+use crate::session::{Error, Moment, Session, Status, WaveId};
 use crate::state::Place;
 use crate::stops::{Breakpoint, Watchpoint};
 use crate::writer::Writer;
@@ -37,13 +37,18 @@ pub fn instruction(session: &Session, pc: u64) -> String {
     format!("{:#x}  {text}", code.file_address(pc))
 }
 
+/// `tick 5`, or with several launches `tick 1:5`, as `goto` takes it.
+fn moment_text(session: &Session, moment: Moment) -> String {
+    match session.launches() {
+        1 => format!("tick {}", moment.tick),
+        _ => format!("tick {}:{}", moment.launch, moment.tick),
+    }
+}
+
 /// The selected wave, its next instruction and its source line.
 pub fn here(session: &Session) -> String {
     let now = session.now();
-    let moment = match session.launches() {
-        1 => format!("tick {}", now.tick),
-        _ => format!("tick {}:{}", now.launch, now.tick),
-    };
+    let moment = moment_text(session, now);
     match session.status() {
         Status::Ended => return format!("the end, {moment}\n"),
         Status::Failed(report) => {
@@ -247,7 +252,8 @@ fn waiting(waits: &Waits) -> String {
     }
 }
 
-pub(super) fn waves(session: &Session) -> String {
+/// The waves that have begun, a line each: where they are, and what they wait for.
+pub fn waves(session: &Session) -> String {
     let waves = session.waves();
     if waves.is_empty() {
         return "no wave is running\n".into();
@@ -511,11 +517,11 @@ pub(super) fn writer(session: &Session, place: &Place, writer: Option<&Writer>) 
         ),
     };
     format!(
-        "{name}: {}\n  {}, {}, tick {}{changed}\n",
+        "{name}: {}\n  {}, {}, {}{changed}\n",
         instruction(session, writer.pc),
         writer.wave,
         position(session, writer.pc),
-        writer.moment.tick
+        moment_text(session, writer.moment)
     )
 }
 

@@ -1,0 +1,417 @@
+//! The terminal of `gcn debug`: keys and the command line. Everything that a key does is a command of the session.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use gcn::emu::wave::LANES;
+use gcn_debug::commands::Commands;
+use gcn_debug::{Error, WaveId};
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::view;
+
+/// What the pane of state shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Pane {
+    Vector,
+    Scalar,
+    Masks,
+    Lds,
+    Memory,
+}
+
+impl Pane {
+    pub const ALL: [(Pane, &str); 5] = [
+        (Pane::Vector, "1 VGPRs"),
+        (Pane::Scalar, "2 SGPRs"),
+        (Pane::Masks, "3 masks"),
+        (Pane::Lds, "4 LDS"),
+        (Pane::Memory, "5 memory"),
+    ];
+}
+
+/// How registers are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Hex,
+    Integer,
+    Float,
+}
+
+/// The registers of a wave before the last command, to mark what changed.
+pub struct Before {
+    pub wave: WaveId,
+    pub sgprs: [u32; 128],
+    pub vgprs: Vec<[u32; LANES]>,
+}
+
+/// What the terminal shows beside the session.
+pub struct App {
+    pub pane: Pane,
+    pub format: Format,
+    pub heat: bool,
+    pub help: bool,
+    /// The first lane and the first line of the pane of state.
+    pub lane: usize,
+    pub scroll: usize,
+    /// The address that the pane of memory begins with.
+    pub memory: u64,
+    /// The instruction that the cursor of the code is on; the selected wave's if `None`.
+    pub cursor: Option<u64>,
+    pub log: Vec<String>,
+    /// The command line, if it is open.
+    pub input: Option<String>,
+    pub offers: Vec<String>,
+    pub before: Option<Before>,
+    /// A command runs.
+    pub busy: bool,
+    history: Vec<String>,
+    recalled: usize,
+    /// Keys that were pressed while a command ran.
+    queued: VecDeque<KeyEvent>,
+}
+
+/// The lines of the log that are kept.
+const LOG: usize = 1000;
+
+/// What kernels print, until it is shown.
+#[derive(Clone, Default)]
+struct Printed(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Printed {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs the terminal until the user leaves.
+///
+/// # Errors
+/// A message if the terminal cannot be used.
+pub fn run(commands: &mut Commands, interrupt: &Arc<AtomicBool>) -> Result<(), String> {
+    let printed = Printed::default();
+    commands.session_mut().set_output(printed.clone());
+    let mut terminal = ratatui::try_init().map_err(|e| format!("the terminal: {e}"))?;
+    let mut app = App {
+        pane: Pane::Vector,
+        format: Format::Hex,
+        heat: false,
+        help: false,
+        lane: 0,
+        scroll: 0,
+        memory: commands.session().buffers().first().map_or(0, |b| b.1),
+        cursor: None,
+        log: vec!["? shows the keys, : opens the command line, q leaves".into()],
+        input: None,
+        offers: Vec::new(),
+        before: None,
+        busy: false,
+        history: Vec::new(),
+        recalled: 0,
+        queued: VecDeque::new(),
+    };
+    let result = app.work(&mut terminal, commands, interrupt, &printed);
+    ratatui::restore();
+    result.map_err(|e| format!("the terminal: {e}"))
+}
+
+impl App {
+    fn work(
+        &mut self,
+        terminal: &mut DefaultTerminal,
+        commands: &mut Commands,
+        interrupt: &Arc<AtomicBool>,
+        printed: &Printed,
+    ) -> std::io::Result<()> {
+        loop {
+            terminal.draw(|frame| view::draw(frame, self, commands.session()))?;
+            let event = match self.queued.pop_front() {
+                Some(key) => Event::Key(key),
+                None => event::read()?,
+            };
+            let Event::Key(key) = event else { continue };
+            if key.kind == KeyEventKind::Release {
+                continue;
+            }
+            let line = match self.input {
+                Some(_) => self.edit(key, commands),
+                None => match self.key(key, commands) {
+                    Do::Quit => return Ok(()),
+                    Do::Nothing => None,
+                    Do::Command(line) => Some(line),
+                },
+            };
+            if let Some(line) = line
+                && self.execute(terminal, commands, &line, interrupt, printed)?
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Executes a command, while Ctrl-C interrupts it. Returns true if it ends the session.
+    fn execute(
+        &mut self,
+        terminal: &mut DefaultTerminal,
+        commands: &mut Commands,
+        line: &str,
+        interrupt: &Arc<AtomicBool>,
+        printed: &Printed,
+    ) -> std::io::Result<bool> {
+        self.remember(commands);
+        self.cursor = None;
+        interrupt.store(false, SeqCst);
+        self.busy = true;
+        let mut waited = Duration::ZERO;
+        let done = std::thread::scope(|scope| {
+            let running = scope.spawn(|| commands.execute(line));
+            while !running.is_finished() {
+                let wait = Duration::from_millis(if waited.is_zero() { 1 } else { 20 });
+                waited += wait;
+                if let Ok(true) = event::poll(wait)
+                    && let Ok(Event::Key(key)) = event::read()
+                {
+                    match key.code == KeyCode::Esc || is_interrupt(key) {
+                        true => interrupt.store(true, SeqCst),
+                        false => self.queued.push_back(key),
+                    }
+                }
+            }
+            running.join()
+        });
+        self.busy = false;
+        interrupt.store(false, SeqCst);
+        let done = done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        self.log.push(format!("> {line}"));
+        {
+            let mut text = printed.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = String::from_utf8_lossy(&std::mem::take(&mut *text)).into_owned();
+            self.log.extend(text.lines().map(str::to_owned));
+        }
+        match done {
+            Ok(output) => {
+                self.log.extend(output.text.lines().map(str::to_owned));
+                if output.quit {
+                    return Ok(true);
+                }
+            }
+            Err(e) => self.complain(&e),
+        }
+        let old = self.log.len().saturating_sub(LOG);
+        self.log.drain(..old);
+        // What a terminal shows may have been overwritten by an interrupted read.
+        terminal.autoresize()?;
+        Ok(false)
+    }
+
+    fn complain(&mut self, error: &Error) {
+        self.log
+            .extend(error.to_string().lines().map(|l| format!("! {l}")));
+    }
+
+    /// Keeps the registers, so that what the next command changes is marked.
+    fn remember(&mut self, commands: &Commands) {
+        self.before = commands
+            .session()
+            .current()
+            .ok()
+            .map(|(wave, state)| Before {
+                wave,
+                sgprs: state.sgprs,
+                vgprs: state.vgprs.to_vec(),
+            });
+    }
+
+    /// What a key does while the command line is closed.
+    fn key(&mut self, key: KeyEvent, commands: &Commands) -> Do {
+        let command = |line: &str| Do::Command(line.to_owned());
+        if is_interrupt(key) {
+            return Do::Quit;
+        }
+        match key.code {
+            KeyCode::Char('q') => return Do::Quit,
+            KeyCode::Char(':') | KeyCode::Enter => self.input = Some(String::new()),
+            KeyCode::Char('?') | KeyCode::F(1) => self.help = !self.help,
+            KeyCode::Esc => (self.help, self.cursor) = (false, None),
+            KeyCode::Char('s') | KeyCode::F(11) => return command("step"),
+            KeyCode::Char('n') | KeyCode::F(10) => return command("next"),
+            KeyCode::Char('l') => return command("line"),
+            KeyCode::Char('f') => return command("finish"),
+            KeyCode::Char('c') | KeyCode::F(5) => return command("continue"),
+            KeyCode::Char('r') => return command("run"),
+            KeyCode::Char('S') => return command("reverse-step"),
+            KeyCode::Char('N') => return command("reverse-next"),
+            KeyCode::Char('L') => return command("reverse-line"),
+            KeyCode::Char('F') => return command("reverse-finish"),
+            KeyCode::Char('C') => return command("reverse-continue"),
+            KeyCode::Char('w') => return self.other_wave(commands, true),
+            KeyCode::Char('W') => return self.other_wave(commands, false),
+            KeyCode::Char('b') | KeyCode::F(9) => return self.toggle(commands),
+            KeyCode::Char('v') => {
+                self.format = match self.format {
+                    Format::Hex => Format::Integer,
+                    Format::Integer => Format::Float,
+                    Format::Float => Format::Hex,
+                }
+            }
+            KeyCode::Char('h') => self.heat = !self.heat,
+            KeyCode::Char('m') => self.next_buffer(commands),
+            KeyCode::Char(c @ '1'..='5') => {
+                self.pane = Pane::ALL[c as usize - '1' as usize].0;
+                self.scroll = 0;
+            }
+            KeyCode::Tab => {
+                let at = Pane::ALL.iter().position(|(pane, _)| *pane == self.pane);
+                self.pane = Pane::ALL[(at.unwrap_or(0) + 1) % Pane::ALL.len()].0;
+                self.scroll = 0;
+            }
+            KeyCode::Left => self.lane = self.lane.saturating_sub(4),
+            KeyCode::Right => self.lane = (self.lane + 4).min(LANES - 4),
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(8),
+            KeyCode::PageDown => self.scroll += 8,
+            KeyCode::Up => self.move_cursor(commands, false),
+            KeyCode::Down => self.move_cursor(commands, true),
+            _ => {}
+        }
+        Do::Nothing
+    }
+
+    /// Shows the pane of memory, and if it is there already, the next buffer in it.
+    fn next_buffer(&mut self, commands: &Commands) {
+        let buffers = commands.session().buffers();
+        let at = buffers.iter().position(|b| b.1 == self.memory);
+        let step = (self.pane == Pane::Memory) as usize;
+        let next = at.map_or(0, |at| (at + step) % buffers.len());
+        self.memory = buffers.get(next).map_or(self.memory, |b| b.1);
+        (self.pane, self.scroll) = (Pane::Memory, 0);
+    }
+
+    /// The next or the previous wave that has begun.
+    fn other_wave(&mut self, commands: &Commands, forward: bool) -> Do {
+        let session = commands.session();
+        let waves = session.waves();
+        let at = waves.iter().position(|w| Some(w.id) == session.selected());
+        let next = match (at, forward) {
+            (None, _) => waves.first(),
+            (Some(at), true) => waves.get((at + 1) % waves.len()),
+            (Some(at), false) => waves.get((at + waves.len() - 1) % waves.len()),
+        };
+        let (Some(next), Some(selected)) = (next, session.selected()) else {
+            return Do::Nothing;
+        };
+        let [x, y, z] = next.id.workgroup;
+        Do::Command(match next.id.workgroup == selected.workgroup {
+            true => format!("wave {}", next.id.wave),
+            false => format!("workgroup {x},{y},{z}"),
+        })
+    }
+
+    /// Sets or deletes a breakpoint where the cursor is.
+    fn toggle(&mut self, commands: &Commands) -> Do {
+        let session = commands.session();
+        let pc = self
+            .cursor
+            .or(session.current().ok().map(|(_, state)| state.pc));
+        let Some(pc) = pc else { return Do::Nothing };
+        let mut breakpoints = session.breakpoints().iter();
+        Do::Command(match breakpoints.find(|b| b.addresses == [pc]) {
+            Some(set) => format!("delete {}", set.id),
+            None => format!("break {:#x}", session.code().file_address(pc)),
+        })
+    }
+
+    fn move_cursor(&mut self, commands: &Commands, down: bool) {
+        let session = commands.session();
+        let here = self
+            .cursor
+            .or(session.current().ok().map(|(_, state)| state.pc));
+        let Some(here) = here else { return };
+        let listed = view::instructions(session, here);
+        let Some(at) = listed.iter().position(|pc| *pc == here) else {
+            return;
+        };
+        let next = match down {
+            true => listed.get(at + 1),
+            false => at.checked_sub(1).and_then(|at| listed.get(at)),
+        };
+        self.cursor = Some(next.copied().unwrap_or(here));
+    }
+
+    /// Edits the command line. Returns the line that is finished.
+    fn edit(&mut self, key: KeyEvent, commands: &Commands) -> Option<String> {
+        let mut line = self.input.take()?;
+        self.offers.clear();
+        if is_interrupt(key) {
+            return None;
+        }
+        match key.code {
+            KeyCode::Esc => return None,
+            KeyCode::Enter => {
+                self.recalled = 0;
+                if line.trim().is_empty() {
+                    return None;
+                }
+                self.history.push(line.clone());
+                return Some(line);
+            }
+            KeyCode::Backspace => drop(line.pop()),
+            KeyCode::Up | KeyCode::Down => {
+                let count = self.history.len();
+                self.recalled = match key.code {
+                    KeyCode::Up => (self.recalled + 1).min(count),
+                    _ => self.recalled.saturating_sub(1),
+                };
+                line = match self.recalled {
+                    0 => String::new(),
+                    n => self.history[count - n].clone(),
+                };
+            }
+            KeyCode::Tab => {
+                let (start, offers) = commands.complete(&line);
+                if let Some(common) = common_beginning(&offers) {
+                    line.replace_range(start.., &common);
+                }
+                match offers.len() {
+                    1 => line.push(' '),
+                    _ => self.offers = offers,
+                }
+            }
+            KeyCode::Char(c) => line.push(c),
+            _ => {}
+        }
+        self.input = Some(line);
+        None
+    }
+}
+
+/// What a key asks for.
+enum Do {
+    Nothing,
+    Quit,
+    Command(String),
+}
+
+fn is_interrupt(key: KeyEvent) -> bool {
+    key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL)
+}
+
+/// What all words begin with.
+fn common_beginning(words: &[String]) -> Option<String> {
+    let (first, rest) = words.split_first()?;
+    let same = |end: &usize| rest.iter().all(|w| w.get(..*end) == first.get(..*end));
+    let ends = (0..=first.len())
+        .rev()
+        .filter(|end| first.is_char_boundary(*end));
+    let end = ends.into_iter().find(same).unwrap_or(0);
+    Some(first[..end].to_owned())
+}
