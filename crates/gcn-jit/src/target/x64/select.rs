@@ -114,6 +114,8 @@ pub(crate) struct Select<'s, 'a, V: Vectors> {
     pos: u32,
     critical: Vec<bool>,
     fallible: bool,
+    /// Truth values as numbers, which are computed at their first use: sums take the truth values themselves.
+    numbers: Map<Id, VectorOp>,
 }
 
 /// The maximum number of VGPRs that are written by one instruction.
@@ -140,6 +142,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             pos: 0,
             critical: Vec::new(),
             fallible: false,
+            numbers: Map::default(),
         }
     }
 
@@ -280,6 +283,12 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                 self.broadcast(at, 4)
             }
             _ => {
+                if let Some(op) = self.numbers.get(&id).copied() {
+                    self.compute(&op);
+                    if let Some([r, _]) = self.have(id) {
+                        return r;
+                    }
+                }
                 // It must have been computed.
                 self.e.mistaken();
                 match boolean {
@@ -570,6 +579,16 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     // ---- operations ----
 
     fn operation(&mut self, op: &VectorOp) {
+        let n = *self.e.node(op.id);
+        let number = n.op == Inst::Alu(Op::Zext) && n.ty == Ty::Bool && n.out.bits() == 32;
+        if number && !self.e.plan.ternary.contains_key(&op.id) {
+            self.numbers.insert(op.id, *op);
+            return;
+        }
+        self.compute(op);
+    }
+
+    fn compute(&mut self, op: &VectorOp) {
         let n = *self.e.node(op.id);
         let [x, y, _] = op.args;
         let id = op.id;
