@@ -59,12 +59,13 @@
   // The lines of the instruction at the wave's PC and of the selected one.
   const lineOf = (pc) => G.rowAt(pc)?.line;
   const highlight = () => {
-    for (const old of editor.querySelectorAll(".here, .chosen")) old.classList.remove("here", "chosen");
+    for (const old of editor.querySelectorAll(".here, .chosen, .stop")) old.classList.remove("here", "chosen", "stop");
     const set = (line, name) => {
       if (!line || G.stale) return;
       gutter.children[line - 1]?.classList.add(name);
       paint.children[line - 1]?.classList.add(name);
     };
+    for (const pc of G.breaks) if (lineOf(pc) && !G.stale) gutter.children[lineOf(pc) - 1]?.classList.add("stop");
     set(lineOf(G.chosen), "chosen");
     set(lineOf(G.state?.pc), "here");
   };
@@ -102,8 +103,11 @@
     if (event.key === "Escape") { leave = true; return; }
     if (event.key === "Tab" && !leave && !event.shiftKey && !area.readOnly && !event.ctrlKey && !event.altKey) {
       event.preventDefault();
-      area.setRangeText("\t", area.selectionStart, area.selectionEnd, "end");
-      area.dispatchEvent(new Event("input"));
+      // This can be undone, unlike a change by script.
+      if (!document.execCommand("insertText", false, "\t")) {
+        area.setRangeText("\t", area.selectionStart, area.selectionEnd, "end");
+        area.dispatchEvent(new Event("input"));
+      }
     }
     leave = false;
   });

@@ -55,7 +55,7 @@
   };
   const texts = (row) => {
     if (G.spelling !== "both" || !row.row || row.llvm === row.clrx) return text(row, G.spelling === "clrx" ? "clrx" : "llvm");
-    return [...text(row, "llvm"), G.el("br"), G.el("span", { class: "dead" }, ...text(row, "clrx"))];
+    return [...text(row, "llvm"), G.el("br"), ...text(row, "clrx")];
   };
 
   const bar = (value, most) => {

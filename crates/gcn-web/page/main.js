@@ -300,5 +300,9 @@
     document.documentElement.dataset.ready = "yes";
     performance.mark("gcn-ready");
   });
-  addEventListener("hashchange", () => { if (location.hash.length > 1) restore(location.hash.slice(1)); });
+  addEventListener("hashchange", () => { 
+    if (location.hash.length < 2 || G.static) return;
+    restoring = true;
+    restore(location.hash.slice(1)).finally(() => { restoring = false; });
+  });
 })();

@@ -349,6 +349,7 @@ fn fresh(target: Target, base: u64, before: &[(Place, LangValue)]) -> Result<Ben
 /// A sentence with the line.
 pub fn parse_registers(target: Target, text: &str) -> Result<Vec<(Place, LangValue)>, String> {
     let mut all = Vec::new();
+    let mut trial = Bench::new(target)?;
     for (n, line) in text.lines().enumerate() {
         let line = line.split("//").next().unwrap_or("").trim();
         let line = line.trim_end_matches([',', ';']);
@@ -362,7 +363,6 @@ pub fn parse_registers(target: Target, text: &str) -> Result<Vec<(Place, LangVal
             let what = "expected registers with their values, as `v0 = 1.0, s2 = 5`".to_string();
             return Err(named(what));
         }
-        let mut trial = Bench::new(target)?;
         for (place, value) in &parsed.before {
             trial.set(*place, value).map_err(named)?;
         }

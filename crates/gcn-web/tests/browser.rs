@@ -338,6 +338,13 @@ fn no_page_has_barriers() {
         driver.js("document.getElementById('count').value = 6; document.getElementById('forward').click()", &[]);
         driver.until("return G.state?.step === 6");
         found("a run");
+        driver.js("const e = document.getElementById('examples'); e.value = 'saxpy'; e.dispatchEvent(new Event('change'))", &[]);
+        driver.until("return G.view?.kernels?.[0]?.name === 'saxpy'");
+        driver.js("document.getElementById('start').click()", &[]);
+        driver.until("return G.state?.moment === 0");
+        driver.js("document.getElementById('forward').click()", &[]);
+        driver.until("return G.state?.moment > 0");
+        found("a kernel");
         for tab in ["reports", "costs", "manual"] {
             driver.js(
                 "document.getElementById(`tab-${arguments[0]}`).click()",
