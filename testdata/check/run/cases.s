@@ -322,3 +322,20 @@ v_readfirstlane_b32 s4, v3
 s_cmp_eq_u32 s4, 0
 s_cbranch_scc1 poll
 s_endpgm
+== lds-load-before-exchange gfx900
+grid 128 group 128 lds 512 buf 512
+v_mov_b32 v1, 0
+ds_and_b32 v1, v1
+s_waitcnt lgkmcnt(0)
+s_barrier
+ds_read_b32 v3, v1
+again:
+s_waitcnt lgkmcnt(0)
+v_add_u32 v4, 1, v3
+ds_cmpst_rtn_b32 v2, v1, v3, v4
+s_waitcnt lgkmcnt(0)
+v_cmp_eq_u32 vcc, v2, v3
+v_mov_b32 v3, v2
+s_andn2_b64 exec, exec, vcc
+s_cbranch_execnz again
+s_endpgm

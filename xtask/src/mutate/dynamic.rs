@@ -147,13 +147,13 @@ impl Totals {
                 self.reported.entry(what).or_default();
                 let why = match barrier {
                     true if waves == 1 => "one wave in a workgroup",
-                    true => "no waves share data here in this launch",
+                    true => "not noticed in this launch",
                     // The reason of the first counter for which there is one beside the run's.
                     false => (waits.iter())
                         .map(|change| mutate::reason(graph, at, *change))
                         .max()
                         .map_or("", |reason| match reason {
-                            mutate::Reason::Missed => "on paths that the launch does not take",
+                            mutate::Reason::Missed => "not noticed in this launch",
                             reason => reason.name(),
                         }),
                 };

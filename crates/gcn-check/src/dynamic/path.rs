@@ -125,7 +125,7 @@ impl Path {
     }
 
     /// A load of LDS may be part of a wait for another wave: without a barrier between, some path leads from it to a loop that loads from
-    /// LDS. `fetch` gives the instruction at an address.
+    /// LDS or changes it atomically. `fetch` gives the instruction at an address.
     pub fn polls(&mut self, at: usize, fetch: impl Fn(u64) -> Option<Insn>) -> bool {
         if let Some(&known) = self.loops.get(&at) {
             return known;
@@ -138,7 +138,7 @@ impl Path {
         found
     }
 
-    /// The instructions to which paths without a barrier lead from one, and the loads of LDS among them.
+    /// The instructions to which paths without a barrier lead from one, and the loads and atomics of LDS among them.
     fn reached(
         &self,
         start: u64,
@@ -155,7 +155,7 @@ impl Path {
                 continue;
             }
             let memory = facts.memory(&insn);
-            if memory.is_some_and(|m| m.space == MemorySpace::Lds && m.kind == MemoryKind::Load) {
+            if memory.is_some_and(|m| m.space == MemorySpace::Lds && m.kind != MemoryKind::Store) {
                 loads.push(pc);
             }
             let flow = facts.flow(&insn);
