@@ -11,6 +11,7 @@ use crate::state::Place;
 use crate::stops::Filter;
 
 pub use help::{COMMANDS, Command};
+pub(crate) use show::waiting;
 pub use show::{hexdump, instruction, lanes_table, position, stop_text, value_text, waves};
 
 /// What a command came to.
@@ -194,7 +195,8 @@ impl Commands {
         self.stopped(&stop)
     }
 
-    fn stopped(&mut self, stop: &Stop) -> Result<Output, Error> {
+    /// Describes where a motion stopped. At the end, buffers are compared and saved as the plan says.
+    pub(crate) fn stopped(&mut self, stop: &Stop) -> Result<Output, Error> {
         let mut text = show::stop_text(&self.session, stop);
         if stop.reason == Reason::Ended {
             for check in self.session.finish()? {

@@ -44,11 +44,14 @@ pub mod calls;
 pub mod code;
 pub mod commands;
 pub mod expr;
+pub mod gdb;
 pub mod history;
+mod interrupts;
 pub mod motion;
 pub mod session;
 pub mod state;
 pub mod stops;
+mod threads;
 pub mod writer;
 
 pub use motion::{Reason, Stop};

@@ -135,6 +135,31 @@ impl Session {
         Ok(breakpoint)
     }
 
+    /// Sets a breakpoint at a guest address.
+    ///
+    /// # Errors
+    /// A message if no instruction can be there, or the condition cannot be read.
+    pub fn break_on(&mut self, address: u64, condition: Option<&str>) -> Result<Breakpoint, Error> {
+        let condition = condition
+            .map(|text| Expr::parse(text, self.target()))
+            .transpose()?;
+        if !self.code.is_code(address) || !address.is_multiple_of(4) {
+            return Err(format!("{address:#x} is not the address of an instruction").into());
+        }
+        let breakpoint = Breakpoint {
+            id: self.stops.number(),
+            location: format!("{:#x}", self.code.file_address(address)),
+            addresses: vec![address],
+            note: None,
+            filter: Filter::default(),
+            condition,
+            hits: 0,
+        };
+        self.stops.breakpoints.push(breakpoint.clone());
+        self.mark_breaks();
+        Ok(breakpoint)
+    }
+
     /// Sets a watchpoint on a place. Returns it.
     ///
     /// # Errors

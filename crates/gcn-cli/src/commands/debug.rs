@@ -9,12 +9,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use clap::builder::ArgPredicate;
 use gcn::io;
 use gcn_debug::commands::Commands;
+use gcn_debug::gdb;
 use gcn_debug::{Options as SessionOptions, Session, WaveId};
 use serde_json::Value;
 
 #[derive(Args)]
+// Without a file it has `-`, which is not read.
+#[command(mut_arg("file", |file| file.required(false).required_unless_present("gdb_script")
+    .default_value_if("gdb_script", ArgPredicate::IsPresent, "-")))]
 #[command(after_help = "\
 FILE and what is launched are those of `gcn run`: a plan, source, or a code object with --grid, --group
 and --arg (`gcn run --help` describes arguments). The launches run interpreted, on one thread, in the order
@@ -55,6 +60,12 @@ pub struct Options {
     /// The memory that the history of a launch may take, in MiB, about
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     history: usize,
+    /// Wait for GDB at a port, by default on 127.0.0.1, or talk to it over standard input and output with `-`
+    #[arg(long, value_name = "[HOST:]PORT|-", conflicts_with_all = ["commands", "script"])]
+    gdb: Option<String>,
+    /// Print the script for GDB's Python: disassembly, the command `gcn`, registers as floats
+    #[arg(long, exclusive = true)]
+    gdb_script: bool,
 }
 
 /// Runs a session.
@@ -62,10 +73,15 @@ pub struct Options {
 /// # Errors
 /// A message: FILE is wrong, or a command could not be done.
 pub fn run(args: &Options) -> Result<(), String> {
+    if args.gdb_script {
+        return io::print(gdb::SCRIPT.as_bytes());
+    }
     let (plan, options) = super::run::plan_of(&args.launch, "debug")?;
     let interrupt = Arc::new(AtomicBool::new(false));
     // Without handlers Ctrl-C ends the process, as usual.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
+    if args.gdb.is_none() {
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
+    }
     let options = SessionOptions {
         plan: options,
         history_bytes: args.history << 20,
@@ -75,7 +91,14 @@ pub fn run(args: &Options) -> Result<(), String> {
     let mut commands = Commands::new(session);
     if let Some(at) = &args.at {
         let text = go_to_report(&mut commands, at).map_err(|e| format!("--at {at}: {e}"))?;
-        io::print(text.as_bytes())?;
+        match args.gdb {
+            None => io::print(text.as_bytes())?,
+            Some(_) => io::complain(&text),
+        }
+    }
+    if let Some(address) = &args.gdb {
+        let say = |line: &str| io::complain(&format!("{line}\n"));
+        return gdb::serve(commands, &interrupt, address, &say).map_err(|e| e.to_string());
     }
     for (n, line) in args.commands.iter().enumerate() {
         if execute(&mut commands, line, &format!("-e {}", n + 1))? {

@@ -236,7 +236,7 @@ pub(super) fn floats(address: u64, data: &[u8]) -> String {
     text
 }
 
-fn waiting(waits: &Waits) -> String {
+pub(crate) fn waiting(waits: &Waits) -> String {
     match waits {
         Waits::Barrier(others) if others.is_empty() => "waits at a barrier".into(),
         Waits::Barrier(others) => {

@@ -1,0 +1,90 @@
+# GDB's side of `gcn debug --gdb`: gdb-multiarch -x gcn.py -ex 'target remote :1234'
+#
+# - x/i, disassemble and display/i show GCN instructions.
+# - `gcn COMMAND` executes any command of `gcn debug` (`gcn help` lists them) as `monitor COMMAND` does, and
+#   then shows GDB where the session is.
+# - $f32(X), $f16(X) and $f64(LOW, HIGH) are the bits of registers as floats: p $f32($v1[63]).
+
+import struct
+
+import gdb
+import gdb.disassembler
+
+# Files are read as the target's: with 64-bit addresses.
+gdb.execute("set architecture i386:x86-64", False, True)
+
+
+def gcn_ask(packet):
+    """The answer to a packet, or None if the target is not `gcn debug`."""
+    connection = gdb.selected_inferior().connection
+    if not isinstance(connection, gdb.RemoteTargetConnection):
+        return None
+    reply = connection.send_packet(packet)
+    if not reply:
+        return None
+    text = reply.decode("utf-8", "replace")
+    return None if text.startswith("E") else text
+
+
+class GcnDisassembler(gdb.disassembler.Disassembler):
+    def __init__(self):
+        super().__init__("gcn")
+
+    def __call__(self, info):
+        reply = gcn_ask("qgcn.insn:%x" % info.address)
+        if reply is None:
+            return None
+        length, text = reply.split(" ", 1)
+        return gdb.disassembler.DisassemblerResult(int(length), text)
+
+
+gdb.disassembler.register_disassembler(GcnDisassembler(), None)
+
+
+class GcnCommand(gdb.Command):
+    """Execute a command of `gcn debug`, and show GDB where the session is: gcn COMMAND"""
+
+    def __init__(self):
+        super().__init__("gcn", gdb.COMMAND_RUNNING)
+
+    def invoke(self, command, from_tty):
+        if gcn_ask("qgcn.thread") is None:
+            raise gdb.GdbError("The target is not `gcn debug --gdb`.")
+        try:
+            gdb.execute("monitor " + command)
+        except gdb.error:
+            # The command has printed what is wrong.
+            raise gdb.GdbError("The command was not done.") from None
+        finally:
+            gdb.execute("maintenance flush register-cache", False, True)
+            gdb.execute("maintenance flush dcache", False, True)
+            self.follow()
+
+    def follow(self):
+        reply = gcn_ask("qgcn.thread")
+        if reply is None:
+            return
+        gdb.execute("info threads", False, True)
+        for thread in gdb.selected_inferior().threads():
+            if int(reply, 16) in thread.ptid[1:]:
+                thread.switch()
+
+
+GcnCommand()
+
+
+class GcnFloat(gdb.Function):
+    def __init__(self, name, form):
+        super().__init__(name)
+        self.form = form
+        self.mask = (1 << (8 * struct.calcsize(form))) - 1
+
+    def invoke(self, low, high=0):
+        bits = (int(low) & 0xFFFFFFFF | int(high) << 32) & self.mask
+        data = bits.to_bytes(struct.calcsize(self.form), "little")
+        return struct.unpack("<" + self.form, data)[0]
+
+
+GcnFloat("f16", "e")
+GcnFloat("f32", "f")
+GcnFloat("f64", "d")

@@ -1,0 +1,245 @@
+//! Registers as GDB sees them.
+//!
+//! GDB of most distributions knows no AMD GPU, but any target may describe registers of its own on top of an architecture that GDB
+//! knows. We take x86-64: its instructions may have 8 and 12 bytes and begin anywhere, GDB leaves steps to the target, and its names of
+//! registers do not hide ours. (RISC-V is stepped by breakpoints after the instruction, which GDB decodes itself; instructions of AArch64
+//! all have 4 bytes.) It demands `rax` and so on, which a wave does not have: they read as 0. `rip` is the PC. GDB gets the scalar
+//! registers in one packet, and VGPRs one by one.
+//!
+//! The calls that a wave is in look to GDB like a stack of return addresses, to which `rsp` points. It is nowhere in guest memory:
+//! [`stack`] makes it from what the session knows of the calls.
+
+use std::fmt::Write as _;
+
+use gcn_isa::Target;
+
+use crate::calls::Frame;
+use crate::expr::{Expr, little};
+use crate::session::{Error, Session, WaveId};
+use crate::state::Place;
+
+/// A register.
+pub struct Register {
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: usize,
+    /// GDB's type.
+    kind: &'static str,
+    holds: Holds,
+}
+
+/// What a register is.
+#[derive(PartialEq, Eq)]
+enum Holds {
+    /// The session's expression for it.
+    Value(String),
+    /// A register of x86, which a wave does not have.
+    Nothing,
+    /// `rsp`.
+    Stack,
+}
+
+/// All registers, by the protocol's numbers.
+pub struct Registers {
+    all: Vec<Register>,
+    /// The number of the PC.
+    pub pc: usize,
+    /// The number of the last register of x86.
+    last_base: usize,
+    /// The number of the first VGPR: those before it are read together.
+    first_vgpr: usize,
+}
+
+const VGPRS: usize = 256;
+
+/// The first registers of x86-64.
+const GENERAL: [&str; 16] = [
+    "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+    "r14", "r15",
+];
+
+/// The last registers of x86-64 that GDB demands.
+const X87: [&str; 8] = [
+    "fctrl", "fstat", "ftag", "fiseg", "fioff", "foseg", "fooff", "fop",
+];
+
+/// Registers with names, and whether they have 64 bits.
+const NAMED: [(&str, bool); 9] = [
+    ("exec", true),
+    ("vcc", true),
+    ("m0", false),
+    ("scc", false),
+    ("mode", false),
+    ("status", false),
+    ("trapsts", false),
+    ("flat_scratch", true),
+    ("xnack_mask", true),
+];
+
+impl Registers {
+    /// The registers of a target.
+    pub fn of(target: Target) -> Registers {
+        let known = |name: &str| Expr::parse(name, target).is_ok();
+        let mut all = Vec::new();
+        let mut add = |name: &str, bytes: usize, kind: &'static str, holds: Holds| {
+            all.push(Register {
+                name: name.to_owned(),
+                bytes,
+                kind,
+                holds,
+            });
+            all.len()
+        };
+        for name in GENERAL {
+            add(
+                name,
+                8,
+                "int64",
+                if name == "rsp" {
+                    Holds::Stack
+                } else {
+                    Holds::Nothing
+                },
+            );
+        }
+        let pc = add("rip", 8, "code_ptr", Holds::Value("pc".into())) - 1;
+        for name in ["eflags", "cs", "ss", "ds", "es", "fs", "gs"] {
+            add(name, 4, "int", Holds::Nothing);
+        }
+        for n in 0..8 {
+            add(&format!("st{n}"), 10, "i387_ext", Holds::Nothing);
+        }
+        let mut last_base = 0;
+        for name in X87 {
+            last_base = add(name, 4, "int", Holds::Nothing) - 1;
+        }
+        let own = |name: &str| Holds::Value(name.to_owned());
+        for (name, wide) in NAMED.into_iter().filter(|(name, _)| known(name)) {
+            let (bytes, kind) = if wide { (8, "uint64") } else { (4, "uint32") };
+            add(name, bytes, kind, own(name));
+        }
+        let sgprs = (0..104).map(|n| format!("s{n}"));
+        let ttmps = (0..16).map(|n| format!("ttmp{n}"));
+        for name in sgprs.chain(ttmps).filter(|name| known(name)) {
+            add(&name, 4, "uint32", own(&name));
+        }
+        let first_vgpr = add("v0", 256, "lanes", own("v0")) - 1;
+        for name in (1..VGPRS).map(|n| format!("v{n}")) {
+            add(&name, 256, "lanes", own(&name));
+        }
+        Registers {
+            all,
+            pc,
+            last_base,
+            first_vgpr,
+        }
+    }
+
+    /// A register by its number.
+    pub fn get(&self, number: usize) -> Option<&Register> {
+        self.all.get(number)
+    }
+
+    /// Those that are read together.
+    pub fn scalars(&self) -> &[Register] {
+        &self.all[..self.first_vgpr]
+    }
+
+    /// The target description.
+    pub fn description(&self) -> String {
+        let mut text = String::from(
+            "<?xml version=\"1.0\"?>\n<!DOCTYPE target SYSTEM \"gdb-target.dtd\">\n<target version=\"1.0\">\n\
+             <architecture>i386:x86-64</architecture>\n<feature name=\"org.gnu.gdb.i386.core\">\n",
+        );
+        for (number, register) in self.all.iter().enumerate() {
+            if number == self.last_base + 1 {
+                text.push_str("</feature>\n<feature name=\"gcn.wave\">\n<vector id=\"lanes\" type=\"uint32\" count=\"64\"/>\n");
+            }
+            let group = match register.holds {
+                Holds::Value(_) if register.kind == "lanes" => "vector",
+                Holds::Value(_) => "general",
+                _ => "system",
+            };
+            let _ = writeln!(
+                text,
+                "<reg name=\"{}\" bitsize=\"{}\" type=\"{}\" group=\"{group}\" regnum=\"{number}\"/>",
+                register.name,
+                8 * register.bytes,
+                register.kind
+            );
+        }
+        text.push_str("</feature>\n</target>\n");
+        text
+    }
+}
+
+/// The bits of an address of a thread's stack; the others are the thread's number, from bit 16, and the place in the stack.
+const STACK: u64 = 0x7f00 << 48;
+/// Where a stack ends.
+const TOP: u64 = 0x8000;
+
+/// The thread whose stack an address is in.
+pub fn stack_of(address: u64) -> Option<u32> {
+    (address >> 48 << 48 == STACK).then_some((address >> 16) as u32)
+}
+
+/// The word of a stack of return addresses that holds an address.
+pub fn stack(frames: &[Frame], address: u64) -> u64 {
+    let from_top = TOP.wrapping_sub(address & 0xfff8);
+    let n = usize::try_from(from_top / 8).ok();
+    let frame = n.and_then(|n| frames.get(n.checked_sub(1)?));
+    frame.map_or(0, |frame| frame.returns_to)
+}
+
+impl Register {
+    fn expr(&self, session: &Session) -> Result<Expr, Error> {
+        match &self.holds {
+            Holds::Value(text) => Expr::parse(text, session.target()),
+            _ => Err(format!("{} is no register of a wave", self.name).into()),
+        }
+    }
+
+    /// Its bytes in a wave, which is a thread.
+    ///
+    /// # Errors
+    /// A message: the wave has no such register.
+    pub fn read(&self, session: &Session, wave: WaveId, thread: u32) -> Result<Vec<u8>, Error> {
+        let mut bytes = match &self.holds {
+            Holds::Nothing => Vec::new(),
+            Holds::Stack => {
+                let depth = session.frames(wave).len() as u64;
+                let top = STACK | (thread as u64) << 16 | TOP;
+                (top - 8 * depth.min(TOP / 8)).to_le_bytes().to_vec()
+            }
+            Holds::Value(_) => {
+                let expr = self.expr(session)?;
+                match session.place_of(&expr, Some(wave)) {
+                    Ok((place, _)) => session.read(place)?,
+                    // Some can only be read.
+                    Err(_) => {
+                        let value = session.eval_expr(&expr, Some(wave))?;
+                        value.bits().to_le_bytes().to_vec()
+                    }
+                }
+            }
+        };
+        bytes.resize(self.bytes, 0);
+        Ok(bytes)
+    }
+
+    /// Changes it in a wave.
+    ///
+    /// # Errors
+    /// A message: it cannot be changed, or the wave has no such register.
+    pub fn write(&self, session: &mut Session, wave: WaveId, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.len() != self.bytes {
+            return Err(format!("{} has {} bytes", self.name, self.bytes).into());
+        }
+        let (place, _) = session.place_of(&self.expr(session)?, Some(wave))?;
+        match place {
+            Place::Scc(_) => session.write(place, &[(little(bytes) != 0) as u8]),
+            _ => session.write(place, bytes),
+        }
+    }
+}
