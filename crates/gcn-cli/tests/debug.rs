@@ -129,6 +129,10 @@ fn mistakes_are_told_with_their_place() {
             "`nosuch` matches nothing: there is no such symbol; the code has ",
         ),
         ("break 0x10", "`0x10` matches nothing: the code is at 0x"),
+        (
+            "break vadd+4",
+            "`vadd+4` matches nothing: it is inside the instruction at 0x",
+        ),
         ("break vadd.cl:5", "compilers write them with -g"),
         (
             "break vadd if v3[17",

@@ -234,6 +234,21 @@ impl CodeMap {
         })
     }
 
+    /// The guest address of the instruction that a guest address lies within, if it is not the instruction's own. Instructions are
+    /// counted from the beginning of the function.
+    pub(crate) fn within(&self, address: u64, memory: &Memory) -> Option<u64> {
+        let mut pc = self.function(address)?.0;
+        while pc < address {
+            let insn = instruction(self.target, From::Memory, memory, pc);
+            let next = pc + insn.map_or(4, |insn| insn.len as u64);
+            if address < next {
+                return Some(pc);
+            }
+            pc = next;
+        }
+        None
+    }
+
     /// The text of the instruction at a guest address.
     pub fn text(&self, pc: u64, memory: &Memory) -> String {
         match instruction(self.target, From::Memory, memory, pc) {

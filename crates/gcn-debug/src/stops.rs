@@ -111,6 +111,16 @@ impl Session {
             Err(_) => self.entry(),
         };
         let found = self.code.locate(location, near)?;
+        for &address in &found.addresses {
+            if let Some(start) = self.code.within(address, self.memory()) {
+                let location = location.trim();
+                let start = self.code.file_address(start);
+                let message = format!(
+                    "`{location}` matches nothing: it is inside the instruction at {start:#x}"
+                );
+                return Err(message.into());
+            }
+        }
         if let Some([x, y, z]) = filter.workgroup {
             let [a, b, c] = self.grid();
             if self.launches() == 1 && (x >= a || y >= b || z >= c) {
