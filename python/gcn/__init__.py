@@ -41,16 +41,20 @@ from ._gcn import (
     Local,
     Program,
     Stats,
+    Uc,
     __version__,
     analyze,
     assemble,
     check,
     dis,
     info,
+    merge,
+    run_plan,
+    run_shard,
 )
 from ._record import Record
 
-_NAMES = [name for name in dir(_gcn) if name.startswith("CS_")]
+_NAMES = [name for name in dir(_gcn) if name.startswith(("CS_", "UC_"))]
 
 
 def asm(source: str, arch: str) -> bytes:
@@ -94,6 +98,6 @@ def __getattr__(name: str):
 
 __all__ = [
     "TARGETS", "Buffer", "Cs", "CsError", "CsInsn", "CsIter", "CsOp", "Doc", "Error", "Gpu", "Kernel", "Ks", "KsError", "Lanes",
-    "Listing", "Local", "Program", "Record", "State", "Stats", "__version__", "analyze", "asm", "assemble", "check", "compile",
-    "cs_disasm_lite", "cs_disasm_quick", "cs_version", "debug", "dis", "disasm", "doc", "eval", "examples", "info", *_NAMES,
+    "Listing", "Local", "Program", "Record", "State", "Stats", "Uc", "__version__", "analyze", "asm", "assemble", "check", "compile",
+    "cs_disasm_lite", "cs_disasm_quick", "cs_version", "debug", "dis", "disasm", "doc", "eval", "examples", "info", "merge", "run_plan", "run_shard", *_NAMES,
 ]

@@ -392,7 +392,7 @@ fn apply(launch: &mut gcn::Launch, options: Option<&Bound<'_, PyDict>>) -> PyRes
 }
 
 /// Runs `work` on another thread while this one looks for Ctrl-C, which stops it.
-fn interruptibly<T: Send>(
+pub fn interruptibly<T: Send>(
     py: Python<'_>,
     control: &Control,
     work: impl FnOnce() -> T + Send,

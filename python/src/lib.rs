@@ -4,7 +4,9 @@ mod cs;
 mod error;
 mod gpu;
 mod pass;
+mod plans;
 mod tools;
+mod uc;
 
 use pyo3::prelude::*;
 
@@ -29,5 +31,18 @@ fn _gcn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tools::dis, module)?)?;
     module.add_function(wrap_pyfunction!(tools::doc, module)?)?;
     module.add_function(wrap_pyfunction!(tools::eval_json, module)?)?;
+    module.add_class::<uc::Uc>()?;
+    module.add_function(wrap_pyfunction!(plans::run_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(plans::run_shard, module)?)?;
+    module.add_function(wrap_pyfunction!(plans::merge, module)?)?;
+    for (name, value) in [
+        ("UC_HOOK_CODE", uc::HOOK_CODE),
+        ("UC_HOOK_MEM_READ", uc::HOOK_MEM_READ),
+        ("UC_HOOK_MEM_WRITE", uc::HOOK_MEM_WRITE),
+        ("UC_MEM_READ", uc::MEM_READ),
+        ("UC_MEM_WRITE", uc::MEM_WRITE),
+    ] {
+        module.add(name, value)?;
+    }
     cs::constants(module)
 }
