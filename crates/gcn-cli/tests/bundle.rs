@@ -274,15 +274,18 @@ fn mistakes_are_told() {
         folder.path("out"),
     );
     std::fs::write(folder.path("text"), "no bundle").unwrap();
+    std::fs::write(folder.path("bytes"), [1, 2, 3]).unwrap();
     let source = SOURCE.replace("TARGET", "gfx906").replace("MORE", "");
     std::fs::write(folder.path("k.s"), source).unwrap();
     done(&["asm", "-c", &folder.path("k.s"), "-o", &folder.path("k.o")]);
-    let (text, object) = (folder.path("text"), folder.path("k.o"));
+    let (text, bytes) = (folder.path("text"), folder.path("bytes"));
+    let object = folder.path("k.o");
     for (args, status, says) in [
         (&["bundle"][..], 2, "Usage"),
         (&["bundle", "list"], 2, "FILE"),
         (&["bundle", "list", "no-such-file"], 1, "no-such-file: "),
-        (&["bundle", "list", &text], 1, "no offload bundle"),
+        (&["bundle", "list", &text], 1, "the file is text, not code"),
+        (&["bundle", "list", &bytes], 1, "no offload bundle"),
         (&["bundle", "extract", &fat], 2, "-d"),
         (&["bundle", "extract", &fat, "-o", "-"], 1, "entry 1: hipv4"),
         (
