@@ -11,7 +11,7 @@ use crate::state::Place;
 use crate::stops::Filter;
 
 pub use help::{COMMANDS, Command};
-pub(crate) use show::waiting;
+pub(crate) use show::{all_lanes, waiting};
 pub use show::{hexdump, instruction, lanes_table, position, stop_text, value_text, waves};
 
 /// What a command came to.

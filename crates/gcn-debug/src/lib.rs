@@ -43,6 +43,7 @@
 pub mod calls;
 pub mod code;
 pub mod commands;
+pub mod dap;
 pub mod expr;
 pub mod gdb;
 pub mod history;

@@ -3,6 +3,7 @@
 use gcn::lang;
 use gcn_emu::dispatch::Waits;
 use gcn_emu::group::Doing;
+use gcn_emu::mem::PAGE_SIZE;
 use gcn_emu::wave::{LANES, WaveState};
 use gcn_isa::Target;
 
@@ -240,6 +241,32 @@ impl Session {
                 out
             }
         })
+    }
+
+    /// The readable bytes of a range of guest memory, from its beginning.
+    pub fn readable(&self, address: u64, bytes: u64) -> Vec<u8> {
+        let place = |address, bytes| Place::Memory { address, bytes };
+        if let Ok(all) = self.read(place(address, bytes)) {
+            return all;
+        }
+        let mut out = Vec::new();
+        let (mut at, end) = (address, address.saturating_add(bytes));
+        while at < end {
+            let next = end.min((at / PAGE_SIZE + 1).saturating_mul(PAGE_SIZE));
+            match self.read(place(at, next - at)) {
+                Ok(piece) => out.extend(piece),
+                Err(_) => break,
+            }
+            at = next;
+        }
+        out
+    }
+
+    /// The number of SGPRs that the kernel's descriptor asks for.
+    pub fn sgprs(&self) -> u16 {
+        let descriptor = &self.kernel().descriptor;
+        let count = 8 * (descriptor.granulated_wavefront_sgpr_count() as u16 + 1);
+        count.min(self.target().generation().sgprs())
     }
 
     /// Changes the bytes at a place. From here a new history begins.

@@ -8,18 +8,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::Args;
 use clap::builder::ArgPredicate;
+use clap::{Args, Parser};
 use gcn::io;
 use gcn_debug::commands::Commands;
-use gcn_debug::gdb;
 use gcn_debug::{Options as SessionOptions, Session, WaveId};
+use gcn_debug::{dap, gdb};
 use serde_json::Value;
 
 #[derive(Args)]
-// Without a file it has `-`, which is not read.
-#[command(mut_arg("file", |file| file.required(false).required_unless_present("gdb_script")
-    .default_value_if("gdb_script", ArgPredicate::IsPresent, "-")))]
+// Without a file these have `-`, which is not read.
+#[command(mut_arg("file", |file| file.required(false).required_unless_present_any(["gdb_script", "dap"])
+    .default_value_if("gdb_script", ArgPredicate::IsPresent, "-")
+    .default_value_if("dap", ArgPredicate::IsPresent, "-")))]
 #[command(after_help = "\
 FILE and what is launched are those of `gcn run`: a plan, source, or a code object with --grid, --group
 and --arg (`gcn run --help` describes arguments). The launches run interpreted, on one thread, in the order
@@ -66,6 +67,18 @@ pub struct Options {
     /// Print the script for GDB's Python: disassembly, the command `gcn`, registers as floats
     #[arg(long, exclusive = true)]
     gdb_script: bool,
+    /// Speak the Debug Adapter Protocol, as editors do, over standard input and output; FILE may be left to the editor's
+    /// launch configuration
+    #[arg(long, conflicts_with_all = ["commands", "script", "gdb", "at"])]
+    dap: bool,
+}
+
+/// The command line that a launch configuration makes.
+#[derive(Parser)]
+#[command(name = "gcn debug", no_binary_name = true)]
+struct Configuration {
+    #[command(flatten)]
+    launch: super::run::Launching,
 }
 
 /// Runs a session.
@@ -76,19 +89,15 @@ pub fn run(args: &Options) -> Result<(), String> {
     if args.gdb_script {
         return io::print(gdb::SCRIPT.as_bytes());
     }
-    let (plan, options) = super::run::plan_of(&args.launch, "debug")?;
     let interrupt = Arc::new(AtomicBool::new(false));
+    if args.dap {
+        return serve_editor(args, &interrupt);
+    }
     // Without handlers Ctrl-C ends the process, as usual.
     if args.gdb.is_none() {
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
     }
-    let options = SessionOptions {
-        plan: options,
-        history_bytes: args.history << 20,
-        interrupt: interrupt.clone(),
-    };
-    let session = Session::new(plan, options).map_err(|e| e.to_string())?;
-    let mut commands = Commands::new(session);
+    let mut commands = open(&args.launch, args.history, &interrupt)?;
     if let Some(at) = &args.at {
         let text = go_to_report(&mut commands, at).map_err(|e| format!("--at {at}: {e}"))?;
         match args.gdb {
@@ -127,6 +136,54 @@ pub fn run(args: &Options) -> Result<(), String> {
         }
         None => Ok(()),
     }
+}
+
+/// Opens a session.
+fn open(
+    launch: &super::run::Launching,
+    history: usize,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<Commands, String> {
+    let (plan, options) = super::run::plan_of(launch, "debug")?;
+    let options = SessionOptions {
+        plan: options,
+        history_bytes: history << 20,
+        interrupt: interrupt.clone(),
+    };
+    let session = Session::new(plan, options).map_err(|e| e.to_string())?;
+    Ok(Commands::new(session))
+}
+
+/// Serves an editor.
+fn serve_editor(args: &Options, interrupt: &Arc<AtomicBool>) -> Result<(), String> {
+    let given = match args.launch.file.as_os_str() == "-" {
+        true => None,
+        false => Some(open(&args.launch, args.history, interrupt)?),
+    };
+    let mut configured = |words: &[String]| {
+        let launch = Configuration::try_parse_from(words).map_err(|e| e.to_string())?;
+        let launch = launch.launch;
+        let plan = launch.file.extension().is_some_and(|e| e == "toml");
+        let sizes = launch.grid.is_some() as u8 + launch.group.is_some() as u8;
+        if !plan && sizes < 2 {
+            return Err("the launch configuration needs `grid` and `group`, as \"grid\": [1024, 1, 1], unless `program` is a plan".into());
+        }
+        if plan && (sizes > 0 || launch.kernel.is_some() || !launch.args.is_empty()) {
+            return Err(
+                "`program` is a plan, which has its own `kernel`, `grid`, `group` and `args`"
+                    .into(),
+            );
+        }
+        open(&launch, args.history, interrupt)
+    };
+    let served = dap::serve(
+        given,
+        &mut configured,
+        interrupt,
+        std::io::stdin(),
+        std::io::stdout(),
+    );
+    served.map_err(|e| e.to_string())
 }
 
 /// Goes to the moment of a report, and says what it is about.

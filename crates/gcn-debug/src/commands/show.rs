@@ -150,7 +150,7 @@ fn lane_values(session: &Session, place: Place) -> Result<(Vec<u64>, u32), Error
     Ok((bytes.chunks(size).map(little).collect(), 8 * size as u32))
 }
 
-pub(super) fn all_lanes(session: &Session, place: Place, format: &str) -> Result<String, Error> {
+pub(crate) fn all_lanes(session: &Session, place: Place, format: &str) -> Result<String, Error> {
     let (values, bits) = lane_values(session, place)?;
     if !matches!(format, "" | "x") {
         let each = values.iter().map(|&v| {

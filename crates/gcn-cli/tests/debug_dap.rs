@@ -1,0 +1,262 @@
+//! `gcn debug --dap`: an editor's requests over pipes, with known answers.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+const KERNELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/kernels");
+
+/// An editor.
+struct Editor {
+    child: Child,
+    input: ChildStdin,
+    messages: Receiver<Value>,
+    /// Events that came before an answer.
+    events: Vec<Value>,
+    seq: u64,
+}
+
+impl Editor {
+    fn start() -> Editor {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_gcn"))
+            .args(["debug", "--dap"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (send, messages) = channel();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            loop {
+                let mut header = String::new();
+                if output.read_line(&mut header).unwrap() == 0 {
+                    return;
+                }
+                let length = header.trim().strip_prefix("Content-Length: ").unwrap();
+                let mut body = vec![0; length.parse::<usize>().unwrap() + 2];
+                output.read_exact(&mut body).unwrap();
+                let _ = send.send(serde_json::from_slice(&body[2..]).unwrap());
+            }
+        });
+        Editor {
+            input: child.stdin.take().unwrap(),
+            child,
+            messages,
+            events: Vec::new(),
+            seq: 0,
+        }
+    }
+
+    fn next(&mut self) -> Value {
+        self.messages.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    /// Sends a request, and returns its answer.
+    fn ask(&mut self, command: &str, arguments: Value) -> Value {
+        self.seq += 1;
+        let text =
+            json!({"seq": self.seq, "type": "request", "command": command, "arguments": arguments});
+        let text = text.to_string();
+        write!(self.input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+        loop {
+            let message = self.next();
+            if message["type"] == "response" {
+                assert_eq!(message["request_seq"], self.seq);
+                return message;
+            }
+            self.events.push(message);
+        }
+    }
+
+    /// As `ask`, and the answer's body.
+    fn body(&mut self, command: &str, arguments: Value) -> Value {
+        let answer = self.ask(command, arguments);
+        assert_eq!(answer["success"], true, "{answer}");
+        answer["body"].clone()
+    }
+
+    /// The body of the next event of a kind.
+    fn event(&mut self, kind: &str) -> Value {
+        loop {
+            let known = self.events.iter().position(|e| e["event"] == kind);
+            if let Some(at) = known {
+                return self.events.remove(at)["body"].clone();
+            }
+            let message = self.next();
+            self.events.push(message);
+        }
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn vadd() -> Value {
+    json!({
+        "program": format!("{KERNELS}/vadd-gfx900.co"), "kernel": "vadd", "grid": [256, 1, 1], "group": "128",
+        "args": ["buf:randf32:1024:1", "buf:randf32:1024:2", "buf:zero:1024", "u32:256"], "stopOnEntry": true,
+    })
+}
+
+#[test]
+fn an_editor_stops_looks_changes_and_goes_back() {
+    let mut editor = Editor::start();
+    let able = editor.body("initialize", json!({"adapterID": "gcn"}));
+    assert_eq!(able["supportsStepBack"], true);
+    editor.body("launch", vadd());
+    editor.event("initialized");
+    let at = json!({"breakpoints": [{"instructionReference": "0x100002ca4"}, {"instructionReference": "0x10"}]});
+    let set = editor.body("setInstructionBreakpoints", at);
+    assert_eq!(set["breakpoints"][0]["verified"], true);
+    assert_eq!(set["breakpoints"][1]["verified"], false);
+    editor.body("configurationDone", json!({}));
+    assert_eq!(editor.event("stopped")["reason"], "entry");
+    let threads = editor.body("threads", json!({}));
+    assert_eq!(threads["threads"][0]["name"], "(0,0,0) wave 0, vadd");
+    assert_eq!(threads["threads"].as_array().unwrap().len(), 2);
+    editor.body("continue", json!({"threadId": 1}));
+    let stopped = editor.event("stopped");
+    assert_eq!(stopped["reason"], "breakpoint");
+    assert_eq!(stopped["hitBreakpointIds"][0], set["breakpoints"][0]["id"]);
+
+    let trace = editor.body("stackTrace", json!({"threadId": 1}));
+    let frame = &trace["stackFrames"][0];
+    assert_eq!(frame["name"], "vadd+0xa4");
+    assert_eq!(frame["instructionPointerReference"], "0x100002ca4");
+    let scopes = editor.body("scopes", json!({"frameId": frame["id"]}));
+    let reference = |name: &str| {
+        let mut all = scopes["scopes"].as_array().unwrap().iter();
+        all.find(|s| s["name"] == name).unwrap()["variablesReference"].clone()
+    };
+    let special = editor.body(
+        "variables",
+        json!({"variablesReference": reference("Special registers")}),
+    );
+    let exec = special["variables"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|v| v["name"] == "exec");
+    assert_eq!(exec.unwrap()["value"], "0xffffffffffffffff");
+    let page = json!({"variablesReference": reference("VGPRs"), "start": 2, "count": 1});
+    let vgprs = editor.body("variables", page);
+    let v2 = &vgprs["variables"][0];
+    assert_eq!(
+        (&v2["name"], &v2["indexedVariables"]),
+        (&json!("v2"), &json!(64))
+    );
+    let lanes = json!({"variablesReference": v2["variablesReference"], "start": 3, "count": 2});
+    let lanes_of = editor.body("variables", lanes);
+    let lane = &lanes_of["variables"][0];
+    assert_eq!(
+        (&lane["name"], &lane["evaluateName"]),
+        (&json!("[3]"), &json!("v2[3]"))
+    );
+    assert_eq!(lanes_of["variables"].as_array().unwrap().len(), 2);
+
+    // A changed lane is what the store writes.
+    let set =
+        json!({"variablesReference": v2["variablesReference"], "name": "[3]", "value": "2.5f"});
+    assert_eq!(editor.body("setVariable", set)["value"], "0x40200000 (2.5)");
+    let info = editor.body(
+        "dataBreakpointInfo",
+        json!({"name": "*(u32*)0x10000900c", "frameId": frame["id"]}),
+    );
+    let data = json!({"breakpoints": [{"dataId": info["dataId"]}]});
+    assert_eq!(
+        editor.body("setDataBreakpoints", data)["breakpoints"][0]["verified"],
+        true
+    );
+    editor.body("next", json!({"threadId": 1, "granularity": "instruction"}));
+    assert_eq!(editor.event("stopped")["reason"], "data breakpoint");
+    let read = json!({"memoryReference": "0x10000900c", "count": 4});
+    assert_eq!(editor.body("readMemory", read.clone())["data"], "AAAgQA==");
+    editor.body(
+        "stepBack",
+        json!({"threadId": 1, "granularity": "instruction"}),
+    );
+    assert_eq!(editor.event("stopped")["reason"], "step");
+    assert_eq!(editor.body("readMemory", read)["data"], "AAAAAA==");
+    let write = json!({"memoryReference": "0x100005000", "data": "AAAgQA=="});
+    assert_eq!(editor.body("writeMemory", write)["bytesWritten"], 4);
+    let value = editor.body(
+        "evaluate",
+        json!({"expression": "f32(mem32(0x100005000))", "context": "watch"}),
+    );
+    assert_eq!(value["result"], "2.5");
+    let who = editor.body(
+        "evaluate",
+        json!({"expression": "who v2[1]", "context": "repl"}),
+    );
+    assert!(
+        who["result"]
+            .as_str()
+            .unwrap()
+            .contains("v_add_f32_e32 v2, v6, v7"),
+        "{who}"
+    );
+
+    let listing =
+        json!({"memoryReference": "0x100002ca4", "instructionOffset": -2, "instructionCount": 5});
+    let listing = editor.body("disassemble", listing)["instructions"].clone();
+    assert_eq!(listing.as_array().unwrap().len(), 5);
+    assert_eq!(listing[1]["instruction"], "v_add_f32_e32 v2, v6, v7");
+    assert_eq!(listing[2]["address"], "0x100002ca4");
+    assert_eq!(
+        listing[2]["instruction"],
+        "global_store_dword v[0:1], v2, off"
+    );
+    assert_eq!(listing[3]["instruction"], "s_endpgm");
+
+    editor.body("reverseContinue", json!({"threadId": 1}));
+    assert_eq!(editor.event("stopped")["reason"], "entry");
+    editor.body("setInstructionBreakpoints", json!({"breakpoints": []}));
+    editor.body("setDataBreakpoints", json!({"breakpoints": []}));
+    editor.body("continue", json!({"threadId": 1}));
+    let end = editor.event("stopped");
+    assert_eq!(end["description"], "the last launch has ended");
+    editor.body("continue", json!({"threadId": end["threadId"]}));
+    editor.event("terminated");
+    editor.body("disconnect", json!({}));
+    assert!(editor.child.wait().unwrap().success());
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let mut editor = Editor::start();
+    editor.body("initialize", json!({}));
+    let message = |answer: Value| {
+        assert_eq!(answer["success"], false, "{answer}");
+        answer["message"].as_str().unwrap().to_owned()
+    };
+    assert!(
+        message(editor.ask("readMemory", json!({"memoryReference": "0x10", "count": 1})))
+            .contains("no program is launched")
+    );
+    assert!(message(editor.ask("launch", json!({}))).contains("has no `program`"));
+    assert!(
+        message(editor.ask("launch", json!({"program": "nowhere.co"})))
+            .contains("`grid` and `group`")
+    );
+    let nowhere = json!({"program": "nowhere.co", "grid": 64, "group": 64});
+    assert!(message(editor.ask("launch", nowhere)).contains("nowhere.co"));
+    assert!(message(editor.ask("fly", json!({}))).contains("`fly` is no request"));
+    editor.body("launch", vadd());
+    let read = json!({"memoryReference": "here", "count": 4});
+    assert!(message(editor.ask("readMemory", read)).contains("is no address"));
+    assert!(message(editor.ask("stepOut", json!({"threadId": 1}))).len() > 10);
+    let set = editor.body(
+        "setBreakpoints",
+        json!({"source": {"path": "/a/vadd.cl"}, "breakpoints": [{"line": 3}]}),
+    );
+    assert_eq!(set["breakpoints"][0]["verified"], false);
+    editor.input.write_all(b"nonsense\r\n").unwrap();
+    assert_eq!(editor.child.wait().unwrap().code(), Some(1));
+}
