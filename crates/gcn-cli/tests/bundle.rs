@@ -329,7 +329,7 @@ fn mistakes_are_told() {
                 "bundle", "replace", &fat, "--target", "gfx906", "--with", &text, "-o", &out,
             ],
             1,
-            "no code object",
+            "the file is text, not code",
         ),
         (
             &[
