@@ -343,7 +343,7 @@ enum gcn_err gcn_wave_step(struct gcn_wave *wave,
                            uint64_t steps,
                            enum gcn_end *end);
 
-// Reads a register by its name: "s4", "s[4:5]", "vcc", "exec", "scc", "m0", "mode", "pc" (bytes from the code's start), or one lane of "v0".
+// Reads a register by its name: `s4`, `s[4:5]`, `vcc`, `exec`, `scc`, `m0`, `mode`, `pc` (bytes from the code's start), or one lane of "v0".
 //
 // # Safety
 // `wave` comes from gcn_wave_new; `name` is a string; `value` has room for a number.
@@ -529,7 +529,7 @@ enum gcn_err gcn_wave_step(struct gcn_wave *wave,
                            uint64_t steps,
                            enum gcn_end *end);
 
-// Reads a register by its name: "s4", "s[4:5]", "vcc", "exec", "scc", "m0", "mode", "pc" (bytes from the code's start), or one lane of "v0".
+// Reads a register by its name: `s4`, `s[4:5]`, `vcc`, `exec`, `scc`, `m0`, `mode`, `pc` (bytes from the code's start), or one lane of "v0".
 //
 // # Safety
 // `wave` comes from gcn_wave_new; `name` is a string; `value` has room for a number.

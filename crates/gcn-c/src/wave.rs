@@ -115,7 +115,7 @@ fn register(name: &str, target: gcn::Target) -> Result<Place, Failure> {
     }
 }
 
-/// Reads a register by its name: "s4", "s[4:5]", "vcc", "exec", "scc", "m0", "mode", "pc" (bytes from the code's start), or one lane of "v0".
+/// Reads a register by its name: `s4`, `s[4:5]`, `vcc`, `exec`, `scc`, `m0`, `mode`, `pc` (bytes from the code's start), or one lane of "v0".
 ///
 /// # Safety
 /// `wave` comes from gcn_wave_new; `name` is a string; `value` has room for a number.

@@ -1,6 +1,6 @@
 //! Shards: a plan's workgroups in parts, each on a machine of its own, and the union of what they changed (docs/clusters.md).
 //!
-//! A shard runs a range of each launch's workgroups under a probe ([`watch`]), which records for each byte who read and wrote it. So the
+//! A shard runs a range of each launch's workgroups under a probe, which records for each byte who read and wrote it. So the
 //! union is exact: bytes that one shard alone writes and no other reads or writes are its own, atomics that commute are united by their
 //! operator, and everything else is refused by name.
 

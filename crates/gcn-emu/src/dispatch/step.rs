@@ -1,6 +1,6 @@
 //! A dispatch that its caller runs instruction by instruction: for debuggers.
 //!
-//! [`Stepper`] is the scheduler of [`super::schedule`] for one thread in the order of [`Launch::deterministic`], with its place in the
+//! [`Stepper`] is the scheduler of `dispatch::schedule` for one thread in the order of [`Launch::deterministic`], with its place in the
 //! order as data instead of on the stack. So it stops between any two instructions, and [`Stepper::save`] and [`Stepper::restore`]
 //! copy everything except guest memory, whose changes [`Memory::take_journal`](crate::mem::Memory::take_journal) tells. It runs the same
 //! instructions in the same order as [`Gpu::dispatch`] with the interpreter; `tests/step.rs` compares them.
