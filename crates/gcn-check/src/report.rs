@@ -8,6 +8,7 @@ use crate::code::Graph;
 
 /// A check, by the name that options and reports have for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[non_exhaustive]
 pub enum Check {
     /// Accesses outside of buffers, LDS, scratch and kernel arguments.
     Oob,
@@ -101,6 +102,7 @@ impl Severity {
 
 /// What another instruction has to do with a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
 pub enum RelatedRole {
     /// It produced the value.
     Producer,
@@ -201,6 +203,7 @@ pub struct CodeLine {
 
 /// A report, with all that its output needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Report {
     /// The check.
     pub check: Check,

@@ -7,15 +7,18 @@ use gcn::gpu::{self, Arg, Gpu};
 use gcn::isa::Target;
 
 /// The kernel's source.
-pub static SOURCE: &str = include_str!("../../../examples/mandelbrot.s");
+pub static SOURCE: &str = include_str!("../text/mandelbrot.s");
 
 /// The maximum number of iterations per pixel.
 const ITERATIONS: u32 = 200;
 
 /// A picture: iterations of each pixel, row by row.
 pub struct Picture {
+    /// Pixels of a row.
     pub width: u32,
+    /// Rows.
     pub height: u32,
+    /// The iterations of each pixel.
     pub iterations: Vec<u32>,
     /// The number of instructions that waves executed.
     pub instructions: u64,

@@ -34,8 +34,13 @@ pub mod purposes;
 pub mod terminal;
 
 /// The decisions where the documents are silent or wrong.
-static ERRATA: &str = include_str!("../../../docs/errata.md");
-static CHECKS: &str = include_str!("../../../docs/check.md");
+static ERRATA: &str = include_str!("../text/errata.md");
+static CHECKS: &str = include_str!("../text/check.md");
+// A clone without symbolic links has their targets' names instead of the documents.
+const _: () = assert!(
+    ERRATA.len() > 1000 && CHECKS.len() > 1000,
+    "crates/gcn-cli/text has symbolic links: clone with `git config core.symlinks true`"
+);
 
 /// The targets that stand for the differing instruction tables, oldest first.
 pub fn table_targets() -> Vec<Target> {

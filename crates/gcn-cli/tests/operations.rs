@@ -62,7 +62,9 @@ impl Random {
 pub struct Inputs {
     slots: BTreeMap<u8, [u32; 16]>,
     seed: u64,
+    /// The number of the lane.
     pub lane: u64,
+    /// MODE.
     pub mode: u32,
 }
 

@@ -10,6 +10,7 @@ use crate::writer::{Log, WaveBefore, may_write, wrote};
 
 /// Why a motion stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// It did what was asked for.
     Step,

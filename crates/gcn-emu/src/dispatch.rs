@@ -162,11 +162,17 @@ pub struct Stats {
 
 /// The reason why a code object was not loaded.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum LoadError {
     /// It cannot be laid out.
     Object(gcn_object::Error),
     /// It is for another target.
-    Target { object: String, gpu: &'static str },
+    Target {
+        /// The target of the code object.
+        object: String,
+        /// The target of the GPU.
+        gpu: &'static str,
+    },
     /// Guest memory could not be allocated for it.
     Memory(MemError),
     /// A segment's bytes could not be stored.
@@ -245,48 +251,82 @@ impl fmt::Display for Offset<'_> {
 
 /// The reason why a dispatch did not finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunError {
     /// The code object has no such kernel.
-    NoKernel { name: String, have: Vec<String> },
+    NoKernel {
+        /// The name that was asked for.
+        name: String,
+        /// The names of the kernels that exist.
+        have: Vec<String>,
+    },
     /// The launch is impossible.
-    Launch { kernel: String, why: String },
+    Launch {
+        /// The kernel.
+        kernel: String,
+        /// A sentence that says why.
+        why: String,
+    },
     /// Guest memory that the dispatch needs could not be allocated.
     Memory(MemError),
     /// An instruction failed.
     Fault {
+        /// The location of the wave.
         place: Place,
+        /// The fault and the operands of the instruction.
         report: Box<FaultReport>,
     },
     /// A wave executed s_trap.
-    Trap { place: Place, id: u32 },
+    Trap {
+        /// The location of the wave.
+        place: Place,
+        /// The operand of s_trap.
+        id: u32,
+    },
     /// A kernel requested something from the host that does not exist, or its text could not be written.
-    Host { place: Place, why: String },
+    Host {
+        /// The location of the wave.
+        place: Place,
+        /// A sentence that says what was wrong.
+        why: String,
+    },
     /// A wave halted, and nothing wakes it.
-    Halted { place: Place },
-    /// No wave can continue: all wait at barriers or for global wave sync, or have halted. `others` is the number of such waves
-    /// that are not listed.
+    Halted {
+        /// The location of the wave.
+        place: Place,
+    },
+    /// No wave can continue: all wait at barriers or for global wave sync, or have halted.
     Deadlock {
+        /// The waves that are listed.
         waves: Vec<StuckWave>,
+        /// The number of waves that are not listed.
         others: usize,
     },
-    /// Some waves run, but only in loops that change nothing and that no other wave ends. `others` is the number of waiting
-    /// waves that are not listed.
+    /// Some waves run, but only in loops that change nothing and that no other wave ends.
     Livelock {
+        /// The waves that are listed.
         waves: Vec<StuckWave>,
+        /// The number of waves that are not listed.
         others: usize,
     },
-    /// It was ended from outside ([`watch::Control`]). `others` is the number of waves that had begun, had not ended and are not
-    /// listed.
+    /// It was ended from outside ([`watch::Control`]). The waves had begun and had not ended.
     Interrupted {
+        /// The kernel.
         kernel: String,
+        /// The waves that are listed.
         waves: Vec<StuckWave>,
+        /// The number of waves that are not listed.
         others: usize,
     },
     /// The maximum number of instructions has run. The waves are those of one host thread that had not ended.
     Limit {
+        /// The location of the wave that reached the limit.
         place: Box<Place>,
+        /// The limit.
         instructions: u64,
+        /// The waves that are listed.
         waves: Vec<StuckWave>,
+        /// The number of waves that are not listed.
         others: usize,
     },
 }

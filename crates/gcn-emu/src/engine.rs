@@ -121,6 +121,7 @@ impl EntryVgprs {
 
 /// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FaultKind {
     /// A load, store or atomic.
     Memory(mem::FaultKind),

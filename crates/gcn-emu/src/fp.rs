@@ -22,9 +22,13 @@ use std::fmt::Debug;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Round {
+    /// To the nearest value, ties to the even one.
     NearestEven = 0,
+    /// Towards positive infinity.
     PlusInf = 1,
+    /// Towards negative infinity.
     MinusInf = 2,
+    /// Towards zero.
     Zero = 3,
 }
 
@@ -1144,24 +1148,37 @@ pub fn max<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cmp {
+    /// Always false.
     F = 0,
+    /// Less.
     Lt = 1,
+    /// Equal.
     Eq = 2,
+    /// Less or equal.
     Le = 3,
+    /// Greater.
     Gt = 4,
     /// Less or greater.
     Lg = 5,
+    /// Greater or equal.
     Ge = 6,
     /// Ordered: no NaN.
     O = 7,
     /// Unordered: a NaN.
     U = 8,
+    /// Not greater or equal.
     Nge = 9,
+    /// Not less or greater.
     Nlg = 10,
+    /// Not greater.
     Ngt = 11,
+    /// Not less or equal.
     Nle = 12,
+    /// Not equal.
     Neq = 13,
+    /// Not less.
     Nlt = 14,
+    /// Always true.
     Tru = 15,
 }
 

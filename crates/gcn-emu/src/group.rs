@@ -201,8 +201,9 @@ pub struct Groups<'a> {
     pub rows: &'a [Row],
     /// As [`Starts::scratch`], for all workgroups.
     pub scratch: Option<(u16, u32, u32)>,
-    /// The number of the first workgroup, and of its first wave.
+    /// The number of the first workgroup.
     pub group: u64,
+    /// The number of its first wave.
     pub number: u64,
     /// The number of workgroups that have ended; the next one is the current one.
     pub done: usize,

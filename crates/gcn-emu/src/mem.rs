@@ -108,6 +108,7 @@ impl fmt::Debug for Perm {
 
 /// The reason why an access was not performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FaultKind {
     /// No page is mapped there, or the address has more than 48 bits.
     Unmapped,
@@ -128,6 +129,7 @@ pub struct Fault {
     pub addr: u64,
     /// Bytes of the access.
     pub size: u64,
+    /// The reason.
     pub kind: FaultKind,
 }
 
@@ -149,17 +151,34 @@ impl std::error::Error for Fault {}
 
 /// The reason why memory could not be mapped or unmapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MemError {
     /// `free` bytes of the limit given to [`Memory::new`] are left, or no gap is large enough.
-    OutOfMemory { wanted: u64, free: u64 },
+    OutOfMemory {
+        /// The bytes that were asked for.
+        wanted: u64,
+        /// The bytes that are left.
+        free: u64,
+    },
     /// A size of zero, or a region that ends beyond 48 bits.
-    BadRegion { addr: u64, size: u64 },
+    BadRegion {
+        /// The first byte.
+        addr: u64,
+        /// The number of bytes.
+        size: u64,
+    },
     /// An alignment that is not a power of two.
     BadAlign(u64),
     /// A page of the region is already mapped.
-    Overlap { addr: u64 },
+    Overlap {
+        /// The first byte of the region.
+        addr: u64,
+    },
     /// No region starts there, or a page of the region is not mapped.
-    NotMapped { addr: u64 },
+    NotMapped {
+        /// The first byte of the region.
+        addr: u64,
+    },
     /// The host did not provide an address range.
     Host(String),
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 /// Why a code object could not be read, loaded or written.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Error {
     /// The bytes are not a readable ELF file; the text says which part is wrong and why.
     Elf(String),

@@ -14,6 +14,7 @@ use std::fmt;
 
 /// Why metadata cannot be read or is refused.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum MetadataError {
     /// The note's bytes are not msgpack.
     Msgpack(String),

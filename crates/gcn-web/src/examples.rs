@@ -39,7 +39,7 @@ pub static EXAMPLES: &[Example] = &[
     Example {
         id: "collatz",
         title: "A scalar loop: Collatz",
-        source: include_str!("../../../examples/collatz.s"),
+        source: include_str!("../page/examples/collatz.s"),
         arch: "gfx701",
         registers: "s0 = 27\n",
         launch: ["", "64", "64", ""],
@@ -55,7 +55,7 @@ pub static EXAMPLES: &[Example] = &[
     Example {
         id: "saxpy",
         title: "Kernel: saxpy",
-        source: include_str!("../../../examples/saxpy.s"),
+        source: include_str!("../page/examples/saxpy.s"),
         arch: "gfx803",
         registers: "",
         launch: [
@@ -68,7 +68,7 @@ pub static EXAMPLES: &[Example] = &[
     Example {
         id: "mandelbrot",
         title: "Kernel: the Mandelbrot set",
-        source: include_str!("../../../examples/mandelbrot.s"),
+        source: include_str!("../page/examples/mandelbrot.s"),
         arch: "gfx900",
         registers: "",
         launch: [
@@ -81,7 +81,7 @@ pub static EXAMPLES: &[Example] = &[
     Example {
         id: "sums",
         title: "Kernels: sums with LDS and a grid barrier",
-        source: include_str!("../../../examples/sums.s"),
+        source: include_str!("../page/examples/sums.s"),
         arch: "gfx900",
         registers: "",
         launch: ["block_sums", "512", "256", "buf:rand:2048:1\nbuf:zero:8\n"],

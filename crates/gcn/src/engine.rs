@@ -146,8 +146,9 @@ pub fn ticks() -> u64 {
 
 /// Counts of a stretch of consecutive instructions.
 pub struct Stretch {
-    /// The address of the first instruction, and the end.
+    /// The address of the first instruction.
     pub start: u64,
+    /// The address after the last instruction.
     pub end: u64,
     /// The number of instructions; 0 if the ticks belong to the code after it.
     pub instructions: u32,

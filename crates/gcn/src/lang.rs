@@ -25,10 +25,15 @@ pub enum Place {
     Scalar(u16, u8),
     /// `count` VGPRs from a number on.
     Vgpr(u16, u8),
+    /// The scalar condition code.
     Scc,
+    /// The hardware register MODE.
     Mode,
+    /// The hardware register STATUS.
     Status,
+    /// The hardware register TRAPSTS.
     Trapsts,
+    /// VSKIP: vector instructions are skipped.
     Vskip,
     /// A dword of LDS by byte address.
     Lds(u32),
@@ -62,7 +67,9 @@ pub struct Line {
 /// The value of an assignment: a single value, or one per lane; the last one repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
+    /// A single value.
     One(u64),
+    /// A value for each lane.
     Lanes(Vec<u64>),
 }
 
@@ -343,11 +350,15 @@ pub fn number(text: &str, bits: u32) -> Result<u64, String> {
 
 /// A wave, its LDS and the memory around it, before or after a snippet.
 pub struct Bench {
+    /// The target.
     pub target: Target,
+    /// The wave.
     pub wave: WaveState,
+    /// Its LDS.
     pub lds: Lds,
     /// The global data share, and global wave sync.
     pub global: Global,
+    /// The memory.
     pub memory: Memory,
     /// Bytes from the snippet's start.
     pub start: u64,

@@ -263,6 +263,7 @@ fn assembles(text: &Text) -> bool {
 pub struct Labels<'p, 'a> {
     /// The address of the first byte.
     pub base: u64,
+    /// What is printed.
     pub show: Show,
     /// The existing labels, at addresses that are multiples of 4.
     pub named: &'a Marks,

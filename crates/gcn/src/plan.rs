@@ -192,6 +192,7 @@ pub struct Options {
 }
 
 /// The result of a run.
+#[non_exhaustive]
 pub struct Report {
     /// The launches.
     pub launches: Vec<LaunchReport>,
@@ -206,6 +207,7 @@ pub struct Report {
 }
 
 /// The result of a launch.
+#[non_exhaustive]
 pub struct LaunchReport {
     /// The kernel.
     pub kernel: String,
@@ -214,6 +216,7 @@ pub struct LaunchReport {
 }
 
 /// The result of a check.
+#[non_exhaustive]
 pub struct CheckReport {
     /// The buffer's name.
     pub buffer: String,
@@ -232,6 +235,7 @@ pub struct CheckReport {
 }
 
 /// A wrong element.
+#[non_exhaustive]
 pub struct Difference {
     /// Its number in the buffer.
     pub index: usize,
@@ -384,6 +388,7 @@ fn clear(buffer: &Buffer<u8>, size: usize) -> Result<(), crate::gpu::Error> {
 
 /// The failure of a run.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Failure {
     /// The report.
     pub message: String,

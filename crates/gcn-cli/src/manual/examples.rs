@@ -14,8 +14,11 @@ static BY_HAND: &str = include_str!("examples.txt");
 
 /// An example: the target, the line, and what `gcn eval` prints.
 pub struct Example {
+    /// The target.
     pub target: Target,
+    /// The line, as `gcn eval` takes it.
     pub line: String,
+    /// The output of `gcn eval`.
     pub result: String,
 }
 

@@ -44,7 +44,7 @@ impl Kind {
 macro_rules! topics {
     ($($name:literal)+) => {
         /// The pages of docs/manual.
-        static TOPICS: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../../docs/manual/", $name, ".md")))),+];
+        static TOPICS: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../text/manual/", $name, ".md")))),+];
     };
 }
 
@@ -60,7 +60,9 @@ pub fn topics() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// An entry of the index of all pages.
 pub struct Entry {
+    /// The kind of the page.
     pub kind: Kind,
+    /// The name that `gcn doc` takes.
     pub name: String,
     /// A sentence.
     pub about: String,

@@ -18,6 +18,7 @@ pub enum Optional {
 }
 
 impl Optional {
+    /// All of them.
     pub const ALL: [Optional; 6] = [
         Optional::Affine,
         Optional::AllActive,
@@ -27,6 +28,7 @@ impl Optional {
         Optional::Batch,
     ];
 
+    /// Its name, as `--disable-pass` takes it.
     pub fn name(self) -> &'static str {
         match self {
             Optional::Affine => "affine",
@@ -53,15 +55,18 @@ impl Optional {
 pub struct LeftOut(u8);
 
 impl LeftOut {
+    /// These and another one.
     #[must_use]
     pub fn and(self, one: Optional) -> LeftOut {
         LeftOut(self.0 | 1 << one as u8)
     }
 
+    /// Returns true if it is among them.
     pub fn has(self, one: Optional) -> bool {
         self.0 >> one as u8 & 1 != 0
     }
 
+    /// Returns true if there is one.
     pub fn any(self) -> bool {
         self.0 != 0
     }

@@ -24,8 +24,9 @@ pub fn tick_cost() -> u64 {
 /// A piece of a region: straight GCN code and what was made of it.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// The address of its first instruction, and the address after its last one.
+    /// The address of its first instruction.
     pub start: u64,
+    /// The address after its last instruction.
     pub end: u64,
     /// The number of its instructions. 0: it is a part of the code of another piece.
     pub instructions: u32,
@@ -38,8 +39,9 @@ pub struct Piece {
 /// A region that has been compiled.
 #[derive(Clone, Debug)]
 pub struct RegionCode {
-    /// MODE and the number of VGPRs, for which it was compiled.
+    /// MODE, for which it was compiled.
     pub mode: u32,
+    /// The number of VGPRs, for which it was compiled.
     pub vgprs: u16,
     /// The code's bytes.
     pub code: Vec<u8>,

@@ -58,6 +58,7 @@ fn shown(group: &Group) -> String {
 
 /// Why shards could not be united.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Error {
     /// The files are not the shards of the plan, or the plan cannot be sharded.
     Failure(Failure),
