@@ -8,6 +8,7 @@ mod cases;
 mod child;
 mod data;
 mod debian;
+mod features;
 mod opencl;
 mod own;
 mod report;
@@ -88,6 +89,8 @@ pub enum Set {
     Peer,
     /// Kernels of many other kinds
     Own,
+    /// Small kernels of the features that programs use
+    Features,
     /// Kernels of programs that Debian packages; needs --kernels
     Debian,
 }
@@ -97,14 +100,21 @@ impl Set {
         match self {
             Set::Peer => cases::PEER.to_vec(),
             Set::Own => own::OWN.to_vec(),
+            Set::Features => features::all(),
             Set::Debian => debian::all().map(debian::Entry::case).collect(),
         }
+    }
+
+    /// Returns true if data that kernels change are set back before each launch, and compile times are those of whole launches.
+    fn anew(self) -> bool {
+        matches!(self, Set::Features | Set::Debian)
     }
 
     fn name(self) -> &'static str {
         match self {
             Set::Peer => "peer",
             Set::Own => "own",
+            Set::Features => "features",
             Set::Debian => "debian",
         }
     }
@@ -231,8 +241,13 @@ fn own_kernels(
     if let Some(folder) = &options.kernels {
         sources.push(std::path::absolute(folder)?);
     }
-    sources
-        .extend(["testdata/bench", "testdata/kernels", "testdata/programs"].map(|f| root.join(f)));
+    let own = [
+        "testdata/bench",
+        "testdata/bench/features",
+        "testdata/kernels",
+        "testdata/programs",
+    ];
+    sources.extend(own.map(|f| root.join(f)));
     objects(options, &sources, scratch)?;
     let folders = Folders {
         objects: scratch,

@@ -320,7 +320,7 @@ fn same(args: &[Arg], a: &[Vec<u8>], b: &[Vec<u8>]) -> Result<()> {
 fn compiling(case: &Case, args: &[Arg], object: &[u8], options: &Options) -> Result<Json> {
     let mut times = Vec::new();
     let mut last = Compiled::default();
-    let whole = options.set == Set::Debian;
+    let whole = options.set.anew();
     for _ in 0..if whole { 2 } else { 5 } {
         let machine = Machine::compiling(&options.target, options)?;
         let kernel = machine.gpu.load(object)?.kernel(case.kernel)?;
@@ -406,7 +406,7 @@ fn kernel(case: &Case, options: &Options, pocl: Option<&Device>) -> Result<Json>
     }
     // Some kernels work in place, so the data is reset in every round.
     let mut back = Vec::new();
-    if options.set == Set::Debian {
+    if options.set.anew() {
         let buffers = args.into_iter().filter_map(|arg| match arg {
             Arg::Buffer(data, _) => Some(data),
             _ => None,

@@ -1,0 +1,836 @@
+//! Small kernels of the features that programs use: loops that lanes leave, rows, private arrays, small types, tables, local
+//! memory, atomics, gathers, stencils, functions, short waves. None is taken from a program.
+
+use super::cases::Case;
+use super::data::{
+    Alike, Arg, Random, between, bytes, doubles, exact, float, floats, int, numbers,
+    numbers_as_floats, one, out, random_words, result, units, vector, words, zeros,
+};
+
+/// Returns a kernel of `testdata/bench/features/FILE.cl` over one dimension.
+const fn line(
+    file: &'static str,
+    kernel: &'static str,
+    items: u32,
+    group: u32,
+    args: fn() -> Vec<Arg>,
+) -> Case {
+    Case {
+        name: kernel,
+        file,
+        kernel,
+        grid: one(items),
+        group: one(group),
+        args,
+    }
+}
+
+/// Returns a kernel over two dimensions.
+const fn plane(
+    file: &'static str,
+    kernel: &'static str,
+    items: [u32; 2],
+    group: [u32; 2],
+    args: fn() -> Vec<Arg>,
+) -> Case {
+    Case {
+        name: kernel,
+        file,
+        kernel,
+        grid: [items[0], items[1], 1],
+        group: [group[0], group[1], 1],
+        args,
+    }
+}
+
+/// Random doubles, at least 0 and less than 1.
+fn double_units(n: usize, seed: u64) -> Arg {
+    let mut random = Random(seed);
+    exact(doubles(n, |_| f64::from(random.unit())))
+}
+
+/// A random permutation of the numbers below `n`.
+fn permutation(n: usize, seed: u64) -> Arg {
+    let mut random = Random(seed);
+    let mut all: Vec<u32> = (0..n as u32).collect();
+    for i in (1..n).rev() {
+        all.swap(i, random.word() as usize % (i + 1));
+    }
+    exact(words(n, |i| all[i]))
+}
+
+/// The starts of `n` rows, each `least` to less than `least + span` long, and the end of the last one.
+fn starts(n: usize, seed: u64, least: u32, span: u32) -> Vec<u32> {
+    let mut random = Random(seed);
+    let mut all = vec![0u32];
+    for i in 0..n {
+        all.push(all[i] + least + random.word() % span);
+    }
+    all
+}
+
+fn as_words(all: &[u32]) -> Arg {
+    exact(words(all.len(), |i| all[i]))
+}
+
+/// Bytes from 0 to less than `below`.
+fn bytes_below(n: usize, seed: u64, below: u32) -> Arg {
+    let mut random = Random(seed);
+    exact((0..n).map(|_| (random.word() % below) as u8).collect())
+}
+
+/// Numbers of 16 bits as floats, at least 0 and less than 1.
+fn halves(n: usize, seed: u64) -> Arg {
+    let mut random = Random(seed);
+    let half = |_| (random.word() % 0x3c00) as u16;
+    exact((0..n).map(half).flat_map(u16::to_le_bytes).collect())
+}
+
+/// Text of words with spaces between them.
+fn text(n: usize, seed: u64) -> Vec<u8> {
+    let mut random = Random(seed);
+    let byte = |_| match random.word() % 6 {
+        0 => b' ',
+        k => b'a' + k as u8,
+    };
+    (0..n).map(byte).collect()
+}
+
+const K: usize = 1 << 10;
+
+/// Returns all kernels.
+pub fn all() -> Vec<Case> {
+    [
+        LOOPS, ROWS, PRIVATE, TYPES, TABLES, LOCAL, ATOMICS, GATHER, IMAGES, MATH, SHORT,
+    ]
+    .concat()
+}
+
+const LOOPS: &[Case] = &[
+    line("loops", "trip_counts", 1 << 16, 256, || {
+        let n = 64 * K;
+        vec![numbers(n, 1, 48), random_words(n, 2), zeros(4 * n)]
+    }),
+    line("loops", "nested_trips", 1 << 13, 64, || {
+        let n = 8 * K;
+        vec![
+            numbers(n, 1, 16),
+            units(n, 2),
+            out(4 * n, Alike::Few(1e-3, 0.01)),
+        ]
+    }),
+    line("loops", "collatz", 1 << 13, 64, || {
+        vec![zeros(32 * K), int(1)]
+    }),
+    line("loops", "gcd", 1 << 13, 64, || {
+        let n = 8 * K;
+        vec![random_words(n, 1), random_words(n, 2), zeros(4 * n)]
+    }),
+    line("loops", "skip_some", 1 << 14, 256, || {
+        let n = 16 * K;
+        let mut random = Random(1);
+        let data = exact(words(n + 64 * 64, |_| {
+            (random.word() % 1018).wrapping_sub(300)
+        }));
+        vec![data, zeros(4 * n), int(64), int(64)]
+    }),
+    line("loops", "switch_lanes", 1 << 12, 64, || {
+        let n = 4 * K;
+        vec![
+            random_words(n, 1),
+            random_words(n, 2),
+            zeros(4 * n),
+            int(32),
+        ]
+    }),
+    line("loops", "switch_uniform", 1 << 14, 64, || {
+        let n = 16 * K;
+        vec![
+            random_words(64, 1),
+            int(64),
+            units(n, 2),
+            out(4 * n, Alike::F32(1e-3)),
+        ]
+    }),
+    line("loops", "horner", 1 << 17, 64, || {
+        vec![units(24, 1), int(24), units(128 * K, 2), result(128 * K)]
+    }),
+    line("loops", "bisection", 1 << 15, 64, || {
+        vec![between(32 * K, 1, 0.0, 60.0), result(32 * K)]
+    }),
+    plane("loops", "burning_ship", [256, 128], [16, 16], || {
+        let image = out(4 * 256 * 128, Alike::Mostly(0.02));
+        vec![image, int(256), float(0.014), int(64)]
+    }),
+    line("loops", "linked_list", 1 << 14, 64, || {
+        let n = 16 * K;
+        let mut random = Random(1);
+        let next = exact(words(n, |_| match random.word() {
+            v if v % 32 == 0 => u32::MAX,
+            v => v % n as u32,
+        }));
+        vec![next, random_words(n, 2), zeros(4 * n), int(64)]
+    }),
+    line("loops", "triangle_pairs", 1 << 10, 64, || {
+        vec![units(K, 1), out(4 * K, Alike::F32(1e-3)), int(1 << 10)]
+    }),
+    line("loops", "short_loops", 1 << 18, 256, || {
+        let n = 256 * K;
+        vec![bytes_below(n, 1, 4), units(n, 2), result(n)]
+    }),
+    line("loops", "rejection", 1 << 13, 64, || {
+        let n = 8 * K;
+        vec![random_words(n, 1), out(4 * n, Alike::F32(1e-3)), int(16)]
+    }),
+];
+
+const ROWS: &[Case] = &[
+    line("rows", "row_dot", 512, 64, || {
+        vec![
+            units(512 * K, 1),
+            units(K, 2),
+            out(4 * 512, Alike::F32(1e-3)),
+            int(1024),
+        ]
+    }),
+    line("rows", "row_argmax", 512, 64, || {
+        vec![units(512 * K, 1), zeros(4 * 512), int(1024)]
+    }),
+    line("rows", "row_running_sum", 256, 64, || {
+        vec![units(256 * K, 1), out(K * K, Alike::F32(1e-3)), int(1024)]
+    }),
+    line("rows", "row_recursive", 256, 64, || {
+        vec![
+            exact(floats(256 * K, |i| (i * 7919 % 1024) as f32)),
+            int(1024),
+            float(0.4),
+        ]
+        .into_iter()
+        .map(near)
+        .collect()
+    }),
+    line("rows", "row_window", 256, 64, || {
+        vec![
+            units(256 * K, 1),
+            out(K * K, Alike::F32(1e-3)),
+            int(1024),
+            int(9),
+        ]
+    }),
+    line("rows", "row_vectors", 256, 64, || {
+        vec![units(256 * K, 1), result(256 * K), int(256)]
+    }),
+    line("rows", "row_bytes", 1024, 64, || {
+        vec![bytes(K * K, 1), zeros(4 * K), int(1024)]
+    }),
+    line("rows", "column_sum", 2048, 64, || {
+        vec![
+            units(K * K, 1),
+            out(8 * K, Alike::F32(1e-3)),
+            int(512),
+            int(2048),
+        ]
+    }),
+    line("rows", "column_recursive", 1024, 64, || {
+        vec![
+            units(512 * K, 1),
+            result(512 * K),
+            int(512),
+            int(1024),
+            float(0.3),
+        ]
+    }),
+    line("rows", "eliminate", 512, 64, || {
+        vec![out_units(256 * K, 1), int(512), int(3)]
+    }),
+    line("rows", "softmax_rows", 128, 64, || {
+        vec![units(64 * K, 1), result(64 * K), int(512)]
+    }),
+    plane("rows", "row_distances", [128, 128], [64, 1], || {
+        vec![
+            units(128 * 48, 1),
+            units(128 * 48, 2),
+            result(16 * K),
+            int(48),
+        ]
+    }),
+];
+
+/// Lets results of 32-bit floats be near.
+fn near(arg: Arg) -> Arg {
+    match arg {
+        Arg::Buffer(data, _) => Arg::Buffer(data, Alike::F32(1e-3)),
+        other => other,
+    }
+}
+
+/// Random floats that the kernel changes.
+fn out_units(n: usize, seed: u64) -> Arg {
+    near(units(n, seed))
+}
+
+const PRIVATE: &[Case] = &[
+    line("private", "private_bins", 1 << 12, 64, || {
+        vec![bytes(256 * K, 1), zeros(16 * K), int(64)]
+    }),
+    line("private", "insertion_sort", 1 << 13, 64, || {
+        vec![units(96 * K, 1), zeros(4 * 96 * K)]
+    }),
+    line("private", "tree_stack", 1 << 12, 64, || {
+        // An ordered binary tree in an array without pointers.
+        fn place(tree: &mut [f32], at: usize, next: &mut f32) {
+            if at < tree.len() {
+                place(tree, 2 * at + 1, next);
+                tree[at] = *next;
+                *next += 1.0;
+                place(tree, 2 * at + 2, next);
+            }
+        }
+        let mut tree = vec![0.0; 1023];
+        place(&mut tree, 0, &mut 0.0);
+        let tree = exact(floats(1023, |i| tree[i]));
+        vec![
+            tree,
+            int(1023),
+            between(4 * K, 1, 0.0, 1023.0),
+            float(3.5),
+            zeros(16 * K),
+        ]
+    }),
+    line("private", "edit_distance", 1 << 12, 64, || {
+        let n = 12 * 4 * K;
+        vec![bytes_below(n, 1, 4), bytes_below(n, 2, 4), zeros(16 * K)]
+    }),
+    plane("private", "median9", [512, 128], [64, 1], || {
+        vec![units(514 * 130, 1), zeros(4 * 514 * 130), int(514)]
+    }),
+    line("private", "wide_registers", 1 << 14, 64, || {
+        vec![units(64 * 16 * K, 1), result(8 * 16 * K)]
+    }),
+    line("private", "calls", 1 << 15, 64, || {
+        vec![units(32 * K, 1), result(32 * K)]
+    }),
+    line("private", "solve6", 1 << 13, 64, || {
+        vec![units(42 * 8 * K, 1), result(6 * 8 * K)]
+    }),
+];
+
+const TYPES: &[Case] = &[
+    line("types", "blend_uchar4", 1 << 18, 256, || {
+        let n = 256 * K;
+        vec![
+            random_words(n, 1),
+            random_words(n, 2),
+            zeros(4 * n),
+            int(n as u32),
+        ]
+    }),
+    line("types", "mix_short", 1 << 19, 256, || {
+        let n = 512 * K;
+        vec![bytes(2 * n, 1), bytes(2 * n, 2), zeros(2 * n), int(300)]
+    }),
+    line("types", "dot_char", 1 << 13, 64, || {
+        vec![
+            random_words(256 * K, 1),
+            random_words(256 * K, 2),
+            zeros(32 * K),
+            int(32),
+        ]
+    }),
+    line("types", "half_scale", 1 << 19, 256, || {
+        vec![halves(512 * K, 1), zeros(K * K), float(1.5), float(-0.25)]
+    }),
+    line("types", "half4_sum", 1 << 17, 256, || {
+        vec![halves(512 * K, 1), halves(512 * K, 2), result(512 * K)]
+    }),
+    line("types", "double_rational", 1 << 17, 256, || {
+        vec![double_units(128 * K, 1), out(K * K, Alike::F64(1e-12))]
+    }),
+    line("types", "double_sums", 1 << 13, 64, || {
+        let n = 256 * K;
+        let sums = out(64 * K, Alike::F64(1e-9));
+        vec![double_units(n, 1), double_units(n, 2), sums, int(32)]
+    }),
+    line("types", "long_mix", 1 << 15, 64, || {
+        vec![random_words(64 * K, 1), zeros(256 * K), int(8)]
+    }),
+    line("types", "mod_power", 1 << 11, 64, || {
+        vec![
+            random_words(2 * K, 1),
+            zeros(8 * K),
+            int(65537),
+            int(1_000_003),
+        ]
+    }),
+    line("types", "divide_lanes", 1 << 17, 64, || {
+        let n = 128 * K;
+        vec![random_words(n, 1), numbers(n, 2, 5000), zeros(8 * n)]
+    }),
+    line("types", "unflatten", 1 << 18, 256, || {
+        vec![random_words(256 * K, 1), zeros(K * K), int(64), int(128)]
+    }),
+    line("types", "normalize3", 1 << 17, 256, || {
+        vec![units(3 * 128 * K, 1), result(3 * 128 * K)]
+    }),
+    line("types", "float4_lighting", 1 << 16, 64, || {
+        let n = 64 * K;
+        let light = vector(&[0.5, 0.7, 0.5, 0.0]);
+        vec![units(4 * n, 1), units(4 * n, 2), result(4 * n), light]
+    }),
+    line("types", "bit_counts", 1 << 18, 256, || {
+        vec![random_words(256 * K, 1), zeros(K * K)]
+    }),
+    line("types", "unpack10", 1 << 18, 256, || {
+        vec![random_words(82 * K, 1), zeros(512 * K)]
+    }),
+    line("types", "rgb_to_hsv", 1 << 16, 64, || {
+        vec![random_words(64 * K, 1), out(K * K, Alike::F32(1e-3))]
+    }),
+    line("types", "yuyv_to_rgb", 1 << 17, 256, || {
+        vec![random_words(128 * K, 1), zeros(6 * 128 * K)]
+    }),
+];
+
+const TABLES: &[Case] = &[
+    line("tables", "checksum_table", 1 << 13, 64, || {
+        let entry = |i: usize| {
+            (0..8).fold(i as u32, |c, _| {
+                c >> 1 ^ if c & 1 != 0 { 0xedb8_8320 } else { 0 }
+            })
+        };
+        vec![
+            exact(words(256, entry)),
+            bytes(256 * K, 1),
+            zeros(32 * K),
+            int(32),
+        ]
+    }),
+    line("tables", "substitute", 1 << 15, 64, || {
+        vec![random_words(32 * K, 1), zeros(128 * K), int(0x1234_5678)]
+    }),
+    line("tables", "local_table", 1 << 17, 256, || {
+        vec![bytes(256, 1), bytes(128 * K, 2), zeros(128 * K)]
+    }),
+    line("tables", "rotate_rounds", 1 << 15, 64, || {
+        vec![random_words(128 * K, 1), zeros(512 * K), int(20)]
+    }),
+    line("tables", "hash_text", 1 << 14, 64, || {
+        let rows = starts(16 * K, 1, 2, 24);
+        let all = rows[16 * K] as usize;
+        vec![exact(text(all, 2)), as_words(&rows), zeros(64 * K)]
+    }),
+    line("tables", "bloom_query", 1 << 16, 64, || {
+        vec![
+            random_words(32 * K, 1),
+            int(32 * 1024 - 1),
+            random_words(64 * K, 2),
+            zeros(64 * K),
+        ]
+    }),
+    line("tables", "colour_cube", 1 << 15, 64, || {
+        vec![
+            units(4 * 17 * 17 * 17, 1),
+            int(17),
+            units(128 * K, 2),
+            result(128 * K),
+        ]
+    }),
+    line("tables", "count_words", 1 << 13, 64, || {
+        vec![exact(text(512 * K, 1)), zeros(32 * K), int(64)]
+    }),
+    line("tables", "find_pattern", 1 << 17, 64, || {
+        let pattern = exact(b"abcab".to_vec());
+        vec![exact(text(129 * K, 1)), pattern, int(5), zeros(128 * K)]
+    }),
+    line("tables", "decode_varint", 1 << 16, 64, || {
+        let rows = starts(64 * K, 1, 1, 4);
+        let mut data = vec![0; rows[64 * K] as usize + 8];
+        let mut random = Random(2);
+        for pair in rows.windows(2) {
+            for at in pair[0]..pair[1] {
+                let more = if at + 1 < pair[1] { 128 } else { 0 };
+                data[at as usize] = (random.word() & 127) as u8 | more;
+            }
+        }
+        vec![exact(data), as_words(&rows), zeros(256 * K)]
+    }),
+];
+
+const LOCAL: &[Case] = &[
+    plane("local", "tile_transpose", [512, 512], [16, 16], || {
+        vec![units(256 * K, 1), zeros(K * K), int(512)]
+    }),
+    line("local", "tree_max", 1 << 18, 256, || {
+        vec![units(256 * K, 1), zeros(4 * K)]
+    }),
+    line("local", "tree_interleaved", 1 << 17, 128, || {
+        vec![random_words(128 * K, 1), zeros(4 * K)]
+    }),
+    line("local", "scan_steps", 1 << 17, 128, || {
+        vec![random_words(128 * K, 1), zeros(512 * K)]
+    }),
+    line("local", "bitonic_tile", 1 << 15, 256, || {
+        vec![random_words(32 * K, 1)]
+    }),
+    line("local", "tile_stencil", 1 << 18, 128, || {
+        vec![units(256 * K, 1), result(256 * K), int(1 << 18)]
+    }),
+    plane("local", "gemm_tile", [128, 128], [8, 8], || {
+        let (a, b) = (
+            numbers_as_floats(16 * K, 1, 8),
+            numbers_as_floats(16 * K, 2, 8),
+        );
+        vec![a, b, zeros(64 * K), int(128)]
+    }),
+    plane("local", "gemm_direct", [128, 128], [16, 16], || {
+        let (a, b) = (
+            numbers_as_floats(16 * K, 1, 8),
+            numbers_as_floats(16 * K, 2, 8),
+        );
+        vec![a, b, zeros(64 * K), int(128)]
+    }),
+    line("local", "few_lanes", 1 << 18, 64, || {
+        vec![units(256 * K, 1), result(32 * K)]
+    }),
+    line("local", "one_lane", 1 << 14, 64, || {
+        vec![random_words(16 * K, 1), zeros(64 * K)]
+    }),
+    line("local", "wavefront", 1 << 11, 32, || {
+        vec![numbers(64 * K, 1, 1000), zeros(256 * K)]
+    }),
+    line("local", "radix_digits", 1 << 18, 256, || {
+        vec![random_words(256 * K, 1), zeros(64 * K), int(12)]
+    }),
+    line("local", "compact_scan", 1 << 17, 64, || {
+        vec![random_words(128 * K, 1), zeros(512 * K), zeros(8 * K)]
+    }),
+];
+
+const ATOMICS: &[Case] = &[
+    line("atomics", "global_bins", 1 << 18, 256, || {
+        vec![bytes(256 * K, 1), zeros(K)]
+    }),
+    line("atomics", "local_bins", 1 << 13, 256, || {
+        vec![bytes(512 * K, 1), zeros(K), int(64)]
+    }),
+    line("atomics", "append", 1 << 17, 64, || {
+        let n = 128 * K;
+        vec![
+            random_words(n, 1),
+            out(4 * n, Alike::Unordered(4)),
+            zeros(4),
+        ]
+    }),
+    line("atomics", "append_local", 1 << 17, 128, || {
+        let n = 128 * K;
+        vec![
+            random_words(n, 1),
+            out(4 * n, Alike::Unordered(4)),
+            zeros(4 * K),
+        ]
+    }),
+    line("atomics", "bucket_places", 1 << 17, 64, || {
+        let places = out(4 * K * K, Alike::Unordered(4));
+        vec![random_words(128 * K, 1), zeros(4 * K), places]
+    }),
+    line("atomics", "atomic_maxima", 1 << 17, 64, || {
+        vec![
+            random_words(128 * K, 1),
+            random_words(128 * K, 2),
+            zeros(16 * K),
+        ]
+    }),
+    line("atomics", "float_sums", 1 << 15, 64, || {
+        let keys = random_words(32 * K, 1);
+        vec![keys, numbers_as_floats(32 * K, 2, 64), zeros(16 * K)]
+    }),
+    line("atomics", "hash_insert", 1 << 15, 64, || {
+        let table = out(256 * K, Alike::Unordered(4));
+        vec![
+            numbers(32 * K, 1, 1 << 15),
+            table,
+            int(64 * 1024 - 1),
+            zeros(4),
+        ]
+    }),
+    line("atomics", "local_votes", 1 << 18, 64, || {
+        vec![random_words(256 * K, 1), zeros(16 * K)]
+    }),
+];
+
+const GATHER: &[Case] = &[
+    line("gather", "gather", 1 << 18, 64, || {
+        vec![units(256 * K, 1), permutation(256 * K, 2), zeros(K * K)]
+    }),
+    line("gather", "gather_float4", 1 << 16, 64, || {
+        vec![units(256 * K, 1), permutation(64 * K, 2), zeros(K * K)]
+    }),
+    line("gather", "scatter", 1 << 18, 64, || {
+        vec![units(256 * K, 1), permutation(256 * K, 2), zeros(K * K)]
+    }),
+    line("gather", "scatter_uchar4", 1 << 17, 64, || {
+        vec![
+            random_words(128 * K, 1),
+            permutation(128 * K, 2),
+            zeros(512 * K),
+        ]
+    }),
+    line("gather", "reverse", 1 << 19, 256, || {
+        vec![random_words(512 * K, 1), zeros(2 * K * K), int(1 << 19)]
+    }),
+    line("gather", "sparse_rows", 1 << 14, 64, || {
+        let n = 16 * K;
+        let rows = starts(n, 1, 2, 20);
+        let all = rows[n] as usize;
+        vec![
+            as_words(&rows),
+            numbers(all, 2, n as u32),
+            units(all, 3),
+            units(n, 4),
+            result(n),
+        ]
+    }),
+    line("gather", "sparse_ell", 1 << 14, 64, || {
+        let (n, most) = (16 * K, 12);
+        let mut random = Random(1);
+        let columns = words(n * most, |_| match random.word() {
+            v if v % 5 == 0 => u32::MAX,
+            v => v % n as u32,
+        });
+        vec![
+            exact(columns),
+            units(n * most, 2),
+            units(n, 3),
+            result(n),
+            int(most as u32),
+        ]
+    }),
+    line("gather", "binary_search", 1 << 15, 64, || {
+        let sorted = starts(16 * K, 1, 1, 9);
+        let keys = numbers(32 * K, 2, sorted[16 * K]);
+        vec![as_words(&sorted), int(16 << 10), keys, zeros(128 * K)]
+    }),
+    line("gather", "front_step", 1 << 15, 64, || {
+        let n = 32 * K;
+        let rows = starts(n, 1, 1, 8);
+        let edges = numbers(rows[n] as usize, 2, n as u32);
+        let mut random = Random(3);
+        let front = exact((0..n).map(|_| u8::from(random.word() % 4 == 0)).collect());
+        let depth = exact(words(n, |i| if i % 3 == 0 { 1 } else { u32::MAX }));
+        vec![as_words(&rows), edges, front, zeros(n), depth, int(2)]
+    }),
+    line("gather", "find_roots", 1 << 15, 64, || {
+        let mut random = Random(1);
+        // Each points to a smaller one or to itself.
+        let parents = words(32 * K, |i| match i as u32 {
+            i if i < 16 => i,
+            i => random.word() % i,
+        });
+        vec![exact(parents), zeros(128 * K)]
+    }),
+    line("gather", "resample", 1 << 17, 64, || {
+        let at = between(128 * K, 2, -5.0, 65600.0);
+        vec![units(64 * K, 1), int(64 << 10), at, result(128 * K)]
+    }),
+    line("gather", "records", 1 << 15, 64, || {
+        vec![units(6 * 32 * K, 1), result(6 * 32 * K)]
+    }),
+];
+
+const IMAGES: &[Case] = &[
+    plane("images", "clamped3x3", [512, 256], [16, 16], || {
+        vec![units(128 * K, 1), result(128 * K), int(512), int(256)]
+    }),
+    plane("images", "blur_rows", [512, 128], [64, 1], || {
+        let weights = exact(floats(15, |i| 1.0 / (1.0 + (i as f32 - 7.0).powi(2))));
+        vec![
+            units(64 * K, 1),
+            result(64 * K),
+            int(512),
+            int(128),
+            weights,
+            int(7),
+        ]
+    }),
+    plane("images", "blur_columns", [256, 128], [16, 16], || {
+        let weights = exact(floats(15, |i| 1.0 / (1.0 + (i as f32 - 7.0).powi(2))));
+        vec![
+            units(128 * K, 1),
+            result(128 * K),
+            int(256),
+            int(128),
+            weights,
+            int(7),
+        ]
+    }),
+    plane("images", "bilateral", [512, 64], [16, 16], || {
+        vec![
+            units(32 * K, 1),
+            out(128 * K, Alike::F32(1e-3)),
+            int(512),
+            int(64),
+        ]
+    }),
+    plane("images", "erode_bytes", [512, 256], [32, 8], || {
+        vec![bytes(128 * K, 1), zeros(128 * K), int(500), int(250)]
+    }),
+    plane("images", "halve", [256, 256], [16, 16], || {
+        vec![units(4 * 256 * K, 1), result(256 * K), int(512)]
+    }),
+    plane("images", "warp", [256, 256], [16, 16], || {
+        let image = out(256 * K, Alike::Few(1e-2, 0.01));
+        vec![
+            units(64 * K, 1),
+            image,
+            int(256),
+            int(256),
+            float(0.9),
+            float(0.3),
+        ]
+    }),
+    plane("images", "life", [512, 256], [32, 8], || {
+        vec![
+            bytes_below(128 * K, 1, 2),
+            zeros(128 * K),
+            int(512),
+            int(256),
+        ]
+    }),
+    plane("images", "mosaic", [512, 128], [16, 16], || {
+        vec![units(64 * K, 1), result(256 * K), int(512), int(128)]
+    }),
+    line("images", "gamma_bytes", 1 << 15, 64, || {
+        vec![bytes(32 * K, 1), out(32 * K, Alike::Rounded), float(0.45)]
+    }),
+    Case {
+        name: "volume7",
+        file: "images",
+        kernel: "volume7",
+        grid: [64, 64, 64],
+        group: [64, 1, 1],
+        args: || vec![units(256 * K, 1), result(256 * K), int(64)],
+    },
+    line("images", "composite", 1 << 14, 64, || {
+        vec![
+            units(4 * 16 * 16 * K, 1),
+            result(64 * K),
+            int(16 << 10),
+            int(16),
+        ]
+    }),
+];
+
+const MATH: &[Case] = &[
+    line("math", "exp_log", 1 << 16, 64, || {
+        vec![between(64 * K, 1, -5.0, 5.0), result(64 * K)]
+    }),
+    line("math", "sines", 1 << 14, 64, || {
+        vec![between(16 * K, 1, -20.0, 20.0), result(16 * K)]
+    }),
+    line("math", "polar", 1 << 15, 64, || {
+        vec![between(64 * K, 1, -2.0, 2.0), result(64 * K)]
+    }),
+    line("math", "powers", 1 << 14, 64, || {
+        let n = 16 * K;
+        vec![
+            between(n, 1, 0.1, 9.0),
+            between(n, 2, -2.0, 2.0),
+            out(4 * n, Alike::F32(1e-3)),
+        ]
+    }),
+    line("math", "activations", 1 << 14, 64, || {
+        vec![between(16 * K, 1, -4.0, 4.0), result(16 * K)]
+    }),
+    line("math", "normal_numbers", 1 << 15, 64, || {
+        vec![random_words(64 * K, 1), out(256 * K, Alike::F32(1e-3))]
+    }),
+    line("math", "native_functions", 1 << 17, 64, || {
+        vec![units(128 * K, 1), out(512 * K, Alike::F32(1e-2))]
+    }),
+    line("math", "double_functions", 1 << 13, 64, || {
+        vec![double_units(8 * K, 1), out(64 * K, Alike::F64(1e-9))]
+    }),
+    line("math", "gravity", 1 << 10, 64, || {
+        vec![units(4 * K, 1), out(16 * K, Alike::F32(1e-2)), int(1024)]
+    }),
+    line("math", "cutoff_forces", 1 << 10, 64, || {
+        vec![
+            units(4 * K, 1),
+            out(16 * K, Alike::F32(1e-2)),
+            int(1024),
+            float(0.02),
+        ]
+    }),
+    plane("math", "spheres", [256, 128], [16, 16], || {
+        let mut random = Random(1);
+        let spheres = floats(4 * 24, |i| match i % 4 {
+            3 => 0.1 + 0.4 * random.unit(),
+            2 => 3.0 + 4.0 * random.unit(),
+            _ => 4.0 * random.unit() - 2.0,
+        });
+        vec![
+            out(128 * K, Alike::Few(1e-2, 0.01)),
+            int(256),
+            exact(spheres),
+            int(24),
+        ]
+    }),
+    line("math", "fourier4", 1 << 14, 64, || {
+        vec![
+            units(128 * K, 1),
+            out(512 * K, Alike::F32(1e-3)),
+            int(16 << 10),
+        ]
+    }),
+    line("math", "runge_kutta", 1 << 14, 64, || {
+        vec![
+            units(32 * K, 1),
+            out(128 * K, Alike::F32(1e-3)),
+            int(64),
+            float(0.02),
+        ]
+    }),
+];
+
+const SHORT: &[Case] = &[
+    line("short", "fill", 1 << 20, 256, || {
+        vec![zeros(4 * K * K), int(7)]
+    }),
+    line("short", "copy_bytes", 1 << 20, 256, || {
+        vec![bytes(K * K, 1), zeros(K * K)]
+    }),
+    line("short", "add_one", 1 << 20, 256, || {
+        vec![random_words(K * K, 1)]
+    }),
+    line("short", "lane_numbers", 1 << 20, 64, || {
+        vec![zeros(2 * K * K)]
+    }),
+    line("short", "few_waves", 1 << 20, 64, || {
+        vec![out_units(K, 1), int(1000)]
+    }),
+    line("short", "small_groups", 1 << 18, 16, || {
+        vec![units(256 * K, 1), result(256 * K)]
+    }),
+    line("short", "saxpby", 1 << 14, 256, || {
+        let n = 512 * K;
+        vec![
+            units(n, 1),
+            out_units(n, 2),
+            float(2.0),
+            float(0.5),
+            int(n as u32),
+        ]
+    }),
+    line("short", "threshold", 1 << 19, 256, || {
+        vec![units(512 * K, 1), zeros(512 * K), float(0.6), int(500_000)]
+    }),
+    line("short", "strided_copy", 1 << 17, 64, || {
+        vec![units(640 * K, 1), zeros(512 * K), int(5)]
+    }),
+    line("short", "interleave", 1 << 18, 64, || {
+        vec![units(256 * K, 1), units(256 * K, 2), zeros(2 * K * K)]
+    }),
+    line("short", "complex_multiply", 1 << 18, 64, || {
+        vec![units(512 * K, 1), units(512 * K, 2), result(512 * K)]
+    }),
+];
