@@ -11,6 +11,7 @@ mod debian;
 mod features;
 mod opencl;
 mod own;
+mod plan;
 mod report;
 
 use std::ffi::OsString;
@@ -64,6 +65,12 @@ pub struct Options {
     /// Compile without an optimisation, to measure what it is worth: see `gcn run --disable-pass`
     #[arg(long = "disable-pass", value_name = "PASS")]
     disabled: Vec<String>,
+    /// Measure what each optimisation is worth: launches of code without it, interleaved with those of complete code, and a table
+    #[arg(long, conflicts_with = "disabled")]
+    causes: bool,
+    /// Write a plan for each kernel (`gcn run DIR/NAME.toml`) instead of measuring
+    #[arg(long, value_name = "DIR", conflicts_with = "causes")]
+    plans: Option<PathBuf>,
     /// Leave the interpreter out
     #[arg(long)]
     no_interp: bool,
@@ -221,7 +228,9 @@ pub fn run(options: &Options, root: &Path) -> Result<()> {
         own_kernels(options, root, &scratch.0, &mut report)?;
     }
     match (options.json, options.markdown) {
+        _ if options.plans.is_some() => {}
         (true, _) => println!("{}", report.json()),
+        (_, markdown) if options.causes => print!("{}", report.causes(markdown)),
         (_, markdown) if debian => print!("{}", report.programs(markdown)),
         (_, markdown) => print!("{}", report.text(markdown)),
     }
@@ -254,13 +263,17 @@ fn own_kernels(
         sources: &sources,
         scratch,
     };
+    if options.plans.is_some() {
+        report.add(measure(options, "plans", 1, &folders, &options.only)?);
+        return Ok(());
+    }
     for &threads in &options.threads {
         let begun = std::time::Instant::now();
         let lines = measure(options, "kernels", threads, &folders, &options.only)?;
         report.add(lines);
         eprintln!("{threads} threads: {:.0} s", begun.elapsed().as_secs_f64());
     }
-    if !options.no_more {
+    if !options.no_more && !options.causes {
         for &threads in &options.threads {
             report.add(measure(options, "loops", threads, &folders, &options.only)?);
         }
@@ -293,6 +306,13 @@ fn programs(options: &Options, scratch: &Path, report: &mut report::Report) -> R
         sources: &sources,
         scratch,
     };
+    if options.plans.is_some() {
+        let ready: Vec<String> = prepared.ready.iter().map(|name| name.to_string()).collect();
+        if !ready.is_empty() {
+            report.add(measure(options, "plans", 1, &folders, &ready)?);
+        }
+        return Ok(());
+    }
     for (n, &threads) in options.threads.iter().enumerate() {
         let begun = std::time::Instant::now();
         for name in &prepared.ready {
@@ -308,7 +328,7 @@ fn programs(options: &Options, scratch: &Path, report: &mut report::Report) -> R
                 .filter_map(report::progress)
                 .for_each(|line| eprintln!("{line}"));
             report.add(lines);
-            if n == 0 && !options.no_more {
+            if n == 0 && !options.no_more && !options.causes {
                 let lines = measure(options, "memory", threads, &folders, &only);
                 report.add(lines.unwrap_or_default());
             }
@@ -382,6 +402,11 @@ fn measure(
     for pass in &options.disabled {
         arg("--disable-pass", pass);
     }
+    if let Some(folder) = &options.plans {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        arg("--plans", folder);
+    }
+    args.extend(options.causes.then(|| "--causes".into()));
     // Long kernels are compared with the interpreter only once.
     let again = options.set == Set::Debian && options.threads.first() != Some(&threads);
     args.extend((options.no_interp || again).then(|| "--no-interp".into()));

@@ -226,6 +226,7 @@ impl<'a> Builder<'a> {
                 found: Found::default(),
                 generation: s.target.generation(),
                 mode: s.mode,
+                known_bits: !s.left_out.has(Optional::KnownBits),
             },
             start: 0,
             end: 0,

@@ -558,6 +558,61 @@ fn optimisations_that_are_left_out() {
     assert!(Optional::parse("all").is_err());
 }
 
+/// A body that uses many of them: its code differs where one is left out, and does the same.
+#[test]
+fn optimisations_of_accesses_that_are_left_out() {
+    // Rows of four dwords at an affine address; three dwords a lane; numbers that turn out to be consecutive, and others; an atomic in LDS;
+    // a carry; a mask of bits that are not set.
+    let body = "v_lshlrev_b32 v8, 4, v0\nglobal_load_dwordx2 v[10:11], v8, s[4:5] offset:4\n\
+        v_mul_u32_u24 v9, 12, v0\nglobal_load_dwordx3 v[12:14], v9, s[4:5]\n\
+        s_and_b32 s9, s2, 3\nv_lshlrev_b32 v15, s9, v0\nv_lshlrev_b32 v15, 2, v15\nglobal_load_dword v16, v15, s[4:5]\n\
+        v_xor_b32 v17, 3, v0\nv_mul_u32_u24 v17, v17, v17\nv_and_b32 v17, 0xff0, v17\nglobal_load_dwordx4 v[20:23], v17, s[4:5]\n\
+        s_waitcnt vmcnt(0)\nv_and_b32 v18, 0xfc, v10\nds_add_u32 v18, v11\n\
+        v_add_co_u32 v12, vcc, v12, v13\nv_addc_co_u32 v14, vcc, v14, v20, vcc\n\
+        v_lshrrev_b32 v21, 24, v21\nv_and_b32 v21, 0xff, v21\nv_lshrrev_b32 v22, 20, v22\nv_and_b32 v22, 0xfff, v22\nv_and_b32 v22, 0x1fff, v22\nv_and_b32 v22, 0x3fff, v22\nv_mul_f32 v23, v23, v16\n\
+        s_waitcnt lgkmcnt(0)\ns_barrier\nv_lshlrev_b32 v24, 2, v0\nds_read_b32 v25, v24\ns_waitcnt lgkmcnt(0)\n\
+        v_xor_b32 v14, v14, v12\nv_xor_b32 v14, v14, v10\nv_add_u32 v14, v14, v25\nv_add_u32 v14, v14, v21\nv_add_u32 v14, v14, v22\n\
+        v_lshlrev_b32 v28, 2, v1\nglobal_store_dword v28, v14, s[6:7]\n\
+        global_store_dword v28, v23, s[6:7] offset:2048";
+    let before = words(random(14));
+    let target = Target::parse("gfx900").expect("a target");
+    let interp = Gpu::with_engine(target, 1 << 22, || Box::new(Interp::new())).expect("a GPU");
+    let want = run(&interp, body, &before);
+    assert_eq!(want.1, None);
+    for level in [Level::Avx2, Level::Avx512]
+        .into_iter()
+        .filter(|l| l.available())
+    {
+        let code = |cache: Cache| {
+            let engines = cache.clone();
+            let gpu = Gpu::with_engine(target, 1 << 22, move || Box::new(engines.engine()));
+            let got = run(&gpu.expect("a GPU"), body, &before);
+            assert!(got == want, "{level:?}");
+            cache.stats().bytes
+        };
+        let whole = code(Cache::with_level(level));
+        let mut expected = vec![
+            Optional::Affine,
+            Optional::Prefetch,
+            Optional::Pace,
+            Optional::KnownBits,
+            Optional::Rows,
+            Optional::Consecutive,
+            Optional::GatherRows,
+            Optional::OneByOne,
+            Optional::Carries,
+            Optional::Atomics,
+        ];
+        if level == Level::Avx512 {
+            expected.push(Optional::Triples);
+        }
+        for one in expected {
+            let without = code(Cache::with_level(level).without(one));
+            assert_ne!(without, whole, "{level:?}: {one:?} changes nothing");
+        }
+    }
+}
+
 /// A class mask in a register, as compilers keep one that is used often.
 #[test]
 fn classes_of_a_mask_in_a_register() {

@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 use super::cases::Case;
 use super::data::{Alike, Arg};
 use super::opencl::{self, Device};
-use super::{Clock, Level, Set};
+use super::{Clock, Level, Set, plan};
 
 /// The arguments of `bench-child`.
 #[derive(clap::Args)]
@@ -47,6 +47,12 @@ pub struct Options {
     level: Option<Level>,
     #[arg(long = "disable-pass")]
     disabled: Vec<String>,
+    /// The folder for plans.
+    #[arg(long)]
+    plans: Option<PathBuf>,
+    /// Measures code without each optimisation too.
+    #[arg(long)]
+    causes: bool,
     #[arg(long)]
     no_interp: bool,
     #[arg(long)]
@@ -62,6 +68,8 @@ pub enum What {
     Memory,
     /// Loops of vector instructions, and launches.
     Loops,
+    /// Nothing: each kernel's launch is written as a plan.
+    Plans,
 }
 
 /// The maximum number of rounds, as a multiple of the option's number.
@@ -100,6 +108,12 @@ pub fn run(options: &Options) -> Result<bool> {
             }
         }
         What::Loops => loops(options)?,
+        What::Plans => {
+            let folder = options.plans.as_ref().context("plans need a folder")?;
+            for case in cases {
+                plan::write(&case, &object(&case, options)?, folder).context(case.name)?;
+            }
+        }
     }
     Ok(true)
 }
@@ -415,6 +429,10 @@ fn kernel(case: &Case, options: &Options, pocl: Option<&Device>) -> Result<Json>
         back.extend(changed.filter_map(|(n, (a, b))| (a != b).then_some((n, a))));
     }
 
+    if options.causes {
+        put("causes", causes(case, options, &ready, &back, &object)?);
+        return Ok(row);
+    }
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let begun = Instant::now();
     while ours.len() < options.rounds
@@ -441,6 +459,56 @@ fn kernel(case: &Case, options: &Options, pocl: Option<&Device>) -> Result<Json>
         json!(after.interpreted as f64 / after.executed.max(1) as f64),
     );
     Ok(row)
+}
+
+/// Measures launches of complete code and of code without each optimisation, which take turns. Returns their times by the optimisation's
+/// name; those of complete code have the name \"\".
+#[cfg(target_arch = "x86_64")]
+fn causes(
+    case: &Case,
+    options: &Options,
+    whole: &Ready,
+    back: &[(usize, Vec<u8>)],
+    object: &[u8],
+) -> Result<Json> {
+    let args = (case.args)();
+    let mut others = Vec::new();
+    let mut times: Vec<(&str, Vec<f64>)> = vec![("", Vec::new())];
+    for one in gcn::jit::Optional::ALL {
+        let without = [one.name().to_owned()];
+        let machine = Machine::without(&options.target, jit(options)?, &without)?;
+        let kernel = machine.gpu.load(object)?.kernel(case.kernel)?;
+        let ready = machine.launch(&kernel, case, &args, options.threads)?;
+        ready.launch.run()?;
+        times.push((one.name(), Vec::new()));
+        others.push(ready);
+    }
+    let launch = |ready: &Ready| {
+        back.iter()
+            .try_for_each(|(n, data)| ready.write(*n, data))?;
+        Ok::<f64, anyhow::Error>(timed(options.clock, || Ok(ready.launch.run()?))?.0)
+    };
+    let begun = Instant::now();
+    let rounds = |done: usize| {
+        done < options.rounds
+            || begun.elapsed().as_secs_f64() < options.budget && done < MOST * options.rounds
+    };
+    while rounds(times[0].1.len()) {
+        times[0].1.push(launch(whole)?);
+        for (ready, (_, times)) in others.iter().zip(&mut times[1..]) {
+            times.push(launch(ready)?);
+        }
+    }
+    Ok(times
+        .into_iter()
+        .map(|(name, times)| (name.to_owned(), json!(times)))
+        .collect::<serde_json::Map<_, _>>()
+        .into())
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn causes(_: &Case, _: &Options, _: &Ready, _: &[(usize, Vec<u8>)], _: &[u8]) -> Result<Json> {
+    bail!("--causes: nothing is compiled here")
 }
 
 /// Returns the process's peak of resident memory since the last reset, in bytes.

@@ -1,5 +1,6 @@
 //! The tables.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
@@ -119,6 +120,58 @@ pub fn progress(row: &Json) -> Option<String> {
     ))
 }
 
+/// A row for each optimisation, the most important first.
+fn causes_table(lines: &[&Json]) -> Table {
+    const ALTERED: f64 = 1.03;
+    let mut worth: BTreeMap<&str, Vec<(f64, &str)>> = BTreeMap::new();
+    for line in lines {
+        let name = line["kernel"].as_str().unwrap_or_default();
+        let whole = median(&numbers(&line["causes"][""]));
+        for (pass, times) in line["causes"].as_object().into_iter().flatten() {
+            let ratio = median(&numbers(times)) / whole;
+            if !pass.is_empty() && ratio.is_finite() {
+                worth.entry(pass).or_default().push((ratio, name));
+            }
+        }
+    }
+    let mut rows: Vec<(f64, Vec<String>)> = Vec::new();
+    for (pass, of) in worth {
+        let ratios: Vec<f64> = of.iter().map(|o| o.0).collect();
+        let all = mean(&ratios);
+        let slower: Vec<f64> = ratios.iter().copied().filter(|&r| r > ALTERED).collect();
+        let faster = ratios.iter().filter(|&&r| r < 1.0 / ALTERED).count();
+        let [most, least] = [
+            of.iter().max_by(|a, b| a.0.total_cmp(&b.0)),
+            of.iter().min_by(|a, b| a.0.total_cmp(&b.0)),
+        ]
+        .map(|o| o.map_or(String::new(), |(r, name)| format!("{name} {r:.2}")));
+        let row = vec![
+            pass.to_owned(),
+            format!("{all:.3}"),
+            slower.len().to_string(),
+            short(mean(&slower)),
+            faster.to_string(),
+            most,
+            least,
+        ];
+        rows.push((all, row));
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let head = [
+        "pass",
+        "geometric mean",
+        "slower without it",
+        "their mean",
+        "faster without it",
+        "most",
+        "least",
+    ];
+    Table {
+        head: head.to_vec(),
+        rows: rows.into_iter().map(|r| r.1).collect(),
+    }
+}
+
 impl Report {
     pub fn new(set: &str, target: &str, clock: Clock) -> Report {
         Report {
@@ -153,6 +206,31 @@ impl Report {
     /// Adds the results of a process.
     pub fn add(&mut self, lines: Vec<Json>) {
         self.lines.extend(lines);
+    }
+
+    /// The table of what each optimisation is worth: how much longer launches take without it.
+    pub fn causes(&self, markdown: bool) -> String {
+        let mut out = String::new();
+        let of = |line: &&Json| line["causes"].is_object();
+        let lines: Vec<&Json> = self.lines.iter().filter(of).collect();
+        let mut threads: Vec<u64> = lines.iter().filter_map(|l| l["threads"].as_u64()).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        for n in threads {
+            let rows: Vec<&Json> = lines
+                .iter()
+                .copied()
+                .filter(|l| l["threads"].as_u64() == Some(n))
+                .collect();
+            let _ = writeln!(
+                out,
+                "{}Threads: {n}; {} kernels; times without an optimisation over times with it\n",
+                if out.is_empty() { "" } else { "\n" },
+                rows.len()
+            );
+            out += &causes_table(&rows).text(markdown);
+        }
+        out
     }
 
     fn kernels(&self) -> impl Iterator<Item = &Json> {

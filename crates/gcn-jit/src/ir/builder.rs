@@ -93,6 +93,8 @@ pub struct Graph {
     pub found: Found,
     pub generation: Gen,
     pub mode: u32,
+    /// Masks of bits that are not set are no operations.
+    pub known_bits: bool,
 }
 
 impl Graph {

@@ -146,7 +146,7 @@ impl Graph {
         /// How many operations back bits are followed.
         const DEPTH: u32 = 3;
         let wanted = self.value_of(mask);
-        wanted.is_some_and(|mask| self.bits_of(value, DEPTH) & !mask == 0)
+        self.known_bits && wanted.is_some_and(|mask| self.bits_of(value, DEPTH) & !mask == 0)
     }
 
     /// The bits that may be set in a value. Narrow values are zero-extended.

@@ -129,6 +129,7 @@ fn masks_of_known_bits() {
         found: Found::default(),
         generation: Gen::Gfx9,
         mode: 0,
+        known_bits: true,
     };
     let vgpr = |g: &mut Graph, n| g.node(Inst::VIn(n), Ty::B32, Ty::B32, true, [0; 3]);
     let (x, y) = (vgpr(&mut g, 0), vgpr(&mut g, 1));

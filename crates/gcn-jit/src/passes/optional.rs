@@ -11,21 +11,57 @@ pub enum Optional {
     InOrder,
     /// Bitwise operations on three values.
     TernaryLogic,
-    /// Memory that later waves will probably access is prefetched.
+    /// Memory that later waves will probably access is prefetched, and with it [`Optional::Pace`].
     Prefetch,
+    /// The same at the pace at which a loop, or lanes that turned out to be consecutive, moved the last time.
+    Pace,
     /// Workgroups one after the other, without leaving compiled code.
     Batch,
+    /// All-active variants assume of comparisons what they are in a typical wave.
+    Typical,
+    /// Masks of bits that are not set are no operations.
+    KnownBits,
+    /// Loads of dwords of lanes one, two or four dwords apart read whole rows.
+    Rows,
+    /// Three dwords a lane, one lane's after the other's, are loaded and stored as a whole.
+    Triples,
+    /// The code tests whether lanes' elements follow each other, and loads and stores them as a whole then.
+    Consecutive,
+    /// Loads of three and four dwords a lane take 16 bytes of each lane.
+    GatherRows,
+    /// Dwords at lanes' own addresses are loaded one after the other, not by the host's gathers.
+    OneByOne,
+    /// Sums take truth values as they are, not as numbers.
+    Carries,
+    /// Values that are written when nothing can fail wait in registers.
+    Keep,
+    /// The four slices of long blocks are a loop.
+    SliceLoop,
+    /// Atomics without a helper.
+    Atomics,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 6] = [
+    pub const ALL: [Optional; 18] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::InOrder,
         Optional::TernaryLogic,
         Optional::Prefetch,
+        Optional::Pace,
         Optional::Batch,
+        Optional::Typical,
+        Optional::KnownBits,
+        Optional::Rows,
+        Optional::Triples,
+        Optional::Consecutive,
+        Optional::GatherRows,
+        Optional::OneByOne,
+        Optional::Carries,
+        Optional::Keep,
+        Optional::SliceLoop,
+        Optional::Atomics,
     ];
 
     /// Its name, as `--disable-pass` takes it.
@@ -36,7 +72,19 @@ impl Optional {
             Optional::InOrder => "in_order",
             Optional::TernaryLogic => "ternary_logic",
             Optional::Prefetch => "prefetch",
+            Optional::Pace => "pace",
             Optional::Batch => "batch",
+            Optional::Typical => "typical",
+            Optional::KnownBits => "known_bits",
+            Optional::Rows => "rows",
+            Optional::Triples => "triples",
+            Optional::Consecutive => "consecutive",
+            Optional::GatherRows => "gather_rows",
+            Optional::OneByOne => "one_by_one",
+            Optional::Carries => "carries",
+            Optional::Keep => "keep",
+            Optional::SliceLoop => "slice_loop",
+            Optional::Atomics => "atomics",
         }
     }
 
@@ -52,7 +100,7 @@ impl Optional {
 
 /// Those that are left out.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct LeftOut(u8);
+pub struct LeftOut(u32);
 
 impl LeftOut {
     /// These and another one.

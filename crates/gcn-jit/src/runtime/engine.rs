@@ -513,7 +513,8 @@ impl Jit {
             let done = machine.memory.read(at, &mut bytes);
             done.ok().map(|()| u32::from_le_bytes(bytes))
         };
-        let typical = entry.map(|_| {
+        let typical = entry.filter(|_| !self.left_out.has(Optional::Typical));
+        let typical = typical.map(|_| {
             let mut sgprs = *sgprs;
             for &(register, id) in machine.middle {
                 if let Some(s) = sgprs.get_mut(register as usize) {
@@ -550,7 +551,10 @@ impl Jit {
             tally: counts,
             exact,
             aliased: machine.memory.is_of_host(),
-            left_out: self.left_out,
+            left_out: match Level::slow_gathers() {
+                true => self.left_out,
+                false => self.left_out.and(Optional::OneByOne),
+            },
             dump: dump.as_ref(),
         };
         let mut emitted = x64::emit(&region, mode, style, batch);

@@ -53,6 +53,14 @@ impl Level {
         }
     }
 
+    /// Whether this host's gathers take longer than a load for each lane: of AMD's processors it is known up to Zen 4, of which these are half
+    /// as fast.
+    pub fn slow_gathers() -> bool {
+        let vendor = std::arch::x86_64::__cpuid(0);
+        let text = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+        text.concat() == b"AuthenticAMD"
+    }
+
     /// The highest one that this host has.
     pub fn best() -> Option<Level> {
         Level::ALL.into_iter().rev().find(|l| l.available())

@@ -436,7 +436,7 @@ fn emit_for<V: Vectors>(
         mode,
         precise: region.precise,
         aliased,
-        prefetch: !left_out.has(Optional::Prefetch),
+        left_out,
     };
     let mut starts = Vec::with_capacity(region.blocks.len());
     let options = passes::Options {
@@ -623,8 +623,7 @@ pub(crate) struct Common {
     precise: bool,
     /// See [`Style::aliased`].
     aliased: bool,
-    /// Memory is prefetched for later waves.
-    prefetch: bool,
+    left_out: LeftOut,
 }
 
 /// What the code of a region's blocks refers to: see [`Emitted`].
@@ -677,6 +676,11 @@ pub(crate) struct Emit<'a, V: Vectors> {
 impl<V: Vectors> Emit<'_, V> {
     pub fn node(&self, id: Id) -> &Node {
         &self.c.graph[id as usize]
+    }
+
+    /// Whether an optimisation is not left out.
+    fn with(&self, one: Optional) -> bool {
+        !self.common.left_out.has(one)
     }
 
     pub fn konst(&self, id: Id) -> Option<u64> {
@@ -854,7 +858,7 @@ impl<V: Vectors> Emit<'_, V> {
             || !c.effects.deferred_stores.is_empty()
             || c.effects.wave_helper.is_some()
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == Inst::Ballot);
-        self.looped = V::looped(self.plan.ops.len());
+        self.looped = V::looped(self.plan.ops.len()) && self.with(Optional::SliceLoop);
         let bases = !c.affine.ops.is_empty();
         if vectors || bases {
             self.before_vectors();

@@ -47,7 +47,7 @@ impl<V: Vectors> Emit<'_, V> {
     /// iterations.
     pub(super) fn fetch_ahead(&mut self, stride: i32, offset: i32, address: u16, stores: bool) {
         let lds = self.c.affine.addresses[address as usize].limit.is_some();
-        if lds || !self.common.prefetch {
+        if lds || !self.with(Optional::Prefetch) {
             return;
         }
         if self.repeats {
@@ -60,7 +60,7 @@ impl<V: Vectors> Emit<'_, V> {
     /// Prefetches the memory that the slice's access will be at when it has moved on a few times as it did the last time. RAX plus the
     /// constant is its memory. RCX is clobbered.
     pub(super) fn fetch_at_pace(&mut self, stride: i32, offset: i32, stores: bool) {
-        if !self.common.prefetch {
+        if !self.with(Optional::Prefetch) || !self.with(Optional::Pace) {
             return;
         }
         // In a loop of the four slices, each has a place.

@@ -69,6 +69,7 @@ impl<V: Vectors> Emit<'_, V> {
             return None;
         };
         let one = self.one_a_slice(lo) && self.one_a_slice(hi);
+        let joins = joins && self.with(Optional::Atomics);
         let fits = joins && one && ty.bits() == 32 && !ty.is_float();
         fits.then_some(Joined {
             op,
@@ -194,7 +195,8 @@ impl<V: Vectors> Emit<'_, V> {
             return None;
         };
         let limit = w.inputs[1];
-        let fits = plain(op) && ty.bits() == 32 && !ty.is_float() && !self.node(limit).vec;
+        let plain = plain(op) && self.with(Optional::Atomics);
+        let fits = plain && ty.bits() == 32 && !ty.is_float() && !self.node(limit).vec;
         fits.then_some(Lanes {
             op,
             signed: ty.is_signed(),

@@ -48,6 +48,11 @@ const GATHERDD: X = X(2, 1, 0, 0x90);
 const UNPCKLQ: X = X(1, 1, 0, 0x6c);
 const UNPCKHQ: X = X(1, 1, 0, 0x6d);
 const MOVD_TO: X = X(1, 1, 0, 0x7e);
+const MOVQ_TO: X = X(1, 1, 1, 0x7e);
+const INSERTD: X = X(3, 1, 0, 0x22);
+const EXTRACTQ: X = X(3, 1, 1, 0x16);
+const LOADQ: X = X(1, 2, 0, 0x7e);
+const LOADHPS: X = X(1, 0, 0, 0x16);
 
 /// Each lane's bit.
 const BIT_OF_LANE: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];

@@ -172,6 +172,13 @@ pub mod op {
     pub const COMPRESSD: E = en(2, 1, 0, 0x8b, 4);
     pub const MOVD_LD: E = en(1, 1, 0, 0x6e, 4);
     pub const PINSRD: E = en(3, 1, 0, 0x22, 4);
+    pub const MOVQ_LD: E = en(1, 1, 1, 0x6e, 8);
+    pub const PINSRQ: E = en(3, 1, 1, 0x22, 8);
+    /// The first and another qword of a register to a register or memory of 64 bits.
+    pub const MOVQ_ST: E = en(1, 1, 1, 0x7e, 8);
+    pub const PEXTRQ: E = en(3, 1, 1, 0x16, 8);
+    pub const EXTRACT128: E = en(3, 1, 0, 0x39, 16);
+    pub const SHUFPS: E = e(1, 0, 0, 0xc6);
     /// A mask's bits as elements of ones or zeros.
     pub const MOVM2D: E = e(2, 2, 0, 0x38);
     pub const TESTMD: E = e(2, 1, 0, 0x27);

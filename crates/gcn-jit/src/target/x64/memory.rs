@@ -30,6 +30,11 @@ impl<V: Vectors> Emit<'_, V> {
         parts
     }
 
+    /// Returns true if it is worth a test whether lanes' elements follow each other that are at these addresses.
+    fn consecutive(&self, of: [Id; 2]) -> bool {
+        self.with(Optional::Consecutive) && self.computed(of)
+    }
+
     /// Returns true if no load of the block is among what computes these values.
     fn computed(&self, of: [Id; 2]) -> bool {
         let mut work = of.to_vec();
@@ -62,7 +67,8 @@ impl<V: Vectors> Emit<'_, V> {
             return None;
         };
         let of = [w.inputs[0], w.inputs[1]];
-        if !self.computed(of) || count == 3 && !V::THREE {
+        let triples = V::THREE && self.with(Optional::Triples);
+        if !self.consecutive(of) || count == 3 && !triples {
             return None;
         }
         let range = self.new_range();
@@ -78,6 +84,7 @@ impl<V: Vectors> Emit<'_, V> {
             range: Some(range),
             wanted: Vec::new(),
             computed: true,
+            rows: false,
         };
         Some(V::store_staged(self, &lanes, range))
     }
@@ -177,6 +184,8 @@ pub(crate) struct Lanes {
     pub wanted: Vec<u8>,
     /// Lanes' elements may follow each other: the address is no number that was loaded.
     pub computed: bool,
+    /// 16 bytes of each lane may be loaded.
+    pub rows: bool,
 }
 
 impl Lanes {
@@ -195,7 +204,7 @@ impl Lanes {
 
     /// Whether 16 bytes of each lane may be loaded: of memory, all that an access remembers reaches that far.
     pub fn in_rows(&self) -> bool {
-        self.bytes == 4 && (self.count == 4 || self.count == 3 && self.range.is_some())
+        self.rows && self.bytes == 4 && (self.count == 4 || self.count == 3 && self.range.is_some())
     }
 }
 
@@ -311,7 +320,8 @@ impl<V: Vectors> Select<'_, '_, V> {
             scalar: (!high).then_some(hi),
             range: (!lds).then(|| self.e.new_range()),
             wanted,
-            computed: self.e.computed([lo, hi]),
+            computed: self.e.consecutive([lo, hi]),
+            rows: self.e.with(Optional::GatherRows),
         });
         self.access(access, &operands);
     }
@@ -338,7 +348,8 @@ impl<V: Vectors> Select<'_, '_, V> {
             scalar: (!high).then_some(s.hi),
             range: (!lds).then(|| self.e.new_range()),
             wanted: Vec::new(),
-            computed: self.e.computed([s.lo, s.hi]),
+            computed: self.e.consecutive([s.lo, s.hi]),
+            rows: false,
         });
         self.access(access, &operands);
     }
@@ -430,7 +441,10 @@ impl<V: Vectors> Select<'_, '_, V> {
             return;
         }
         let mut a = self.at_affine(address, bytes, count, offset);
-        let shape = Shape::of(a.step, bytes, count, false);
+        let mut shape = Shape::of(a.step, bytes, count, false);
+        if shape == Some(Shape::Rows) && !self.e.with(Optional::Rows) {
+            shape = Some(Shape::Apart);
+        }
         let close = within_register(a.step) && count == 1;
         if shape == Some(Shape::Apart) && !close {
             // The lanes' numbers say which half it is.

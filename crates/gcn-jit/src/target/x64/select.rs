@@ -473,7 +473,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         let others = |n: &Node| matches!(n.op, Inst::LaneIn(_) | Inst::LanesIn(_) | Inst::VgprAt);
         self.fallible |= c.graph.iter().any(others) || critical.len() > TOGETHER;
         let few = critical.iter().filter(|c| **c).count() <= KEPT_VGPRS;
-        self.keep = V::KEEPS && few && !e.looped && e.whole().is_none();
+        self.keep = few && self.can_keep();
         self.critical = critical;
     }
 
@@ -517,13 +517,18 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         Deferred::Line(self.e.lines())
     }
 
+    /// Whether values of a slice can stay in registers while others are computed.
+    fn can_keep(&self) -> bool {
+        V::KEEPS && !self.e.looped && self.e.whole().is_none() && self.e.with(Optional::Keep)
+    }
+
     /// Keeps the data that deferred stores will write.
     fn keep_stores(&mut self) {
         let c = self.e.c;
         let stores = &c.effects.deferred_stores;
         let parts = |s: &Store| s.data.len() * if s.bytes == 8 { 2 } else { 1 };
         let few = stores.iter().map(parts).sum::<usize>() <= KEPT_DATA;
-        let keep = V::KEEPS && few && !self.e.looped && self.e.whole().is_none();
+        let keep = few && self.can_keep();
         for (n, s) in stores.iter().enumerate() {
             let data = self.store_data(s);
             if self.e.v.stored.len() <= n {
@@ -581,7 +586,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     fn operation(&mut self, op: &VectorOp) {
         let n = *self.e.node(op.id);
         let number = n.op == Inst::Alu(Op::Zext) && n.ty == Ty::Bool && n.out.bits() == 32;
-        if number && !self.e.plan.ternary.contains_key(&op.id) {
+        if number && self.e.with(Optional::Carries) && !self.e.plan.ternary.contains_key(&op.id) {
             self.numbers.insert(op.id, *op);
             return;
         }

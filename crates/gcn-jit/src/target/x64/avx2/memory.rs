@@ -74,7 +74,12 @@ impl Emit<'_, Avx2> {
                 self.a.jmp(back);
             }
             self.a.bind(apart);
-            self.gather_elements(l.bytes, &loaded, &l.wanted, index, mask, w, offset);
+            if self.with(Optional::OneByOne) {
+                let what = (l.active, l.bytes, &l.wanted[..]);
+                self.load_one_by_one(what, &loaded, index, mask, [t, u, w], offset);
+            } else {
+                self.gather_elements(l.bytes, &loaded, &l.wanted, index, mask, w, offset);
+            }
         }
         self.a.bind(back);
         let access = access.clone();
@@ -356,6 +361,109 @@ impl Emit<'_, Avx2> {
         }
     }
 
+    /// The dwords in memory of eight lanes. `w` is clobbered.
+    fn join_lanes(&mut self, d: u8, w: u8, place: impl Fn(i32) -> Mem) {
+        for (quarter, r) in [(0, d), (4, w)] {
+            self.a.x(MOVD, r, 0, H::M(place(quarter)));
+            for lane in 1..4 {
+                let from = H::M(place(quarter + lane));
+                self.a.v(INSERTD, 0, r, r, from, Some(lane as u8));
+            }
+        }
+        self.a.yi(INSERT, d, d, H::R(w), 1);
+    }
+
+    /// What a dword has beyond an element of so many bytes becomes 0.
+    fn cut(&mut self, bytes: u8, d: u8) {
+        if bytes < 4 {
+            let low = self.a.d32((1u32 << (8 * bytes)) - 1);
+            self.a.y(AND, d, d, low);
+        }
+    }
+
+    /// The same as [`Self::gather_elements`] by a load for each lane. The distances of inactive lanes become 0, where an active lane's element
+    /// could be. RCX, RDX and temporary registers, which may have the distances, are clobbered.
+    fn load_one_by_one(
+        &mut self,
+        (active, bytes, wanted): (At, u8, &[u8]),
+        loaded: &[u8],
+        index: u8,
+        mask: Option<u8>,
+        [t, u, w]: [u8; 3],
+        offset: i32,
+    ) {
+        let done = self.a.label();
+        let index = match mask {
+            Some(mask) => {
+                if active.half == 0 {
+                    // The code is of both halves of a slice, of which this one may have no active lane.
+                    for &d in loaded {
+                        self.a.y(XOR, d, d, H::R(d));
+                    }
+                    let m = self.at(active, RCX);
+                    self.a.cmp8(m, 0);
+                    self.a.jcc(Cc::E, done);
+                }
+                self.a.y(AND, t, index, H::R(mask));
+                t
+            }
+            None => index,
+        };
+        self.a.yi(EXTRACT, index, 0, H::R(u), 1);
+        let pairs = bytes == 4 && matches!(wanted, &[a, b] if b == a + 1);
+        let at = |by: Gpr, k: u8| {
+            H::M(Mem {
+                index: Some((by, 1)),
+                ..mem(RAX, offset + k as i32 * bytes as i32)
+            })
+        };
+        let two_lanes = |e: &mut Self, index: u8, pair: u8| {
+            match pair {
+                0 => e.a.v(MOVQ_TO, 0, index, 0, H::R(RCX), None),
+                _ => e.a.v(EXTRACTQ, 0, index, 0, H::R(RCX), Some(1)),
+            }
+            e.a.mov(false, RDX, Rm::R(RCX));
+            e.a.shift_imm(5, true, RCX, 32);
+        };
+        if pairs {
+            // Qwords of two lanes in each 128 bits: of 0 and 1 with 4 and 5, and of 2 and 3 with 6 and 7.
+            let [low, high] = [loaded[0], loaded[1]];
+            for (from, to) in [(index, [low, high]), (u, [w, u])] {
+                for (pair, r) in to.into_iter().enumerate() {
+                    two_lanes(self, from, pair as u8);
+                    self.a.x(LOADQ, r, 0, at(RDX, wanted[0]));
+                    self.a.x(LOADHPS, r, r, at(RCX, wanted[0]));
+                }
+            }
+            self.a.yi(INSERT, low, low, H::R(w), 1);
+            self.a.yi(INSERT, high, high, H::R(u), 1);
+            self.a.yi(SHUFPS, w, low, H::R(high), 0xdd);
+            self.a.yi(SHUFPS, low, low, H::R(high), 0x88);
+            self.a.y(LOAD, high, 0, H::R(w));
+        } else {
+            for (&d, &k) in loaded.iter().zip(wanted) {
+                for (from, r) in [(index, d), (u, w)] {
+                    for pair in 0..2u8 {
+                        two_lanes(self, from, pair);
+                        match pair {
+                            0 => self.a.x(MOVD, r, 0, at(RDX, k)),
+                            _ => self.a.v(INSERTD, 0, r, r, at(RDX, k), Some(2)),
+                        }
+                        self.a.v(INSERTD, 0, r, r, at(RCX, k), Some(2 * pair + 1));
+                    }
+                }
+                self.a.yi(INSERT, d, d, H::R(w), 1);
+                self.cut(bytes, d);
+            }
+        }
+        if let Some(mask) = mask {
+            for &d in loaded {
+                self.a.y(AND, d, d, H::R(mask));
+            }
+        }
+        self.a.bind(done);
+    }
+
     /// Elements at RAX plus an index plus a constant; 0 to inactive lanes. `w` is clobbered.
     #[allow(clippy::too_many_arguments)]
     fn gather_elements(
@@ -379,10 +487,7 @@ impl Emit<'_, Avx2> {
             };
             self.a.y(XOR, d, d, H::R(d));
             self.a.y(GATHERDD, d, w, H::M(at));
-            if bytes < 4 {
-                let low = self.a.d32((1u32 << (8 * bytes)) - 1);
-                self.a.y(AND, d, d, low);
-            }
+            self.cut(bytes, d);
         }
     }
 
@@ -481,8 +586,35 @@ impl Emit<'_, Avx2> {
         let first = 1 + masked as usize;
         self.affine_address(a.address);
         let d = p.range(first + 1, wanted.len());
-        let index = p.r(0);
-        self.gather_elements(a.bytes, &d, wanted, index, mask, p.r(first), a.offset);
+        let (index, w) = (p.r(0), p.r(first));
+        if !self.with(Optional::OneByOne) {
+            self.gather_elements(a.bytes, &d, wanted, index, mask, w, a.offset);
+            return;
+        }
+        // The distances are known; what inactive lanes would read may not be mapped.
+        let (from, back) = (self.a.label(), self.a.label());
+        if masked {
+            self.compare_all_active(a.active, RCX);
+            self.a.jcc(Cc::Ne, from);
+        }
+        let half = if a.first { self.v.half } else { 1 };
+        for (&d, &k) in d.iter().zip(wanted) {
+            let place = |lane: i32| {
+                let lane = lane + 8 * half as i32;
+                place(a.offset + k as i32 * a.bytes as i32 + lane * a.step)
+            };
+            self.join_lanes(d, w, place);
+            self.cut(a.bytes, d);
+        }
+        self.a.bind(back);
+        if masked {
+            let wanted = wanted.to_vec();
+            self.section(move |e| {
+                e.a.bind(from);
+                e.gather_elements(a.bytes, &d, &wanted, index, mask, w, a.offset);
+                e.a.jmp(back);
+            });
+        }
     }
 
     pub(super) fn affine_load_code(&mut self, a: Affine, p: Places<'_>) {

@@ -72,6 +72,9 @@ impl Emit<'_, Avx512> {
                 let Regs { t, u, v, w, k, .. } = regs;
                 if l.in_rows() && l.wanted.len() > 1 {
                     self.gather_rows(&loaded, &l.wanted, [t, u, v, w], offset);
+                } else if self.with(Optional::OneByOne) {
+                    let temps = [u, v, w];
+                    self.gather_one_by_one(l.bytes, &loaded, &l.wanted, t, temps, offset);
                 } else {
                     self.gather(l.bytes, &loaded, &l.wanted, t, [u, v, w], k, offset);
                 }
@@ -644,7 +647,13 @@ impl Emit<'_, Avx512> {
         let loaded = p.range(5, wanted.len());
         let temps = [1, 2, 3].map(|k| p.r(k));
         let (apart, done) = (self.a.label(), self.a.label());
-        if a.bytes == 4 && a.step == 12 && wanted.len() > 1 && wanted.iter().all(|&k| k < 3) {
+        let triples = self.with(Optional::Triples);
+        if triples
+            && a.bytes == 4
+            && a.step == 12
+            && wanted.len() > 1
+            && wanted.iter().all(|&k| k < 3)
+        {
             if self.full.is_none() {
                 self.a.kortest(K_EXEC, K_EXEC);
                 self.a.jcc(Cc::Ae, apart);
@@ -654,8 +663,131 @@ impl Emit<'_, Avx512> {
             self.a.jmp(done);
         }
         self.a.bind(apart);
+        if self.with(Optional::OneByOne) {
+            // The distances are known; what inactive lanes would read may not be mapped.
+            let some = self.a.label();
+            if self.full.is_none() {
+                self.a.kortest(K_EXEC, K_EXEC);
+                self.a.jcc(Cc::Ae, some);
+            }
+            let two =
+                |_: &mut Self, pair: i32| [0, 1].map(|n| place(a.offset + (2 * pair + n) * a.step));
+            self.load_one_by_one(a.bytes, &loaded, wanted, [temps[0], temps[1]], two);
+            if self.full.is_some() {
+                self.a.bind(done);
+                return;
+            }
+            self.a.jmp(done);
+            self.a.bind(some);
+        }
         self.gather(a.bytes, &loaded, wanted, p.r(0), temps, p.k(4), a.offset);
         self.a.bind(done);
+    }
+
+    /// Wanted elements by a load for each lane, or one of 64 bits for two elements that lie side by side. `two`: where two lanes' first
+    /// elements are. The temporary registers are clobbered.
+    fn load_one_by_one(
+        &mut self,
+        bytes: u8,
+        loaded: &[u8],
+        wanted: &[u8],
+        [t, u]: [u8; 2],
+        two: impl Fn(&mut Self, i32) -> [Mem; 2],
+    ) {
+        let short = |e: &mut Self, op: E, r: u8, at: Mem, lane: Option<u8>| {
+            let v = if lane.is_some() { r } else { 0 };
+            e.a.evex(op, 0, r, v, Rm::M(at), ALL, lane);
+        };
+        let mut n = 0;
+        while n < wanted.len() {
+            let (d, element) = (loaded[n], wanted[n]);
+            let by = element as i32 * bytes as i32;
+            let pairs = bytes == 4 && wanted.get(n + 1) == Some(&(element + 1));
+            for quarter in 0..4 {
+                let parts = match (pairs, quarter) {
+                    (true, 0) => [d, loaded[n + 1]],
+                    (false, 0) => [d; 2],
+                    _ => [t; 2],
+                };
+                for (k, r) in parts.into_iter().enumerate() {
+                    let [a, b] = two(self, 2 * quarter + k as i32).map(|m| plus(m, by));
+                    if pairs {
+                        short(self, op::MOVQ_LD, r, a, None);
+                        short(self, op::PINSRQ, r, b, Some(1));
+                        if quarter > 0 {
+                            let to = loaded[n + k];
+                            self.a
+                                .zi(op::INSERT128, to, to, Rm::R(r), ALL, quarter as u8);
+                        }
+                        continue;
+                    }
+                    match k {
+                        0 => short(self, op::MOVD_LD, r, a, None),
+                        _ => short(self, op::PINSRD, r, a, Some(2)),
+                    }
+                    short(self, op::PINSRD, r, b, Some(2 * k as u8 + 1));
+                }
+                if !pairs && quarter > 0 {
+                    self.a.zi(op::INSERT128, d, d, Rm::R(t), ALL, quarter as u8);
+                }
+            }
+            if pairs {
+                // Qwords of lanes 0, 1, 4, 5, … and of lanes 2, 3, 6, 7, ….
+                let other = loaded[n + 1];
+                self.a.zi(op::SHUFPS, u, d, Rm::R(other), ALL, 0xdd);
+                self.a.zi(op::SHUFPS, d, d, Rm::R(other), ALL, 0x88);
+                self.a.z(op::MOVDQU32, other, 0, Rm::R(u));
+                n += 2;
+                continue;
+            }
+            if bytes < 4 {
+                let mask = (1u64 << (8 * bytes)) - 1;
+                self.a.z(op::ANDD, d, d, Rm::C(mask));
+            }
+            n += 1;
+        }
+    }
+
+    /// The same of lanes at RAX plus an index plus a constant; 0 to inactive lanes. Those of them that are off read what one that is on could.
+    /// RCX, RDX and the temporary registers are clobbered.
+    fn gather_one_by_one(
+        &mut self,
+        bytes: u8,
+        loaded: &[u8],
+        wanted: &[u8],
+        index: u8,
+        [t, u, v]: [u8; 3],
+        offset: i32,
+    ) {
+        let some = self.full.is_none();
+        if some {
+            self.a
+                .zk(op::MOVDQU32, index, 0, Rm::R(index), zero(K_EXEC));
+        }
+        let two = |e: &mut Self, pair: i32| {
+            let quarter = pair / 2;
+            let from = match quarter {
+                0 => index,
+                _ => v,
+            };
+            if pair % 2 == 0 {
+                if quarter > 0 {
+                    e.a.zi(op::EXTRACT128, index, 0, Rm::R(v), ALL, quarter as u8);
+                }
+                e.a.evex(op::MOVQ_ST, 0, from, 0, Rm::R(RCX), ALL, None);
+            } else {
+                e.a.evex(op::PEXTRQ, 0, from, 0, Rm::R(RCX), ALL, Some(1));
+            }
+            e.a.mov(false, RDX, Rm::R(RCX));
+            e.a.shift_imm(5, true, RCX, 32);
+            [RDX, RCX].map(|by| indexed(RAX, by, offset))
+        };
+        self.load_one_by_one(bytes, loaded, wanted, [t, u], two);
+        if some {
+            for &d in loaded {
+                self.a.zk(op::MOVDQU32, d, 0, Rm::R(d), zero(K_EXEC));
+            }
+        }
     }
 
     /// The wanted ones of three dwords of each lane at RAX plus a constant, one lane's after the other's.
@@ -780,7 +912,7 @@ impl Emit<'_, Avx512> {
                 return;
             }
             let (apart, done) = (self.a.label(), self.a.label());
-            if data.len() == 3 && a.step == 12 {
+            if data.len() == 3 && a.step == 12 && self.with(Optional::Triples) {
                 if self.full.is_none() {
                     self.a.kortest(K_EXEC, K_EXEC);
                     self.a.jcc(Cc::Ae, apart);

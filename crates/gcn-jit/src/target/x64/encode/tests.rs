@@ -149,6 +149,12 @@ fn rows() -> Vec<Row> {
         CVTUQQ2PS Vcvtuqq2ps RegRm, b;
         MOVD_LD Vmovd RegRm, ;
         PINSRD Vpinsrd RegVRm, i;
+        MOVQ_LD Vmovq RegRm, ;
+        PINSRQ Vpinsrq RegVRm, i;
+        MOVQ_ST Vmovq RmReg, ;
+        PEXTRQ Vpextrq RmReg, i;
+        EXTRACT128 Vextracti32x4 RmReg, i;
+        SHUFPS Vshufps RegVRm, b i;
         MOVM2D Vpmovm2d RegRm, r;
         TESTMD Vptestmd RegVRm, b;
         TESTNMD Vptestnmd RegVRm, b;
@@ -286,7 +292,10 @@ fn masks(row: &Row, to_memory: bool) -> Vec<K> {
 
 /// Whether it works on 128 bits, with a general register or memory.
 fn short(row: &Row) -> bool {
-    matches!(row.name, "MOVD_ST" | "MOVD_LD" | "PINSRD")
+    matches!(
+        row.name,
+        "MOVD_ST" | "MOVD_LD" | "PINSRD" | "MOVQ_LD" | "PINSRQ" | "MOVQ_ST" | "PEXTRQ"
+    )
 }
 
 fn emit(row: &Row, reg: u8, v: u8, rm: Rm, mask: K) -> Vec<u8> {
