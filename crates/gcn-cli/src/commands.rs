@@ -5,6 +5,7 @@ pub mod asm;
 mod attend;
 pub mod bundle;
 pub mod check;
+pub mod compile;
 pub mod debug;
 pub mod demo;
 pub mod dis;
@@ -70,7 +71,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// The selected code object; without --target, the one for `arch`. Source (.s, .asm) is assembled.
+    /// The selected code object; without --target, the one for `arch`. Source is assembled (.s, .asm) or compiled (.cl, .hip).
     fn object(&self, path: &Path, arch: Option<Target>) -> Result<CodeObject, String> {
         plan_toml::read_object(path, arch, self.target.as_deref(), self.entry)
     }

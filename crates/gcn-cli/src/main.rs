@@ -9,7 +9,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use commands::{
-    analyze, asm, bundle, check, debug, demo, dis, doc, eval, help, hip, info, merge, run, web,
+    analyze, asm, bundle, check, compile, debug, demo, dis, doc, eval, help, hip, info, merge, run,
+    web,
 };
 use gcn::io;
 
@@ -46,6 +47,8 @@ struct Cli {
 enum Command {
     /// Assemble source to a code object, a relocatable object or raw bytes
     Asm(asm::Options),
+    /// Compile OpenCL C or HIP with the clang that is installed
+    Compile(compile::Options),
     /// Disassemble a code object or raw bytes to source
     Dis(dis::Options),
     /// Show a code object's target, its kernels' arguments and resources, and occupancy
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
     };
     let result = match command {
         Command::Asm(args) => asm::run(&args),
+        Command::Compile(args) => compile::run(&args),
         Command::Dis(args) => dis::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Run(args) => run::run(*args),

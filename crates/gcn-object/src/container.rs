@@ -542,8 +542,8 @@ impl List {
         Err(Error::Bundle(match (start.is_empty(), text) {
             (true, _) => "the file is empty".into(),
             (_, true) => "a bundle of texts (as `clang -S` or -emit-llvm write it) holds no code objects; compile without -S".into(),
-            _ if is_text(&start) => "the file is text, not code. Assembly goes through `gcn asm` (`gcn run`, `check` and `analyze` take a .s file as it is); OpenCL C is compiled \
-                 first: clang -target amdgcn-amd-amdhsa -mcpu=gfx900 -x cl -O2 FILE -o FILE.co"
+            _ if is_text(&start) => "the file is text, not code. Assembly goes through `gcn asm`, OpenCL C and HIP through `gcn compile`; `gcn run`, `check`, `debug` and \
+                 `analyze` take files named .s, .cl and .hip as they are"
                 .into(),
             _ => "the file is no code object, no offload bundle and no host file that carries one".to_string(),
         }))

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::compile::{self, Compiler, Job, Language};
 use crate::data::{Contents, Number, Ty, is_npy};
 use crate::plan::{
     ArgPlan, BufferPlan, CheckPlan, Expected, LaunchPlan, Options, Plan, PointerPlan, SavePlan,
@@ -685,7 +686,11 @@ fn list(ty: Ty, values: &[NumberToml]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// A code object, or the source of one, which is assembled.
+/// The target of OpenCL C and HIP that name none.
+pub const COMPILED_TARGET: &str = "gfx900";
+
+/// A code object, or the source of one: assembly (`.s`, `.asm`) is assembled, OpenCL C (`.cl`) and HIP (`.hip`) are compiled with -g,
+/// for [`COMPILED_TARGET`] unless a target is given.
 ///
 /// # Errors
 /// A message with the file's name.
@@ -700,5 +705,31 @@ pub fn read_object(
         let name = path.display().to_string();
         return gpu::assemble(&source, &name, target).map_err(|e| e.to_string());
     }
+    if let Some(language) = Language::of(path) {
+        return compiled(path, language, target.or(target_id.and_then(Target::parse)));
+    }
     io::code_object(path, target_id.or(target.map(|t| t.name())), entry)
+}
+
+fn compiled(path: &Path, language: Language, target: Option<Target>) -> Result<CodeObject, String> {
+    // Compilers name a file that is not there in their own ways.
+    std::fs::metadata(path).map_err(|e| io::named(path, e))?;
+    let default = Target::parse(COMPILED_TARGET).expect("it is a target's name");
+    let options = ["-g".to_string()];
+    let job = Job {
+        source: path,
+        language,
+        target: target.unwrap_or(default),
+        options: &options,
+    };
+    let (bytes, warnings) = Compiler::find(None)
+        .and_then(|compiler| compiler.compile(&job))
+        .map_err(|e| match e {
+            compile::Error::Refused(messages) => {
+                format!("{messages}\n{}: it does not compile", path.display())
+            }
+            e => io::named(path, e),
+        })?;
+    io::complain(&warnings);
+    CodeObject::parse(&bytes).map_err(|e| io::named(path, e))
 }

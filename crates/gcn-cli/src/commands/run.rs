@@ -77,6 +77,7 @@ pub struct Launching {
 FILE is one of:
   PLAN.toml     buffers, launches, checks and files to save (docs/plans.md)
   KERNEL.s      source, which is assembled
+  KERNEL.cl     OpenCL C, which the installed clang compiles (gcn compile); KERNEL.hip is HIP
   anything else a code object, a bundle, or a program or library that contains one
 
 Arguments, in the order of the kernel's own:
