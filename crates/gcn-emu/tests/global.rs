@@ -1,10 +1,10 @@
-//! What waves of a dispatch share beside memory, from several workgroups and host threads: GDS, append and consume, global
-//! wave sync and ordered counts.
+//! State other than memory that the waves of a dispatch share, across workgroups and host threads: GDS, append and consume, global
+//! wave sync and ordered append.
 
 #[path = "common/kernel.rs"]
 pub mod kernel;
 
-/// What kernels run on; where these are another engine's tests, too, that has its own.
+/// The engine of the kernels; the compiling engine's tests include this file with an engine of their own.
 #[allow(dead_code)]
 fn machine(target: gcn_isa::Target) -> gcn_emu::dispatch::Gpu {
     gcn_emu::dispatch::Gpu::new(target, 64 << 20).unwrap()
@@ -13,7 +13,7 @@ fn machine(target: gcn_isa::Target) -> gcn_emu::dispatch::Gpu {
 use gcn_emu::dispatch::{Launch, RunError, Stats, Waits};
 use gcn_emu::mem::Perm;
 
-/// Runs a kernel on `grid` work-items in workgroups of `group`, and gives the first dwords of its buffer, which were zeros.
+/// Runs a kernel on `grid` work-items in workgroups of `group`, and returns the first dwords of its buffer, which starts as zeros.
 /// v[2:3] has the buffer's address, s2 the workgroup's number in X, s3 in Y, v0 the work-item's.
 fn run(
     arch: &str,
@@ -40,7 +40,7 @@ fn run(
     (result, words)
 }
 
-/// `run` on one dimension, which must go well.
+/// `run` in one dimension, which must succeed.
 fn line(arch: &str, body: &str, items: u32, group: u32, threads: usize) -> Vec<u32> {
     let (result, words) = run(arch, body, [items, 1, 1], [group, 1, 1], threads);
     result.unwrap_or_else(|e| panic!("{arch}, {threads} threads: {e}"));
@@ -248,7 +248,7 @@ fn the_order_counts_the_waves_of_smaller_workgroups_too() {
 #[test]
 fn waves_that_take_no_part_hold_up_nobody() {
     for threads in [1, 3] {
-        // Every third workgroup has one ordered count, in its first wave; the others end without. No turn is released.
+        // Every third workgroup has one ordered append, in its first wave; the others end without one. No turn is released.
         let body = "s_mov_b32 s6, s2\nmod:\ns_cmp_lt_u32 s6, 3\ns_cbranch_scc1 small\ns_sub_u32 s6, s6, 3\ns_branch mod\n\
              small:\ns_cmp_lg_u32 s6, 1\ns_cbranch_scc1 out\nv_readfirstlane_b32 s8, v0\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 out\n\
              s_mov_b32 s6, s2";
@@ -296,15 +296,15 @@ fn a_turn_that_is_never_given_up_is_told() {
     assert!(text.contains("ds_ordered_count v4, v9 gds"), "{text}");
 }
 
-/// Of a store of several dwords, all lanes write their first before any writes its second. Here each row of 16 lanes writes
-/// 256 bytes from 4 bytes on behind the row before.
+/// In a store of several dwords, all lanes write their first dword before any lane writes its second. Here each row of 16 lanes writes
+/// 256 bytes that start 4 bytes after those of the row before.
 #[test]
 fn lanes_that_write_over_each_other() {
     let data = "v_lshlrev_b32 v4, 6, v1\nv_add_u32 v4, v4, v0\nv_or_b32 v5, 0x1000, v4\n\
          v_or_b32 v6, 0x2000, v4\nv_or_b32 v7, 0x3000, v4\nv_lshlrev_b32 v8, 4, v0\nv_lshl_add_u32 v8, v1, 2, v8\n";
     let stores = [
         ("global_store_dwordx4 v8, v[4:7], s[0:1]\n", 67),
-        // Through LDS, of which each lane then gives back what it finds at its address.
+        // Through LDS: each lane then returns the dword at its address.
         (
             "s_mov_b32 m0, -1\nds_write_b128 v8, v[4:7]\nds_read_b128 v[4:7], v8\ns_waitcnt lgkmcnt(0)\n\
              global_store_dword v8, v4, s[0:1]\n",

@@ -17,12 +17,12 @@ struct Image {
     /// IMG_DATA_FORMAT and IMG_NUM_FORMAT.
     format: (u32, u32),
     slices: usize,
-    /// Bytes an element.
+    /// Bytes per element.
     bytes: usize,
 }
 
-/// An image's memory, and behind it what its argument points to: a resource, then channel type, order and width, as AMD's
-/// runtime has it.
+/// An image's memory, and after it the structure that its argument points to: a resource, then channel type, order and width, as in
+/// AMD's runtime.
 fn image(gpu: &mut Gpu, image: &Image, content: &[u8]) -> (u64, u64) {
     let bytes = (PITCH * HEIGHT * image.slices * image.bytes) as u64;
     let base = gpu.memory.alloc(bytes, 256, Perm::RW).unwrap();

@@ -1,10 +1,10 @@
-//! Workgroups that wait for each other: grid barriers, locks and scans that look back make progress with any number of
-//! threads, and those that never can are told of.
+//! Workgroups that wait for each other: grid barriers, locks and look-back scans make progress with any number of
+//! threads, and deadlocks are reported.
 
 #[path = "common/kernel.rs"]
 mod kernel;
 
-/// What kernels run on; where these are another engine's tests, too, that has its own.
+/// The engine of the kernels; the compiling engine's tests include this file with an engine of their own.
 #[allow(dead_code)]
 fn machine(target: gcn_isa::Target) -> gcn_emu::dispatch::Gpu {
     gcn_emu::dispatch::Gpu::new(target, 64 << 20).unwrap()
@@ -16,12 +16,12 @@ use gcn_emu::mem::Perm;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A GPU with a kernel `k` of these instructions, behind v9 = 0.
+/// A GPU with a kernel `k` of these instructions, after v9 = 0.
 fn gpu(body: &str) -> (Gpu, Loaded) {
     kernel::gpu("gfx900", &format!("v_mov_b32 v9, 0\n{body}"), "")
 }
 
-/// Runs `groups` workgroups of `items` work-items on a buffer of zeros, and gives its first dwords.
+/// Runs `groups` workgroups of `items` work-items on a buffer of zeros, and returns its first dwords.
 fn run(
     body: &str,
     groups: u32,
@@ -77,7 +77,7 @@ fn a_barrier_of_the_whole_grid() {
     }
 }
 
-/// As many waves as the chip holds at a time can meet; one more never starts, and that is told.
+/// As many waves as fit the chip can meet at a barrier; one more never starts, which is reported.
 #[test]
 fn a_barrier_of_as_many_waves_as_there_is_room_for() {
     let (result, words) = run(&grid_barrier(2560, ""), 2560, 64, 2, |_| {});
@@ -96,7 +96,7 @@ fn a_barrier_of_as_many_waves_as_there_is_room_for() {
     assert!(text.starts_with("global_load_dword v5"), "{text}");
 }
 
-/// A loop that counts is not seen to wait, but others get their turns.
+/// A loop that counts is not taken for a wait, and other waves get their time slices.
 #[test]
 fn waiting_with_a_counter() {
     for threads in [1, 2] {
@@ -130,7 +130,7 @@ fn locks_between_workgroups() {
     }
 }
 
-/// Each workgroup waits for the one before it and adds its number to its sum, as scans do that look back.
+/// Each workgroup waits for the one before it and adds its number to that sum, as in look-back scans.
 const LOOK_BACK: &str = "v_cmp_eq_u32 vcc, 0, v0\ns_and_saveexec_b64 s[4:5], vcc\ns_cbranch_execz done\n\
     s_lshl_b32 s7, s2, 3\nv_add_co_u32 v2, vcc, s7, v2\nv_addc_co_u32 v3, vcc, 0, v3, vcc\n\
     v_mov_b32 v5, 0\ns_cmp_eq_u32 s2, 0\ns_cbranch_scc1 sum\n\
@@ -192,7 +192,7 @@ fn what_waits_for_ever_is_told() {
     }
 }
 
-/// A loop that ends of itself is not taken for one that does not: it reads the time.
+/// A loop that reads the time and ends is not taken for an endless one.
 #[test]
 fn waiting_for_the_time_ends() {
     let body = "s_memtime s[4:5]\ns_waitcnt lgkmcnt(0)\ns_add_u32 s6, s4, 0x40000\n\
@@ -201,7 +201,7 @@ fn waiting_for_the_time_ends() {
     result.unwrap();
 }
 
-/// A fault ends the dispatch, though others wait for the workgroup for ever.
+/// A fault ends the dispatch, although other workgroups wait for this one.
 #[test]
 fn a_fault_is_told_before_those_who_wait() {
     let body = format!(

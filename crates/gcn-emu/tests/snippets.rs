@@ -85,7 +85,7 @@ fn an_unknown_word_is_a_fault() {
 #[test]
 fn ends_and_branches() {
     let mut wave = WaveState::new(1);
-    // s_endpgm behind s_branch +1, which skips an unknown word.
+    // s_endpgm after s_branch +1, which skips an unknown word.
     let outcome = exec(
         "gfx900",
         &[0xbf82_0001, 0xffff_ffff, 0xbf81_0000],

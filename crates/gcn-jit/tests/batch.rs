@@ -1,5 +1,5 @@
-//! Many workgroups whose waves start one after the other in compiled code: what each starts with, and what happens where one
-//! of them faults, traps, waits, is interpreted, runs for long or is the last that may run. The interpreter is the judge.
+//! Batches of workgroups whose waves start one after the other in compiled code: the initial state of each, and waves that
+//! fault, trap, wait, are interpreted, run for long or reach the limit. The interpreter gives the expected results.
 #![cfg(target_arch = "x86_64")]
 
 use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats};
@@ -24,7 +24,7 @@ impl Shape {
         std::array::from_fn(|d| self.grid[d].div_ceil(self.group[d]))
     }
 
-    /// What the workgroups before this one leave.
+    /// The number of workgroups before this one.
     fn bytes_before(self, [x, y, z]: [u32; 3]) -> usize {
         let [across, down, _] = self.groups();
         let number = (z * down + y) * across + x;
@@ -50,7 +50,7 @@ const SHAPES: [Shape; 6] = [
         grid: [16 * 9, 16 * 3 + 5, 1],
         group: [16, 16, 1],
     },
-    // The last wave of each has lanes that are off.
+    // The last wave of each has inactive lanes.
     Shape {
         grid: [100 * 40, 1, 1],
         group: [100, 1, 1],
@@ -61,9 +61,9 @@ const SHAPES: [Shape; 6] = [
     },
 ];
 
-/// A kernel each of whose work-items leaves what it started with, 32 bytes of it, and changes all of that. s6 is the
-/// workgroup's number, v[6:7] the work-item's place. `extra` comes before it stores, `lds` bytes it has, and with `scratch`
-/// the place of its scratch is part of what it started with.
+/// A kernel whose work-items store 32 bytes of their initial state, and change all of that state. s6 is the
+/// workgroup's number, v[6:7] the work-item's address. `extra` runs before the stores, `lds` is the size of LDS, and with `scratch`
+/// the address of its scratch is part of the state.
 fn source(shape: Shape, extra: &str, lds: u32, scratch: bool) -> String {
     let (group, groups) = (shape.group, shape.groups());
     let items: u32 = group.iter().product();
@@ -162,16 +162,16 @@ fn levels() -> Vec<Level> {
     all.into_iter().filter(|&l| Some(l) <= best).collect()
 }
 
-/// What a kernel of these instructions does, compiled and interpreted, for all shapes; gives the waves that started without
+/// Runs a kernel of these instructions, compiled and interpreted, in all shapes. Returns the number of waves that started without
 /// leaving compiled code.
 struct Trial {
     extra: &'static str,
     lds: u32,
     /// Whether it fails.
     fails: bool,
-    /// As many instructions may run.
+    /// The limit on instructions.
     limits: &'static [u64],
-    /// It has scratch, whose place depends on other threads.
+    /// True if it has scratch, whose address depends on other threads.
     scratch: bool,
 }
 
@@ -198,20 +198,20 @@ impl Trial {
                         };
                         let want = interp.run(shape, &change);
                         assert!(most.is_some() || want.0.is_err() == self.fails);
-                        // Twice, the second time compiled already.
+                        // Twice: the second time the code is already compiled.
                         for _ in 0..2 {
                             let got = jit.run(shape, &change);
                             let told = format!("{shape:?} {level:?} {most:?} {threads} threads");
                             if threads > 1 && want.0.is_err() {
-                                // How far the others come is their matter, and if instructions are counted, who fails.
+                                // The progress of the other waves may differ, and with a limit on instructions also the wave that fails.
                                 if most.is_none() {
                                     assert_eq!(got.0, want.0, "{told}");
                                 }
                                 assert!(got.0.is_err(), "{told}");
                                 continue;
                             }
-                            // Compiled code ends a turn where a chunk ends, so that the last instructions may be other
-                            // waves'; but of the same workgroup.
+                            // Compiled code ends a time slice at the end of a block, so that the last instructions may be those of other
+                            // waves of the same workgroup.
                             let end = match (&got.0, &want.0) {
                                 (
                                     Err(RunError::Limit { place, .. }),
@@ -287,7 +287,7 @@ fn one_traps() {
 
 #[test]
 fn some_are_interpreted() {
-    // The time, a wave's place and its status are what the wave itself has, wherever it runs.
+    // The time, the wave's location and its status belong to the wave, wherever it runs.
     let extra = "s_and_b32 s12, s6, 7\ns_cmp_eq_u32 s12, 3\ns_cbranch_scc0 ok\n\
         s_memtime s[12:13]\ns_getreg_b32 s14, hwreg(HW_REG_HW_ID)\ns_getreg_b32 s15, hwreg(HW_REG_STATUS)\n\
         s_waitcnt lgkmcnt(0)\ns_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 5\ns_setprio 2\n\

@@ -1,8 +1,7 @@
 //! Random code on both engines, state by state.
 //!
-//! `BLOCKS` says how many blocks for each target, `SEED` where to begin, `TARGET` which target alone, `LEVEL` which level
-//! alone. A failure prints its
-//! seed, the block, and the smallest part of it that still differs. Long runs:
+//! `BLOCKS` is the number of blocks for each target, `SEED` the first seed; `TARGET` and `LEVEL` select one target and one level.
+//! A failure prints its seed, the block, and the smallest part of it that still differs. Long runs:
 //!
 //! ```sh
 //! BLOCKS=1000000 SEED=1 TARGET=gfx900 cargo test --release -p gcn-jit --test differential -- --nocapture
@@ -21,14 +20,14 @@ use iced_x86::{Decoder, DecoderOptions};
 use std::collections::HashSet;
 use std::time::Instant;
 
-/// Blocks of a target where nothing else is said.
+/// The default number of blocks for each target.
 const BLOCKS: u64 = 500;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())
 }
 
-/// The levels to try.
+/// The levels to test.
 fn levels() -> Vec<Level> {
     let wanted = std::env::var("LEVEL");
     let wanted = |l: &Level| wanted.as_ref().map_or(true, |w| w == l.name());
@@ -91,7 +90,7 @@ fn blocks_of(name: &str, level: Level) {
     );
 }
 
-/// What is emitted for real code and for random code is nothing but instructions, and jumps go to where some begin.
+/// The compiled code of real and of random code decodes completely, and jumps go to the starts of instructions.
 #[test]
 fn what_is_compiled_decodes() {
     for level in levels() {
@@ -122,7 +121,7 @@ fn decodes(level: Level) {
                             "{name} {seed}: {ip:#x}\n{}",
                             case.text()
                         );
-                        // No prefix of AVX-512, no register of it.
+                        // It has no EVEX prefix and no register of AVX-512.
                         let registers = (0..insn.op_count()).map(|n| insn.op_register(n));
                         let newer = code[ip as usize] == 0x62
                             || registers.into_iter().any(|r| r.is_k() || r.is_zmm());
@@ -135,7 +134,7 @@ fn decodes(level: Level) {
                         instructions += 1;
                     }
                 }
-                // What comes before the chunks is the units' own.
+                // The code before the first block is the region's entry.
                 let first = starts.iter().min().copied().unwrap_or(0);
                 for target in targets.into_iter().filter(|&t| t >= first) {
                     assert!(
@@ -149,11 +148,11 @@ fn decodes(level: Level) {
     assert!(instructions > 50_000, "{instructions}");
 }
 
-/// What was wrong once, with many states.
+/// Code that was once compiled wrongly, with many states.
 #[test]
 fn what_was_wrong_once() {
     let lines = [
-        // A guard of a store was looked at behind the store.
+        // A store's guard was tested after the store.
         ("gfx803", "buffer_store_byte v8, v18, s[36:39], 0 offen"),
         ("gfx900", "buffer_store_short v8, v18, s[36:39], 0 offen"),
         // Without IEEE, a signalling NaN stays one as f16.
@@ -161,17 +160,17 @@ fn what_was_wrong_once() {
             "gfx900",
             "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 8, 2), 0\nv_cvt_pkrtz_f16_f32 v0, v0, v7",
         ),
-        // Lanes whose addresses follow one that would lie below zero.
+        // Lanes whose addresses are affine with a negative base.
         (
             "gfx900",
             "ds_wrxchg2_rtn_b32 v[18:19], v16, v9, v3 offset0:8 offset1:4\nflat_load_ubyte v0, v[18:19] offset:3782",
         ),
-        // What was stored is read again, where it may not be read.
+        // A load of stored data, from a page that may not be read.
         (
             "gfx600",
             "buffer_store_dword v1, off, s[0:3], s32\nbuffer_load_dword v0, off, s[0:3], s32",
         ),
-        // A scalar atomic happens whatever EXEC is.
+        // A scalar atomic ignores EXEC.
         (
             "gfx900",
             "s_mov_b64 exec, 0\ns_atomic_umin_x2 s[0:1], s[22:23], 0x0",
@@ -180,11 +179,11 @@ fn what_was_wrong_once() {
             "gfx900",
             "s_mov_b64 exec, 0\ns_atomic_add s0, s[20:21], 0x8 glc",
         ),
-        // Its SGPR counts 64 bytes.
+        // Its SGPR counts units of 64 bytes.
         ("gfx900", "s_scratch_load_dwordx2 s[0:1], s[20:21], s49"),
         // The literal counts dwords.
         ("gfx701", "s_load_dword s0, s[20:21], 0x123"),
-        // Registers and memory behind a fault.
+        // Registers and memory after a fault.
         (
             "gfx900",
             "v_mov_b32 v9, 1.0\nflat_load_dwordx4 v[8:11], v[12:13]\nv_mov_b32 v4, 0",
@@ -201,7 +200,7 @@ fn what_was_wrong_once() {
             "gfx600",
             "buffer_store_dwordx4 v[8:11], v[18:19], s[28:31], 0 idxen offen",
         ),
-        // Lanes that write over parts of each other.
+        // Lanes whose stores overlap.
         (
             "gfx803",
             "buffer_store_dwordx4 v[8:11], v[16:17], s[28:31], 2 idxen offen",
@@ -214,7 +213,7 @@ fn what_was_wrong_once() {
             "gfx900",
             "v_add_u32 v17, 6, v16\nds_write2_b32 v17, v8, v9 offset1:1",
         ),
-        // What a wave leaves where it ends, and code behind that which needs none of it.
+        // State at the end of a wave, and code after it that uses none of it.
         (
             "gfx701",
             "s_cbranch_execz 2\nv_addc_u32_e32 v19, vcc, v6, v10, vcc\ns_endpgm\nv_cmp_ge_u64_e32 vcc, s[14:15], v[8:9]",
@@ -225,13 +224,13 @@ fn what_was_wrong_once() {
             "s_mov_b32 s20, s36\ns_and_b32 s21, s37, 0xffff\nbuffer_store_dwordx4 v[5:8], off, s[36:39], 0\n\
              s_load_dword s12, s[20:21], 0x8",
         ),
-        // A register that the wave does not have is not v0 where it is written.
+        // A write to a register that the wave does not have does not go to v0.
         (
             "gfx900",
             "v_xor_b32 v0, v8, v9\ntbuffer_load_format_x v232, off, s[32:35], 0 \
              format:[BUF_DATA_FORMAT_32_32_32,BUF_NUM_FORMAT_SNORM] tfe\nglobal_store_dword v[12:13], v0, off",
         ),
-        // More opmasks than there are, beside a load that looks behind the chunk.
+        // More masks than opmask registers, beside a load that reads ahead of the block.
         (
             "gfx803",
             "v_addc_u32_dpp v6, vcc, v5, v7, vcc quad_perm:[3,1,2,3] row_mask:0xf bank_mask:0x6 bound_ctrl:0\n\
@@ -239,7 +238,7 @@ fn what_was_wrong_once() {
         ),
         // A jump to the last dword of all addresses.
         ("gfx900", "s_cbranch_execz 65534"),
-        // Scalars that are constants to whoever comes from the beginning.
+        // Scalars that are constants on the path from the entry.
         (
             "gfx900",
             "s_mov_b32 s20, 0\ns_barrier\ns_load_dword s0, s[20:21], 0x0",
@@ -260,7 +259,7 @@ fn what_was_wrong_once() {
     }
 }
 
-/// Any bytes: what the fuzz target `jit` does with its input.
+/// Arbitrary bytes, as in the fuzz target `jit`.
 #[test]
 fn any_bytes() {
     for level in levels() {

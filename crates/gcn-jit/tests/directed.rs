@@ -1,5 +1,5 @@
-//! Kernels written for what compiled code does in ways of its own with memory and LDS, on both engines: what they leave in
-//! memory and registers, and what is told of those that fail.
+//! Kernels for the cases of memory and LDS that compiled code treats specially, on both engines: memory and registers after them,
+//! and the messages of faults.
 #![cfg(target_arch = "x86_64")]
 
 use gcn_emu::dispatch::{Gpu, Launch};
@@ -14,15 +14,15 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const DATA: u64 = 4 * PAGE_SIZE;
 const ITEMS: u32 = 512;
-/// VGPRs that are looked at: v0 to v11. So what is in others is of no matter in lanes that are off.
+/// VGPRs that are compared: v0 to v11. Others may differ in inactive lanes.
 const LOOKED: u32 = 12;
 const DUMP: u64 = (LOOKED * ITEMS * 4) as u64;
 
-/// A GPU whose engines can be changed: what they are told has the same addresses, whatever memory is like.
+/// A GPU whose engine can be replaced: addresses are the same with all engines, in every configuration of memory.
 struct Boards {
     gpu: Gpu,
     names: Vec<&'static str>,
-    /// Which of these engines a dispatch has.
+    /// The engine of the next dispatch.
     chosen: Arc<AtomicUsize>,
 }
 
@@ -48,8 +48,8 @@ fn boards(target: Target) -> Boards {
     }
 }
 
-/// What a body finds: s[20:21] the data's address, of which it may use 4 pages, behind which nothing is mapped; v0 the
-/// work-item's number in its group; s22 the group's; v4 to v7 random numbers, v8 four times v0; M0 of all LDS.
+/// The state at the start of a body: s[20:21] the data's address, 4 pages before unmapped ones; v0 the work-item's number in its
+/// workgroup; s22 the workgroup's number; v4 to v7 random numbers; v8 four times v0; M0 allows all of LDS.
 fn text(target: Target, body: &str) -> String {
     let name = target.name();
     let add = match target.generation() {
@@ -88,7 +88,7 @@ fn text(target: Target, body: &str) -> String {
             .amdhsa_next_free_vgpr 24\n.amdhsa_next_free_sgpr 40\n.amdhsa_group_segment_fixed_size 8192\n.end_amdhsa_kernel\n"
 }
 
-/// The body on all engines; whether it came to its end.
+/// Runs the body on all engines. Returns true if it ran to its end.
 fn same(boards: &Boards, body: &str, group: u32) -> bool {
     let target = boards.gpu.target();
     let source = text(target, body);
@@ -117,7 +117,7 @@ fn same(boards: &Boards, body: &str, group: u32) -> bool {
                 (state >> 32) as u8
             })
             .collect();
-        // Twice, the second time compiled already.
+        // Twice: the second time the code is already compiled.
         for again in [false, true] {
             memory.write(data, &before).expect("writable");
             memory
@@ -156,7 +156,7 @@ fn same(boards: &Boards, body: &str, group: u32) -> bool {
     want.is_some_and(|w| w.0.is_ok())
 }
 
-/// Which lanes are on.
+/// The active lanes.
 const LANES: [&str; 6] = [
     "s_mov_b64 exec, -1\n",
     "s_mov_b32 exec_lo, 0x1fffff\ns_mov_b32 exec_hi, 0\n",
@@ -166,7 +166,7 @@ const LANES: [&str; 6] = [
     "v_cmp_lt_i32 vcc, v4, v5\ns_and_b64 exec, exec, vcc\n",
 ];
 
-/// Atomics of all lanes on one place, of each slice on its own, of lanes on some; where they fault, too.
+/// Atomics of all lanes on one address, of each slice on its own address, of lanes on several; also where they fault.
 #[test]
 fn atomics_of_many_lanes() {
     let boards = boards(Target::parse("gfx900").expect("a target"));
@@ -224,7 +224,7 @@ fn atomics_of_many_lanes() {
     assert!(ran > 150 && failed > 40, "{ran} ran, {failed} failed");
 }
 
-/// The same from addresses that are in VGPRs as they are, as flat instructions have them, in loops.
+/// The same with complete addresses in VGPRs, as flat instructions have them, in loops.
 #[test]
 fn atomics_in_loops() {
     for name in ["gfx701", "gfx803", "gfx900"] {
@@ -241,7 +241,7 @@ fn atomics_in_loops() {
     }
 }
 
-/// What LDS holds, of groups of 256 items: v1 to v3 of it.
+/// The contents of LDS for workgroups of 256 work-items, with v1 to v3 loaded from it.
 fn lds_looked_at() -> String {
     let mut text =
         String::from("s_mov_b64 exec, -1\ns_waitcnt lgkmcnt(0)\ns_barrier\ns_movk_i32 s10, 0x1f\n");
@@ -254,7 +254,7 @@ fn lds_looked_at() -> String {
     text
 }
 
-/// Stores of one and two values a lane to LDS: side by side, apart by any step, anywhere, over each other, cut, and beyond
+/// Stores of one and two values per lane to LDS: consecutive, at any step, at random, overlapping, cut at the end, and beyond
 /// the end.
 #[test]
 fn stores_to_lds() {
@@ -309,7 +309,7 @@ fn stores_to_lds() {
                     body += &format!("ds_write_b32 v8, v5 offset:{}\n", 1024 * k);
                 }
                 body += "s_waitcnt lgkmcnt(0)\ns_barrier\n";
-                // With the address from before, and in the same piece of code; and after a load.
+                // With an address from an earlier block, from the same block, and after a load.
                 body += &format!("{address}{lanes}{store}s_mov_b64 exec, -1\n");
                 body += &lds_looked_at()
                     .replace("v1,", "v2,")
@@ -325,8 +325,7 @@ fn stores_to_lds() {
     }
 }
 
-/// Loads from LDS and stores to memory whose lanes are apart by more than what they access, up to the end of what is there
-/// and beyond it.
+/// Loads from LDS and stores to memory with a lane step larger than the access, up to the end of the data and beyond it.
 #[test]
 fn lanes_that_are_apart() {
     let stores = [
@@ -353,7 +352,7 @@ fn lanes_that_are_apart() {
                         continue;
                     }
                     let lanes = LANES[(n + k + first as usize) % LANES.len()];
-                    // Twice, so that the first waits for the second's data; and one alone.
+                    // Two, so that the second's data are needed by the first; and one alone.
                     let body = format!(
                         "v_mul_u32_u24 v16, {step}, v0\nv_add_u32 v16, {first}, v16\n{lanes}\
                          global_load_dword v9, v8, s[20:21]\ns_waitcnt vmcnt(0)\nv_xor_b32 v4, v4, v9\n\
@@ -415,7 +414,7 @@ fn lanes_that_are_apart() {
     }
 }
 
-/// Atomics on LDS: lanes on the same places, beyond the end, cut; what they find wanted and not.
+/// Atomics on LDS: lanes with equal addresses, beyond the end, cut at the end; with and without results.
 #[test]
 fn atomics_on_lds() {
     let ops = [

@@ -1,5 +1,5 @@
-//! Random kernels of several waves and workgroups on both engines: what dispatches leave in memory, how many instructions
-//! they took, and what is told of those that fail. `BLOCKS`, `SEED`, `TARGET` and `SHOW` as in `differential.rs`.
+//! Random kernels of several waves and workgroups on both engines: the memory after a dispatch, the number of instructions,
+//! and the messages of faults. `BLOCKS`, `SEED`, `TARGET` and `SHOW` as in `differential.rs`.
 #![allow(clippy::precedence)]
 #![cfg(target_arch = "x86_64")]
 
@@ -18,10 +18,10 @@ use gcn_object::CodeObject;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Bytes of the buffer that kernels work on, and of that where they leave registers.
+/// Bytes of the buffer that kernels use, and of the one that they store registers to.
 const DATA: u64 = 3 * PAGE_SIZE;
 const DUMP: u64 = 1 << 16;
-/// Work-items, at most, and so bytes of a register of all of them.
+/// The maximum number of work-items, and with it the bytes of a register of all of them.
 const ITEMS: u32 = 1024;
 /// Dwords of the kernel.
 const CODE: u64 = 2048;
@@ -30,8 +30,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())
 }
 
-/// A GPU whose kernel is replaced by others, and whose engine can be changed: addresses are the same with both, whatever
-/// memory is like.
+/// A GPU whose kernel and engine can be replaced: addresses are the same with both engines, in every configuration of memory.
 struct Board {
     gpu: Gpu,
     /// Whether kernels are compiled.
@@ -97,7 +96,7 @@ impl Board {
     }
 }
 
-/// What a dispatch came to, and memory after it.
+/// The result of a dispatch, and memory after it.
 type Ran = (Result<Stats, String>, Vec<u8>);
 
 fn prologue(board: &Board, old: bool) -> String {
@@ -212,7 +211,7 @@ fn kernels(name: &str) {
             grid: [groups * group, 1, 1],
             group: [group, 1, 1],
             kernarg: vec![0; 16],
-            // Waves of those without LDS start in series.
+            // Workgroups without LDS start in batches.
             dynamic_lds: r.pick(&[0, 4096]),
             max_instructions: Some(match r.below(6) {
                 0 => 1 + r.below(3000),
@@ -239,10 +238,10 @@ fn kernels(name: &str) {
             for at in (0..code.len()).rev().step_by(4).take(4) {
                 code[at - 3..=at].copy_from_slice(&0xbf81_0000u32.to_le_bytes());
             }
-            // Twice, the second time compiled already.
+            // Twice: the second time the code is already compiled.
             let [want, got, again] =
                 [false, true, true].map(|compiled| board.run(compiled, &code, &before, &launch));
-            // A dispatch that is deterministic, or has a limit, is the same with every engine, and what is told of it.
+            // A dispatch that is deterministic or has a limit has the same result and message with every engine.
             let same = |ran: &Ran| *ran == want;
             if same(&got) && same(&again) {
                 return (want.0.is_err(), None);

@@ -1,4 +1,4 @@
-//! Pages of the program that are lent, and taken back while a kernel uses them: no access comes after that.
+//! Pages of the program that are lent, and taken back while a kernel uses them: no access happens after that.
 #![cfg(all(
     target_arch = "x86_64",
     target_os = "linux",
@@ -29,7 +29,7 @@ fn engines() -> Vec<(&'static str, Maker)> {
     all
 }
 
-/// Adds 1 to a dword of a page for ever, by a scalar loop around a store of each lane.
+/// Endlessly adds 1 to a dword of a page: a scalar loop around a store of each lane.
 const BODY: &str = "s_load_dwordx2 s[20:21], s[0:1], 0x0\nv_lshlrev_b32 v1, 2, v0\ns_waitcnt lgkmcnt(0)\n\
     v_mov_b32 v3, s21\nv_add_co_u32 v2, vcc, s20, v1\nv_addc_co_u32 v3, vcc, 0, v3, vcc\nv_mov_b32 v4, 0\n\
     again:\nv_add_u32 v4, 1, v4\nflat_store_dword v[2:3], v4\ns_waitcnt vmcnt(0) lgkmcnt(0)\ns_branch again\n";
@@ -100,7 +100,7 @@ fn no_store_comes_after_pages_were_taken_back() {
     }
 }
 
-/// Who takes pages back waits for a time slice, not for the end of a kernel.
+/// Taking pages back waits for a time slice, not for the end of a kernel.
 #[test]
 fn other_kernels_go_on() {
     let object = object();

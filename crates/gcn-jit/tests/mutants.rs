@@ -1,6 +1,6 @@
-//! Compiled kernels with some of their bits turned over, on both engines: most are not programs any more, and fail, wait for
-//! ever or run until they are stopped. Dispatches that are deterministic or have a limit leave the same in memory then, have
-//! run as many instructions, and are reported in the same words. `BLOCKS`, `SEED` and `TARGET` as in `differential.rs`.
+//! Compiled kernels with some bits flipped, on both engines: most are no longer valid programs, and fault, wait for
+//! ever or run until they are stopped. Dispatches that are deterministic or have a limit leave the same memory, run the same
+//! number of instructions, and have the same reports. `BLOCKS`, `SEED` and `TARGET` as in `differential.rs`.
 #![cfg(target_arch = "x86_64")]
 
 #[path = "both/rng.rs"]
@@ -47,11 +47,11 @@ struct Board {
     buffers: u64,
 }
 
-/// What a dispatch came to, and the buffers.
+/// The result of a dispatch, and the buffers.
 type Ran = (Result<Stats, String>, Vec<u8>);
 
 impl Board {
-    /// One with the interpreter and one with the compiling engine.
+    /// Two GPUs, one with the interpreter and one with the compiling engine.
     fn both(target: Target, object: &CodeObject) -> [Board; 2] {
         let cache = gcn_jit::Cache::default();
         let gpus = [
@@ -111,7 +111,7 @@ impl Board {
     }
 }
 
-/// The code with a few of its bits, or a dword, made others.
+/// The code with a few bits or a dword changed.
 fn mutated(code: &[u8], r: &mut Rng) -> Vec<u8> {
     let mut code = code.to_vec();
     let words = (code.len() / 4) as u64;
@@ -179,7 +179,7 @@ fn mutants(name: &str) {
                     group,
                     kernarg: kernarg.clone(),
                     dynamic_lds: 1024,
-                    // One that is deterministic alone would run for ever where it does not end.
+                    // A deterministic dispatch without a limit would never end if the kernel does not.
                     max_instructions: Some(limit.unwrap_or(300_000)),
                     deterministic: limit.is_none(),
                     threads: 1,
@@ -190,7 +190,7 @@ fn mutants(name: &str) {
                     .collect();
                 let run = |b: &Board| b.run(at, &code, &before, &kernel.name, &launch);
                 let want = run(&boards[0]);
-                // Compiled, and compiled already.
+                // Twice: the second time the code is already compiled.
                 for _ in 0..2 {
                     let got = run(&boards[1]);
                     let what = || format!("{file} {} {name} SEED={seed} {launch:?}", kernel.name);
@@ -205,7 +205,7 @@ fn mutants(name: &str) {
                 }
                 *kinds.entry(kind(&want)).or_default() += 1;
             }
-            // The next kernel's is to be as it was.
+            // Restores the state for the next kernel.
             for board in &boards {
                 board
                     .run(at, &original, &[], &kernel.name, &Launch::default())
@@ -215,7 +215,7 @@ fn mutants(name: &str) {
         }
     }
     eprintln!("{name}: {kinds:?}");
-    // Otherwise these were no tests of what the engines could differ in.
+    // Otherwise the mutants would not reach what the engines could differ in.
     for kind in ["done", "stopped", "livelock"] {
         assert!(
             count < 60 || kinds.contains_key(kind),
@@ -245,7 +245,7 @@ fn gfx906() {
     mutants("gfx906");
 }
 
-/// Waves that read, add and store what others do, so that it matters who comes when.
+/// Waves that read, add and store the same data, so that their order matters.
 #[test]
 fn racing_waves_race_in_the_same_order() {
     if !gcn_jit::available() {
@@ -289,7 +289,7 @@ fn racing_waves_race_in_the_same_order() {
     }
 }
 
-/// MODEs by the thousand do not make the compiling engine compile by the thousand, nor keep what it compiled.
+/// Thousands of values of MODE do not make the engine compile thousands of regions, nor keep them.
 #[test]
 fn code_for_many_modes_is_interpreted() {
     if !gcn_jit::available() {
@@ -321,7 +321,7 @@ fn code_for_many_modes_is_interpreted() {
     let stats = cache.stats();
     assert!(stats.regions <= 4 * 32, "{stats:?}");
     assert!(stats.interpreted > ran.instructions / 2, "{stats:?}");
-    // With little room, units are dropped, and made again when they are wanted again.
+    // With little room, regions are evicted, and compiled again when they are needed again.
     let (gpu_small, loaded) = gpu(dropping);
     for _ in 0..3 {
         let again = gpu_small.dispatch(&loaded, "k", &launch).expect("it runs");

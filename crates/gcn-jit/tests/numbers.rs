@@ -1,5 +1,5 @@
-//! What compilers make of divisions and roots, and the rarer arithmetic, on both engines: with operands near all edges, and
-//! in MODE's settings, the registers must be the same to the bit. `ROUNDS` says how often, `SEED` where to begin.
+//! Compilers' code for divisions and roots, and uncommon arithmetic, on both engines: with operands near all edges and
+//! all settings of MODE, the registers must be equal bit for bit. `ROUNDS` is the number of rounds, `SEED` the first seed.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -32,18 +32,18 @@ impl Rng {
     }
 }
 
-/// Which numbers a run has.
+/// The numbers of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     /// Between 2^-20 and 2^20.
     Plain,
     /// Any exponent, no NaN, infinity or denormal.
     Normal,
-    /// Any bits, and the odd numbers often.
+    /// Any bits, and special numbers often.
     Any,
 }
 
-/// A number of so many bits.
+/// A number of this many bits.
 fn number(r: &mut Rng, bits: u32, kind: Kind) -> u64 {
     let (places, max) = match bits {
         16 => (10, 0x1f),
@@ -80,7 +80,7 @@ struct Case {
     /// Bits of the numbers in the VGPRs: pairs from v0 on where 64.
     bits: u32,
     text: &'static str,
-    /// Odd numbers do not send the code back to the interpreter.
+    /// Special numbers do not make the code fall back to the interpreter.
     whole: bool,
 }
 
@@ -482,8 +482,8 @@ fn roots() {
     }
 }
 
-/// The quotient that the steps of a division make where none needs care, with operands made to be hard: quotients that lie
-/// next to the middle between two numbers, and first guesses as far off as they can be.
+/// The fast path of a division, with hard operands: quotients next to the midpoint between two numbers, and initial
+/// approximations with the largest error.
 #[test]
 fn divisions_are_quotients() {
     fn steps64(y: f64, z: f64) -> f64 {

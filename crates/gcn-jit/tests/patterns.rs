@@ -1,5 +1,5 @@
-//! What kernels do often, as small kernels of which it is known how they are to run: on both engines, with the same bytes
-//! afterwards, and compiled, but for the few times that the engine needs to learn something.
+//! Small kernels with the patterns of real ones. Each must leave the same bytes on both engines, and run compiled, except for the first
+//! runs, in which the engine collects information.
 #![cfg(target_arch = "x86_64")]
 
 use gcn_emu::dispatch::{Gpu, Launch};
@@ -14,8 +14,7 @@ const BYTES: usize = 1 << 16;
 const GROUPS: u32 = 40;
 const GROUP: u32 = 128;
 
-/// A kernel's body. Before it s[4:5] is the buffer to read, s[6:7] the one to write, v1 the work-item's number; behind it is
-/// s_endpgm.
+/// A kernel's body. On entry s[4:5] is the buffer to read, s[6:7] the one to write, v1 the work-item's number; s_endpgm follows.
 fn program(body: &str) -> Vec<u8> {
     let source = format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
@@ -30,8 +29,8 @@ fn program(body: &str) -> Vec<u8> {
     object.loadable().expect("it links")
 }
 
-/// What the two buffers hold after the body has run with `before` in the first, and what is told of a fault; the second
-/// begins with 0xa5 everywhere.
+/// The contents of both buffers after the body has run with `before` in the first, and the fault's message. The second buffer
+/// starts as 0xa5 in every byte.
 fn run(gpu: &Gpu, body: &str, before: &[u8]) -> (Vec<u8>, Option<String>) {
     let bytes = program(body);
     let object = CodeObject::parse(&bytes).expect("it is read");
@@ -59,14 +58,14 @@ fn run(gpu: &Gpu, body: &str, before: &[u8]) -> (Vec<u8>, Option<String>) {
     (after, ran.err().map(|e| e.to_string()))
 }
 
-/// Runs a body on the interpreter and on both levels, which must leave the same bytes; what the best level did.
+/// Runs a body on the interpreter and on both levels, which must leave the same bytes. Returns the statistics of the best level.
 fn same(body: &str, before: &[u8]) -> Option<JitStats> {
     let (stats, fault) = alike(body, before);
     assert_eq!(fault, None, "{body}");
     stats
 }
 
-/// The same of a body that may fail; and what is told of that.
+/// The same for a body that may fail. Returns the fault's message, too.
 fn alike(body: &str, before: &[u8]) -> (Option<JitStats>, Option<String>) {
     let target = Target::parse("gfx900").expect("a target");
     let interp = Gpu::with_engine(target, 1 << 22, || Box::new(Interp::new())).expect("a GPU");
@@ -95,14 +94,14 @@ fn alike(body: &str, before: &[u8]) -> (Option<JitStats>, Option<String>) {
     (stats, fault)
 }
 
-/// That nothing was left to the interpreter, nor begun again.
+/// Asserts that nothing was interpreted or re-executed.
 fn compiled(stats: Option<JitStats>, body: &str) {
     if let Some(s) = stats {
         assert!(s.interpreted == 0 && s.restarts == 0, "{s:?}: {body}");
     }
 }
 
-/// Blocks were compiled for waves with all lanes active, and little was interpreted.
+/// Asserts that all-active blocks were compiled, and little was interpreted.
 fn has_full_chunks(stats: &JitStats) {
     let full = stats.full > 0 || Level::best().is_none();
     assert!(full && stats.interpreted < 100, "{stats:?}");
@@ -122,13 +121,13 @@ fn words(word: impl Fn(u32) -> u32) -> Vec<u8> {
         .collect()
 }
 
-/// The dword of the work-item from the first buffer to v2.
+/// Loads the work-item's dword of the first buffer into v2.
 const READ: &str =
     "v_lshlrev_b32 v8, 2, v1\nglobal_load_dword v2, v8, s[4:5]\ns_waitcnt vmcnt(0)\n";
-/// v3 to the work-item's dword of the second buffer.
+/// Stores v3 to the work-item's dword of the second buffer.
 const WRITE: &str = "\nv_lshlrev_b32 v8, 2, v1\nglobal_store_dword v8, v3, s[6:7]";
 
-/// Work-items below a limit in the midst of a wave: for most waves what is asked is decided, and branches are none.
+/// A limit on work-items in the middle of a wave: in most waves all lanes compare alike, and no lane diverges.
 #[test]
 fn work_items_below_a_limit() {
     for (compare, limit) in [
@@ -152,7 +151,7 @@ fn work_items_below_a_limit() {
     }
 }
 
-/// The neighbours of a work-item, the edges' being themselves: addresses are chosen by comparisons.
+/// A work-item's neighbours, clamped at the edges: comparisons select addresses.
 #[test]
 fn neighbours_at_an_edge() {
     let last = GROUPS * GROUP - 1;
@@ -166,10 +165,10 @@ fn neighbours_at_an_edge() {
     }
 }
 
-/// A chunk that meets NaNs in every wave is soon compiled for them, even one with which the wave ends.
+/// A block that encounters NaNs in every wave is recompiled for them, even the last block of the wave.
 #[test]
 fn nans_in_the_last_chunk() {
-    // The sum's bits are looked at, and it is a NaN from 2.0 on.
+    // The sum's bits are used, and the sum is a NaN from 2.0 on.
     let body = format!(
         "{READ}v_or_b32 v3, 1.0, v2\nv_add_f32 v3, -1.0, v3\nv_lshrrev_b32 v3, 1, v3{WRITE}"
     );
@@ -184,7 +183,7 @@ fn nans_in_the_last_chunk() {
     );
 }
 
-/// Loads and stores of lanes' numbers of dwords: their names' ends, bytes, and registers.
+/// Loads and stores of one to four dwords: suffix of the name, bytes, registers.
 const LOADS: [(&str, i32, u32); 8] = [
     ("ubyte", 1, 1),
     ("sbyte", 1, 1),
@@ -211,7 +210,7 @@ fn registers(count: u32) -> String {
     }
 }
 
-/// v3 becomes something of all of the registers from v10 on.
+/// v3 becomes a combination of all registers from v10 on.
 fn fold(count: u32) -> String {
     let mut text = "s_waitcnt vmcnt(0)\nv_mov_b32 v3, 0\n".to_string();
     for k in 0..count {
@@ -220,11 +219,11 @@ fn fold(count: u32) -> String {
     text
 }
 
-/// Lanes that are on: all, or those from the third on of work-items up to one.
+/// Active lanes: all, or those from the third lane to a limit on work-items.
 const SOME: &str = "v_cmp_lt_u32 vcc, 2, v0\ns_and_b64 exec, exec, vcc\nv_cmp_gt_u32 vcc, 100, v0\n\
                     s_and_b64 exec, exec, vcc\n";
 
-/// Loads of elements that lie any number of bytes apart.
+/// Loads whose lanes are any number of bytes apart.
 #[test]
 fn loads_apart() {
     let before = words(random(1));
@@ -246,7 +245,7 @@ fn loads_apart() {
     }
 }
 
-/// Stores of elements that lie any number of bytes apart, so far that none has a part of another.
+/// Stores whose lanes are any number of bytes apart and do not overlap.
 #[test]
 fn stores_apart() {
     let before = words(random(2));
@@ -271,8 +270,8 @@ fn stores_apart() {
     }
 }
 
-/// Loads and stores at a distance from lane to lane that only the run says: as long as the elements, or longer, or shorter, where lanes
-/// partly write the same, and the last one's bytes stay.
+/// Loads and stores at a lane step that is known only at run time: equal to the element's size, larger, or smaller, where lanes
+/// overlap and the highest lane's bytes remain.
 #[test]
 fn distances_of_the_run() {
     let mut before = words(random(9));
@@ -309,13 +308,13 @@ fn distances_of_the_run() {
     }
 }
 
-/// The work-item's dword of the first buffer, as an offset into a buffer that leaves room for 16 bytes, in v8; v[10:13] are
-/// something of it.
+/// v8 becomes the work-item's dword of the first buffer, as an offset that leaves 16 bytes up to the buffer's end; v[10:13] are
+/// computed from it.
 const ANYWHERE: &str = "v_lshlrev_b32 v8, 2, v1\nglobal_load_dword v8, v8, s[4:5]\ns_waitcnt vmcnt(0)\n\
      v_mul_lo_u32 v10, v8, v8\nv_mul_lo_u32 v11, v10, v8\nv_mul_lo_u32 v12, v11, v8\nv_mul_lo_u32 v13, v12, v8\n\
      v_and_b32 v8, 0xffef, v8\n";
 
-/// Loads from here and there: within a buffer, up to its last byte, and of two buffers at once.
+/// Gathers: within a buffer, up to its last byte, and from two buffers at once.
 #[test]
 fn gathers() {
     let before = words(random(3));
@@ -343,7 +342,7 @@ fn gathers() {
     }
 }
 
-/// Stores to here and there, some of them to the same place or to a part of it, where the last lane's stays.
+/// Scatters, some of them to equal or overlapping addresses, where the highest lane's bytes remain.
 #[test]
 fn scatters() {
     let before = words(random(4));
@@ -361,7 +360,7 @@ fn scatters() {
     }
 }
 
-/// A lane's address outside of memory is told of as the interpreter does.
+/// A lane's address outside of memory gives the interpreter's message.
 #[test]
 fn lanes_that_fail() {
     let before = words(random(5));
@@ -386,7 +385,7 @@ fn lanes_that_fail() {
     }
 }
 
-/// Loads from here and there in LDS, some of them beyond its end.
+/// Gathers from LDS, some of them beyond its end.
 #[test]
 fn gathers_of_lds() {
     let before = words(random(6));
@@ -417,8 +416,8 @@ fn gathers_of_lds() {
     }
 }
 
-/// Indices as compilers write them: sign-extended, shifted and added to a pointer, multiplied, and as numbers of 24 bits. In the
-/// midst of a wave they become negative, and wrap.
+/// Indices as compilers write them: sign-extended, shifted and added to a pointer, multiplied, and with 24 bits. In the
+/// middle of a wave they become negative, or wrap.
 #[test]
 fn indices_of_64_and_24_bits() {
     let before = words(random(9));
@@ -434,7 +433,7 @@ fn indices_of_64_and_24_bits() {
             "v_add_u32 v9, 0xffffff9c, v1\nv_mov_b32 v8, 4\nv_mov_b32 v6, 0\nv_mov_b32 v7, 0\n\
              v_mad_i64_i32 v[10:11], vcc, v9, v8, v[6:7]\n{address}v_xor_b32 v3, v2, v11"
         ),
-        // A number of 24 bits that wraps: of it the element's index, and the number itself.
+        // A 24-bit number that wraps: once as the element's index, once as a value.
         String::from(
             "v_add_u32 v9, 0x7ff010, v1\nv_mul_i32_i24 v10, 1, v9\nv_and_b32 v11, 0xfff, v10\nv_lshlrev_b32 v11, 2, v11\n\
              global_load_dword v2, v11, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v3, v2, v10",
@@ -450,8 +449,8 @@ fn indices_of_64_and_24_bits() {
     }
 }
 
-/// Indices with a sign that are the same access's in all lanes: negative in some of them, and wrapping in lanes that are not active.
-/// Code for affine addresses does all but the wave that wraps.
+/// Signed indices of one access: negative in some lanes, and wrapping in inactive lanes. The code for affine addresses runs all waves
+/// except the one that wraps.
 #[test]
 fn indices_with_a_sign() {
     let before = words(random(10));
@@ -474,7 +473,7 @@ fn indices_with_a_sign() {
     assert!(stats.is_none_or(|s| s.not_affine <= 1), "{stats:?}");
 }
 
-/// An element's number of which the lowest bit comes from elsewhere: every other element of a row, as in raw images.
+/// An index whose lowest bit is computed separately: every other element of a row, as in raw images.
 #[test]
 fn every_other_element_of_a_row() {
     let before = words(random(11));
@@ -488,19 +487,19 @@ fn every_other_element_of_a_row() {
     compiled(stats, &body);
 }
 
-/// Vectors of two and four floats of which each element has the same done to it, and others.
+/// Vectors of two and four floats with the same operation on every element, and others.
 #[test]
 fn elements_of_vectors() {
     let four = |op: &dyn Fn(u32) -> String| (12..16).map(op).collect::<String>();
     let bodies = [
         four(&|v| format!("v_mul_f32 v{v}, 2.0, v{v}\nv_fma_f32 v{v}, v{v}, s9, v{}\n", v + 4)),
         four(&|v| format!("v_max_i32 v{v}, v{v}, v{}\nv_cmp_gt_f32 vcc, 0, v{v}\nv_cndmask_b32 v{v}, v{v}, v4, vcc\n", v + 4)),
-        // From element to element, or of the lane's number.
+        // Between elements, or with the lane's number.
         "v_add_f32 v12, v12, v13\nv_add_f32 v13, v13, v14\nv_add_f32 v14, v14, v15\nv_add_f32 v15, v15, v12\n".into(),
         four(&|v| format!("v_add_f32 v{v}, v{v}, v{}\n", 31 - v)),
         four(&|v| format!("v_xor_b32 v{v}, v{v}, v1\n")),
         "v_add_f32 v12, v12, v16\nv_mul_f32 v13, v13, v17\n".into(),
-        // One of them is of use elsewhere as well.
+        // One of them has another use.
         four(&|v| format!("v_add_f32 v{v}, v{v}, s9\n"))
             + "v_lshlrev_b32 v9, 2, v1\nglobal_store_dword v9, v13, s[6:7] offset:0x800\n",
     ];
@@ -524,7 +523,7 @@ fn elements_of_vectors() {
     }
 }
 
-/// Code without an optimisation does the same.
+/// Code without an optimisation has the same results.
 #[test]
 fn optimisations_that_are_left_out() {
     let before = words(random(13));
@@ -558,11 +557,11 @@ fn optimisations_that_are_left_out() {
     assert!(Optional::parse("all").is_err());
 }
 
-/// A body that uses many of them: its code differs where one is left out, and does the same.
+/// A body that uses many of them: disabling one changes its code, and not its results.
 #[test]
 fn optimisations_of_accesses_that_are_left_out() {
     // Rows of four dwords at an affine address; three dwords a lane; numbers that turn out to be consecutive, and others; an atomic in LDS;
-    // a carry; a mask of bits that are not set.
+    // a carry; a mask of bits that are known to be 0.
     let body = "v_lshlrev_b32 v8, 4, v0\nglobal_load_dwordx2 v[10:11], v8, s[4:5] offset:4\n\
         v_mul_u32_u24 v9, 12, v0\nglobal_load_dwordx3 v[12:14], v9, s[4:5]\n\
         s_and_b32 s9, s2, 3\nv_lshlrev_b32 v15, s9, v0\nv_lshlrev_b32 v15, 2, v15\nglobal_load_dword v16, v15, s[4:5]\n\

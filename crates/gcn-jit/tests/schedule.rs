@@ -1,6 +1,6 @@
 //! The scheduler's tests, which are `gcn-emu`'s, with the compiling engine.
 #![cfg(target_arch = "x86_64")]
-// Each of the two files brings what both make kernels with.
+// Both files have the functions that make kernels.
 #![allow(clippy::duplicate_mod)]
 
 #[path = "../../gcn-emu/tests/global.rs"]
@@ -19,8 +19,8 @@ fn machine(target: Target) -> Gpu {
     }
 }
 
-/// Waves of a workgroup come to a barrier again and again, some of them end before others, one yields, and each finds
-/// in LDS what the others have left; a wave's registers are what it starts with, whatever ran before it.
+/// Waves of a workgroup meet at barriers many times, some end before others, one yields, and each reads
+/// from LDS what the others stored; a wave's registers have their initial values, whatever ran before it.
 #[test]
 fn barriers_and_waves_that_end() {
     let body = "v_mov_b32 v9, 0\n\

@@ -18,10 +18,10 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// What [`child`] is told: the threads, the targets, the level and the folder.
+/// The arguments of [`child`]: the threads, the targets, the level and the folder.
 const ASKED: &str = "GCN_TEST_STORED";
 
-/// Begins a process that runs programs with this folder.
+/// Starts a process that runs programs with this folder.
 fn begin(threads: &str, targets: &[&str], level: Level, folder: &Path) -> Child {
     let asked = format!("{threads} {} {}", targets.join(","), level.name());
     Command::new(std::env::current_exe().expect("this test"))
@@ -32,7 +32,7 @@ fn begin(threads: &str, targets: &[&str], level: Level, folder: &Path) -> Child 
         .expect("a process")
 }
 
-/// How many units a process took from the folder and how many it put there. All results were right.
+/// The number of regions that a process read from the folder, and that it wrote. All results were right.
 fn end(child: Child) -> (u64, u64) {
     let done = child.wait_with_output().expect("it ends");
     let text = String::from_utf8_lossy(&done.stdout);
@@ -48,12 +48,12 @@ fn end(child: Child) -> (u64, u64) {
     )
 }
 
-/// Both, on one thread, so that the same is compiled each time.
+/// Both numbers, on one thread, so that the same regions are compiled each time.
 fn run(targets: &[&str], level: Level, folder: &Path) -> (u64, u64) {
     end(begin("1", targets, level, folder))
 }
 
-/// Not a test, but what the tests run: processes of their own, each engine of which knows nothing yet.
+/// The program of the tests' child processes, in which each engine starts empty. It is no test itself.
 #[test]
 fn child() {
     let Ok(asked) = std::env::var(ASKED) else {
@@ -87,7 +87,7 @@ fn levels() -> impl Iterator<Item = Level> {
     Level::ALL.into_iter().filter(|level| level.available())
 }
 
-/// All that is compiled the first time is found the second time, and does the same.
+/// All regions that are compiled the first time are found the second time, with the same results.
 #[test]
 fn found_again() {
     for level in levels() {
@@ -98,14 +98,14 @@ fn found_again() {
         let (found, more) = run(&TARGETS, level, &folder);
         eprintln!("{}: {saved} saved, {found} found", level.name());
         assert!(found >= saved && more == 0, "{found} {more}");
-        // Which wave comes first is another matter on several threads.
+        // On several threads the order of waves varies.
         let (found, _) = end(begin("1,3", &TARGETS, level, &folder));
         assert!(found > saved, "{found}");
         fs::remove_dir_all(folder).expect("a folder");
     }
 }
 
-/// Files that were changed, cut off or exchanged are as if they were not there.
+/// Files that were changed, truncated or exchanged are ignored.
 #[test]
 fn damaged() {
     let Some(level) = levels().last() else {
@@ -136,7 +136,7 @@ fn damaged() {
             fs::write(file, bytes).expect("writable");
         }
         let (found, more) = run(&["gfx900"], level, &folder);
-        // What was found this run had saved.
+        // The files that are found were saved by this run.
         assert_eq!((more, found), (saved, again));
         for (file, good) in all.iter().zip(&good) {
             fs::write(file, good).expect("writable");

@@ -615,7 +615,11 @@ const GATHER: &[Case] = &[
         let rows = starts(n, 1, 1, 8);
         let edges = numbers(rows[n] as usize, 2, n as u32);
         let mut random = Random(3);
-        let front = exact((0..n).map(|_| u8::from(random.word().is_multiple_of(4))).collect());
+        let front = exact(
+            (0..n)
+                .map(|_| u8::from(random.word().is_multiple_of(4)))
+                .collect(),
+        );
         let depth = exact(words(n, |i| if i % 3 == 0 { 1 } else { u32::MAX }));
         vec![as_words(&rows), edges, front, zeros(n), depth, int(2)]
     }),

@@ -1,4 +1,4 @@
-//! Cases made of random numbers: any instruction of the target on registers that hold what programs have there, stretches
+//! Random cases: any instruction of the target on registers with typical contents, pieces
 //! of compiled programs, and loops, branches and barriers around both.
 
 use super::machine::{DATA, DATA_PAGES, DUMP};
@@ -44,7 +44,7 @@ const VCOUNTER: u64 = 20;
 /// Rows of a format with their encodings.
 type Rows = Vec<(&'static Inst, Vec<Encoding>)>;
 
-/// What makes cases for a target.
+/// A generator of cases for a target.
 pub struct Maker {
     target: Target,
     gen9: bool,
@@ -54,11 +54,11 @@ pub struct Maker {
     /// Compiled code, instruction by instruction.
     programs: Vec<Vec<Vec<u8>>>,
     texts: HashMap<String, Vec<Vec<u8>>>,
-    /// Few instructions fail: registers with addresses keep them.
+    /// Few instructions fault, because registers with addresses are not overwritten.
     pub tame: bool,
 }
 
-/// Where a loop or a branch begins and ends; both may be the place of others.
+/// The start and end of a loop or branch; others may start or end there, too.
 fn insert(pieces: &mut Vec<Piece>, at: usize, new: Vec<Piece>) {
     let by = new.len();
     for piece in pieces.iter_mut() {
@@ -70,7 +70,7 @@ fn insert(pieces: &mut Vec<Piece>, at: usize, new: Vec<Piece>) {
 }
 
 impl Maker {
-    /// One that takes stretches of the fixtures in testdata, too.
+    /// A generator that takes pieces of the fixtures in testdata, too.
     ///
     /// # Panics
     /// Where these cannot be read.
@@ -193,7 +193,7 @@ impl Maker {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut rest = code;
         while rest.len() >= 4 {
-            // What is not an instruction is a piece, too.
+            // Words that are no instructions are pieces, too.
             let len = decode(self.target, rest).map_or(4, |insn| insn.len as usize);
             pieces.push(Piece {
                 bytes: rest[..len].to_vec(),
@@ -229,7 +229,7 @@ impl Maker {
     /// Random instructions.
     pub fn any(&mut self, r: &mut Rng) -> Vec<Piece> {
         let count = 1 + r.below(14);
-        // Some blocks are of few kinds, so that what belongs together meets.
+        // Some blocks have few kinds of instructions, so that related ones meet.
         let few: Option<Vec<Format>> = r
             .once_in(3)
             .then(|| (0..2).map(|_| self.format(r)).collect());
@@ -246,7 +246,7 @@ impl Maker {
         pieces
     }
 
-    /// A stretch of a compiled program, with its branches where they stay within.
+    /// A piece of a compiled program, with the branches that stay within it.
     fn stretch(&mut self, r: &mut Rng) -> Vec<Piece> {
         let which = r.below(self.programs.len() as u64) as usize;
         let program = &self.programs[which];
@@ -268,7 +268,7 @@ impl Maker {
                         let at = starts[n + 1] + offset as i64;
                         to = Some(starts.iter().position(|&s| s == at).unwrap_or(count));
                     }
-                    // s_nop, so that the others' numbers stay.
+                    // An s_nop, so that the numbers of the others stay.
                     _ => bytes = 0xbf80_0000u32.to_le_bytes().to_vec(),
                 }
             }
@@ -277,7 +277,7 @@ impl Maker {
         pieces
     }
 
-    /// The pieces of some lines of text; `@` stands for the place that a branch goes to.
+    /// The pieces of some lines of text; `@` is the target of a branch.
     pub fn lines(&mut self, text: &str, to: usize) -> Vec<Piece> {
         let target = self.target;
         let known = self.texts.entry(text.to_string()).or_insert_with(|| {
@@ -302,7 +302,7 @@ impl Maker {
             .collect()
     }
 
-    /// Loops, branches and barriers into a block.
+    /// Inserts loops, branches and barriers into a block.
     fn control(&mut self, r: &mut Rng, pieces: &mut Vec<Piece>) {
         for _ in 0..1 + r.below(2) {
             let len = pieces.len() as u64;
@@ -414,7 +414,7 @@ impl Maker {
         }
     }
 
-    /// The first branch at `from` or behind goes back to where its loop begins, which another `insert` has moved.
+    /// Corrects the first branch at or after `from`, because another `insert` has moved the start of its loop.
     fn fix_back(&self, pieces: &mut [Piece], start: usize, from: usize) {
         if let Some(piece) = pieces[from..].iter_mut().find(|p| p.to.is_some()) {
             piece.to = Some(start);
@@ -453,7 +453,7 @@ impl Maker {
         pieces.extend(end);
     }
 
-    /// A format that the target has, those that programs are made of more often.
+    /// A format of the target; common ones are more frequent.
     fn format(&self, r: &mut Rng) -> Format {
         use Format::*;
         let format = r.pick(&[
@@ -495,13 +495,13 @@ impl Maker {
         Some(bytes)
     }
 
-    /// What would only take the rest of a block away is rare.
+    /// Instructions that only end the block are rare.
     fn wanted(&self, r: &mut Rng, insn: &Insn) -> bool {
         let program = program(insn);
         let reads = program.nodes.iter().any(|n| n.op == Op::Getreg);
         let sets = program.effects.iter().any(|e| e.change == Change::Setreg);
         if reads || sets {
-            // Where TRAPSTS is read all is interpreted.
+            // Code that reads TRAPSTS is interpreted.
             return insn.field(Field::Simm16) & 63 != 3 || r.once_in(20);
         }
         let rare = program.effects.iter().any(|e| {
@@ -520,7 +520,7 @@ impl Maker {
         !rare || r.once_in(10)
     }
 
-    /// What a field of an instruction holds; nothing where it stays as it is.
+    /// The value of a field of an instruction; `None` leaves it unchanged.
     fn field(
         &self,
         r: &mut Rng,
@@ -656,7 +656,7 @@ impl Maker {
         Some(value as u32)
     }
 
-    /// A wave whose registers hold numbers, addresses and what they are made of.
+    /// A wave whose registers hold numbers, addresses and parts of addresses.
     fn wave(&self, bench: &Bench, r: &mut Rng, vgprs: usize, real: bool) -> WaveState {
         let mut wave = WaveState::new(vgprs);
         for v in &mut wave.vgprs {
@@ -778,7 +778,7 @@ fn scalar(r: &mut Rng) -> u64 {
     }
 }
 
-/// A VGPR of numbers: all the same, each another, linear in the lane or in each 16 of them.
+/// The contents of a VGPR: uniform, random, affine in the lane or in each 16 lanes.
 fn lanes(r: &mut Rng) -> [u32; 64] {
     let base = match r.below(5) {
         0 => 0,
@@ -824,7 +824,7 @@ fn lanes(r: &mut Rng) -> [u32; 64] {
             std::array::from_fn(|l| values[l / 16])
         }
         4 => {
-            // All the same but for one lane.
+            // Uniform except for one lane.
             let (lane, other) = (r.below(64) as usize, r.word());
             std::array::from_fn(|l| if l == lane { other } else { base })
         }
@@ -833,7 +833,7 @@ fn lanes(r: &mut Rng) -> [u32; 64] {
     }
 }
 
-/// Offsets below `size`, for the most part.
+/// Offsets, most of them below `size`.
 fn offsets(r: &mut Rng, size: u64) -> [u32; 64] {
     let stride = r.pick(&[0, 1, 2, 4, 4, 4, 8, 8, 12, 16, 16, 20, 64]) as u32;
     let base = match r.below(4) {

@@ -1,11 +1,11 @@
-//! Code that asks each lane whether there is anything to do for it, as compiled kernels do: comparisons of numbers that
-//! follow each other from lane to lane with limits near them, and what is done where they hold, or else.
+//! Code that tests in each lane whether the lane has work, as compiled kernels do: comparisons of affine numbers
+//! with limits near them, and code for the lanes where they hold and where they do not.
 
 use super::Piece;
 use super::generate::Maker;
 use super::rng::Rng;
 
-/// The lanes' number (v22) times something plus something, compared with a limit, all in registers that nothing else has.
+/// Compares a multiple of the lane's number (v22) plus a constant with a limit, in registers that nothing else uses.
 fn question(r: &mut Rng, mask: &str) -> String {
     let base = r.pick(&[
         0,
@@ -34,7 +34,7 @@ fn question(r: &mut Rng, mask: &str) -> String {
     format!("{value}s_mov_b32 s66, {limit:#x}\nv_cmp_{op}_{ty} {mask}, s66, v23\n")
 }
 
-/// Some of that, nested no deeper than registers last. `text` makes lines fit for the target.
+/// Several such comparisons, nested as deep as the registers suffice. `text` adapts lines to the target.
 pub fn guarded(
     maker: &mut Maker,
     r: &mut Rng,
@@ -86,7 +86,7 @@ pub fn guarded(
             saved + 1
         );
         let back = format!("s_or_b64 exec, exec, s[{saved}:{0}]", saved + 1);
-        // What the other lanes do is found in another pair, for the code in between may use the first.
+        // The mask of the other lanes is in another pair, because the code in between may use the first.
         let keep = format!("{other}\ns_mov_b64 s[{saved}:{0}], s[64:65]", saved + 1);
         let end = maker.lines(&keep, 0);
         add(&mut out, inner, end, maker);

@@ -1,20 +1,20 @@
-//! The memory that random code runs in: pages of every permission with holes between them, at the edges of the linear
-//! part and far from it, with known contents.
+//! The memory of random code: pages of every permission with holes between them, at the edges of the arena and far
+//! from it, with known contents.
 
 use super::rng::Rng;
 use gcn_emu::mem::{ADDRESS_END, LINEAR_BASE, Memory, PAGE_SIZE, Perm};
 
-/// Pages of code, behind [`Pages::code`].
+/// Pages of code from [`Pages::code`] on.
 const CODE_PAGES: u64 = 4;
 /// Where memory for code begins.
 const CODE: u64 = LINEAR_BASE + 32 * PAGE_SIZE;
-/// Pages that may be written, one behind another.
+/// Consecutive writable pages.
 pub const DATA: u64 = LINEAR_BASE + 4 * PAGE_SIZE;
 pub const DATA_PAGES: u64 = 3;
-/// Elsewhere: where registers are written to be seen.
+/// A separate area where registers are stored for the comparison.
 pub const DUMP: u64 = LINEAR_BASE + 20 * PAGE_SIZE;
 
-/// Memory and what is in it before each run.
+/// Memory and its contents before each run.
 pub struct Pages {
     pub memory: Memory,
     pages: Vec<(u64, Perm)>,
@@ -65,7 +65,7 @@ impl Pages {
         }
     }
 
-    /// Puts everything as it was.
+    /// Restores all contents.
     pub fn reset(&self) {
         let contents = self.before.chunks_exact(PAGE_SIZE as usize);
         for (&(at, perm), bytes) in self.pages.iter().zip(contents) {
@@ -81,7 +81,7 @@ impl Pages {
         }
     }
 
-    /// What is there now.
+    /// The contents now.
     pub fn contents(&self, out: &mut Vec<u8>) {
         out.resize(self.before.len(), 0);
         let contents = out.chunks_exact_mut(PAGE_SIZE as usize);
@@ -98,7 +98,7 @@ impl Pages {
         }
     }
 
-    /// Where the first of two contents differ.
+    /// The first difference of two contents.
     pub fn difference(&self, a: &[u8], b: &[u8]) -> Option<String> {
         let at = (0..a.len()).find(|&at| a[at] != b[at])? & !3;
         let page = PAGE_SIZE as usize;
@@ -122,7 +122,7 @@ impl Pages {
         CODE
     }
 
-    /// An address as programs have them, and as they should not.
+    /// An address: mostly valid, sometimes not.
     pub fn address(&self, r: &mut Rng) -> u64 {
         let page = |n: u64| LINEAR_BASE + n * PAGE_SIZE;
         let inside = r.below(DATA_PAGES * PAGE_SIZE);
@@ -151,7 +151,7 @@ impl Pages {
         }
     }
 
-    /// Whether nothing was written where nothing was mapped. Ends the use of this memory.
+    /// Returns true if nothing was written to unmapped pages. Ends the use of this memory.
     pub fn holes_are_empty(&self) -> bool {
         let end = self.memory.own().end;
         let mut bytes = [0; PAGE_SIZE as usize];

@@ -1,5 +1,5 @@
-//! The same code on both engines, state by state: registers, SCC, MODE, STATUS, the clock, LDS, GDS, memory, and why and
-//! where each wave stops.
+//! The same code on both engines, compared by state: registers, SCC, MODE, STATUS, the clock, LDS, GDS, memory, and the reason
+//! and address of each wave's stop.
 //!
 //! A [`Case`] is code and the waves that run it. The tests make cases of random numbers, the fuzz target of bytes.
 #![allow(dead_code)]
@@ -20,42 +20,42 @@ use gcn_jit::{Cache, Jit, Level};
 use machine::Pages;
 use std::fmt::Write as _;
 
-/// Instructions that a wave may take.
+/// The maximum number of instructions of a wave.
 pub const MOST: u64 = 300;
 
-/// Bytes of code that are run of any bytes.
+/// The maximum bytes of code in a case from arbitrary bytes.
 const LONGEST: usize = 512;
 
 /// An instruction.
 #[derive(Clone)]
 pub struct Piece {
     pub bytes: Vec<u8>,
-    /// The piece that a branch goes to; that behind the last is the end.
+    /// The piece that a branch goes to; the one after the last is the end.
     pub to: Option<usize>,
 }
 
-/// How the code is given to the engines, and so what can be seen of what they do.
+/// How the engines run the code, which determines what state can be compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
-    /// A snippet, of which everything is seen at any time.
+    /// A snippet whose state is compared at every time slice.
     Whole,
-    /// A snippet, of which everything is seen at its end.
+    /// A snippet whose state is compared at its end.
     Lean,
-    /// Code in memory, whose registers are gone when it ends; compiled code is kept for other code at the same address.
+    /// Code in memory: registers cannot be compared at its end. Compiled code stays in the cache when other code follows at the address.
     Memory,
 }
 
-/// Some waves that share LDS, once through the code.
+/// Waves that share LDS and run the code once.
 #[derive(Clone)]
 pub struct Round {
     pub waves: Vec<WaveState>,
-    /// The piece that they begin at.
+    /// The piece that they start at.
     pub entry: usize,
-    /// The instructions of their first turns.
+    /// The instructions of their first time slices.
     pub turns: Vec<u64>,
 }
 
-/// Code, and what runs it.
+/// Code and the waves that run it.
 #[derive(Clone)]
 pub struct Case {
     pub target: Target,
@@ -63,11 +63,11 @@ pub struct Case {
     pub base: u64,
     pub pieces: Vec<Piece>,
     pub lds: Vec<u8>,
-    /// One after another on the same engine, which so has the code compiled.
+    /// Rounds one after another on the same engine, so that later ones run compiled code.
     pub rounds: Vec<Round>,
 }
 
-/// What can be seen of a stop of a wave.
+/// The observable state of a stopped wave.
 #[derive(PartialEq)]
 struct Seen {
     wave: usize,
@@ -76,7 +76,7 @@ struct Seen {
     state: WaveState,
 }
 
-/// What can be seen of a round.
+/// The observable state of a round.
 struct Ran {
     stops: Vec<Seen>,
     lds: Lds,
@@ -97,7 +97,7 @@ pub struct Bench {
 }
 
 impl Case {
-    /// The code, and where each piece begins in it.
+    /// The code, and the offset of each piece.
     pub fn code(&self) -> (Vec<u8>, Vec<usize>) {
         let mut starts = vec![0];
         for piece in &self.pieces {
@@ -152,7 +152,7 @@ impl Case {
 }
 
 impl Bench {
-    /// With the compiling engine at a level, which the host must have.
+    /// A bench with the compiling engine at a level, which the host must support.
     pub fn new(level: Level) -> Bench {
         Bench {
             pages: Pages::new(),
@@ -165,7 +165,7 @@ impl Bench {
         }
     }
 
-    /// The snippet engine's code, and where that of each chunk lies in it.
+    /// The snippet engine's code, and the location of each block in it.
     pub fn compiled(&self) -> Vec<(Vec<u8>, Vec<std::ops::Range<usize>>)> {
         let units = self.jit.report().regions;
         let parts =
@@ -173,7 +173,7 @@ impl Bench {
         units.into_iter().map(parts).collect()
     }
 
-    /// Units that had no code.
+    /// The number of regions that the compiler refused.
     pub fn refused(&self) -> u64 {
         self.jit.stats.refused + self.cache.stats().refused
     }
@@ -182,7 +182,7 @@ impl Bench {
         &self.pages
     }
 
-    /// Runs bytes: four that say how and with what in the registers, then code.
+    /// Runs a case from bytes: four select the mode and the registers, the rest is code.
     ///
     /// # Panics
     /// Where the engines differ, with the smallest part that does.
@@ -202,11 +202,11 @@ impl Bench {
         }
     }
 
-    /// What differs between the engines, if anything does.
+    /// The first difference between the engines.
     pub fn differs(&mut self, case: &Case) -> Option<String> {
         let (mut bytes, starts) = case.code();
         if case.how == How::Memory {
-            // s_endpgm: behind the code there may be that of another case.
+            // s_endpgm, because the code of another case may follow.
             bytes.extend_from_slice(&0xbf81_0000u32.to_le_bytes());
         }
         let base = match case.how {
@@ -298,7 +298,7 @@ impl Bench {
         what
     }
 
-    /// The smallest case that can be had of one that differs by leaving things out, and what differs in it.
+    /// The smallest case that still differs after leaving out parts, and its difference.
     pub fn minimised(&mut self, case: &Case) -> (Case, String) {
         let mut case = case.clone();
         let mut what = self.differs(&case).unwrap_or_default();
@@ -368,7 +368,7 @@ impl Bench {
         (case, what)
     }
 
-    /// A case that differs, as text: the smallest that could be found, its registers and what differs.
+    /// The text of a case that differs: the smallest one that was found, its registers and the difference.
     pub fn report(&mut self, case: &Case) -> String {
         let whole = case.text();
         let (case, what) = self.minimised(case);
@@ -449,7 +449,7 @@ fn run(
                 let stop = loop {
                     let before = fuel;
                     let stop = engine.run(&mut waves[w], &mut machine, &mut fuel);
-                    // A turn may end a little early, but not without having done anything.
+                    // A time slice may end a little early, but not without an instruction.
                     if stop != Stop::Limit || fuel == 0 || fuel == before {
                         break stop;
                     }
@@ -487,7 +487,7 @@ fn run(
     }
 }
 
-/// Tells in which registers two states differ.
+/// The registers in which two states differ, as text.
 fn registers(before: &WaveState, a: &WaveState, b: &WaveState, what: &mut String) {
     if a == b {
         return;

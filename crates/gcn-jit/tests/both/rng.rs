@@ -1,4 +1,4 @@
-//! Numbers that look random and come again with their seed.
+//! Pseudorandom numbers, reproducible by their seed.
 
 /// SplitMix64.
 #[derive(Clone)]
@@ -17,7 +17,7 @@ impl Rng {
         self.next() % n
     }
 
-    /// Once in `n` times.
+    /// True once in `n` times on average.
     pub fn once_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
