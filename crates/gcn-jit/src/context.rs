@@ -308,13 +308,13 @@ impl LiveIns {
         }
     }
 
-    /// Those VGPRs that the launch gives values. The others are 0.
+    /// The VGPRs that the launch initialises. The others are 0.
     pub fn given(&self) -> &[u16] {
         let count = self.vgprs.iter().take_while(|&&n| n < GIVEN).count();
         &self.vgprs[..count]
     }
 
-    /// Those VGPRs that are 0.
+    /// The VGPRs that are 0.
     pub fn zeros(&self) -> &[u16] {
         &self.vgprs[self.given().len()..]
     }

@@ -1,4 +1,4 @@
-//! What of kernels is not compiled, for whoever wants to compile more: `OBJECTS=DIR cargo test -p gcn-jit --lib coverage --
+//! The instructions of kernels that are not compiled, for those who want to extend the compiler: `OBJECTS=DIR cargo test -p gcn-jit --lib coverage --
 //! --ignored --nocapture` counts, over the code objects of a directory, the instructions that are left to the interpreter, those
 //! that call helpers for all lanes, and the memory accesses whose addresses are affine.
 
@@ -50,7 +50,7 @@ impl Counts {
                 fetch: &fetch,
             },
         );
-        // What calls functions that the object does not have does not run.
+        // Kernels that call functions missing from the object do not run.
         if region.blocks.iter().any(|b| b.start == 0) {
             return;
         }

@@ -272,7 +272,7 @@ impl<'a> Builder<'a> {
         let ends = matches!(terminator, Terminator::End) && !self.s.all_live;
         let (mut v_after, mut s_after) = (after(self.vector_end), after(self.end));
         if matches!(terminator, Terminator::Branch { .. } | Terminator::Jump(_)) && self.insns > 0 {
-            // What is live before a branch is live on both paths after it, and branches change no register.
+            // Registers that are live before a branch are live on both paths after it, and branches change no register.
             let jumps = |pc: u64| self.jumped && pc == self.end;
             if self.jumped {
                 s_after = after(self.last);
@@ -306,7 +306,7 @@ impl<'a> Builder<'a> {
                 .get(code)
                 .is_none_or(|&v| g.value_of(*id) != Some(v as u64))
         });
-        // What the next block starts from, if nothing else leads there.
+        // The state at the start of the next block, if no other edge leads there.
         for (&code, &id) in &self.sc {
             match self.g.value_of(id) {
                 // A dead register is not written.

@@ -24,7 +24,7 @@ use gcn_isa::shape::Ty;
 /// The number of a value.
 pub type Id = u32;
 
-/// What computes a value.
+/// The operation that computes a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inst {
     /// The same in every lane.

@@ -24,7 +24,7 @@ use crate::ir::region::Block;
 use crate::ir::{Id, Node};
 use gcn_emu::fp::Mode;
 
-/// What a block is planned for.
+/// The options of a block's plan.
 #[derive(Clone, Copy)]
 pub(crate) struct Options {
     pub mode: Mode,
@@ -53,7 +53,7 @@ pub(crate) struct VectorOp {
     pub commit: Option<usize>,
 }
 
-/// What passes have found out of a block.
+/// The results of the passes for a block.
 pub(crate) struct Plan {
     /// Bitwise operations that are one operation on three values.
     pub ternary: Map<Id, Ternary>,

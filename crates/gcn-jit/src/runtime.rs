@@ -1,4 +1,4 @@
-//! What enters compiled code, keeps it and helps it.
+//! The runtime: entry to compiled code, its cache, and the helpers that it calls.
 
 pub(crate) mod batch;
 pub(crate) mod cache;

@@ -9,7 +9,7 @@
 use super::*;
 use std::collections::HashSet;
 
-/// What all-active variants are built from.
+/// The basis of all-active variants.
 pub(super) struct Tracer<'a> {
     pub insns: &'a BTreeMap<u64, InsnInfo>,
     pub live: &'a Map<u64, LiveSet>,

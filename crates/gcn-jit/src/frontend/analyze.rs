@@ -1,4 +1,4 @@
-//! What instructions read and write, and what is live before each.
+//! Reads and writes of instructions, and the live registers before each.
 
 use super::*;
 
@@ -6,7 +6,7 @@ pub(super) fn bit(code: u16) -> u128 {
     if code < 128 { 1 << code } else { 0 }
 }
 
-/// What an instruction reads and writes.
+/// The reads and writes of an instruction.
 pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     let facts: &Facts = s.facts.of(&insn);
     let program = gcn_emu::interp::program(&insn);
@@ -231,7 +231,7 @@ impl Sets {
     }
 }
 
-/// What is live before each instruction.
+/// The live registers before each instruction.
 pub(super) fn liveness(
     known: &BTreeMap<u64, InsnInfo>,
     s: &CompileRequest<'_>,

@@ -128,7 +128,7 @@ impl Builder<'_> {
             .node(Inst::LaneIn(n), Ty::B32, Ty::B32, false, [lane, 0, 0]))
     }
 
-    /// What the block has inserted into a lane of a VGPR. `Some(None)` if that is unknown.
+    /// The value that the block has inserted into a lane of a VGPR. `Some(None)` if it is unknown.
     fn lane_insert_of(&self, n: u16, lane: u64) -> Option<Option<Id>> {
         for &(m, at, value) in self.lane_inserts.iter().rev() {
             if m == n {

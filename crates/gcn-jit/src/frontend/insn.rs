@@ -13,7 +13,7 @@ pub(super) enum Val {
     Row(Id, i32),
     /// The table of the node: see [`cross_lane::tables`].
     Table(usize),
-    /// What an atomic found, from this bit on.
+    /// An atomic's result, from this bit on.
     Old(u8),
     /// Not computed: a guard ensures that it is not used.
     Never,
@@ -189,7 +189,7 @@ impl Builder<'_> {
                 .iter()
                 .chain(leaves)
                 .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
-            // What moves a mask down by the lane's number has no code: the lane's bit is taken from the truth value.
+            // A shift of a mask by the lane's number has no code: the lane's bit is taken from the truth value.
             if n.vec && from_late && n.op != Inst::ShrLane {
                 return Err(Refusal::NewBlock);
             }

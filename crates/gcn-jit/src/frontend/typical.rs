@@ -1,4 +1,4 @@
-//! What values are in a typical wave, so that blocks are made for the way that most waves go.
+//! The values of a typical wave, so that blocks are compiled for the path that most waves take.
 
 use crate::hash::Map;
 use crate::ir::{Graph, Id, Inst};

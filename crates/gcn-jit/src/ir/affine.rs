@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The number of a base in its block.
 pub type Base = u16;
 
-/// What computes a base. Truth values are all ones or zeros.
+/// The operation that computes a base. Truth values are all ones or zeros.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum BaseKind {
     /// Lanes 0, 16, 32 and 48 of a VGPR as it is at the block's start.
@@ -109,7 +109,7 @@ pub enum SliceLayout {
     Rows,
 }
 
-/// What a block computes once for 16 lanes.
+/// The values that a block computes once for 16 lanes.
 #[derive(Default, Debug)]
 pub struct AffineState {
     pub ops: Vec<BaseOp>,
@@ -117,7 +117,7 @@ pub struct AffineState {
     pub addresses: Vec<Address>,
     /// The address of the block's store and a constant.
     pub store: Option<(u16, i32)>,
-    /// Those of the deferred stores.
+    /// The addresses of the deferred stores.
     pub stores: Vec<(u16, i32)>,
     /// VGPRs that take affine values in all 64 lanes.
     pub writes: Vec<(u16, Base, i32)>,

@@ -418,7 +418,7 @@ impl Graph {
 
     /// The steps of a division as one division. `None` if `id`, a value just made, is not the last of such steps.
     ///
-    /// That the quotient is the same where the steps need no care (`moderate` in the rows' meanings): the first
+    /// The condition for the quotient of the fast path to be exact (`moderate` in the rows' meanings): the first
     /// reciprocal is 1/y correctly rounded. With e = 1 - y r exact and |e| < 2^-p (p bits a number), each refinement
     /// rounds (1/y)(1 - e²); a midpoint m between numbers has |1 - y m| ≥ 2^-2p > e², so rounding gives the same r
     /// again. A quotient within a unit of the last place of z/y leaves a remainder that is exact, and adding

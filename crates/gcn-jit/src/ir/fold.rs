@@ -185,7 +185,7 @@ impl Graph {
         }
     }
 
-    /// What an operation is by others.
+    /// The expansion of an operation into others.
     fn rewrite(&mut self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Option<Got> {
         let [a, b, c] = args;
         Some(match op {

@@ -195,7 +195,7 @@ impl Block {
         }
     }
 
-    /// What the affine pass has added.
+    /// The results of the affine pass.
     pub(crate) fn print_affine(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let a = &self.affine;
         for (v, step) in &a.facts {

@@ -74,7 +74,7 @@ pub struct WaveHelperCall {
     pub inputs: Vec<Id>,
 }
 
-/// What a helper does for all active lanes at once.
+/// The operation of a wave-wide helper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaveHelper {
     /// Operands: address (low half; high half, of LDS the limit), data (two halves), second data (two halves). The old
@@ -140,7 +140,7 @@ pub struct AssumedCompare {
     pub of: [Id; 2],
 }
 
-/// What a block changes at its end.
+/// The state that a block writes at its end.
 #[derive(Default)]
 pub struct Effects {
     /// VGPRs that take a value, and which lanes of it are live.

@@ -145,7 +145,7 @@ fn masks_of_known_bits() {
     let (low, four) = (c(&mut g, 0xffff), c(&mut g, 4));
     let and = |g: &mut Graph, a, b| g.alu(Op::And, Ty::B32, Ty::B32, [a, b, 0]).expect("and");
     let two = |g: &mut Graph, op, ty, a, b| g.alu(op, ty, ty, [a, b, 0]).expect("an operation");
-    // What was loaded has 8 bits.
+    // The loaded value has 8 bits.
     assert_eq!(and(&mut g, byte, low), byte);
     let (xl, yl) = (and(&mut g, x, low), and(&mut g, y, low));
     assert_ne!(xl, x);

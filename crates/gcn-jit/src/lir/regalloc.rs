@@ -135,7 +135,7 @@ impl<O> State<'_, O> {
             return Some(());
         }
         self.pinned = [0; CLASSES];
-        // What is in registers stays there.
+        // Values in registers stay there.
         for &(reg, role) in operands {
             if matches!(role, Role::Use | Role::Any) {
                 self.pin(reg);

@@ -15,7 +15,7 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
         plan.observed[r as usize] = true;
         plan.needed[r as usize] = true;
     }
-    // What is no part of a value, but must happen: a load may fault.
+    // Effects that must happen even if the value is unused: a load may fault.
     for (at, node) in block.graph.iter().enumerate() {
         if matches!(
             node.op,
@@ -61,7 +61,7 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
     }
 }
 
-/// What an operation reads, with signs and fused operations taken in.
+/// The operands of an operation, including those of absorbed signs and fused operations.
 fn inputs(block: &Block, options: &Options, plan: &Plan, id: Id) -> Vec<Id> {
     let (args, _) = operands(block, options, plan, id);
     let mut all = args[..plan.arity(id, &block.graph[id as usize])].to_vec();

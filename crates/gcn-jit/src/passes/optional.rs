@@ -98,7 +98,7 @@ impl Optional {
     }
 }
 
-/// Those that are left out.
+/// The disabled passes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct LeftOut(u32);
 

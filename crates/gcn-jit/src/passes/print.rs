@@ -48,7 +48,7 @@ impl Dump {
         text.push('\n');
     }
 
-    /// What was dumped.
+    /// The dumped text.
     pub fn text(self) -> String {
         self.text.into_inner()
     }
@@ -68,7 +68,7 @@ impl Block {
 }
 
 impl Plan {
-    /// What each pass has added, a line a fact.
+    /// The results of each pass, one fact per line.
     fn print(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let mut ternary: Vec<_> = self.ternary.iter().collect();
         ternary.sort_by_key(|t| t.0);

@@ -33,7 +33,7 @@ fn added(text: &str, pass: &str, options: &Options) -> String {
     all[block.to_string().len()..].to_owned()
 }
 
-/// Those that begin with a word.
+/// The lines that begin with a word.
 fn lines(text: &str, word: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim);
     lines

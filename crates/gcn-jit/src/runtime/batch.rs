@@ -49,7 +49,7 @@ enum Progress {
 }
 
 impl Jit {
-    /// What [`Engine::groups`](gcn_emu::engine::Engine::groups) says.
+    /// The result of [`Engine::groups`](gcn_emu::engine::Engine::groups).
     pub(crate) fn in_batch(
         &mut self,
         groups: &mut Groups<'_>,

@@ -47,7 +47,7 @@ pub(crate) struct Compiled {
     steps: Vec<(u64, Vec<(u16, i32)>)>,
     /// The code that it was made of.
     words: Vec<(u64, u32)>,
-    /// What it was compiled for.
+    /// The key that it was compiled for.
     pub key: Key,
     /// The slow paths that the code calls by number.
     pub calls: Vec<Arc<Call>>,
@@ -442,7 +442,7 @@ impl Cache {
         text.unwrap_or_default()
     }
 
-    /// What its engines have compiled and, if they count, counted. Engines that are running are left out.
+    /// The regions of its engines and, if they count, their counts. Running engines are left out.
     pub fn report(&self) -> Report {
         lock(&self.idle)
             .iter()

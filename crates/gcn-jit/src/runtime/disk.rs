@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
-/// What files begin with; another number where their form changes.
+/// The first bytes of files. The number changes with their format.
 const MAGIC: &[u8; 8] = b"gcncode1";
 
 /// The default limit of all files of a folder, in bytes. Beyond it, the least recently used are deleted.
@@ -131,7 +131,7 @@ impl Store {
         self.folder.join(name.to_hex().as_str())
     }
 
-    /// What was saved under a name, if it is as it was written.
+    /// The contents saved under a name, if the file is intact.
     pub(crate) fn load(&self, name: &Name) -> Option<Vec<u8>> {
         let file = private(&self.path(name)).ok()?;
         let about = file.metadata().ok()?;
@@ -149,7 +149,7 @@ impl Store {
         Some(bytes.split_off(bytes.len() - rest))
     }
 
-    /// What a file holds between its head and its hash.
+    /// The contents of a file between its header and its hash.
     fn checked<'a>(&self, name: &Name, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (content, hash) = bytes.split_at_checked(bytes.len().checked_sub(HASH)?)?;
         let hash: [u8; HASH] = hash.try_into().ok()?;
@@ -230,7 +230,7 @@ impl Store {
     }
 }
 
-/// What the names of files begin with that are being written.
+/// The prefix of the names of files that are being written.
 const BEGUN: &str = "new-";
 
 /// Opens a file that only the user can have written.

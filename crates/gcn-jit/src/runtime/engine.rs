@@ -43,7 +43,7 @@ pub(crate) const MODES: usize = 32;
 pub(crate) const COMPILED: u64 = 1 << 18;
 pub(crate) const RUN_FOR_COMPILED: u64 = 256;
 
-/// What the engine does with a wave at an address.
+/// How the engine runs a wave at an address.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry {
     /// Compiled code begins here.
@@ -81,7 +81,7 @@ type Stored = (Arc<Store>, Name, Vec<(u16, i32)>);
 /// How compiled code returned.
 #[derive(Clone, Copy)]
 pub(crate) struct Exit {
-    /// What it returned: one of the reasons in [`x64`], and the block's number.
+    /// The result: one of the reasons in [`x64`], and the block's number.
     pub(crate) word: u64,
     pub(crate) region: u32,
 }
@@ -110,11 +110,11 @@ impl Exit {
 pub struct JitStats {
     /// Regions compiled.
     pub regions: u64,
-    /// Those of them that were found on disk.
+    /// The number of them that were found on disk.
     pub found: u64,
     /// Regions without code: the interpreter runs them.
     pub refused: u64,
-    /// Those of them that were refused because the compiler is wrong.
+    /// The number of them that were refused because of a mistake of the compiler.
     pub mistakes: u64,
     /// Instructions in them.
     pub insns: u64,
@@ -183,7 +183,7 @@ pub struct Jit {
     pub(crate) stale: bool,
     /// The library's count of drops when this engine last dropped its regions.
     pub(crate) dropped: u64,
-    /// What it has compiled in this session.
+    /// The regions that it has compiled in this session.
     pub(crate) budget: CompileBudget,
     /// Time slices end exactly, after [`EXACT_SLICE`] instructions.
     pub(crate) exact_turns: bool,
@@ -193,7 +193,7 @@ pub struct Jit {
     pub(crate) left_out: LeftOut,
 }
 
-/// What an engine has compiled in a session.
+/// The regions that an engine has compiled in a session.
 #[derive(Default)]
 pub(crate) struct CompileBudget {
     /// For which MODEs.
@@ -324,7 +324,7 @@ impl Jit {
         }
     }
 
-    /// What the engine has compiled and, if it counts, counted.
+    /// The engine's regions and, if it counts, its counts.
     pub fn report(&self) -> Report {
         let counts = self.counts.as_deref();
         let mut report = counts.map(|c| c.before.clone()).unwrap_or_default();
@@ -1042,7 +1042,7 @@ impl Jit {
             why,
             x64::EXIT_RESTART | x64::EXIT_NOT_AFFINE | x64::EXIT_ALONE
         ) {
-            // What the block reads must be as it was.
+            // The state that the block reads must be unchanged.
             let mut ends = [&from, &*wave].map(|wave| {
                 let (mut wave, mut lds, mut fuel) = (wave.clone(), before.clone(), insns);
                 wave.pc = start;

@@ -49,12 +49,12 @@ pub struct RegionCode {
     pub pieces: Vec<Piece>,
 }
 
-/// What engines have compiled and counted.
+/// The compiled code of engines and their counts.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The regions.
     pub regions: Vec<RegionCode>,
-    /// What the interpreter ran instead of compiled code, by address.
+    /// Instructions that the interpreter ran instead of compiled code, by address.
     pub interpreted: BTreeMap<u64, Tally>,
 }
 
@@ -83,7 +83,7 @@ impl Report {
     }
 }
 
-/// What an engine counts.
+/// The counts of an engine.
 #[derive(Default)]
 pub(crate) struct Counts {
     /// The counts of dropped regions, and of instructions that the interpreter ran.

@@ -194,7 +194,7 @@ pub(crate) trait Vectors: Sized + 'static {
     /// A machine instruction for the bases of affine values.
     type Base: BaseOps<Self>;
 
-    /// What is known of a value that one instruction makes, wherever it is executed.
+    /// A value that one instruction computes, independent of where it is executed.
     type Constant: Copy + Eq + std::hash::Hash;
 
     /// There are bitwise operations on three values.
@@ -498,7 +498,7 @@ fn emit_for<V: Vectors>(
             checks |= e.plan.checks;
         }
     }
-    // What is too large may have no room for a register, so this comes first.
+    // A block that is too large may have no register left, so this is tested first.
     if too_large {
         return Err(Refused::TooLarge);
     }
@@ -604,7 +604,7 @@ fn slow_call<V: Vectors>(a: &mut Asm, helper: usize) -> Label {
     label
 }
 
-/// What the blocks of a region have in common.
+/// The state shared by the blocks of a region.
 pub(crate) struct Common {
     labels: Map<u64, Label>,
     exit: Label,
@@ -626,7 +626,7 @@ pub(crate) struct Common {
     left_out: LeftOut,
 }
 
-/// What the code of a region's blocks refers to: see [`Emitted`].
+/// The references in the code of a region's blocks: see [`Emitted`].
 #[derive(Default)]
 pub(crate) struct References {
     calls: Vec<Arc<Call>>,
@@ -653,7 +653,7 @@ pub(crate) struct Emit<'a, V: Vectors> {
     over: Vec<usize>,
     /// It is in a loop.
     repeats: bool,
-    /// What passes have found out of the block.
+    /// The results of the passes for the block.
     plan: Plan,
     /// The scalars in the context, by their offsets from the beginning of the scalars.
     slot_of: Map<Id, u32>,

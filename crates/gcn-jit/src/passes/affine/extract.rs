@@ -12,7 +12,7 @@ use crate::ir::{Id, Inst, Node};
 use gcn_isa::meaning::{Op, Space};
 use gcn_isa::shape::Ty;
 
-/// What is needed of each value, and the accesses that have affine addresses.
+/// The demanded lanes of each value, and the accesses with affine addresses.
 struct Wanted {
     /// Its base is.
     base: Vec<bool>,
@@ -74,7 +74,7 @@ pub(crate) fn extract_affine(c: &mut Block, facts: AffineVgprs) -> bool {
     }
     let (mut out, of) = (m.out, m.of);
     out.store = to;
-    // What lanes need of an affine value is read from its base.
+    // Lanes of an affine value that are needed are computed from its base.
     for (at, node) in c.graph.iter_mut().enumerate() {
         if wanted.base[at]
             && wanted.lanes[at]
@@ -139,7 +139,7 @@ fn drop_addresses(c: &mut Block, out: &AffineState) {
 }
 
 impl Wanted {
-    /// What effects, guards and the terminator need. Nothing if a deferred store has no affine address.
+    /// The values that effects, guards and the terminator need. `None` if a deferred store has no affine address.
     fn by_effects(c: &Block, affine: &[Option<AffineValue>]) -> Option<Wanted> {
         let n = c.graph.len();
         let e = &c.effects;
@@ -199,7 +199,7 @@ impl Wanted {
         }
     }
 
-    /// What values need of their operands, from the last one on.
+    /// The demand of values on their operands, from the last value to the first.
     fn by_values(&mut self, c: &Block, affine: &[Option<AffineValue>]) {
         for at in (0..c.graph.len()).rev() {
             let node = &c.graph[at];
@@ -313,7 +313,7 @@ impl Making<'_> {
         q
     }
 
-    /// What the last of 16 lanes' value is more than the first's.
+    /// The difference between the last and the first of 16 lanes' values.
     fn reach(&self, id: Id) -> i32 {
         15 * self.affine[id as usize].map_or(0, |l| l.step)
     }

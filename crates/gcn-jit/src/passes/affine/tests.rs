@@ -4,7 +4,7 @@ use super::{extract_affine, keep_order};
 use crate::ir::affine::{AffineVgprs, Guard};
 use crate::ir::{parse, verify};
 
-/// What the pass adds to a block in which v0 counts lanes and v1 is the same in all lanes; and the loads that it changes.
+/// The results of the pass for a block in which v0 is the lane's number and v1 is uniform; and the loads that it changes.
 fn made(values: &str) -> Vec<String> {
     let text = format!("block 0x0..0x10, 4 instructions\n{values}  end\n");
     let mut block = parse::block(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -193,7 +193,7 @@ fn numbers_below_the_step_are_added_by_an_or() {
     assert_eq!(Guard::moving(15), !0);
 }
 
-/// What the pass makes of a block of the loads of two elements a lane, a value of them, and a store of that value and another one.
+/// The results of the pass for a block with loads of two elements per lane, a value computed from them, and a store of that value and another one.
 fn kept_in_order(between: &str, stored: [usize; 2]) -> bool {
     let [x, y] = stored;
     let text = format!(

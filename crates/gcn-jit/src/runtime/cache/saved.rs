@@ -51,7 +51,7 @@ impl Request<'_> {
     }
 }
 
-/// What a region depends on beside its name, noted while it is made.
+/// The state that a region depends on in addition to its name, recorded while it is compiled.
 #[derive(Default)]
 pub(crate) struct Noted {
     /// Where instructions were looked for, and their bytes: 0 where there was none.
@@ -67,7 +67,7 @@ impl Noted {
     }
 }
 
-/// What a region was compiled from.
+/// The source of a region.
 pub(crate) struct Origin<'a> {
     pub noted: &'a Noted,
     /// Bits of scalar registers on whose values the code depends, by register.
@@ -76,7 +76,7 @@ pub(crate) struct Origin<'a> {
     pub machine: &'a Machine<'a>,
 }
 
-/// What was compiled, and counts for reports.
+/// The compiled region, and counts for reports.
 pub(crate) struct Saved {
     pub made: Made,
     pub insns: u64,
@@ -165,7 +165,7 @@ impl Saved {
         }
     }
 
-    /// What is on disk under a name, if it was made of what is in memory now and of registers as these are.
+    /// The region on disk under a name, if it was compiled from the current contents of memory and from equal registers.
     pub fn load(
         store: &Store,
         name: &Name,

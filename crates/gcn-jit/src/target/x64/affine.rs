@@ -1,4 +1,4 @@
-//! What targets share of affine values: where bases and addresses are.
+//! Affine values, for all targets: the locations of bases and addresses.
 
 use super::machine::plus;
 use super::*;

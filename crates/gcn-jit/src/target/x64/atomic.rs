@@ -41,7 +41,7 @@ fn plain(op: AtomicOp) -> bool {
 }
 
 impl Joined {
-    /// What changes nothing.
+    /// The operand that changes nothing.
     pub(super) fn none(self) -> u32 {
         match (self.op, self.signed) {
             (AtomicOp::Min, true) => i32::MAX as u32,

@@ -78,7 +78,7 @@ pub(crate) struct BaseAddress {
     pub range: Option<Range>,
 }
 
-/// What an address is computed of: see [`Address`].
+/// The operands of an address: see [`Address`].
 type Whole = (Base, Base, Option<u8>);
 
 /// The selection of bases.
@@ -92,7 +92,7 @@ pub(crate) struct Bases<'t, 'a, V: Vectors> {
     pub begun: bool,
     pub held: Option<VReg>,
     within: Vec<(Base, i32)>,
-    /// What [`Bases::whole`] made last.
+    /// The last result of [`Bases::whole`].
     last_whole: Option<(Whole, VReg)>,
 }
 
@@ -354,7 +354,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
     }
 
     fn guards(&mut self, guards: &[Guard]) {
-        // What was found before is checked by then.
+        // Earlier results have been checked by then.
         self.within.clear();
         for &g in guards {
             match g {

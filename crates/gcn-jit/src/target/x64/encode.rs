@@ -226,7 +226,7 @@ impl E {
     }
 }
 
-/// What `Asm::alu` and `Asm::alu_imm` do, as the opcode says it.
+/// The operations of `Asm::alu` and `Asm::alu_imm`, as in the opcode.
 pub mod alu {
     pub const ADD: u8 = 0;
     pub const OR: u8 = 1;
@@ -236,7 +236,7 @@ pub mod alu {
     pub const CMP: u8 = 7;
 }
 
-/// What `Asm::kop` does, as the opcode says it. ANDN: the second operand without the first.
+/// The operations of `Asm::kop`, as in the opcode. ANDN is the second operand without the bits of the first.
 pub mod kop {
     pub const AND: u8 = 0x41;
     pub const ANDN: u8 = 0x42;

@@ -1,4 +1,4 @@
-//! What targets share of LDS.
+//! LDS, for all targets.
 
 use super::*;
 use crate::ir::region::{WaveHelper, WaveHelperCall};

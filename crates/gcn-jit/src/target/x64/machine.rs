@@ -1,4 +1,4 @@
-//! What levels share of machine code with allocated registers: where operands are, and how code is written for each slice.
+//! Machine code with allocated registers, for all levels: locations of operands, and code for each slice.
 //!
 //! A block's vector operations become machine instructions ([`super::select`]) once, for the lanes of one register; registers are
 //! allocated ([`crate::lir`]); and the result is encoded for each part of each slice, or for the parts in a loop of four slices.

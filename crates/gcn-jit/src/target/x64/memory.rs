@@ -1,4 +1,4 @@
-//! What targets share of memory accesses.
+//! Memory accesses, for all targets.
 
 use super::affine::place;
 use super::machine::{At, Deferred, EXEC_BITS, Machine, Places, line_mem, plus};
@@ -217,7 +217,7 @@ pub(crate) struct Affine {
     pub count: u8,
     pub step: i32,
     pub offset: i32,
-    /// What the upper half adds to the offset.
+    /// The offset of the upper half relative to the lower one.
     pub half: i32,
     /// It is the slice's first half.
     pub first: bool,
@@ -227,7 +227,7 @@ pub(crate) struct Affine {
     pub in_order: bool,
 }
 
-/// What temporary registers are for.
+/// The uses of temporary registers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Temps {
     /// Of accesses at lanes' own addresses: whether it is a store.

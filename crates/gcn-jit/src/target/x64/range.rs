@@ -1,4 +1,4 @@
-//! What is remembered of memory between runs of an access: where it may begin. Found out once, it takes a comparison then.
+//! Ranges of memory that an access remembers between runs: the addresses where it may begin. After the first look-up the check is a comparison.
 
 use super::*;
 use crate::context::{OWN_RANGES, RANGES};
@@ -29,7 +29,7 @@ const APART: i32 = 64;
 /// The bytes of a range, then those of its tag.
 const TAG: i32 = size_of::<[u64; 2]>() as i32;
 
-/// What is put in code for a range.
+/// The code of a range check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Part {
@@ -164,7 +164,7 @@ impl<V: Vectors> Emit<'_, V> {
         Range { number, own }
     }
 
-    /// What was written last is something of a range.
+    /// Marks the last bytes of code as part of a range.
     fn spot(&mut self, range: Range, part: Part, before: usize) {
         let at = (self.a.buf.len() - before) as u32;
         let range = range.own;

@@ -10,7 +10,7 @@ use super::*;
 /// The registers for scalars. RAX, RCX, RDX and RSI are temporary.
 const BANK: [Gpr; 5] = [RDI, R8, R9, R10, SLICE];
 
-/// What general registers hold, and where in a block scalars are used.
+/// The contents of general registers, and the uses of scalars in a block.
 #[derive(Default)]
 pub(crate) struct Scalars {
     regs: [Option<Id>; 16],
@@ -21,7 +21,7 @@ pub(crate) struct Scalars {
     now: u32,
     /// Conditions that are only used as flags: they are computed where they are used.
     flags: Vec<bool>,
-    /// What scalar registers take.
+    /// The values that scalar registers hold.
     takes: Vec<Take>,
     /// The values that were spilled at the block's end, while registers are written.
     kept: Vec<Id>,
@@ -29,7 +29,7 @@ pub(crate) struct Scalars {
     looked: Vec<Id>,
 }
 
-/// What scalar registers take at a block's end.
+/// The values that scalar registers hold at a block's end.
 #[derive(Clone, Copy)]
 enum Take {
     /// A register takes a value, or its lower half.

@@ -100,7 +100,7 @@ pub(crate) struct Select<'s, 'a, V: Vectors> {
     values: [Vec<Option<[VReg; 2]>>; 2],
     /// Constants that have registers.
     constants: Map<V::Constant, VReg>,
-    /// What lanes must not have: checked before anything is stored.
+    /// Conditions that no active lane may meet: checked before any store.
     pub bad: [Option<VReg>; 2],
     /// A value that is still to be checked, together with another of its kind.
     unchecked: [Option<VReg>; 2],
@@ -179,7 +179,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         r
     }
 
-    /// What is in memory, for the current half.
+    /// Values in memory, for the current half.
     pub fn at(&self, at: At) -> At {
         match self.now {
             Some(half) => At {

@@ -1,4 +1,4 @@
-//! What levels share of fast paths whose slow path is called out of line, and of NaNs as the interpreter has them.
+//! Fast paths with an out-of-line slow path, and NaNs equal to the interpreter's, for all levels.
 
 use super::machine::{At, EXEC_BITS};
 use super::memory::Temps;

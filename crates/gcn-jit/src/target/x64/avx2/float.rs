@@ -91,7 +91,7 @@ impl Select<'_, '_> {
                 either(self, t);
             }
             if mask & 0x001 != 0 {
-                // Those above infinity if the quiet bit is turned.
+                // Bits above infinity's once the quiet bit is flipped.
                 let (turn, k) = (self.every(quiet, wide), self.every(infinity | quiet, wide));
                 let t = self.two(XOR, b, turn);
                 let t = self.two(AND, t, magnitude);
@@ -133,7 +133,7 @@ impl Select<'_, '_> {
             }
             Op::FloatToInt if n.out.is_signed() => {
                 let t = self.one(CVTTPS2DQ, a);
-                // What is too large is the least number, whose bits are the other ones.
+                // Too large values give the smallest integer, and their bits are inverted.
                 let most = self.d32(0x4f00_0000);
                 let large = self.compare_floats(false, a, most, 0x1d);
                 let t = self.two(XOR, t, large);
@@ -334,7 +334,7 @@ impl Select<'_, '_> {
             let t = self.two_of(SHUFPS, 0, t, u, Some(0x88));
             let u = x(self, MAXSD, n, lowest);
             n = self.blend_of(0, n, u, t);
-            // What this step takes.
+            // The part that this step takes.
             let u = x(self, GTD, lowest, n);
             let down = self.d32(-969i32 as u32);
             let u = x(self, AND, u, down);

@@ -373,7 +373,7 @@ impl Emit<'_, Avx2> {
         self.a.yi(INSERT, d, d, H::R(w), 1);
     }
 
-    /// What a dword has beyond an element of so many bytes becomes 0.
+    /// Clears the bits of each dword above an element of this many bytes.
     fn cut(&mut self, bytes: u8, d: u8) {
         if bytes < 4 {
             let low = self.a.d32((1u32 << (8 * bytes)) - 1);

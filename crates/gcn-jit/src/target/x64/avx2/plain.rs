@@ -61,7 +61,7 @@ pub(crate) trait VexMachine: Machine<Avx2> {
 }
 
 impl Plain {
-    /// What makes a constant.
+    /// An instruction that makes a constant.
     pub fn constant(a: &mut Asm, words: [u32; 8]) -> (Plain, Again) {
         match words {
             [0, 0, 0, 0, 0, 0, 0, 0] => (Plain::Zero, Again::Value),

@@ -135,7 +135,7 @@ impl Select<'_, '_> {
         self.two(ANDN, t, r)
     }
 
-    /// What the lanes that a value numbers had.
+    /// The previous contents of the lanes that a value selects.
     pub fn of_lanes(&mut self, v: u16, lanes: Id) -> VReg {
         let (mask, index) = (self.active(), self.val(lanes));
         let (m, d) = (self.reg(), self.reg());

@@ -32,7 +32,7 @@ impl Emit<'_, Avx2> {
             e.a.store16(ctx!(lanes_on), RCX);
             // Other lanes keep their values.
             e.store_leaf(RESULT, slow.result, &to);
-            // What is not in registers goes through that of the result, which is stored.
+            // Operands that are not in registers go through the result's register, which is stored.
             for (at, kind, parts) in leaves {
                 let mut registers = Vec::new();
                 for (k, part) in parts.into_iter().enumerate() {

@@ -145,7 +145,7 @@ impl Emit<'_, Avx512> {
             self.a.jcc(Cc::Ne, leave);
             return;
         }
-        // Those of the four slices that are not among them.
+        // The ones of the four slices that are not among them.
         self.a.evex(op::CMPUD, 0, 1, T, Rm::R(T), ALL, Some(0));
         self.a.kop(kop::ANDN, 1, K_HELD, 1);
         self.a.kortest(1, 1);

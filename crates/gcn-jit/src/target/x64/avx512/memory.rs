@@ -427,7 +427,7 @@ impl Emit<'_, Avx512> {
         self.a.mov(true, RCX, Rm::M(ctx!(lds)));
         let to = |index: u8, disp: i32| Rm::M(indexed(RCX, index, disp));
         if let &[d] = stored {
-            // What is beyond the end goes nowhere.
+            // Bytes beyond the end are not stored.
             self.a.zi(op::CMPUD, k, lo, Rm::R(t), keep(K_EXEC), 2);
             self.a.zk(op::SCATTERDD, d, 0, to(lo, 0), keep(k));
             return;
@@ -839,7 +839,7 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// Those wanted of a row of four dwords a lane at RAX plus a constant: every other dword, then again.
+    /// Loads the wanted dwords of four per lane at RAX plus a constant: every other dword, then the rest.
     fn load_four(&mut self, offset: i32, wanted: [Option<u8>; 4], [t, u, v]: [u8; 3]) {
         for (k, mix) in [Mix::Even, Mix::Odd].into_iter().enumerate() {
             if wanted[k].is_none() && wanted[k + 2].is_none() {

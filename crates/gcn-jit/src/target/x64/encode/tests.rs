@@ -1,4 +1,4 @@
-//! What is emitted, read by another's decoder: every instruction with registers from all banks, every kind of address,
+//! Emitted code, decoded by an independent decoder: every instruction with registers from all banks, every kind of address,
 //! masks and constants.
 
 use super::*;
@@ -22,7 +22,7 @@ enum Form {
 }
 use Form::*;
 
-/// What an instruction is: its name, its form, whether a memory element may go to all, whether it has an immediate, and
+/// An instruction's description: its name, its form, whether it may broadcast a memory element, whether it has an immediate, and
 /// whether its operands may be memory.
 struct Row {
     e: E,
@@ -318,7 +318,7 @@ fn every_vector_instruction() {
             assert!(rows.iter().any(|r| r.name == name), "{name} is not tested");
         }
     }
-    // Those of singles are also used of doubles.
+    // The forms for f32 are also used for f64.
     let doubles: Vec<Row> = rows
         .iter()
         .filter_map(|row| {
