@@ -49,6 +49,30 @@ pub fn changes(graph: &Graph<'_>, at: usize) -> Vec<Change> {
     list
 }
 
+/// The word of an s_waitcnt with a change. Returns `None` if the instruction is none, or the change is one of others.
+pub fn weaker_wait(graph: &Graph<'_>, at: usize, change: Change) -> Option<u32> {
+    let (Change::Without(counter) | Change::Weaker(counter)) = change else {
+        return None;
+    };
+    let insn = &graph.sites[at].insn;
+    let waits = waitcnt::wait(graph.facts(at), insn)?;
+    let value = |c: Counter| {
+        let (n, none) = c.of(&waits);
+        match change {
+            _ if c != counter => n,
+            Change::Weaker(_) => n + 1,
+            _ => none,
+        }
+    };
+    let simm = waitcnt_simm(
+        value(Counter::Vm),
+        value(Counter::Exp),
+        value(Counter::Lgkm),
+        graph.target().generation(),
+    );
+    Some(insn.bits as u32 & 0xffff_0000 | simm | waits.spare)
+}
+
 /// What the checks `waitcnt` and `hazard` find in the code with one change, and not without it. `before` is what they find without.
 pub fn findings(
     graph: &mut Graph<'_>,
@@ -61,23 +85,8 @@ pub fn findings(
     let (insn, wait_states) = (graph.sites[at].insn, graph.sites[at].wait_states);
     let waits = waitcnt::wait(graph.facts(at), &insn);
     let found = match (change, waits) {
-        (Change::Without(counter) | Change::Weaker(counter), Some(waits)) => {
-            let value = |c: Counter| {
-                let (n, none) = c.of(&waits);
-                match change {
-                    _ if c != counter => n,
-                    Change::Weaker(_) => n + 1,
-                    _ => none,
-                }
-            };
-            let generation = graph.target().generation();
-            let simm = waitcnt_simm(
-                value(Counter::Vm),
-                value(Counter::Exp),
-                value(Counter::Lgkm),
-                generation,
-            );
-            let word = insn.bits as u32 & 0xffff_0000 | simm | waits.spare;
+        (Change::Without(_) | Change::Weaker(_), Some(_)) => {
+            let word = weaker_wait(graph, at, change).unwrap_or(insn.bits as u32);
             graph.sites[at].insn = decode(graph.target(), &word.to_le_bytes()).unwrap_or(insn);
             waitcnt::check(graph, entry)
         }

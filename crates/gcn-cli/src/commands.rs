@@ -4,6 +4,7 @@ pub mod analyze;
 pub mod asm;
 mod attend;
 pub mod bundle;
+pub mod campaign;
 pub mod check;
 pub mod compile;
 pub mod debug;

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use commands::{
-    analyze, asm, bundle, check, compile, debug, demo, dis, doc, eval, help, hip, info, merge, run,
-    web,
+    analyze, asm, bundle, campaign, check, compile, debug, demo, dis, doc, eval, help, hip, info,
+    merge, run, web,
 };
 use gcn::io;
 
@@ -57,6 +57,8 @@ enum Command {
     Run(Box<run::Options>),
     /// Unite the parts of a plan that ran elsewhere (gcn run --shard), and check and save as a run does
     Merge(merge::Options),
+    /// Run many items (sweeps, mutations, random programs) with a journal: killed at any moment, it goes on where it was
+    Campaign(campaign::Options),
     /// Run a kernel and find what is wrong with it: bounds, races, undefined values, missing waits; or check all paths
     Check(check::Options),
     /// Stop waves anywhere, look at every lane, and go backwards
@@ -104,6 +106,7 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Run(args) => run::run(*args),
         Command::Merge(args) => merge::run(&args),
+        Command::Campaign(args) => campaign::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Debug(args) => debug::run(&args),
         Command::Analyze(args) => analyze::run(&args),

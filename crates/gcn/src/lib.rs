@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod campaign;
 pub mod compile;
 pub mod cpp;
 pub mod data;

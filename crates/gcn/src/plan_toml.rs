@@ -206,9 +206,16 @@ struct Reader<'a> {
 /// # Errors
 /// A message with file, line and column.
 pub fn read(path: &Path, target: Option<Target>) -> Result<(Plan, Options), String> {
-    let text = io::read_text(path)?;
-    let reader = Reader { path, text: &text };
-    let file: File = toml::from_str(&text).map_err(|e| {
+    parse(&io::read_text(path)?, path, target)
+}
+
+/// Reads a plan's text as [`read`] does; `path` is for messages, and what files are relative to.
+///
+/// # Errors
+/// A message with file, line and column.
+pub fn parse(text: &str, path: &Path, target: Option<Target>) -> Result<(Plan, Options), String> {
+    let reader = Reader { path, text };
+    let file: File = toml::from_str(text).map_err(|e| {
         let at = e.span().map_or(0, |span| span.start);
         format!("{}: {}", reader.at(at), e.message())
     })?;
@@ -234,14 +241,18 @@ fn pointers(
     list.iter().map(one).collect()
 }
 
+/// `plan.toml:3:1` for a byte of a text.
+pub(crate) fn position(path: &Path, text: &str, byte: usize) -> String {
+    let before = text.get(..byte).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |n| n + 1);
+    let column = before[start..].chars().count() + 1;
+    format!("{}:{line}:{column}", path.display())
+}
+
 impl Reader<'_> {
-    /// `plan.toml:3:1` for a byte.
     fn at(&self, byte: usize) -> String {
-        let before = self.text.get(..byte).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
-        let start = before.rfind('\n').map_or(0, |n| n + 1);
-        let column = before[start..].chars().count() + 1;
-        format!("{}:{line}:{column}", self.path.display())
+        position(self.path, self.text, byte)
     }
 
     fn of<T>(&self, spanned: &Spanned<T>) -> String {

@@ -22,16 +22,16 @@ const SILENCE: Duration = Duration::from_secs(10);
 const LISTED: usize = 4;
 
 /// The effect of Ctrl-C while plans run: the first ends the dispatch with a report, the second ends the process.
-struct Interrupts {
+pub struct Interrupts {
     /// Ctrl-C was pressed.
-    pressed: Arc<AtomicBool>,
+    pub pressed: Arc<AtomicBool>,
     /// The next Ctrl-C ends the process.
     at_once: Arc<AtomicBool>,
 }
 
 impl Interrupts {
     /// If the host has no signals, or does not allow handlers, Ctrl-C ends the process as usual.
-    fn new() -> Interrupts {
+    pub fn new() -> Interrupts {
         let interrupts = Interrupts {
             pressed: Arc::default(),
             at_once: Arc::new(AtomicBool::new(false)),
