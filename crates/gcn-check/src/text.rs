@@ -53,8 +53,14 @@ fn names(word: &str, (file, register): (File, u16)) -> bool {
     }
 }
 
-/// Adds a report in the manner of rustc: the message, the place, the code with marks, the help.
-pub fn report(out: &mut String, report: &Report, file: &str) {
+/// Adds a report in the manner of rustc: the message, the place with the line of source, the code with marks, the help. `line` gives
+/// the text of a line of source by its file and number (`FILE:LINE`), if the file is there.
+pub fn report(
+    out: &mut String,
+    report: &Report,
+    file: &str,
+    line: impl FnOnce(&str) -> Option<String>,
+) {
     let severity = report.severity.name();
     let _ = writeln!(
         out,
@@ -68,7 +74,8 @@ pub fn report(out: &mut String, report: &Report, file: &str) {
         .map(|line| format!("{:x}", line.pc).len());
     let width = width.max().unwrap_or(1);
     let pad = " ".repeat(width);
-    let source = report.source.as_ref();
+    let source = report.source.as_deref();
+    let text = source.and_then(line);
     let source = source.map_or(String::new(), |s| format!(" ({s})"));
     let _ = writeln!(
         out,
@@ -76,6 +83,9 @@ pub fn report(out: &mut String, report: &Report, file: &str) {
         report.kernel, report.pc
     );
     let _ = writeln!(out, "{pad} |");
+    if let Some(text) = text {
+        let _ = writeln!(out, "{pad} | {}\n{pad} |", text.trim());
+    }
     let mut before = None;
     for line in &report.code {
         if before.is_some_and(|end| end + 8 < line.pc) {

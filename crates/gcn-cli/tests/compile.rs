@@ -68,7 +68,7 @@ fn a_report_names_the_line_of_opencl() {
     let ran = gcn(&args);
     let all = format!("{}{}", ran.text(), ran.stderr);
     assert!(
-        ran.status == 1 && all.contains("sum.cl:3"),
+        ran.status == 1 && all.contains("sum.cl:3") && all.contains(" | b[i] = a[i] + a[i + 1];\n"),
         "status {}: {all}",
         ran.status
     );

@@ -15,7 +15,7 @@ use crate::signal::lock;
 use gcn::check::dynamic::{Allocation, Allocator, Checker, Fresh, Launched, Options, Surroundings};
 use gcn::check::report::{Other, RelatedRole, Report};
 use gcn::check::text;
-use gcn::lines::Sources;
+use gcn::lines::{Files, Sources};
 use gcn_emu::dispatch::watch::Observe;
 use gcn_object::read::CodeObject;
 use std::backtrace::Backtrace;
@@ -254,8 +254,10 @@ impl Checks {
         }
         let mut out = String::new();
         let program = program();
+        let mut files = Files::default();
         for report in &reports {
-            text::report(&mut out, report, &program);
+            let line = |name: &str| files.named(name).map(str::to_owned);
+            text::report(&mut out, report, &program, line);
         }
         report::plain(&out);
     }

@@ -23,6 +23,36 @@ const APART: u64 = 1 << 32;
 /// The maximum size of a source file that is shown.
 const MOST_SOURCE: u64 = 16 << 20;
 
+/// The lines of source files, which are read when a line of them is wanted, and once.
+#[derive(Default)]
+pub struct Files(HashMap<PathBuf, Option<Vec<String>>>);
+
+impl Files {
+    /// The text of a line, counted from 1, if the file is there.
+    pub fn line(&mut self, path: &Path, line: u64) -> Option<&str> {
+        if !self.0.contains_key(path) {
+            let small =
+                std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= MOST_SOURCE);
+            let bytes = small.then(|| std::fs::read(path).ok()).flatten();
+            let lines = bytes.map(|bytes| {
+                let text = String::from_utf8_lossy(&bytes);
+                text.lines()
+                    .map(|line| line.trim_end().to_string())
+                    .collect()
+            });
+            self.0.insert(path.to_path_buf(), lines);
+        }
+        let number = usize::try_from(line.checked_sub(1)?).ok()?;
+        self.0.get(path)?.as_ref()?.get(number).map(String::as_str)
+    }
+
+    /// The text of a line that is named `FILE:LINE`.
+    pub fn named(&mut self, name: &str) -> Option<&str> {
+        let (path, line) = name.rsplit_once(':')?;
+        self.line(Path::new(path), line.parse().ok()?)
+    }
+}
+
 impl Lines {
     /// Reads the line tables of a code object. With `source`, the text of lines is added if their files are found.
     ///
@@ -39,7 +69,7 @@ impl Lines {
         let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
         let mut reader = Reader {
             object,
-            files: HashMap::new(),
+            files: Files::default(),
             source,
             lines: Lines::default(),
         };
@@ -165,8 +195,7 @@ fn section(object: &CodeObject, id: SectionId) -> Cow<'_, [u8]> {
 
 struct Reader<'a> {
     object: &'a CodeObject,
-    /// The lines of files; `None` for files that were not found.
-    files: HashMap<PathBuf, Option<Vec<String>>>,
+    files: Files,
     source: bool,
     lines: Lines,
 }
@@ -237,29 +266,13 @@ impl Reader<'_> {
         };
         let mut text = format!("{}:{line}", path.display());
         if self.source
-            && let Some(source) = self.source_line(path, line)
+            && let Some(source) = self.files.line(path, line)
         {
             text.push('\n');
-            text.push_str(source.trim_end());
+            text.push_str(source);
         }
         // The last of several rows at one address is valid.
         let lines = self.lines.by_section.entry(section).or_default();
         lines.insert(address, text);
-    }
-
-    fn source_line(&mut self, path: &Path, line: u64) -> Option<String> {
-        let lines = self.files.entry(path.to_path_buf()).or_insert_with(|| {
-            let small =
-                std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= MOST_SOURCE);
-            let bytes = if small {
-                std::fs::read(path).ok()?
-            } else {
-                return None;
-            };
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            Some(text.lines().map(str::to_string).collect())
-        });
-        let number = usize::try_from(line.checked_sub(1)?).ok()?;
-        lines.as_ref()?.get(number).cloned()
     }
 }

@@ -13,7 +13,7 @@ use gcn::check::{sarif, statically, suppress, text};
 use gcn::emu::dispatch::watch::Observe;
 use gcn::engine::{Engines, Kind};
 use gcn::isa::access::FactTable;
-use gcn::lines::{Lines, Sources};
+use gcn::lines::{Files, Lines, Sources};
 use gcn::plan::{self, Plan};
 use gcn::{dis, io};
 use serde_json::{Value, json};
@@ -161,8 +161,10 @@ impl Outcome {
     /// The reports as text.
     pub fn text(&self, file: &str) -> String {
         let mut out = String::new();
+        let mut files = Files::default();
         for report in &self.reports {
-            text::report(&mut out, report, file);
+            let line = |name: &str| files.named(name).map(str::to_owned);
+            text::report(&mut out, report, file, line);
         }
         out
     }
@@ -270,8 +272,10 @@ fn print(
         io::print(lines.concat().as_bytes())?;
     } else {
         let mut out = String::new();
+        let mut files = Files::default();
         for report in &reports[..shown] {
-            text::report(&mut out, report, &file);
+            let line = |name: &str| files.named(name).map(str::to_owned);
+            text::report(&mut out, report, &file, line);
         }
         if shown < reports.len() {
             out.push_str(&format!("{} more reports\n", reports.len() - shown));
