@@ -3,6 +3,11 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+#[cfg(unix)]
+mod screen;
+#[cfg(unix)]
+use screen::Screen;
+
 fn gcn(args: &[&str], input: &str) -> Output {
     use std::io::Write;
     use std::process::Stdio;
@@ -310,75 +315,10 @@ fn time_goes_through_the_launches_of_a_plan() {
     assert!(text.contains("all: 1 elements are as expected\n"), "{text}");
 }
 
-/// The terminal on a pseudo-terminal, and what is on its screen.
-#[cfg(unix)]
-struct Screen {
-    parser: std::sync::Arc<std::sync::Mutex<vt100::Parser>>,
-    keys: Box<dyn std::io::Write + Send>,
-    child: Box<dyn portable_pty::Child + Send + Sync>,
-    /// It closes the terminal when it is dropped.
-    _master: Box<dyn portable_pty::MasterPty + Send>,
-}
-
-#[cfg(unix)]
-impl Screen {
-    fn new(args: &[&str]) -> Screen {
-        use portable_pty::{CommandBuilder, PtySize, native_pty_system};
-        let size = PtySize {
-            rows: 40,
-            cols: 130,
-            pixel_width: 0,
-            pixel_height: 0,
-        };
-        let pair = native_pty_system().openpty(size).expect("a terminal");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_gcn"));
-        command.args(args);
-        command.cwd(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
-        command.env("TERM", "xterm-256color");
-        let child = pair.slave.spawn_command(command).expect("the command");
-        drop(pair.slave);
-        let parser = std::sync::Arc::new(std::sync::Mutex::new(vt100::Parser::new(40, 130, 0)));
-        let mut output = pair.master.try_clone_reader().expect("its output");
-        let screen = parser.clone();
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(n @ 1..) = output.read(&mut bytes) {
-                screen.lock().expect("the screen").process(&bytes[..n]);
-            }
-        });
-        Screen {
-            parser,
-            keys: pair.master.take_writer().expect("its input"),
-            child,
-            _master: pair.master,
-        }
-    }
-
-    fn text(&self) -> String {
-        self.parser.lock().expect("the screen").screen().contents()
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).expect("it reads");
-        self.keys.flush().expect("it reads");
-    }
-
-    /// Waits until a text is on the screen.
-    fn shows(&self, wanted: &str) {
-        for _ in 0..1500 {
-            if self.text().contains(wanted) {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        panic!("`{wanted}` is not on the screen:\n{}", self.text());
-    }
-}
-
 #[cfg(unix)]
 #[test]
 fn the_terminal_is_used_with_keys_alone() {
-    let mut screen = Screen::new(&["debug", "examples/absolute.toml"]);
+    let mut screen = Screen::new(&["debug", "examples/absolute.toml"], &[]);
     screen.shows("absolute on gfx900  launch 0, tick 0  workgroup (0,0,0) wave 0");
     screen.shows("=> 0x1300 s_load_dwordx4 s[4:7], s[0:1], 0x0");
     screen.press("?");

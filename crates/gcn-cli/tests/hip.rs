@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+mod screen;
+
 /// The library's folder and the program of the tests, if there are both.
 fn ready() -> Option<&'static (PathBuf, PathBuf)> {
     static READY: OnceLock<Option<(PathBuf, PathBuf)>> = OnceLock::new();
@@ -327,4 +329,212 @@ fn the_device_is_described() {
     let out = text(&output.stdout);
     assert!(out.contains("export GCN_THREADS='3'\n"), "{out}");
     assert!(out.contains("export LD_LIBRARY_PATH='"), "{out}");
+}
+
+/// The debugger's text, which is on standard error, and whether the program ended well.
+fn debugged(options: &[&str], own: &[&str]) -> Option<(String, Output)> {
+    let mut all = vec!["--debug"];
+    all.extend(options);
+    let output = start(&all, own)?;
+    Some((text(&output.stderr), output))
+}
+
+#[test]
+fn kernels_are_debugged_while_the_program_waits() {
+    let script = [
+        "-e",
+        "break walk",
+        "-e",
+        "run",
+        "-e",
+        "info launch",
+        "-e",
+        "step 4",
+        "-e",
+        "rs 4",
+        "-e",
+        "watch v1[0]",
+        "-e",
+        "c",
+        "-e",
+        "rc",
+        "-e",
+        "who v1[0]",
+        "-e",
+        "rc",
+        "-e",
+        "p mem32(arg1 + 12)",
+        "-e",
+        "delete",
+        "-e",
+        "c",
+    ];
+    let Some((told, output)) = debugged(&script, &[]) else {
+        return;
+    };
+    is_right(&output);
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines[0].starts_with("breakpoint 1 at 0x"), "{told}");
+    assert!(lines[0].contains(" _Z4walkP4NodePi, "), "{told}");
+    assert_eq!(lines[1], "breakpoint 1", "{told}");
+    assert!(
+        told.contains("_Z4walkP4NodePi, grid 1,1,1 work-items in workgroups of 1,1,1"),
+        "{told}"
+    );
+    // The moment before the steps, and the one after going back.
+    let here = |l: &&&str| l.starts_with("workgroup (0,0,0) wave 0, _Z4walkP4NodePi, ");
+    assert_eq!(lines.iter().filter(here).count(), 3, "{told}");
+    assert!(told.contains("watchpoint 2: v1[0] 0x"), "{told}");
+    assert!(
+        told.contains("v1[0]: nothing has written it since the wave began"),
+        "{told}"
+    );
+    assert!(told.contains("mem32(arg1 + 12) = 0x0"), "{told}");
+    assert!(told.ends_with("the program has ended\n"), "{told}");
+
+    // A program that goes on alone after the last command, in the midst of a launch.
+    let number = number_of("_Z5scale4View").unwrap();
+    let options = ["--launches", &number, "-e", "step 7", "-e", "p exec == ~0"];
+    let (told, output) = debugged(&options, &[]).unwrap();
+    is_right(&output);
+    assert!(told.contains(&format!("tick {number}:7\n")), "{told}");
+    assert!(told.ends_with("exec == ~0 = 1\n"), "{told}");
+}
+
+#[test]
+fn mistakes_do_not_lose_the_debugged_program() {
+    let Some((told, output)) = debugged(&["-e", "break nosuch", "-e", "run"], &[]) else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert_eq!(text(&output.stdout), "ok\n");
+    assert!(
+        told.starts_with("gcn: -e 1: `break nosuch`: `nosuch` matches nothing"),
+        "{told}"
+    );
+    // The report of a failure, its past, and the program's own end.
+    let script = ["-e", "run", "-e", "rs", "-e", "x/1i", "-e", "c", "-e", "c"];
+    let (told, output) = debugged(&script, &["wild"]).unwrap();
+    assert!(!output.status.success(), "{told}");
+    let failure = "failed: the memory it accesses is not mapped: address 0x123456789000";
+    assert!(told.matches(failure).count() >= 2, "{told}");
+    assert!(told.contains("=> 0x"), "{told}");
+    let (told, output) = debugged(&["-e", "break scale", "-e", "run", "-e", "kill"], &[]).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert_eq!(text(&output.stdout), "");
+    assert!(
+        told.ends_with("gcn: the program was ended by the debugger\n"),
+        "{told}"
+    );
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = start(&["--gdb", &port], &[]).unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout).as_str()),
+        (Some(1), "")
+    );
+    assert!(told.contains("another program uses the port"), "{told}");
+    let (told, output) = debugged(&["-e", "run", "--script", "-"], &[]).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        told.contains("standard input is the program's own"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_terminal_debugs_a_program() {
+    let Some((folder, program)) = ready() else {
+        return;
+    };
+    let variables = [("GCN_HSA", folder.to_str().unwrap())];
+    let command = ["hip", "--debug", "--", program.to_str().unwrap()];
+    let mut screen = screen::Screen::new(&command, &variables);
+    screen.shows(" _Z5scale4View on gfx900  launch ");
+    screen.press(":break walk\r");
+    screen.shows("breakpoint 1 at 0x");
+    screen.press("c");
+    screen.shows(" _Z4walkP4NodePi on gfx900  launch ");
+    screen.press("ss");
+    screen.shows("tick 2 ");
+    screen.press("S");
+    screen.shows("tick 1 ");
+    screen.press("c");
+    screen.shows("the program has ended");
+    // What the program printed is on the ordinary screen.
+    screen.shows("ok\n");
+    assert!(screen.child.wait().unwrap().success());
+
+    let command = ["hip", "--debug", "--plain", "--", program.to_str().unwrap()];
+    let mut screen = screen::Screen::new(&command, &variables);
+    screen.shows("(gcn) ");
+    screen.press("nonsense\r");
+    screen.shows("there is no command `nonsense`");
+    screen.press("quit\r");
+    screen.shows("ok\n");
+    assert!(screen.child.wait().unwrap().success());
+}
+
+#[test]
+fn gdb_debugs_a_program() {
+    use std::io::{BufRead, BufReader};
+    let Some((folder, program)) = ready() else {
+        return;
+    };
+    let gdb = |arguments: &[&str]| {
+        let mut command = Command::new("gdb-multiarch");
+        command.args(["-nx", "-batch", "-iex", "set pagination off"]);
+        for argument in arguments {
+            command.args(["-ex", argument]);
+        }
+        command.output().map(|o| text(&o.stdout) + &text(&o.stderr))
+    };
+    if gdb(&[]).is_err() {
+        eprintln!("passed over: there is no gdb-multiarch (Debian's package of that name)");
+        return;
+    }
+    let mut child = gcn(&["--gdb", "0", "--"])
+        .arg(program)
+        .env("GCN_HSA", folder)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut waits = || {
+        let mut line = String::new();
+        while !line.contains("target remote ") {
+            line.clear();
+            assert!(told.read_line(&mut line).unwrap() > 0, "it waits for GDB");
+        }
+        line[line.find("target remote").unwrap()..]
+            .trim()
+            .to_owned()
+    };
+    // A client that hangs up leaves the program where it is.
+    let target = waits();
+    let port = target.rsplit(' ').next().unwrap();
+    drop(std::net::TcpStream::connect(port).unwrap());
+    let target = waits();
+    let said = gdb(&[
+        &target,
+        "monitor break walk",
+        "continue",
+        "stepi",
+        "reverse-stepi",
+        "bt",
+        "monitor where",
+        "monitor delete",
+        "continue",
+    ])
+    .unwrap();
+    assert!(said.contains("breakpoint 1 of monitor"), "{said}");
+    assert!(said.contains("wave 0, _Z4walkP4NodePi, "), "{said}");
+    assert!(said.contains("exited normally"), "{said}");
+    // Nobody has called the kernel.
+    assert!(!said.contains("#1 "), "{said}");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(text(&output.stdout), "ok\n");
 }

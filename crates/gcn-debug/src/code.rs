@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gcn::lines::Lines;
-use gcn::plan::Ready;
 use gcn_emu::engine::{Code as From, instruction};
 use gcn_emu::mem::Memory;
 use gcn_isa::Target;
@@ -138,13 +137,16 @@ fn image(object: &CodeObject, base: u64) -> Image {
 }
 
 impl CodeMap {
-    pub(crate) fn new(ready: &Ready) -> CodeMap {
-        let target = ready.gpu().target();
-        let images = ready.programs().iter();
+    /// The code of objects, with the differences between their addresses in memory and in the files.
+    pub(crate) fn new<'a>(
+        target: Target,
+        objects: impl IntoIterator<Item = (u64, &'a CodeObject)>,
+    ) -> CodeMap {
+        let objects = objects.into_iter();
         CodeMap {
             target,
             facts: FactTable::new(target),
-            images: images.map(|p| image(p.object(), p.loaded().base)).collect(),
+            images: objects.map(|(base, object)| image(object, base)).collect(),
             numbers: HashMap::new(),
             infos: Vec::new(),
             last: (u64::MAX, 0),

@@ -21,11 +21,16 @@ pub struct Output {
     pub text: String,
     /// The user wants to leave.
     pub quit: bool,
+    /// The program that is debugged is to end.
+    pub kill: bool,
 }
 
 impl From<String> for Output {
     fn from(text: String) -> Output {
-        Output { text, quit: false }
+        Output {
+            text,
+            ..Output::default()
+        }
     }
 }
 
@@ -179,9 +184,13 @@ impl Commands {
             "info" => self.info(rest),
             "where" => Ok(show::here(&self.session).into()),
             "help" => Ok(help::text(rest)?.into()),
-            _ => Ok(Output {
-                text: String::new(),
+            "kill" if !self.session.is_attached() => Err(
+                "no program is debugged: the launches are the session's own, `quit` ends it".into(),
+            ),
+            name => Ok(Output {
                 quit: true,
+                kill: name == "kill",
+                ..Output::default()
             }),
         }
     }

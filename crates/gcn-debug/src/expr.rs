@@ -755,21 +755,10 @@ impl Session {
     pub fn names(&self) -> Vec<(String, u64)> {
         let buffers = self.buffers();
         let mut out: Vec<(String, u64)> = Vec::new();
-        out.extend(
-            buffers
-                .iter()
-                .map(|(name, at, _)| ((*name).to_owned(), *at)),
-        );
-        let parameters = self.launched().kernel().parameters().unwrap_or_default();
-        for (n, arg) in self.launch_plan().args.iter().enumerate() {
-            let gcn::plan::ArgPlan::Buffer(buffer, offset) = arg else {
-                continue;
-            };
-            let at = buffers.get(*buffer).map_or(0, |b| b.1) + offset;
+        out.extend(buffers.iter().map(|(name, at, _)| (name.clone(), *at)));
+        for (n, name, at) in self.buffer_arguments() {
             out.push((format!("arg{n}"), at));
-            if let Some(name) = parameters.get(n).and_then(|p| p.name.clone()) {
-                out.push((name, at));
-            }
+            out.extend(name.map(|name| (name, at)));
         }
         out
     }

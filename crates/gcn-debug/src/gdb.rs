@@ -34,10 +34,20 @@ pub const SCRIPT: &str = include_str!("gdb/gcn.py");
 /// How a client left.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
-    Killed,
-    Detached,
+    Left(Left),
     /// Without a word.
     Gone(Option<String>),
+}
+
+/// What a client left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// What it debugs is to end.
+    Killed,
+    /// What it debugs is to go on without it.
+    Detached,
+    /// The program has ended.
+    Ended,
 }
 
 /// Serves GDB until it kills the program or detaches from it. `address` is `[HOST:]PORT`, on which clients are awaited, or `-`:
@@ -51,8 +61,8 @@ pub fn serve(
     address: &str,
     say: &dyn Fn(&str),
 ) -> Result<(), Error> {
-    let mut threads = Threads::default();
     if address == "-" {
+        let mut threads = Threads::default();
         // Standard output is the client's.
         commands.session().machine.set_output(io::stderr());
         let link = Link {
@@ -60,8 +70,8 @@ pub fn serve(
             output: Box::new(io::stdout()),
         };
         return match attend(&mut commands, &mut threads, link, interrupt, say).0 {
-            End::Killed => Ok(()),
-            End::Detached => run_on(&mut commands, say),
+            End::Left(Left::Detached) => run_on(&mut commands, say),
+            End::Left(_) => Ok(()),
             End::Gone(why) => Err(format!(
                 "GDB has hung up{}; the launches did not run to their end",
                 why.map_or(String::new(), |why| format!(": {why}"))
@@ -69,7 +79,24 @@ pub fn serve(
             .into()),
         };
     }
-    let listener = bind(address)?;
+    let listener = listen(address)?;
+    match serve_at(&mut commands, &listener, interrupt, say)? {
+        Left::Detached => run_on(&mut commands, say),
+        Left::Killed | Left::Ended => Ok(()),
+    }
+}
+
+/// Serves GDB at a port until a client leaves in order.
+///
+/// # Errors
+/// A message: no client can connect.
+pub fn serve_at(
+    commands: &mut Commands,
+    listener: &TcpListener,
+    interrupt: &Arc<AtomicBool>,
+    say: &dyn Fn(&str),
+) -> Result<Left, Error> {
+    let mut threads = Threads::default();
     let own = listener.local_addr().map_err(|e| e.to_string())?;
     say(&format!("waiting for GDB: target remote {own}"));
     loop {
@@ -77,9 +104,8 @@ pub fn serve(
             .accept()
             .map_err(|e| format!("{own}: no client can connect: {e}"))?;
         say(&format!("GDB is connected from {peer}"));
-        match over(&mut commands, &mut threads, &stream, interrupt, say) {
-            End::Killed => return Ok(()),
-            End::Detached => return run_on(&mut commands, say),
+        match over(commands, &mut threads, &stream, interrupt, say) {
+            End::Left(left) => return Ok(left),
             End::Gone(why) => {
                 let why = why.map_or(String::new(), |why| format!(" ({why})"));
                 say(&format!(
@@ -90,7 +116,11 @@ pub fn serve(
     }
 }
 
-fn bind(address: &str) -> Result<TcpListener, Error> {
+/// Takes a port for GDB: `[HOST:]PORT`.
+///
+/// # Errors
+/// A message: it is no such address, or another program uses the port.
+pub fn listen(address: &str) -> Result<TcpListener, Error> {
     let (host, port) = address.rsplit_once(':').unwrap_or(("127.0.0.1", address));
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let host = if host.is_empty() { "127.0.0.1" } else { host };
@@ -377,9 +407,9 @@ impl Client<'_> {
             b'b' if rest == "c" => return self.moved(|session| session.reverse_resume()),
             b'v' if rest == "Cont?" => "vCont;c;C;s;S".into(),
             b'v' if rest.starts_with("Cont;") => return self.resume(&rest[5..]),
-            b'v' if rest.starts_with("Kill") => Answer::End(Some("OK"), End::Killed),
-            b'k' => Answer::End(None, End::Killed),
-            b'D' => Answer::End(Some("OK"), End::Detached),
+            b'v' if rest.starts_with("Kill") => Answer::End(Some("OK"), End::Left(Left::Killed)),
+            b'k' => Answer::End(None, End::Left(Left::Killed)),
+            b'D' => Answer::End(Some("OK"), End::Left(Left::Detached)),
             // Unknown.
             _ => "".into(),
         };
@@ -564,7 +594,11 @@ impl Client<'_> {
     /// The readable bytes of a range, from its beginning.
     fn bytes_at(&self, address: u64, bytes: u64) -> Vec<u8> {
         let session = self.session();
-        if let Some(wave) = registers::stack_of(address).and_then(|n| self.wave(n)) {
+        let calls = self
+            .wave(self.general)
+            .map_or(0, |wave| self.session().frames(wave).len());
+        let stack = registers::stack_of(address, self.general, calls);
+        if let Some(wave) = stack.and_then(|n| self.wave(n)) {
             let frames = session.frames(wave);
             let each = (address..address.saturating_add(bytes)).map(|at| {
                 let word = registers::stack(frames, at).to_le_bytes();
@@ -797,6 +831,10 @@ impl Client<'_> {
                 text = Some(format!("{wave} has ended\n"));
                 (5, String::new())
             }
+            // The exit status is not known yet.
+            Reason::Ended if self.session().is_attached() => {
+                return Ok(Answer::End(Some("W00"), End::Left(Left::Ended)));
+            }
             Reason::Ended => {
                 text = Some(match self.commands.stopped(stop) {
                     Ok(output) => output.text,
@@ -828,7 +866,7 @@ impl Client<'_> {
         let before = (self.session().now(), self.session().selected());
         let (text, answer) = match self.commands.execute(&line) {
             Ok(output) if output.quit => (
-                "GDB's own commands end the session: `kill`, or `detach`, after which the launches run to their end\n".into(),
+                "GDB's own commands end the session: `kill`, or `detach`, after which what it debugs runs to its end\n".into(),
                 "OK",
             ),
             Ok(output) => (output.text, "OK"),

@@ -49,13 +49,17 @@ pub mod gdb;
 pub mod history;
 mod interrupts;
 pub mod motion;
+pub mod program;
 pub mod session;
 pub mod state;
 pub mod stops;
+#[cfg(feature = "terminal")]
+pub mod terminal;
 mod threads;
 pub mod writer;
 
 pub use motion::{Reason, Stop};
+pub use program::{Arrival, Program, ProgramLaunch};
 pub use session::{Error, Moment, Options, Session, Status, WaveId};
 pub use state::{Place, WaveView};
 pub use stops::{Breakpoint, Watchpoint};

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use gcn_emu::engine::Stop as Emu;
 
 use crate::history::Coverage;
-use crate::session::{Error, Moment, Session, Status, WaveId};
+use crate::session::{Error, Moment, Next, Session, Status, WaveId};
 use crate::writer::{Log, WaveBefore, may_write, wrote};
 
 /// Why a motion stopped.
@@ -258,16 +258,22 @@ impl Session {
             (Scope::Wave, Some(w)) => w == wave,
         };
         let (mut first, mut looked) = (!std::mem::take(&mut self.fresh), 0);
+        // The user knows of the failure: the program gets to know it, too.
+        let mut passes_on = self.is_attached() && matches!(self.status(), Status::Failed(_));
         loop {
             match self.status() {
                 Status::Running => {}
-                Status::Failed(report) => return Ok(self.stop(Reason::Failed(report))),
-                Status::Ended => {
-                    if !self.next_launch()? {
-                        return Ok(self.stop(Reason::Ended));
-                    }
-                    continue;
+                Status::Failed(report) if !passes_on => {
+                    return Ok(self.stop(Reason::Failed(report)));
                 }
+                Status::Failed(_) | Status::Ended => match self.next_launch()? {
+                    Next::Begun => {
+                        (first, passes_on) = (false, false);
+                        continue;
+                    }
+                    Next::Last => return Ok(self.stop(Reason::Ended)),
+                    Next::Interrupted => return Ok(self.stop(Reason::Interrupted)),
+                },
             }
             let Some(wave) = self.running() else { continue };
             if !first
@@ -341,8 +347,10 @@ impl Session {
     pub fn step(&mut self, unit: Unit) -> Result<Stop, Error> {
         // A step executes an instruction, whatever stops before it.
         self.fresh = false;
-        if self.status() != Status::Running {
-            return self.forward(Scope::All, None, &mut |_, _| true);
+        match self.status() {
+            Status::Running => {}
+            Status::Failed(report) => return Ok(self.stop(Reason::Failed(report))),
+            Status::Ended => return self.forward(Scope::All, None, &mut |_, _| true),
         }
         let (about, state) = self.current()?;
         let depth = self.calls.depth(about);
@@ -386,12 +394,20 @@ impl Session {
     /// # Errors
     /// A message if a launch cannot be prepared again.
     pub fn goto(&mut self, moment: Moment) -> Result<(), Error> {
+        self.may_change_time()?;
+        if self.is_attached() && moment.launch != self.now().launch {
+            let what = match moment.launch < self.now().launch {
+                true => "has ended, and the program has gone on, which cannot be undone",
+                false => "has not begun; a breakpoint in its kernel stops in it",
+            };
+            return Err(format!("launch {} {what}", moment.launch).into());
+        }
         while self.now().launch > moment.launch {
             self.previous_launch()?;
         }
         while self.now().launch < moment.launch {
             while self.tick(None).is_some() {}
-            if !self.next_launch()? {
+            if !matches!(self.next_launch()?, Next::Begun) {
                 break;
             }
         }
@@ -410,7 +426,8 @@ impl Session {
     pub fn travel(&mut self, moment: Moment) -> Result<(), Error> {
         self.mark();
         self.goto(moment)?;
-        self.fresh = moment == Moment { launch: 0, tick: 0 };
+        let launch = self.first_launch();
+        self.fresh = moment == Moment { launch, tick: 0 };
         self.follow();
         Ok(())
     }
@@ -449,7 +466,8 @@ impl Session {
     /// # Errors
     /// As [`Session::goto`].
     pub fn restart(&mut self) -> Result<Stop, Error> {
-        self.goto(Moment { launch: 0, tick: 0 })?;
+        let launch = self.first_launch();
+        self.goto(Moment { launch, tick: 0 })?;
         self.follow();
         self.fresh = true;
         Ok(self.stop(Reason::Start))
@@ -552,6 +570,7 @@ impl Session {
     /// # Errors
     /// A message: there is no line or no function to go back from.
     pub fn reverse(&mut self, unit: Unit) -> Result<Stop, Error> {
+        self.may_change_time()?;
         let Some(about) = self.stepping_back()? else {
             // Whichever wave it was.
             let tick = self.now().tick;
@@ -612,6 +631,7 @@ impl Session {
     /// # Errors
     /// A message if a launch cannot be prepared again.
     pub fn reverse_resume(&mut self) -> Result<Stop, Error> {
+        self.may_change_time()?;
         let log = Log::default();
         let mut hit = None;
         let places: Vec<_> = self.stops.watchpoints.iter().map(|w| w.place).collect();

@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use crate::calls::{Calls, Frame, Outstanding};
 use crate::code::CodeMap;
 use crate::history::History;
+use crate::program::{self, Arrival, Attached, Program, ProgramLaunch};
 use crate::stops::Stops;
 use crate::writer::Log;
 
@@ -131,20 +132,48 @@ struct Past {
     ticks: u64,
 }
 
-/// A debugger's session over the launches of a plan.
-pub struct Session {
-    pub(crate) plan: Plan,
-    pub(crate) ready: Ready,
-    pub(crate) machine: Arc<dispatch::Gpu>,
+/// The launches of a plan.
+struct Planned {
+    plan: Plan,
+    ready: Ready,
     /// The launches of the plan in the order in which they run: numbers in [`Plan::launches`].
     order: Vec<usize>,
+    past: Vec<Past>,
+    /// Bytes of text that each launch has printed.
+    printed: Vec<u64>,
+}
+
+impl Planned {
+    /// The report of a failure of a launch, with source lines.
+    fn failed(&self, launch: usize, error: gcn::gpu::Error) -> Error {
+        Error::from(plan::failed(&self.plan, self.order[launch], error))
+    }
+}
+
+/// Where the launches come from.
+enum Work {
+    Plan(Box<Planned>),
+    Program(Box<Attached>),
+}
+
+/// How a launch gave way to the next one.
+pub(crate) enum Next {
+    /// It began.
+    Begun,
+    /// There is none.
+    Last,
+    /// There was none yet when the user interrupted.
+    Interrupted,
+}
+
+/// A debugger's session over the launches of a plan, or of a running program.
+pub struct Session {
+    work: Work,
+    pub(crate) machine: Arc<dispatch::Gpu>,
     launch: usize,
     /// Always there, except while one launch gives way to another.
     stepper: Option<Stepper>,
     pub(crate) history: Option<History>,
-    past: Vec<Past>,
-    /// Bytes of text that each launch has printed.
-    printed: Vec<u64>,
     pub(crate) code: CodeMap,
     pub(crate) calls: Calls,
     pub(crate) stops: Stops,
@@ -188,17 +217,21 @@ impl Session {
         }
         let machine = ready.gpu().shared_machine();
         machine.memory.keep_journal(true);
+        let images = ready.programs().iter();
+        let images = images.map(|p| (p.loaded().base, p.object()));
         let mut session = Session {
-            code: CodeMap::new(&ready),
-            printed: vec![0; order.len()],
-            plan,
-            ready,
+            code: CodeMap::new(machine.target(), images),
+            work: Work::Plan(Box::new(Planned {
+                printed: vec![0; order.len()],
+                plan,
+                ready,
+                order,
+                past: Vec::new(),
+            })),
             machine,
-            order,
             launch: 0,
             stepper: None,
             history: None,
-            past: Vec::new(),
             calls: Calls::default(),
             stops: Stops::default(),
             selected: None,
@@ -209,18 +242,77 @@ impl Session {
         Ok(session)
     }
 
-    /// Prepares a launch whose first instruction is next.
+    /// Begins a session with a launch of a running program. Of the options those of the plan take no part.
+    pub fn attach(
+        program: Box<dyn Program>,
+        machine: Arc<dispatch::Gpu>,
+        first: ProgramLaunch,
+        options: Options,
+    ) -> Session {
+        machine.memory.keep_journal_of_threads();
+        let mut session = Session {
+            code: CodeMap::new(machine.target(), std::iter::empty()),
+            work: Work::Program(Box::new(Attached::new(program))),
+            machine,
+            launch: first.number,
+            stepper: None,
+            history: None,
+            calls: Calls::default(),
+            stops: Stops::default(),
+            selected: None,
+            fresh: true,
+            options,
+        };
+        session.begin_launch(first);
+        session
+    }
+
+    /// Begins a launch of the program.
+    fn begin_launch(&mut self, launch: ProgramLaunch) {
+        let Work::Program(attached) = &mut self.work else {
+            return;
+        };
+        attached.grid = launch.grid;
+        attached.group = launch.group;
+        attached.released = false;
+        let other = attached.look_at_code();
+        if other {
+            let images = attached.objects.iter();
+            let images = images.map(|(base, object)| (*base, object));
+            self.code = CodeMap::new(self.machine.target(), images);
+        }
+        let memory = &self.machine.memory;
+        let stepper = launch.stepper;
+        self.history = Some(History::new(&stepper, memory, self.options.history_bytes));
+        self.stepper = Some(stepper);
+        self.launch = launch.number;
+        self.calls = Calls::default();
+        self.selected = None;
+        self.follow();
+        if other {
+            self.resolve_breakpoints();
+        }
+    }
+
+    fn planned(&self) -> Result<&Planned, Error> {
+        match &self.work {
+            Work::Plan(planned) => Ok(planned),
+            Work::Program(_) => Err("the launches are those of a program, not of a plan".into()),
+        }
+    }
+
+    /// Prepares a launch of the plan, whose first instruction is next.
     fn begin(&mut self, launch: usize) -> Result<(), Error> {
         self.machine.set_dispatches(launch as u64);
-        let n = self.order[launch];
-        let failed = |plan: &Plan, e| Error::from(plan::failed(plan, n, e));
-        let ready = &self.ready.launches()[n];
-        let laid_out = ready.laid_out().map_err(|e| failed(&self.plan, e))?;
+        let planned = self.planned()?;
+        let failed = |e| planned.failed(launch, e);
+        let ready = &planned.ready.launches()[planned.order[launch]];
+        let laid_out = ready.laid_out().map_err(failed)?;
         let kernel = ready.kernel();
         let loaded = kernel.program().loaded();
         let stepper = Stepper::new(self.machine.clone(), loaded, kernel.name(), &laid_out);
-        let mut stepper = stepper.map_err(|e| failed(&self.plan, e.into()))?;
-        stepper.set_printed(self.printed[launch]);
+        let mut stepper = stepper.map_err(|e| failed(e.into()))?;
+        stepper.set_printed(planned.printed[launch]);
         let memory = &self.machine.memory;
         self.history = Some(History::new(&stepper, memory, self.options.history_bytes));
         self.stepper = Some(stepper);
@@ -233,52 +325,146 @@ impl Session {
 
     /// Drops the current launch, and with it its memory.
     fn drop_launch(&mut self) {
-        if let Some(stepper) = self.stepper.take() {
-            let printed = &mut self.printed[self.launch];
+        if let Some(stepper) = self.stepper.take()
+            && let Work::Plan(planned) = &mut self.work
+        {
+            let printed = &mut planned.printed[self.launch];
             *printed = (*printed).max(stepper.printed());
         }
     }
 
-    /// Goes from the end of a launch to the next one. Returns false if it was the last.
-    pub(crate) fn next_launch(&mut self) -> Result<bool, Error> {
-        if self.launch + 1 == self.order.len() {
-            return Ok(false);
+    /// Goes from the end of a launch to the next one. Of a program, it waits for one.
+    pub(crate) fn next_launch(&mut self) -> Result<Next, Error> {
+        let planned = match &mut self.work {
+            Work::Plan(planned) => planned,
+            Work::Program(_) => return Ok(self.next_of_program()),
+        };
+        if self.launch + 1 == planned.order.len() {
+            return Ok(Next::Last);
         }
-        let ticks = self.stepper().ticks();
+        let ticks = self.stepper.as_ref().map_or(0, Stepper::ticks);
         if let Some(history) = self.history.take() {
             let pages = history.into_past(&self.machine.memory);
-            self.past.push(Past { pages, ticks });
+            planned.past.push(Past { pages, ticks });
         }
         self.drop_launch();
         let Err(error) = self.begin(self.launch + 1) else {
-            return Ok(true);
+            return Ok(Next::Begun);
         };
         // The end of this launch stays the present.
-        if let Some(past) = self.past.pop() {
-            for (&page, bytes) in &past.pages {
-                self.machine.memory.put_page(page, bytes);
-            }
-            self.machine.memory.take_journal();
+        if let Work::Plan(planned) = &mut self.work
+            && let Some(past) = planned.past.pop()
+        {
+            self.put_back(&past);
             self.begin(self.launch)?;
             self.goto_tick(past.ticks);
         }
         Err(error)
     }
 
+    /// Brings memory back to where it was before a launch.
+    fn put_back(&self, past: &Past) {
+        for (&page, bytes) in &past.pages {
+            self.machine.memory.put_page(page, bytes);
+        }
+        self.machine.memory.take_journal();
+    }
+
+    /// Lets the program go on, and waits for its next launch.
+    fn next_of_program(&mut self) -> Next {
+        self.release();
+        let Work::Program(attached) = &mut self.work else {
+            return Next::Last;
+        };
+        match attached.program.next(&self.options.interrupt) {
+            Arrival::Launch(launch) => {
+                self.begin_launch(*launch);
+                Next::Begun
+            }
+            Arrival::Interrupted => Next::Interrupted,
+            Arrival::Ended => {
+                attached.ended = true;
+                Next::Last
+            }
+        }
+    }
+
+    /// Tells the program that the current launch has ended, if it has.
+    fn release(&mut self) {
+        let result = self.stepper().result().cloned();
+        if let (Work::Program(attached), Some(result)) = (&mut self.work, result)
+            && !std::mem::replace(&mut attached.released, true)
+        {
+            if let Some(goes_on) = &mut attached.goes_on {
+                goes_on();
+            }
+            attached.program.release(result);
+        }
+    }
+
+    /// Sets what is called before the program goes on after a launch.
+    pub fn set_goes_on(&mut self, call: Option<Box<dyn FnMut() + Send>>) {
+        if let Work::Program(attached) = &mut self.work {
+            attached.goes_on = call;
+        }
+    }
+
+    /// Runs the current launch of a program to its end without stops, and lets the program go on.
+    pub fn leave(&mut self) {
+        if let (Work::Program(_), Some(stepper)) = (&self.work, &mut self.stepper) {
+            self.machine.memory.keep_journal(false);
+            while stepper.run(1 << 20) > 0 {}
+            self.release();
+        }
+    }
+
+    /// Returns true if the launches are those of a running program.
+    pub fn is_attached(&self) -> bool {
+        matches!(self.work, Work::Program(_))
+    }
+
+    /// Returns true if the program has ended whose launches they were.
+    pub fn program_ended(&self) -> bool {
+        matches!(&self.work, Work::Program(attached) if attached.ended)
+    }
+
+    /// An error if the past of the current launch is gone, because the program knows that it has ended.
+    pub(crate) fn may_change_time(&self) -> Result<(), Error> {
+        match &self.work {
+            Work::Program(attached) if attached.released => Err(match attached.ended {
+                true => "the program has ended".into(),
+                false => format!(
+                    "launch {} has ended and the program has gone on, which cannot be undone; `continue` waits for its next launch",
+                    self.launch
+                )
+                .into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first launch that can be gone back to.
+    pub(crate) fn first_launch(&self) -> usize {
+        match &self.work {
+            Work::Plan(_) => 0,
+            Work::Program(_) => self.launch,
+        }
+    }
+
     /// Goes to the beginning of the launch before the current one, and returns the number of its ticks. Returns `None` if the
-    /// current one is the first.
+    /// current one is the first, or the past of a program.
     pub(crate) fn previous_launch(&mut self) -> Result<Option<u64>, Error> {
-        let Some(past) = self.past.pop() else {
+        let Work::Plan(planned) = &mut self.work else {
+            return Ok(None);
+        };
+        let Some(past) = planned.past.pop() else {
             return Ok(None);
         };
         if let Some(history) = self.history.take() {
             history.undo(&self.machine.memory);
         }
         self.drop_launch();
-        for (&page, bytes) in &past.pages {
-            self.machine.memory.put_page(page, bytes);
-        }
-        self.machine.memory.take_journal();
+        self.put_back(&past);
         self.begin(self.launch - 1)?;
         Ok(Some(past.ticks))
     }
@@ -318,32 +504,72 @@ impl Session {
         &self.code
     }
 
-    /// The plan.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    /// The plan's buffers, or the arguments of the program's kernel that are addresses: name, guest address and size in bytes.
+    pub fn buffers(&self) -> Vec<(String, u64, usize)> {
+        match &self.work {
+            Work::Plan(planned) => {
+                let both = planned.plan.buffers.iter().zip(planned.ready.buffers());
+                both.map(|(plan, buffer)| (plan.name.clone(), buffer.address(), buffer.len()))
+                    .collect()
+            }
+            Work::Program(_) => self
+                .program_buffers()
+                .into_iter()
+                .map(|b| {
+                    let name = b.name.unwrap_or_else(|| format!("arg{}", b.argument));
+                    (name, b.address, b.bytes)
+                })
+                .collect(),
+        }
     }
 
-    /// The plan's buffers: name, guest address and size in bytes.
-    pub fn buffers(&self) -> Vec<(&str, u64, usize)> {
-        let plans = self.plan.buffers.iter();
-        let both = plans.zip(self.ready.buffers());
-        both.map(|(plan, buffer)| (plan.name.as_str(), buffer.address(), buffer.len()))
-            .collect()
+    fn program_buffers(&self) -> Vec<program::Buffer> {
+        let stepper = self.stepper();
+        program::buffers(stepper.kernel(), stepper.kernarg(), &self.machine.memory)
     }
 
-    /// The number of launches, with repetitions.
+    /// The arguments of the current launch that are addresses of buffers: number, name and address.
+    pub(crate) fn buffer_arguments(&self) -> Vec<(usize, Option<String>, u64)> {
+        let planned = match &self.work {
+            Work::Plan(planned) => planned,
+            Work::Program(_) => {
+                let found = self.program_buffers().into_iter();
+                return found.map(|b| (b.argument, b.name, b.address)).collect();
+            }
+        };
+        let n = planned.order[self.launch];
+        let launched = &planned.ready.launches()[n];
+        let parameters = launched.kernel().parameters().unwrap_or_default();
+        let args = planned.plan.launches[n].args.iter().enumerate();
+        let buffers = planned.ready.buffers();
+        args.filter_map(|(n, arg)| {
+            let plan::ArgPlan::Buffer(buffer, offset) = arg else {
+                return None;
+            };
+            let at = buffers.get(*buffer).map_or(0, |b| b.address()) + offset;
+            let name = parameters.get(n).and_then(|p| p.name.clone());
+            Some((n, name, at))
+        })
+        .collect()
+    }
+
+    /// The number of launches, with repetitions; of a program, those so far and the next.
     pub fn launches(&self) -> usize {
-        self.order.len()
+        match &self.work {
+            Work::Plan(planned) => planned.order.len(),
+            Work::Program(_) => self.launch + 1,
+        }
     }
 
-    /// The current launch in the plan.
-    pub fn launch_plan(&self) -> &plan::LaunchPlan {
-        &self.plan.launches[self.order[self.launch]]
-    }
-
-    /// The current launch as it was prepared.
-    pub(crate) fn launched(&self) -> &gcn::Launch {
-        &self.ready.launches()[self.order[self.launch]]
+    /// The work-items of the current launch in each dimension, and those of a workgroup.
+    pub fn work_items(&self) -> ([u32; 3], [u32; 3]) {
+        match &self.work {
+            Work::Plan(planned) => {
+                let launch = &planned.plan.launches[planned.order[self.launch]];
+                (launch.grid, launch.group)
+            }
+            Work::Program(attached) => (attached.grid, attached.group),
+        }
     }
 
     /// The kernel of the current launch.
@@ -381,11 +607,20 @@ impl Session {
     /// The report of a failure, with source lines.
     fn failure(&self, error: &RunError) -> String {
         let mut error = error.clone();
-        let program = self.ready.launches()[self.order[self.launch]]
-            .kernel()
-            .program();
-        gcn::gpu::add_sources(&mut error, program.object());
-        plan::failed(&self.plan, self.order[self.launch], error.into()).message
+        let object = match &self.work {
+            Work::Plan(planned) => {
+                let launch = &planned.ready.launches()[planned.order[self.launch]];
+                Some(launch.kernel().program().object())
+            }
+            Work::Program(attached) => attached.object(self.entry()),
+        };
+        if let Some(object) = object {
+            gcn::gpu::add_sources(&mut error, object);
+        }
+        match &self.work {
+            Work::Plan(planned) => planned.failed(self.launch, error.into()).message,
+            Work::Program(_) => format!("launch {} failed: {error}", self.launch),
+        }
     }
 
     /// The wave whose instruction is next.
@@ -446,7 +681,7 @@ impl Session {
 
     /// Sets the writer for the text that kernels print; by default standard output.
     pub fn set_output(&self, output: impl std::io::Write + Send + 'static) {
-        self.ready.gpu().set_output(output);
+        self.machine.set_output(output);
     }
 
     /// The calls that a wave is in.
@@ -456,6 +691,9 @@ impl Session {
 
     /// Runs the next instruction. `None` if the launch has ended.
     pub(crate) fn tick(&mut self, log: Option<&Log>) -> Option<gcn_emu::engine::Stop> {
+        if self.is_attached() {
+            gcn_emu::mem::note_stores();
+        }
         let stepper = self.stepper.as_mut()?;
         let history = self.history.as_mut()?;
         let who = stepper.ready()?;
@@ -529,6 +767,10 @@ impl Session {
         &mut self,
         change: impl FnOnce(&mut Stepper, &Memory) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        self.may_change_time()?;
+        if self.is_attached() {
+            gcn_emu::mem::note_stores();
+        }
         let (Some(history), Some(stepper)) = (&mut self.history, &mut self.stepper) else {
             return Err("no launch is running".into());
         };
@@ -537,8 +779,8 @@ impl Session {
         history.forget_future();
         history.changed(stepper, memory, &self.calls);
         stepper.diverge();
-        for printed in &mut self.printed[self.launch..] {
-            *printed = 0;
+        if let Work::Plan(planned) = &mut self.work {
+            planned.printed[self.launch..].fill(0);
         }
         Ok(result)
     }
@@ -548,9 +790,14 @@ impl Session {
     /// # Errors
     /// A message, also if the last launch has not ended.
     pub fn finish(&self) -> Result<Vec<CheckReport>, Error> {
-        if self.launch + 1 < self.order.len() || self.status() != Status::Ended {
+        let planned = match &self.work {
+            Work::Plan(planned) => planned,
+            // The program does that itself.
+            Work::Program(_) => return Ok(Vec::new()),
+        };
+        if self.launch + 1 < planned.order.len() || self.status() != Status::Ended {
             return Err("the last launch has not ended".into());
         }
-        Ok(self.ready.finish(&self.plan)?)
+        Ok(planned.ready.finish(&planned.plan)?)
     }
 }

@@ -224,6 +224,16 @@ impl Session {
         &self.stops.watchpoints
     }
 
+    /// The code has changed: locations are looked for again. Those that it does not have any more stay, without addresses.
+    pub(crate) fn resolve_breakpoints(&mut self) {
+        let entry = self.entry();
+        for breakpoint in &mut self.stops.breakpoints {
+            let found = self.code.locate(&breakpoint.location, entry);
+            breakpoint.addresses = found.map_or(Vec::new(), |found| found.addresses);
+        }
+        self.mark_breaks();
+    }
+
     fn mark_breaks(&mut self) {
         let stops = &self.stops;
         self.code.mark(|pc| stops.breaks_at(pc));

@@ -204,6 +204,7 @@ impl Session {
     /// # Errors
     /// A message if there is no such place.
     pub fn who(&mut self, place: Place) -> Result<Option<Writer>, Error> {
+        self.may_change_time()?;
         self.read(place)?;
         let now = self.now();
         self.mark();

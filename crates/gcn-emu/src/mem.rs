@@ -37,7 +37,7 @@ use gcn_isa::target::Target;
 pub use guard::{Guarded, Plain};
 use host::{Before, Reserved};
 use journal::Journal;
-pub use journal::PageBytes;
+pub use journal::{PageBytes, note_stores};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -229,6 +229,8 @@ const USED: u8 = 16;
 const NOTE_STORES: u8 = 1;
 /// The pages that stores change are kept as they were.
 const NOTE_PAGES: u8 = 2;
+/// Only those that some threads store to.
+const NOTE_MARKED: u8 = 4;
 
 /// A page in the pool.
 #[derive(Clone, Copy)]
@@ -257,7 +259,7 @@ pub struct Memory {
     book: Mutex<Book>,
     /// An atomic changed a value.
     changed: AtomicBool,
-    /// What is recorded of stores: [`NOTE_STORES`], [`NOTE_PAGES`].
+    /// What is recorded of stores: [`NOTE_STORES`], [`NOTE_PAGES`], [`NOTE_MARKED`].
     recording: AtomicU8,
     journal: Mutex<Journal>,
     /// Changes whenever pages are mapped or unmapped or their permissions change; unique among all memories of the process.

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex};
 const KEPT: u64 = 256 << 20;
 
 /// The prefix of the kernels with which HIP fills and copies memory.
-const MOVES: &str = "__amd_rocclr_";
+pub const MOVES: &str = "__amd_rocclr_";
 
 /// The checks of a process.
 pub struct Checks {
@@ -358,11 +358,13 @@ unsafe extern "C" {
     fn fflush(stream: *mut std::ffi::c_void) -> i32;
 }
 
-/// The last function of a process that ends: where the program ends with 0 although there were reports, the status is 1.
+/// The last function of a process that ends: where the program ends with 0 although there were reports, or a command of the debugger
+/// could not be done, the status is 1.
 extern "C" fn exits(status: i32, _: *mut std::ffi::c_void) {
     let checks = runtime::get().ok().and_then(|r| r.checks.as_ref());
     let reported = checks.is_some_and(|checks| checks.printed.load(Relaxed) > 0);
-    if reported && status == 0 {
+    let undone = Runtime::debugger().is_some_and(|debugger| debugger.failed());
+    if (reported || undone) && status == 0 {
         // SAFETY: a null pointer means all streams; `_exit` takes a number and does not return.
         unsafe {
             fflush(std::ptr::null_mut());
@@ -374,7 +376,7 @@ extern "C" fn exits(status: i32, _: *mut std::ffi::c_void) {
 /// Called when the library is loaded, before anything else of the process registers functions for its end. These run in the
 /// reverse order, those of all libraries among them, so [`exits`] is the last one.
 extern "C" fn loaded() {
-    if variable("GCN_HIP_CHECK").is_some() {
+    if variable("GCN_HIP_CHECK").is_some() || variable("GCN_HIP_DEBUG").is_some() {
         // SAFETY: the function takes these arguments, and libraries stay mapped until the process has ended. If it cannot be
         // registered, the exit status stays the program's.
         unsafe { on_exit(exits, std::ptr::null_mut()) };

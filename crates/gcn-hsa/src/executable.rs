@@ -103,6 +103,17 @@ impl Executables {
         let kernels = self.kernels.read().unwrap_or_else(PoisonError::into_inner);
         kernels.get(&object).cloned()
     }
+
+    /// The files of the code that is loaded, each with the difference of its addresses, as far as they are kept.
+    pub fn files(&self) -> Vec<(u64, Arc<[u8]>)> {
+        let kernels = self.kernels.read().unwrap_or_else(PoisonError::into_inner);
+        let mut files: Vec<(u64, Arc<[u8]>)> = (kernels.values())
+            .filter_map(|placed| Some((placed.base, placed.file.clone()?)))
+            .collect();
+        files.sort_by_key(|file| file.0);
+        files.dedup_by_key(|file| file.0);
+        files
+    }
 }
 
 /// Returns the manual's status for an error of loading, and reports the error on standard error.

@@ -28,6 +28,7 @@ pub struct Launches {
     trace: bool,
     profile: bool,
     check: bool,
+    debug: bool,
     json: Option<PathBuf>,
     record: Option<PathBuf>,
     instructions: Option<Instructions>,
@@ -125,6 +126,7 @@ impl Launches {
             trace: variable("GCN_HIP_TRACE").is_some(),
             profile: variable("GCN_HIP_PROFILE").is_some(),
             check: variable("GCN_HIP_CHECK").is_some(),
+            debug: variable("GCN_HIP_DEBUG").is_some() || variable("GCN_HIP_GDB").is_some(),
             json: variable("GCN_HIP_JSON").map(PathBuf::from),
             record: variable("GCN_HIP_RECORD").map(PathBuf::from),
             instructions: Instructions::new()?,
@@ -158,7 +160,12 @@ impl Launches {
 
     /// Returns true if the files of code objects must be kept.
     pub fn looks_at_files(&self) -> bool {
-        self.record.is_some() || self.instructions.is_some() || self.check
+        self.record.is_some() || self.instructions.is_some() || self.check || self.debug
+    }
+
+    /// Returns true if a launch is among those to record, trace or debug.
+    pub fn is_chosen(&self, number: u64) -> bool {
+        self.chosen.as_ref().is_none_or(|c| c.contains(&number))
     }
 
     /// Returns the observer of a launch.
@@ -170,7 +177,7 @@ impl Launches {
     }
 
     fn traced(&self, number: u64, placed: &Placed) -> Watch {
-        let chosen = |_: &&Instructions| self.chosen.as_ref().is_none_or(|c| c.contains(&number));
+        let chosen = |_: &&Instructions| self.is_chosen(number);
         let Some(wanted) = self.instructions.as_ref().filter(chosen) else {
             return Watch::default();
         };
@@ -311,7 +318,7 @@ pub fn quoted(text: &str) -> String {
 }
 
 unsafe extern "C" {
-    fn atexit(function: extern "C" fn()) -> i32;
+    pub fn atexit(function: extern "C" fn()) -> i32;
 }
 
 extern "C" fn at_exit() {

@@ -13,6 +13,7 @@
 mod agent;
 mod check;
 mod copy;
+mod debug;
 mod executable;
 mod image;
 pub mod info;

@@ -10,6 +10,7 @@ use crate::runtime::{self, Runtime};
 use crate::signal::{holds, lock};
 use crate::status::{Status, code};
 use crate::types::{Handle, QueueCallback, QueueHead, Value};
+use gcn_emu::dispatch::step::Stepper;
 use gcn_emu::dispatch::{self, Launch, Packet, RunError};
 use gcn_emu::engine::FaultKind;
 use gcn_emu::mem::{PAGE_SIZE, Perm};
@@ -309,8 +310,17 @@ impl Queue {
         let recording = (r.launches).begins(r, launched, &kernel, &launch, &packet);
         let start = r.now();
         let running = crate::lent::Running::new(launched, &kernel.kernel.name);
-        let done =
-            (r.gpu).dispatch_packet(&self.state, &packet, kernel.base, &kernel.kernel, &launch);
+        let debugger = Runtime::debugger().filter(|d| d.takes(r, launched, &kernel));
+        let done = debugger.and_then(|debugger| {
+            debugger.run(launched, &launch, || {
+                let gpu = r.gpu.clone();
+                let (state, code) = (&self.state, &kernel.kernel);
+                Stepper::of_packet(gpu, state, &packet, kernel.base, code, &launch)
+            })
+        });
+        let done = done.unwrap_or_else(|| {
+            (r.gpu).dispatch_packet(&self.state, &packet, kernel.base, &kernel.kernel, &launch)
+        });
         let end = r.now();
         drop(running);
         drop(busy);

@@ -3,6 +3,7 @@
 use crate::agent::Properties;
 use crate::check::Checks;
 use crate::copy::Copies;
+use crate::debug::Debugger;
 use crate::executable::Executables;
 use crate::image::Images;
 use crate::launches::Launches;
@@ -23,7 +24,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 /// The state of the runtime. It exists until the process ends, because programs exit without releasing it.
 pub struct Runtime {
-    pub gpu: Gpu,
+    pub gpu: Arc<Gpu>,
     pub properties: Properties,
     /// The number of host threads of a dispatch.
     pub threads: usize,
@@ -39,6 +40,8 @@ pub struct Runtime {
     pub launches: Launches,
     /// The checks of launches, if they are wanted.
     pub checks: Option<Checks>,
+    /// The debugger, if it is wanted.
+    pub debugger: Option<Debugger>,
 }
 
 /// The runtime, and the number of initialisations.
@@ -105,10 +108,15 @@ fn refuse(target: Target) {
         return;
     }
     let name = target.name();
-    crate::report::line(&format!(
+    ends(&format!(
         "HIP does not run on {name}: its table of devices has not got it, so it would find no GPU and end in a \
          segmentation fault. Compile for gfx701, gfx803 or gfx900, or use gcn run (docs/hip.md)"
-    ));
+    ))
+}
+
+/// Ends the program with a message, before HIP is initialised.
+fn ends(why: &str) -> ! {
+    crate::report::line(why);
     // SAFETY: the function takes a number and does not return. HIP is not yet initialised, so its exit handlers must not run.
     unsafe { libc::_exit(1) }
 }
@@ -191,6 +199,7 @@ impl Runtime {
     fn new() -> Result<Runtime, String> {
         let target = target()?;
         refuse(target);
+        let debugger = Debugger::new().unwrap_or_else(|why| ends(&why));
         let engine = variable("GCN_ENGINE");
         let cache = match engine.as_deref() {
             Some("interp") => None,
@@ -217,7 +226,7 @@ impl Runtime {
         let memory = memory()?;
         let properties = Properties::of(target, memory.free_bytes());
         Ok(Runtime {
-            gpu: Gpu::with_memory(target, memory, maker),
+            gpu: Arc::new(Gpu::with_memory(target, memory, maker)),
             properties,
             threads,
             signals: Signals::default(),
@@ -230,6 +239,7 @@ impl Runtime {
             count: AtomicU64::new(0),
             launches: Launches::new()?,
             checks: Checks::new(target.generation() == Gen::Gfx7)?,
+            debugger,
         })
     }
 

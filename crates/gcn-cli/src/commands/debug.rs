@@ -1,8 +1,5 @@
 //! `gcn debug`: stops waves anywhere, shows their state, and goes backwards.
 
-mod tui;
-mod view;
-
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +10,7 @@ use clap::{Args, Parser};
 use gcn::io;
 use gcn_debug::commands::Commands;
 use gcn_debug::{Options as SessionOptions, Session, WaveId};
-use gcn_debug::{dap, gdb};
+use gcn_debug::{dap, gdb, terminal};
 use serde_json::Value;
 
 #[derive(Args)]
@@ -128,9 +125,12 @@ pub fn run(args: &Options) -> Result<(), String> {
             Ok(())
         }
         None if args.commands.is_empty() => {
-            let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-            match terminal && !args.plain {
-                true => tui::run(&mut commands, &interrupt),
+            let full = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+            match full && !args.plain {
+                true => {
+                    let screen = Box::new(std::io::stdout());
+                    terminal::run(&mut commands, &interrupt, screen).map(|_| ())
+                }
                 false => stdin(&mut commands),
             }
         }

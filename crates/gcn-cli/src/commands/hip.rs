@@ -31,6 +31,9 @@ Examples:
   gcn hip --target gfx906 --threads 1 --profile -- ./app input.dat
   gcn hip --record launches -- ./app && gcn run launches/000001/plan.toml
   gcn hip --check -- ./app                   what is wrong with the kernels that it launches
+  gcn hip --debug -- ./app                   stop in its kernels; `gcn debug` has the same commands
+  gcn hip --debug -e 'break vadd' -e run -e regs -- ./app
+  gcn hip --gdb 1234 -- ./app                and GDB: target remote :1234
   gcn hip --trace-instructions=trace.txt --launches 3 --trace-wave 0:1 -- ./app
   gcn hip --info --target gfx906             the agents that programs see, as rocminfo prints them
   eval \"$(gcn hip --env)\"                   the same for all programs of a shell")]
@@ -56,6 +59,31 @@ pub struct Options {
     /// Check every launch and report what is wrong with it: LIST as in `gcn check --checks` (docs/check.md)
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = checks)]
     check: Option<String>,
+    /// Stop in the program's kernels, while it waits: the terminal of `gcn debug`, on the process's terminal (docs/debug.md)
+    #[arg(long, conflicts_with_all = ["gdb", "check", "trace_instructions"])]
+    debug: bool,
+    /// With --debug: execute a command, and print its text to standard error; may be given several times. After the last one
+    /// the program goes on without the debugger
+    #[arg(
+        short = 'e',
+        long = "execute",
+        value_name = "COMMAND",
+        requires = "debug",
+        allow_hyphen_values = true
+    )]
+    commands: Vec<String>,
+    /// With --debug: execute the commands of a file, one a line, after those of -e
+    #[arg(long, value_name = "FILE", requires = "debug")]
+    script: Option<PathBuf>,
+    /// With --debug: a line of commands at a time instead of the full screen
+    #[arg(long, requires = "debug", conflicts_with_all = ["commands", "script"])]
+    plain: bool,
+    /// Let GDB debug the program's kernels: wait for it at a port, by default on 127.0.0.1, at the first launch
+    #[arg(long, value_name = "[HOST:]PORT", conflicts_with_all = ["check", "trace_instructions"])]
+    gdb: Option<String>,
+    /// With --debug or --gdb: the memory that the history of a launch may take, in MiB, about
+    #[arg(long, value_name = "MIB")]
+    history: Option<usize>,
     /// Write the profile, failures and the reports of --check to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -77,7 +105,7 @@ pub struct Options {
     /// With --trace-instructions: every lane's value, even if they are equal
     #[arg(long, requires = "trace_instructions")]
     trace_full: bool,
-    /// Record and trace only launches with these numbers, as 7 or 10-20; by default the first 100 are recorded, all traced
+    /// Record, trace and debug only launches with these numbers, as 7 or 10-20; by default the first 100 are recorded, all traced
     #[arg(long, value_name = "RANGE", value_parser = launches)]
     launches: Option<String>,
     /// Print shell commands that make a shell start all programs so; start none
@@ -184,6 +212,7 @@ impl Options {
         if let Some(list) = &self.check {
             all.push(("GCN_HIP_CHECK", list.into()));
         }
+        all.extend(self.debugger()?);
         if let Some(file) = &self.json {
             all.push(("GCN_HIP_JSON", absolute(file)?));
         }
@@ -216,6 +245,78 @@ impl Options {
     }
 }
 
+impl Options {
+    /// The variables of the debugger.
+    fn debugger(&self) -> Result<Vec<(&'static str, OsString)>, String> {
+        let mut all: Vec<(&str, OsString)> = Vec::new();
+        if let Some(address) = &self.gdb {
+            // The program takes the port; here a mistake is known before it starts.
+            gcn_debug::gdb::listen(address).map_err(|e| format!("--gdb {address}: {e}"))?;
+            all.push(("GCN_HIP_GDB", address.into()));
+        }
+        if self.debug {
+            let commands = self.script_lines()?;
+            let kind = match (commands.is_empty(), self.plain) {
+                (false, _) => "commands",
+                (true, true) => "plain",
+                (true, false) => "full",
+            };
+            if commands.is_empty() {
+                terminal()?;
+            }
+            all.push(("GCN_HIP_DEBUG", kind.into()));
+            all.push(("GCN_HIP_DEBUG_COMMANDS", commands.into()));
+        }
+        if let Some(mib) = self.history {
+            all.push(("GCN_HIP_DEBUG_HISTORY", mib.to_string().into()));
+        }
+        Ok(all)
+    }
+
+    /// The commands of -e and --script, a line each: its place, a tab, and the command.
+    fn script_lines(&self) -> Result<String, String> {
+        let mut lines = String::new();
+        let mut add = |place: String, command: &str| {
+            let command = command.split('#').next().unwrap_or("").trim();
+            if !command.is_empty() {
+                lines.push_str(&format!("{place}\t{command}\n"));
+            }
+        };
+        for (n, command) in self.commands.iter().enumerate() {
+            add(format!("-e {}", n + 1), command);
+        }
+        if let Some(path) = &self.script {
+            if path.as_os_str() == "-" {
+                return Err("--script -: standard input is the program's own; name a file".into());
+            }
+            let bytes = io::read(path)?;
+            for (n, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
+                add(format!("{}:{}", path.display(), n + 1), line);
+            }
+            if lines.is_empty() {
+                return Err(format!("{}: there is no command in it", path.display()));
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Returns true if the program and the debugger share the terminal.
+    fn shares_terminal(&self) -> bool {
+        self.debug && self.commands.is_empty() && self.script.is_none()
+    }
+}
+
+/// The terminal of this process.
+fn terminal() -> Result<std::fs::File, String> {
+    let opened = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/tty");
+    opened.map_err(|e| {
+        format!("--debug: there is no terminal (/dev/tty: {e}); -e and --script give commands, --gdb waits for GDB")
+    })
+}
+
 /// Quotes a word for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -241,6 +342,40 @@ pub fn run(options: &Options) -> Result<(), String> {
     };
     let mut command = Command::new(program);
     command.args(arguments).envs(variables);
+    if options.shares_terminal() {
+        return attend(command, program);
+    }
+    Err(start(command, program))
+}
+
+/// Runs the program and waits for it, to give the terminal back as it was, however the program ends.
+#[cfg(unix)]
+fn attend(mut command: Command, program: &std::ffi::OsStr) -> Result<(), String> {
+    use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+    use std::io::Write;
+    use std::os::unix::process::ExitStatusExt;
+    let mut terminal = terminal()?;
+    let modes = tcgetattr(&terminal);
+    // Ctrl-C is for the program, which interrupts its debugger.
+    let seen = std::sync::Arc::default();
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, seen);
+    let status = command.status();
+    let status = status.map_err(|e| format!("{}: {e}", program.to_string_lossy()))?;
+    if let Ok(modes) = modes {
+        // A terminal that is gone needs no modes.
+        let _ = tcsetattr(&terminal, OptionalActions::Drain, &modes);
+    }
+    let Some(signal) = status.signal() else {
+        std::process::exit(status.code().unwrap_or(1));
+    };
+    // The ordinary screen, with a cursor.
+    let _ = terminal.write_all(b"\x1b[?1049l\x1b[?25h");
+    io::complain(&format!("gcn: the program was ended by signal {signal}\n"));
+    std::process::exit(128 + signal);
+}
+
+#[cfg(not(unix))]
+fn attend(command: Command, program: &std::ffi::OsStr) -> Result<(), String> {
     Err(start(command, program))
 }
 

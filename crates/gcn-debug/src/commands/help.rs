@@ -73,7 +73,8 @@ pub const COMMANDS: &[Command] = &[
     command("list", &["l"], "[LOC]", false, "source around the wave, or instructions where there is none"),
     command("info", &["i"], "breakpoints|buffers|launch|history", false, "what is set, and where things are"),
     command("help", &["h"], "[COMMAND]", false, "this"),
-    command("quit", &["q", "exit"], "", false, "leave"),
+    command("quit", &["q", "exit"], "", false, "leave; a program that is debugged goes on without the debugger"),
+    command("kill", &[], "", false, "leave, and end the program that is debugged"),
 ];
 
 /// The command of a name, an alias, or the beginning of one name only.

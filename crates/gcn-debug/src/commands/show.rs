@@ -50,6 +50,12 @@ pub fn here(session: &Session) -> String {
     let now = session.now();
     let moment = moment_text(session, now);
     match session.status() {
+        Status::Ended if session.may_change_time().is_err() => {
+            return match session.program_ended() {
+                true => "the program has ended\n".into(),
+                false => format!("the program runs; launch {} has ended\n", now.launch),
+            };
+        }
         Status::Ended => return format!("the end, {moment}\n"),
         Status::Failed(report) => {
             let mut text = format!("{}\n", report.trim_end());
@@ -112,6 +118,7 @@ pub fn stop_text(session: &Session, stop: &Stop) -> String {
             )
         }
         Reason::WaveEnded(wave) => format!("{wave} has ended\n"),
+        Reason::Ended if session.is_attached() => "the program has ended\n".into(),
         Reason::Ended => "the last launch has ended\n".into(),
         Reason::Failed(_) => String::new(),
         Reason::Start => "the beginning of the history\n".into(),
@@ -475,15 +482,18 @@ pub(super) fn buffers(session: &Session) -> String {
 }
 
 pub(super) fn launch(session: &Session) -> String {
-    let plan = session.launch_plan();
+    let (grid, group) = session.work_items();
     let three = |n: [u32; 3]| format!("{},{},{}", n[0], n[1], n[2]);
+    let of = match session.is_attached() {
+        true => String::new(),
+        false => format!(" of {}", session.launches()),
+    };
     format!(
-        "launch {} of {}: {}, grid {} work-items in workgroups of {}, {} workgroups\n",
+        "launch {}{of}: {}, grid {} work-items in workgroups of {}, {} workgroups\n",
         session.now().launch,
-        session.launches(),
         session.kernel().name,
-        three(plan.grid),
-        three(plan.group),
+        three(grid),
+        three(group),
         session.grid().iter().map(|&n| n as u64).product::<u64>()
     )
 }
@@ -502,6 +512,9 @@ pub(super) fn writer(session: &Session, place: &Place, writer: Option<&Writer>) 
     let name = place.name(session.target());
     let Some(writer) = writer else {
         let what = match place {
+            Place::Memory { .. } if session.is_attached() => {
+                "nothing has written it since the launch began"
+            }
             Place::Memory { .. } => "nothing has written it since the plan began",
             Place::Lds { .. } => "nothing has written it since the workgroup began",
             _ => "nothing has written it since the wave began",

@@ -179,14 +179,36 @@ const STACK: u64 = 0x7f00 << 48;
 /// Where a stack ends.
 const TOP: u64 = 0x8000;
 
-/// The thread whose stack an address is in.
-pub fn stack_of(address: u64) -> Option<u32> {
+/// GDB takes the frame without a base for the outermost one, and its base is eight bytes below `rsp`. So the stack of a wave in few calls
+/// ends at this address. Farther below it addresses have no room, and GDB shows a frame at address 0 behind the outermost one.
+const LAST: u64 = 8;
+const FEW: usize = 2;
+
+/// The address of the innermost word of a stack: `rsp`.
+fn innermost(frames: &[Frame], thread: u32) -> u64 {
+    let bytes = 8 * frames.len() as u64;
+    match frames.len() <= FEW {
+        true => LAST.wrapping_sub(bytes),
+        false => (STACK | (thread as u64) << 16 | TOP) - bytes.min(TOP),
+    }
+}
+
+/// The thread whose stack an address is in; `current` is the one that is asked about, in which `frames` calls have not returned.
+pub fn stack_of(address: u64, current: u32, frames: usize) -> Option<u32> {
+    let below = LAST.wrapping_sub(address);
+    if (1..=8 * FEW.min(frames) as u64).contains(&below) {
+        return Some(current);
+    }
     (address >> 48 << 48 == STACK).then_some((address >> 16) as u32)
 }
 
 /// The word of a stack of return addresses that holds an address.
 pub fn stack(frames: &[Frame], address: u64) -> u64 {
-    let from_top = TOP.wrapping_sub(address & 0xfff8);
+    let top = match address >> 48 << 48 == STACK {
+        true => address & !0xffff | TOP,
+        false => LAST,
+    };
+    let from_top = top.wrapping_sub(address & !7);
     let n = usize::try_from(from_top / 8).ok();
     let frame = n.and_then(|n| frames.get(n.checked_sub(1)?));
     frame.map_or(0, |frame| frame.returns_to)
@@ -208,9 +230,8 @@ impl Register {
         let mut bytes = match &self.holds {
             Holds::Nothing => Vec::new(),
             Holds::Stack => {
-                let depth = session.frames(wave).len() as u64;
-                let top = STACK | (thread as u64) << 16 | TOP;
-                (top - 8 * depth.min(TOP / 8)).to_le_bytes().to_vec()
+                let at = innermost(session.frames(wave), thread);
+                at.to_le_bytes().to_vec()
             }
             Holds::Value(_) => {
                 let expr = self.expr(session)?;

@@ -14,7 +14,7 @@ use super::schedule::{
 };
 use super::stuck::{self, StuckWave, Traits};
 use super::watch::Who;
-use super::{Gpu, Launch, Loaded, Place, RunError, Stats};
+use super::{Gpu, Launch, Loaded, Packet, Place, Queue, RunError, Stats};
 use crate::engine::{Code, EXACT_SLICE, Engine, FaultKind, Machine, Stop};
 use crate::global::Global;
 use crate::group::{Doing, GroupWave, Like};
@@ -23,6 +23,7 @@ use crate::probe::Probe;
 use crate::wave::{Lds, WaveState};
 use gcn_isa::target::Target;
 use gcn_object::read::Kernel;
+use gcn_object::target::Os;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
@@ -242,11 +243,51 @@ impl Stepper {
                 let _ = gpu.memory.free(region);
             }
         })?;
+        Ok(Stepper::of_setup(gpu, setup, launch, regions))
+    }
+
+    /// Begins the dispatch of a packet, as [`Gpu::dispatch_packet`] runs it: the caller has put packet, arguments and queue into guest
+    /// memory, and no other dispatch of the queue may run before this one has ended.
+    ///
+    /// # Errors
+    /// A [`RunError`] if the launch is impossible.
+    pub fn of_packet(
+        gpu: Arc<Gpu>,
+        queue: &Queue,
+        packet: &Packet,
+        base: u64,
+        kernel: &Kernel,
+        launch: &Launch,
+    ) -> Result<Stepper, RunError> {
+        let fixed = kernel.descriptor.group_segment_fixed_size;
+        let launch = Launch {
+            dynamic_lds: packet.group_bytes.saturating_sub(fixed),
+            deterministic: true,
+            ..launch.clone()
+        };
+        let mut shape = Shape::new(gpu.target, Os::Hsa, kernel, &launch)?;
+        shape.widen_scratch(packet.private_bytes);
+        shape.resident = schedule::resident(&shape, gpu.memory.free_bytes());
+        let setup = gpu.of_packet(queue, packet, base, kernel, &shape)?;
+        let setup = setup.into_owned();
+        Ok(Stepper::of_setup(gpu, setup, launch, Vec::new()))
+    }
+
+    fn of_setup(
+        gpu: Arc<Gpu>,
+        setup: Setup<'static>,
+        launch: Launch,
+        regions: Vec<u64>,
+    ) -> Stepper {
         let mut engine = Interp::new();
         engine.exactly(true);
         let printed = Arc::new(Mutex::new(Printed::default()));
         let mut stepper = Stepper {
             middle: setup.own(setup.shape.groups.map(|n| n / 2), 0),
+            global: match &setup.wave_sync {
+                Some(resources) => Global::with(resources),
+                None => Global::default(),
+            },
             state: State {
                 ring: VecDeque::new(),
                 now: None,
@@ -276,10 +317,9 @@ impl Stepper {
             engine,
             traits: HashMap::new(),
             like: ([0; 3], Vec::new()),
-            global: Global::default(),
         };
         stepper.advance();
-        Ok(stepper)
+        stepper
     }
 
     /// The chip.

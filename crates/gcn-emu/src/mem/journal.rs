@@ -1,6 +1,16 @@
 //! The journal: what pages held before they were written, for a debugger that goes back in time.
 
 use super::*;
+use std::cell::Cell;
+
+thread_local! {
+    static NOTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The stores of this thread are those of a debugger's session ([`Memory::keep_journal_of_threads`]).
+pub fn note_stores() {
+    NOTED.set(true);
+}
 
 /// The bytes of a page.
 pub type PageBytes = Box<[u8; PAGE_SIZE as usize]>;
@@ -21,6 +31,12 @@ impl Memory {
         if !on {
             *self.journal() = Journal::default();
         }
+    }
+
+    /// As [`Memory::keep_journal`], but only stores of threads that have called [`note_stores`] are seen: the program that shares the
+    /// memory goes on meanwhile, and what it writes is its own.
+    pub fn keep_journal_of_threads(&self) {
+        self.record(NOTE_PAGES | NOTE_MARKED, true);
     }
 
     /// Returns the pages that were written since the last call, by page number, with the bytes that they held then.
@@ -53,6 +69,9 @@ impl Memory {
 
     /// Keeps the pages of a store that is about to be made.
     pub(super) fn note_pages(&self, addr: u64, size: u64) {
+        if self.recording.load(Relaxed) & NOTE_MARKED != 0 && !NOTED.get() {
+            return;
+        }
         let last = addr.saturating_add(size.max(1) - 1) / PAGE_SIZE;
         let mut journal = self.journal();
         for page in addr / PAGE_SIZE..=last {

@@ -1,5 +1,7 @@
 //! The terminal of `gcn debug`: keys and the command line. Everything that a key does is a command of the session.
 
+mod view;
+
 use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -7,12 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gcn::emu::wave::LANES;
-use gcn_debug::commands::Commands;
-use gcn_debug::{Error, WaveId};
-use ratatui::DefaultTerminal;
+use ratatui::Terminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::prelude::CrosstermBackend;
 
-use super::view;
+use crate::commands::Commands;
+use crate::{Error, WaveId};
 
 /// What the pane of state shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,6 +75,8 @@ pub struct App {
     pub before: Option<Before>,
     /// A command runs.
     pub busy: bool,
+    /// The program that is debugged is to end.
+    kills: bool,
     history: Vec<String>,
     recalled: usize,
     /// Keys that were pressed while a command ran.
@@ -77,6 +85,13 @@ pub struct App {
 
 /// The lines of the log that are kept.
 const LOG: usize = 1000;
+
+/// The hand-over of the terminal to a program that goes on, between the thread of a command and that of the terminal.
+#[derive(Default)]
+struct HandOver {
+    asked: AtomicBool,
+    given: AtomicBool,
+}
 
 /// What kernels print, until it is shown.
 #[derive(Clone, Default)]
@@ -94,14 +109,28 @@ impl Write for Printed {
     }
 }
 
-/// Runs the terminal until the user leaves.
+/// Runs the terminal until the user leaves. Returns true if the program that is debugged is to end. `output` is the terminal; keys are read from standard input, or if that is no
+/// terminal, from the process's.
 ///
 /// # Errors
 /// A message if the terminal cannot be used.
-pub fn run(commands: &mut Commands, interrupt: &Arc<AtomicBool>) -> Result<(), String> {
+pub fn run(
+    commands: &mut Commands,
+    interrupt: &Arc<AtomicBool>,
+    output: Box<dyn Write + Send>,
+) -> Result<bool, String> {
     let printed = Printed::default();
     commands.session_mut().set_output(printed.clone());
-    let mut terminal = ratatui::try_init().map_err(|e| format!("the terminal: {e}"))?;
+    let told = |e: std::io::Error| format!("the terminal: {e}");
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // A message is read on the ordinary screen; there is none if the terminal is gone.
+        let _ = disable_raw_mode();
+        let _ = execute!(std::io::stderr(), LeaveAlternateScreen);
+        before(panic);
+    }));
+    let mut terminal = Terminal::new(CrosstermBackend::new(output)).map_err(told)?;
+    enter(&mut terminal).map_err(told)?;
     let mut app = App {
         pane: Pane::Vector,
         format: Format::Hex,
@@ -116,19 +145,44 @@ pub fn run(commands: &mut Commands, interrupt: &Arc<AtomicBool>) -> Result<(), S
         offers: Vec::new(),
         before: None,
         busy: false,
+        kills: false,
         history: Vec::new(),
         recalled: 0,
         queued: VecDeque::new(),
     };
     let result = app.work(&mut terminal, commands, interrupt, &printed);
-    ratatui::restore();
-    result.map_err(|e| format!("the terminal: {e}"))
+    let left = leave(&mut terminal);
+    result.and(left).map_err(told)?;
+    Ok(app.kills)
+}
+
+/// The full screen of a terminal.
+type Screen = Terminal<CrosstermBackend<Box<dyn Write + Send>>>;
+
+/// Takes the screen.
+fn enter(terminal: &mut Screen) -> std::io::Result<()> {
+    enable_raw_mode()?;
+    execute!(
+        terminal.backend_mut(),
+        EnterAlternateScreen,
+        Clear(ClearType::All)
+    )?;
+    // Nothing is on the screen of what was there before.
+    terminal.swap_buffers();
+    Ok(())
+}
+
+/// Gives the screen back.
+fn leave(terminal: &mut Screen) -> std::io::Result<()> {
+    terminal.show_cursor()?;
+    execute!(terminal.backend_mut(), LeaveAlternateScreen)?;
+    disable_raw_mode()
 }
 
 impl App {
     fn work(
         &mut self,
-        terminal: &mut DefaultTerminal,
+        terminal: &mut Screen,
         commands: &mut Commands,
         interrupt: &Arc<AtomicBool>,
         printed: &Printed,
@@ -162,7 +216,7 @@ impl App {
     /// Executes a command, while Ctrl-C interrupts it. Returns true if it ends the session.
     fn execute(
         &mut self,
-        terminal: &mut DefaultTerminal,
+        terminal: &mut Screen,
         commands: &mut Commands,
         line: &str,
         interrupt: &Arc<AtomicBool>,
@@ -173,10 +227,30 @@ impl App {
         interrupt.store(false, SeqCst);
         self.busy = true;
         let mut waited = Duration::ZERO;
+        let attached = commands.session().is_attached();
+        let hand_over = Arc::new(HandOver::default());
+        let asks = hand_over.clone();
+        commands.session_mut().set_goes_on(Some(Box::new(move || {
+            asks.asked.store(true, SeqCst);
+            while !asks.given.load(SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        })));
+        let mut left = Ok(());
         let done = std::thread::scope(|scope| {
             let running = scope.spawn(|| commands.execute(line));
             while !running.is_finished() {
-                let wait = Duration::from_millis(if waited.is_zero() { 1 } else { 20 });
+                // A program that goes on has the terminal for itself; Ctrl-C is a signal then.
+                if hand_over.asked.load(SeqCst) {
+                    if !hand_over.given.load(SeqCst) {
+                        left = leave(terminal);
+                        hand_over.given.store(true, SeqCst);
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                    continue;
+                }
+                let wait = if waited.is_zero() || attached { 1 } else { 20 };
+                let wait = Duration::from_millis(wait);
                 waited += wait;
                 if let Ok(true) = event::poll(wait)
                     && let Ok(Event::Key(key)) = event::read()
@@ -191,6 +265,14 @@ impl App {
         });
         self.busy = false;
         interrupt.store(false, SeqCst);
+        commands.session_mut().set_goes_on(None);
+        left?;
+        if commands.session().program_ended() {
+            return Ok(true);
+        }
+        if hand_over.given.load(SeqCst) {
+            enter(terminal)?;
+        }
         let done = done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         self.log.push(format!("> {line}"));
         {
@@ -202,6 +284,7 @@ impl App {
             Ok(output) => {
                 self.log.extend(output.text.lines().map(str::to_owned));
                 if output.quit {
+                    self.kills = output.kill;
                     return Ok(true);
                 }
             }

@@ -3,15 +3,15 @@
 use gcn::emu::wave::{LANES, WaveState};
 use gcn::isa::access::File;
 use gcn::isa::operand::EXEC;
-use gcn_debug::commands::{hexdump, position};
-use gcn_debug::{Place, Session, Status};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
-use super::tui::{App, Format, Pane};
+use super::{App, Format, Pane};
+use crate::commands::{hexdump, position};
+use crate::{Place, Session, Status};
 
 /// Instructions before the one that a list is about.
 const CONTEXT: usize = 6;
@@ -166,7 +166,7 @@ fn code(frame: &mut Frame<'_>, area: Rect, app: &App, session: &Session) {
 }
 
 fn list_waves(frame: &mut Frame<'_>, area: Rect, session: &Session) {
-    let text = gcn_debug::commands::waves(session);
+    let text = crate::commands::waves(session);
     let text: Vec<String> = text.lines().map(str::to_owned).collect();
     let selected = text.iter().position(|l| l.starts_with('*')).unwrap_or(0);
     let rows = area.height.saturating_sub(2) as usize;

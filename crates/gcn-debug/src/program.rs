@@ -1,0 +1,134 @@
+//! The launches of a running program, one after the other, as the program makes them.
+//!
+//! The program waits while a launch of it is stopped. The past of a launch ends with the launch: what the program has done since then
+//! cannot be undone.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use gcn_emu::dispatch::step::Stepper;
+use gcn_emu::dispatch::{RunError, Stats};
+use gcn_emu::mem::Memory;
+use gcn_object::metadata::ValueKind;
+use gcn_object::read::{CodeObject, Kernel};
+
+/// A launch of a program.
+pub struct ProgramLaunch {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The dispatch, of which nothing has run.
+    pub stepper: Stepper,
+    /// Work-items in each dimension.
+    pub grid: [u32; 3],
+    /// Work-items of a workgroup in each dimension.
+    pub group: [u32; 3],
+}
+
+/// What comes next of a program.
+pub enum Arrival {
+    /// A launch.
+    Launch(Box<ProgramLaunch>),
+    /// The user does not want to wait any longer.
+    Interrupted,
+    /// The program has ended.
+    Ended,
+}
+
+/// A running program.
+pub trait Program: Send {
+    /// Waits for the next launch.
+    fn next(&mut self, interrupt: &AtomicBool) -> Arrival;
+
+    /// A launch has ended or failed: the program goes on.
+    fn release(&mut self, result: Result<Stats, RunError>);
+
+    /// The code that is loaded: where, as the difference between addresses in memory and in the file, and the files.
+    fn objects(&self) -> Vec<(u64, Arc<[u8]>)>;
+}
+
+/// A program that a session is attached to.
+pub(crate) struct Attached {
+    pub(crate) program: Box<dyn Program>,
+    /// Work-items of the current launch, and of its workgroups.
+    pub(crate) grid: [u32; 3],
+    pub(crate) group: [u32; 3],
+    /// The current launch has ended, and the program knows it.
+    pub(crate) released: bool,
+    /// The program has ended.
+    pub(crate) ended: bool,
+    /// Called before the program goes on.
+    pub(crate) goes_on: Option<Box<dyn FnMut() + Send>>,
+    /// The code, with the difference of its addresses.
+    pub(crate) objects: Vec<(u64, CodeObject)>,
+}
+
+impl Attached {
+    pub(crate) fn new(program: Box<dyn Program>) -> Attached {
+        Attached {
+            program,
+            grid: [1; 3],
+            group: [1; 3],
+            released: false,
+            ended: false,
+            goes_on: None,
+            objects: Vec::new(),
+        }
+    }
+
+    /// Reads the code that is loaded now. Returns true if it is another than before.
+    pub(crate) fn look_at_code(&mut self) -> bool {
+        let files = self.program.objects();
+        let known = |base: &u64| self.objects.iter().any(|(known, _)| known == base);
+        if files.len() == self.objects.len() && files.iter().all(|(base, _)| known(base)) {
+            return false;
+        }
+        let parsed = files.into_iter();
+        let parsed = parsed.filter_map(|(base, file)| Some((base, CodeObject::parse(&file).ok()?)));
+        self.objects = parsed.collect();
+        self.objects.sort_by_key(|(base, _)| *base);
+        true
+    }
+
+    /// The object whose code holds a guest address.
+    pub(crate) fn object(&self, pc: u64) -> Option<&CodeObject> {
+        let holds = |(base, object): &&(u64, CodeObject)| {
+            let at = pc.wrapping_sub(*base);
+            let mut segments = object.segments.iter();
+            segments.any(|s| s.executable && (s.address..s.address + s.size).contains(&at))
+        };
+        self.objects.iter().find(holds).map(|(_, object)| object)
+    }
+}
+
+/// The arguments of a kernel that are addresses: name, address and the number of bytes from there to the end of the allocation.
+pub(crate) fn buffers(kernel: &Kernel, kernarg: u64, memory: &Memory) -> Vec<Buffer> {
+    let Some(metadata) = &kernel.metadata else {
+        return Vec::new();
+    };
+    let visible = metadata
+        .args
+        .iter()
+        .filter(|a| !a.value_kind_name.starts_with("hidden_"));
+    let found = visible.enumerate().filter_map(|(n, arg)| {
+        if arg.value_kind != ValueKind::GlobalBuffer {
+            return None;
+        }
+        let address = memory.load_u64(kernarg + arg.offset as u64).ok()?;
+        let (start, bytes) = memory.region_of(address)?;
+        Some(Buffer {
+            argument: n,
+            name: arg.name.clone(),
+            address,
+            bytes: (start + bytes).saturating_sub(address) as usize,
+        })
+    });
+    found.collect()
+}
+
+/// An argument that is an address.
+pub(crate) struct Buffer {
+    pub(crate) argument: usize,
+    pub(crate) name: Option<String>,
+    pub(crate) address: u64,
+    pub(crate) bytes: usize,
+}
