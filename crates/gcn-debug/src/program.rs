@@ -113,7 +113,7 @@ pub(crate) fn buffers(kernel: &Kernel, kernarg: u64, memory: &Memory) -> Vec<Buf
         if arg.value_kind != ValueKind::GlobalBuffer {
             return None;
         }
-        let address = memory.load_u64(kernarg + arg.offset as u64).ok()?;
+        let address = memory.load_u64(kernarg + arg.offset).ok()?;
         let (start, bytes) = memory.region_of(address)?;
         Some(Buffer {
             argument: n,

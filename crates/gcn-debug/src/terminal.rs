@@ -22,7 +22,7 @@ use crate::{Error, WaveId};
 
 /// What the pane of state shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Pane {
+pub(crate) enum Pane {
     Vector,
     Scalar,
     Masks,
@@ -31,7 +31,7 @@ pub enum Pane {
 }
 
 impl Pane {
-    pub const ALL: [(Pane, &str); 5] = [
+    pub(crate) const ALL: [(Pane, &str); 5] = [
         (Pane::Vector, "1 VGPRs"),
         (Pane::Scalar, "2 SGPRs"),
         (Pane::Masks, "3 masks"),
@@ -42,41 +42,43 @@ impl Pane {
 
 /// How registers are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     Hex,
     Integer,
     Float,
 }
 
 /// The registers of a wave before the last command, to mark what changed.
-pub struct Before {
-    pub wave: WaveId,
-    pub sgprs: [u32; 128],
-    pub vgprs: Vec<[u32; LANES]>,
+pub(crate) struct Before {
+    pub(crate) wave: WaveId,
+    pub(crate) sgprs: [u32; 128],
+    pub(crate) vgprs: Vec<[u32; LANES]>,
 }
 
 /// What the terminal shows beside the session.
-pub struct App {
-    pub pane: Pane,
-    pub format: Format,
-    pub heat: bool,
-    pub help: bool,
+pub(crate) struct App {
+    pub(crate) pane: Pane,
+    pub(crate) format: Format,
+    pub(crate) heat: bool,
+    pub(crate) help: bool,
     /// The first lane and the first line of the pane of state.
-    pub lane: usize,
-    pub scroll: usize,
+    pub(crate) lane: usize,
+    pub(crate) scroll: usize,
     /// The address that the pane of memory begins with.
-    pub memory: u64,
+    pub(crate) memory: u64,
     /// The instruction that the cursor of the code is on; the selected wave's if `None`.
-    pub cursor: Option<u64>,
-    pub log: Vec<String>,
+    pub(crate) cursor: Option<u64>,
+    pub(crate) log: Vec<String>,
     /// The command line, if it is open.
-    pub input: Option<String>,
-    pub offers: Vec<String>,
-    pub before: Option<Before>,
+    pub(crate) input: Option<String>,
+    pub(crate) offers: Vec<String>,
+    pub(crate) before: Option<Before>,
     /// A command runs.
-    pub busy: bool,
+    pub(crate) busy: bool,
     /// The program that is debugged is to end.
     kills: bool,
+    /// The screen was given back, and not taken again.
+    away: bool,
     history: Vec<String>,
     recalled: usize,
     /// Keys that were pressed while a command ran.
@@ -146,12 +148,16 @@ pub fn run(
         before: None,
         busy: false,
         kills: false,
+        away: false,
         history: Vec::new(),
         recalled: 0,
         queued: VecDeque::new(),
     };
     let result = app.work(&mut terminal, commands, interrupt, &printed);
-    let left = leave(&mut terminal);
+    let left = match app.away {
+        true => Ok(()),
+        false => leave(&mut terminal),
+    };
     result.and(left).map_err(told)?;
     Ok(app.kills)
 }
@@ -267,10 +273,11 @@ impl App {
         interrupt.store(false, SeqCst);
         commands.session_mut().set_goes_on(None);
         left?;
+        self.away = hand_over.given.load(SeqCst);
         if commands.session().program_ended() {
             return Ok(true);
         }
-        if hand_over.given.load(SeqCst) {
+        if std::mem::take(&mut self.away) {
             enter(terminal)?;
         }
         let done = done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -26,7 +26,7 @@ const KEYS: &str = "\
  : Enter    command line (Tab completes, Up recalls; `help` lists commands)
  Ctrl-C Esc interrupt what runs          q          leave";
 
-pub fn draw(frame: &mut Frame<'_>, app: &App, session: &Session) {
+pub(crate) fn draw(frame: &mut Frame<'_>, app: &App, session: &Session) {
     let log = (frame.area().height / 4).clamp(3, 10);
     let [top, middle, bottom, input] = Layout::vertical([
         Constraint::Length(1),
@@ -100,7 +100,7 @@ fn title(app: &App, session: &Session) -> Line<'static> {
 }
 
 /// The guest addresses of the instructions of the function that holds an address, or some around it if it is long.
-pub fn instructions(session: &Session, pc: u64) -> Vec<u64> {
+pub(crate) fn instructions(session: &Session, pc: u64) -> Vec<u64> {
     const MOST: usize = 20_000;
     let Some((start, end)) = session.code().function(pc) else {
         return vec![pc];
