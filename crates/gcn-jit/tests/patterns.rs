@@ -557,6 +557,41 @@ fn optimisations_that_are_left_out() {
     assert!(Optional::parse("all").is_err());
 }
 
+/// Elements of one and two bytes that are one to four bytes apart, and three dwords a lane: of all lanes and of some.
+#[test]
+fn elements_close_to_each_other() {
+    let before = words(random(15));
+    for step in 1..=4 {
+        for lanes in [0x1400, 0x1351] {
+            let body = format!(
+                "v_cmp_gt_u32 vcc, {lanes:#x}, v1\ns_and_b64 exec, exec, vcc\nv_mul_u32_u24 v8, {step}, v1\nglobal_load_ubyte v10, v8, s[4:5]\n\
+                 global_load_ushort v11, v8, s[4:5] offset:1\nv_and_b32 v12, 0x3ff, v1\nv_mul_u32_u24 v13, 12, v12\n\
+                 global_load_dwordx3 v[14:16], v13, s[4:5]\nv_mul_u32_u24 v17, 12, v0\nglobal_load_dwordx3 v[18:20], v17, s[4:5] offset:4\n\
+                 s_waitcnt vmcnt(0)\nv_lshl_or_b32 v10, v11, 8, v10\nv_xor_b32 v14, v14, v15\nv_xor_b32 v14, v14, v16\n\
+                 v_xor_b32 v18, v18, v14\nv_add_u32 v19, v19, v10\nv_sub_u32 v20, v20, v18\n\
+                 v_add_u32 v8, 0xb000, v8\nglobal_store_byte v8, v10, s[6:7]\nv_mul_u32_u24 v9, 12, v1\nv_and_b32 v9, 0x7ffc, v9\n\
+                 v_mul_u32_u24 v9, 12, v0\ns_mul_i32 s9, s2, 0x600\ns_and_b32 s9, s9, 0x7fff\nv_add_u32 v9, s9, v9\n\
+                 global_store_dwordx3 v9, v[18:20], s[6:7]"
+            );
+            compiled(same(&body, &before), &body);
+        }
+    }
+}
+
+/// What all lanes share is computed once, with the results that lanes would have: quotients, conversions, NaNs that are observed.
+#[test]
+fn floats_that_all_lanes_share() {
+    let before = words(random(16));
+    // The number of the workgroup, whose reciprocal is infinite in the first; their product is a NaN there.
+    let body = "v_cvt_f32_u32 v8, s2\nv_rcp_f32 v9, v8\nv_mul_f32 v10, v9, v8\nv_exp_f32 v11, v9\nv_sqrt_f32 v12, v8\n\
+        v_add_f32 v13, v11, v12\nv_max_f32 v13, v13, v8\nv_lshlrev_b32 v14, 2, v1\nglobal_load_dword v15, v14, s[4:5]\n\
+        s_waitcnt vmcnt(0)\nv_and_b32 v15, 0x3fffffff, v15\nv_mul_f32 v16, v15, v13\nv_fma_f32 v16, v9, v15, v16\nv_and_b32 v10, 0xffff, v10\n\
+        v_xor_b32 v16, v16, v10\nglobal_store_dword v14, v16, s[6:7]";
+    same(body, &before);
+    let some = format!("v_cmp_lt_u32 vcc, 37, v0\ns_and_b64 exec, exec, vcc\n{body}");
+    same(&some, &before);
+}
+
 /// A body that uses many of them: disabling one changes its code, and not its results.
 #[test]
 fn optimisations_of_accesses_that_are_left_out() {

@@ -236,49 +236,76 @@ pub(super) fn liveness(
     known: &BTreeMap<u64, InsnInfo>,
     s: &CompileRequest<'_>,
 ) -> Map<u64, LiveSet> {
-    let outside = LiveSet::all();
-    let mut before: Map<u64, LiveSet> =
-        Map::with_capacity_and_hasher(known.len(), Default::default());
     let pcs: Vec<u64> = known.keys().rev().copied().collect();
+    let next_of = |pc: u64| pc + known[&pc].insn.len as u64;
+    // Where the analysis continues from elsewhere than the instruction behind: what is live there is remembered between rounds.
+    let targets = known
+        .iter()
+        .filter_map(|(&pc, k)| k.flow.target(pc, &k.insn));
+    let mut joins: Map<u64, LiveSet> = targets.map(|pc| (pc, LiveSet::none())).collect();
+    for (at, &pc) in pcs.iter().enumerate() {
+        if at == 0 || pcs[at - 1] != next_of(pc) {
+            joins.insert(next_of(pc), LiveSet::none());
+        }
+    }
+    for (pc, live) in &mut joins {
+        if !known.contains_key(pc) {
+            *live = LiveSet::all();
+        }
+    }
     let mut sets = Sets::default();
+    let mut last = false;
+    let mut all: Map<u64, LiveSet> = Map::default();
     loop {
         let mut changed = false;
+        let mut a = LiveSet::none();
+        let mut begins = None;
         for &pc in &pcs {
             let k = &known[&pc];
-            let next = pc + k.insn.len as u64;
-            let nothing = LiveSet::none();
-            let at = |pc: u64| match before.get(&pc) {
-                Some(a) => a,
-                None if known.contains_key(&pc) => &nothing,
-                None => &outside,
-            };
-            let mut a = match k.flow {
-                Flow::Next => at(next).clone(),
+            let next = next_of(pc);
+            if begins != Some(next)
+                && let Some(live) = joins.get(&next)
+            {
+                a.clone_from(live);
+            }
+            match k.flow {
+                Flow::Next => {}
                 Flow::Branch { links: true, .. } | Flow::Indirect { .. } | Flow::Trap => {
-                    LiveSet::all()
+                    a = LiveSet::all();
                 }
                 Flow::Branch { .. } => {
-                    let mut a = at(k.flow.target(pc, &k.insn).unwrap_or(next)).clone();
-                    if k.flow.falls_through() {
-                        a.join(at(next), &mut sets);
+                    let target = k.flow.target(pc, &k.insn).and_then(|to| joins.get(&to));
+                    match (target, k.flow.falls_through()) {
+                        (Some(live), true) => a.join(live, &mut sets),
+                        (Some(live), false) => a.clone_from(live),
+                        (None, _) => {}
                     }
-                    a
                 }
-                Flow::End if s.all_live => LiveSet::all(),
-                Flow::End => LiveSet::none(),
-            };
+                Flow::End if s.all_live => a = LiveSet::all(),
+                Flow::End => a = LiveSet::none(),
+            }
             if k.unknown_effects {
                 a = LiveSet::all();
             } else {
                 back(k, &mut a, &mut sets);
             }
-            if before.get(&pc) != Some(&a) {
-                before.insert(pc, a);
+            begins = Some(pc);
+            if let Some(live) = joins.get_mut(&pc)
+                && *live != a
+            {
+                live.clone_from(&a);
                 changed = true;
             }
+            if last {
+                all.insert(pc, a.clone());
+            }
+        }
+        if last {
+            return all;
         }
         if !changed {
-            return before;
+            last = true;
+            all.reserve(known.len());
         }
     }
 }

@@ -39,11 +39,13 @@ pub enum Optional {
     SliceLoop,
     /// Atomics without a helper.
     Atomics,
+    /// Vector operations whose operands are the same in all lanes are computed once for all slices.
+    Uniform,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 18] = [
+    pub const ALL: [Optional; 19] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::InOrder,
@@ -62,6 +64,7 @@ impl Optional {
         Optional::Keep,
         Optional::SliceLoop,
         Optional::Atomics,
+        Optional::Uniform,
     ];
 
     /// Its name, as `--disable-pass` takes it.
@@ -85,6 +88,7 @@ impl Optional {
             Optional::Keep => "keep",
             Optional::SliceLoop => "slice_loop",
             Optional::Atomics => "atomics",
+            Optional::Uniform => "uniform",
         }
     }
 

@@ -215,9 +215,6 @@ pub(crate) trait Vectors: Sized + 'static {
     /// A slice's values can stay in registers while others are computed.
     const KEEPS: bool;
 
-    /// It can store three dwords a lane, one lane's after the other's.
-    const THREE: bool;
-
     /// Returns true if the four slices of a block with this number of vector operations are the iterations of a loop.
     fn looped(operations: usize) -> bool;
 

@@ -51,6 +51,10 @@ const MOVD_TO: X = X(1, 1, 0, 0x7e);
 const MOVQ_TO: X = X(1, 1, 1, 0x7e);
 const INSERTD: X = X(3, 1, 0, 0x22);
 const EXTRACTQ: X = X(3, 1, 1, 0x16);
+const EXTRACTD: X = X(3, 1, 0, 0x16);
+const EXTRACTB: X = X(3, 1, 0, 0x14);
+const EXTRACTW: X = X(3, 1, 0, 0x15);
+const BLENDD: X = X(3, 1, 0, 0x02);
 const LOADQ: X = X(1, 2, 0, 0x7e);
 const LOADHPS: X = X(1, 0, 0, 0x16);
 
@@ -70,7 +74,6 @@ impl Vectors for Avx2 {
     const TRUTH: Class = 0;
     const BROADCAST: Again = Again::Value;
     const KEEPS: bool = false;
-    const THREE: bool = false;
 
     fn looped(operations: usize) -> bool {
         operations >= LOOP

@@ -59,7 +59,6 @@ impl Vectors for Avx512 {
     const TRUTH: Class = 1;
     const BROADCAST: Again = Again::Memory;
     const KEEPS: bool = true;
-    const THREE: bool = true;
 
     fn looped(operations: usize) -> bool {
         operations >= LOOP

@@ -125,6 +125,12 @@ pub(crate) struct State<V: Vectors> {
     /// The registers that each slice's values are kept in.
     pub kept: [Vec<u8>; 4],
     pub ballots: Vec<Id>,
+    /// The values that are computed once for all slices: where they are.
+    pub uniform: Map<Id, [At; 2]>,
+    /// The operations of the plan that compute them.
+    pub before: Vec<bool>,
+    /// The code is not of a slice: it computes what all lanes share, whether they are active or not.
+    pub everywhere: bool,
     sections: Vec<Section<V>>,
     /// Where the block is left for code without affine values.
     pub leave: Option<Label>,
@@ -139,6 +145,9 @@ impl<V: Vectors> Default for State<V> {
             stored: Vec::new(),
             kept: Default::default(),
             ballots: Vec::new(),
+            uniform: Map::default(),
+            before: Vec::new(),
+            everywhere: false,
             sections: Vec::new(),
             leave: None,
         }
@@ -158,6 +167,7 @@ pub(crate) enum Deferred {
 struct Section<V: Vectors> {
     slice: u8,
     half: u8,
+    everywhere: bool,
     code: Box<SectionCode<V>>,
 }
 
@@ -172,6 +182,17 @@ impl<V: Vectors> Emit<'_, V> {
             self.too_large = true;
             self.v.next_slot = 0;
             return 0;
+        }
+        n
+    }
+
+    /// One line.
+    fn line(&mut self) -> u16 {
+        let n = self.v.next_slot;
+        self.v.next_slot += 1;
+        if self.v.next_slot as usize > VECTORS {
+            self.too_large = true;
+            self.v.next_slot = 0;
         }
         n
     }
@@ -206,6 +227,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.v.sections.push(Section {
             slice: self.slice,
             half: self.v.half,
+            everywhere: self.v.everywhere,
             code: Box::new(code),
         });
     }
@@ -214,9 +236,108 @@ impl<V: Vectors> Emit<'_, V> {
         while !self.v.sections.is_empty() {
             for s in std::mem::take(&mut self.v.sections) {
                 (self.slice, self.v.half) = (s.slice, s.half);
+                self.v.everywhere = s.everywhere;
+                let looped = self.looped;
+                self.looped &= !s.everywhere;
                 (s.code)(self);
+                self.looped = looped;
             }
         }
+        self.v.everywhere = false;
+    }
+
+    /// Whether the code is of active lanes alone.
+    pub(super) fn all_on(&self) -> bool {
+        self.full.is_some() || self.v.everywhere
+    }
+
+    /// The operations of vectors whose operands are the same in all lanes, as the scalars are that they come from.
+    fn uniform_operations(&self) -> Vec<bool> {
+        let (c, plan) = (self.c, &self.plan);
+        let mut same: Vec<bool> = (0..c.graph.len())
+            .map(|at| match c.graph[at].op {
+                Inst::Affine { base, step: 0 } => {
+                    let op = c.affine.ops[base as usize].op;
+                    c.graph[at].out != Ty::Bool
+                        && matches!(op, BaseKind::Scalar(_) | BaseKind::Const(_))
+                }
+                _ => !c.graph[at].vec && !plan.late[at],
+            })
+            .collect();
+        let mut out = Vec::with_capacity(plan.ops.len());
+        for op in &plan.ops {
+            let n = &c.graph[op.id as usize];
+            let leaves = match n.op {
+                Inst::FastPath(number) => &c.fast_paths[number as usize].leaves[..],
+                _ => &[],
+            };
+            let pure = match n.op {
+                Inst::Alu(Op::Zext) => n.ty != Ty::Bool,
+                Inst::Alu(_)
+                | Inst::FastPath(_)
+                | Inst::Pair
+                | Inst::Lo
+                | Inst::Hi
+                | Inst::Shld(_)
+                | Inst::Shrd(_) => true,
+                _ => false,
+            };
+            let args = &op.args[..plan.arity(op.id, n)];
+            let uniform =
+                op.commit.is_none() && pure && args.iter().chain(leaves).all(|&a| same[a as usize]);
+            out.push(uniform);
+            if uniform {
+                same[op.id as usize] = true;
+            }
+        }
+        out
+    }
+
+    /// Computes what is the same in all lanes once, before the slices, and keeps it in memory. Truth values are made again where slices need
+    /// them.
+    fn uniform_values(&mut self) {
+        const MOST: usize = 64;
+        if !self.with(Optional::Uniform) {
+            return;
+        }
+        let ops = self.uniform_operations();
+        let plan = &self.plan;
+        let mut again = ops.iter().map(|uniform| !uniform).collect::<Vec<bool>>();
+        let mut kept = Vec::new();
+        for (at, op) in plan.ops.iter().enumerate().rev() {
+            if again[at] {
+                continue;
+            }
+            let used = |&p: &u32| again.get(p as usize).is_none_or(|&again| again);
+            if plan.uses[op.id as usize].iter().any(used) {
+                match self.node(op.id).out {
+                    Ty::Bool => again[at] = true,
+                    _ => kept.push(op.id),
+                }
+            }
+        }
+        if kept.is_empty() || kept.len() > MOST {
+            return;
+        }
+        for &id in &kept {
+            let wide = self.node(id).out.bits() > 32;
+            let mut line = || At::same(line_mem(self.line()));
+            let first = line();
+            let both = [first, if wide { line() } else { first }];
+            self.v.uniform.insert(id, both);
+        }
+        let looped = std::mem::replace(&mut self.looped, false);
+        self.v.everywhere = true;
+        V::all_active(self.a);
+        let mut s = select::Select::new(self, false);
+        s.uniform(&ops, &kept);
+        let code = s.code;
+        if let Some(out) = self.allocate(&code, V::REGISTERS, 0) {
+            self.steps(&code, &out);
+        }
+        self.v.before = again.iter().map(|again| !again).collect();
+        self.v.everywhere = false;
+        self.looped = looped;
     }
 
     /// A spill slot.
@@ -304,6 +425,7 @@ impl<V: Vectors> Emit<'_, V> {
             }
         }
         self.v.ballots = ballots;
+        self.uniform_values();
         V::before(self);
         let both = V::PARTS == 2 && V::both(self);
         let mut s = select::Select::new(self, both);

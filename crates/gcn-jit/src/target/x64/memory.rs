@@ -67,8 +67,7 @@ impl<V: Vectors> Emit<'_, V> {
             return None;
         };
         let of = [w.inputs[0], w.inputs[1]];
-        let triples = V::THREE && self.with(Optional::Triples);
-        if !self.consecutive(of) || count == 3 && !triples {
+        if !self.consecutive(of) || count == 3 && !self.with(Optional::Triples) {
             return None;
         }
         let range = self.new_range();

@@ -128,7 +128,7 @@ const KEPT_DATA: usize = 2;
 impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     pub fn new(e: &'s mut Emit<'a, V>, both: bool) -> Select<'s, 'a, V> {
         let n = e.c.graph.len();
-        Select {
+        let mut s = Select {
             e,
             code: Code::default(),
             now: both.then_some(0),
@@ -143,6 +143,49 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             critical: Vec::new(),
             fallible: false,
             numbers: Map::default(),
+        };
+        s.before_slices();
+        s
+    }
+
+    /// The values that were computed before the slices.
+    fn before_slices(&mut self) {
+        if self.e.v.everywhere {
+            return;
+        }
+        for (id, at) in self.e.v.uniform.clone() {
+            let r = match self.e.node(id).out.bits() > 32 {
+                true => at.map(|at| self.load(at)),
+                false => [self.load(at[0]); 2],
+            };
+            self.values
+                .iter_mut()
+                .filter(|v| !v.is_empty())
+                .for_each(|v| v[id as usize] = Some(r));
+        }
+    }
+
+    /// The code before the slices: these operations of the plan, and what is kept of them.
+    pub fn uniform(&mut self, ops: &[bool], kept: &[Id]) {
+        for (pos, _) in ops.iter().enumerate().filter(|op| *op.1) {
+            self.pos = pos as u32;
+            let op = self.e.plan.ops[pos];
+            self.compute(&op);
+        }
+        if let Some(r) = self.unchecked[0].take() {
+            self.no_nans(r, r);
+        }
+        V::check(self);
+        for &id in kept {
+            let (r, at) = (self.have(id), self.e.v.uniform.get(&id).copied());
+            let (Some(r), Some(at)) = (r, at) else {
+                self.e.mistaken();
+                continue;
+            };
+            let wide = self.e.node(id).out.bits() > 32;
+            for k in 0..1 + wide as usize {
+                self.store_to(at[k], r[k]);
+            }
         }
     }
 
@@ -358,6 +401,9 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         self.plan_writes();
         for pos in 0..self.e.plan.ops.len() {
             self.pos = pos as u32;
+            if self.e.v.before.get(pos) == Some(&true) {
+                continue;
+            }
             let op = self.e.plan.ops[pos];
             // The halves of a shuffle need each other's operands.
             for half in 0..halves {

@@ -7,6 +7,15 @@ use crate::target::x64::lds::{exec_of, staged};
 use crate::target::x64::memory::{Access, Affine, Lanes, reach};
 use crate::target::x64::range::Range;
 
+/// How far lanes' elements are from an address.
+#[derive(Clone, Copy)]
+enum To {
+    /// A register has the distances.
+    Index(u8),
+    /// So many bytes from lane to lane.
+    Step(i32),
+}
+
 impl Emit<'_, Avx2> {
     // ---- lanes' own addresses ----
 
@@ -52,8 +61,7 @@ impl Emit<'_, Avx2> {
                 self.a.jmp(back);
             }
             self.a.bind(apart);
-            self.a.y(STORE, index, 0, H::M(ctx!(addresses)));
-            self.scatter_lanes(l.active, l.bytes, &stored, None, offset, w);
+            self.scatter_lanes(l.active, l.bytes, &stored, To::Index(index), offset, [u, w]);
         } else {
             if l.consecutive() && !loaded.is_empty() {
                 self.first_lane(l, index, [u, w], apart);
@@ -236,7 +244,6 @@ impl Emit<'_, Avx2> {
         let looped = std::mem::replace(&mut self.looped, false);
         let size = 4 * l.count as i32;
         let [lo, hi, t, u, w, base] = [4, 5, 6, 7, 8, 9];
-        let log = size.trailing_zeros() as usize;
         self.a.alu_imm(alu::CMP, true, Rm::M(exec_of(0)), -1);
         self.a.jcc(Cc::Ne, slow);
         let again = self.a.here();
@@ -247,7 +254,9 @@ impl Emit<'_, Avx2> {
                 self.a.y(LOAD, register, 0, H::M(from));
             }
             self.in_range(l, range, [lo, t, u, w], Some(hi), from);
-            self.a.y(SUBD, t, t, H::M(ctx!(strides, 64 * log)));
+            for log in (0..8usize).filter(|log| size >> log & 1 != 0) {
+                self.a.y(SUBD, t, t, H::M(ctx!(strides, 64 * log)));
+            }
             match part {
                 0 => self.a.y(BROADCASTD, base, 0, H::R(t)),
                 _ => {
@@ -361,6 +370,25 @@ impl Emit<'_, Avx2> {
         }
     }
 
+    /// One of three dwords of each of eight lanes at RAX plus a constant, one lane's after the other's. `w` is clobbered.
+    fn load_of_three(&mut self, element: u8, d: u8, w: u8, offset: i32) {
+        // Each lane's dword has another place among eight.
+        let place_of = |lane: u32| 3 * lane + element as u32;
+        let from = |n: u32| {
+            let there = (0..8).filter(|&lane| place_of(lane) / 8 == n);
+            there.fold(0, |mask, lane| mask | 1u8 << (place_of(lane) % 8))
+        };
+        let at = |n: i32| H::M(place(offset + 32 * n));
+        self.a.y(LOAD, d, 0, at(0));
+        self.a.yi(BLENDD, d, d, at(1), from(1));
+        self.a.yi(BLENDD, d, d, at(2), from(2));
+        let index = self
+            .a
+            .line(std::array::from_fn(|lane| place_of(lane as u32) % 8));
+        self.a.y(LOAD, w, 0, index);
+        self.a.y(PERMD, d, w, H::R(d));
+    }
+
     /// The dwords in memory of eight lanes. `w` is clobbered.
     fn join_lanes(&mut self, d: u8, w: u8, place: impl Fn(i32) -> Mem) {
         for (quarter, r) in [(0, d), (4, w)] {
@@ -417,20 +445,12 @@ impl Emit<'_, Avx2> {
                 ..mem(RAX, offset + k as i32 * bytes as i32)
             })
         };
-        let two_lanes = |e: &mut Self, index: u8, pair: u8| {
-            match pair {
-                0 => e.a.v(MOVQ_TO, 0, index, 0, H::R(RCX), None),
-                _ => e.a.v(EXTRACTQ, 0, index, 0, H::R(RCX), Some(1)),
-            }
-            e.a.mov(false, RDX, Rm::R(RCX));
-            e.a.shift_imm(5, true, RCX, 32);
-        };
         if pairs {
             // Qwords of two lanes in each 128 bits: of 0 and 1 with 4 and 5, and of 2 and 3 with 6 and 7.
             let [low, high] = [loaded[0], loaded[1]];
             for (from, to) in [(index, [low, high]), (u, [w, u])] {
                 for (pair, r) in to.into_iter().enumerate() {
-                    two_lanes(self, from, pair as u8);
+                    self.two_lanes(from, pair as u8);
                     self.a.x(LOADQ, r, 0, at(RDX, wanted[0]));
                     self.a.x(LOADHPS, r, r, at(RCX, wanted[0]));
                 }
@@ -444,7 +464,7 @@ impl Emit<'_, Avx2> {
             for (&d, &k) in loaded.iter().zip(wanted) {
                 for (from, r) in [(index, d), (u, w)] {
                     for pair in 0..2u8 {
-                        two_lanes(self, from, pair);
+                        self.two_lanes(from, pair);
                         match pair {
                             0 => self.a.x(MOVD, r, 0, at(RDX, k)),
                             _ => self.a.v(INSERTD, 0, r, r, at(RDX, k), Some(2)),
@@ -498,10 +518,30 @@ impl Emit<'_, Avx2> {
         active: At,
         bytes: u8,
         data: &[u8],
-        step: Option<i32>,
+        to: To,
         offset: i32,
-        w: u8,
+        [t, w]: [u8; 2],
     ) {
+        let (some, done) = (self.a.label(), self.a.label());
+        if self.with(Optional::OneByOne) {
+            if self.full.is_none() {
+                self.compare_all_active(active, RCX);
+                self.a.jcc(Cc::Ne, some);
+            }
+            self.scatter_all(bytes, data, to, offset, [t, w]);
+            if self.full.is_some() {
+                return;
+            }
+            self.a.jmp(done);
+            self.a.bind(some);
+        }
+        let step = match to {
+            To::Index(index) => {
+                self.a.y(STORE, index, 0, H::M(ctx!(addresses)));
+                None
+            }
+            To::Step(step) => Some(step),
+        };
         for (k, &d) in data.iter().enumerate() {
             self.a.y(STORE, d, 0, H::M(ctx!(data, 64 * k)));
         }
@@ -528,6 +568,55 @@ impl Emit<'_, Avx2> {
                 }
             }
         });
+        self.a.bind(done);
+    }
+
+    /// The same where all lanes are active: a store for each element. `t` and `w` are clobbered.
+    fn scatter_all(&mut self, bytes: u8, data: &[u8], to: To, offset: i32, [t, w]: [u8; 2]) {
+        if let To::Index(index) = to {
+            self.a.yi(EXTRACT, index, 0, H::R(t), 1);
+        }
+        for pair in 0..4u8 {
+            let by = match to {
+                To::Index(index) => {
+                    self.two_lanes(if pair < 2 { index } else { t }, pair % 2);
+                    [0, 1].map(|n| Mem {
+                        index: Some(([RDX, RCX][n], 1)),
+                        ..mem(RAX, offset)
+                    })
+                }
+                To::Step(step) => [0, 1].map(|n| mem(RAX, offset + (2 * pair as i32 + n) * step)),
+            };
+            for (k, &d) in data.iter().enumerate() {
+                let mut from = d;
+                if pair >= 2 {
+                    if data.len() > 1 || pair == 2 {
+                        self.a.yi(EXTRACT, d, 0, H::R(w), 1);
+                    }
+                    from = w;
+                }
+                for (n, at) in by.into_iter().enumerate() {
+                    let lane = 2 * (pair % 2) + n as u8;
+                    let at = H::M(plus(at, k as i32 * bytes as i32));
+                    match (bytes, lane) {
+                        (4, 0) => self.a.x(MOVD_TO, from, 0, at),
+                        (1, _) => self.a.v(EXTRACTB, 0, from, 0, at, Some(4 * lane)),
+                        (2, _) => self.a.v(EXTRACTW, 0, from, 0, at, Some(2 * lane)),
+                        _ => self.a.v(EXTRACTD, 0, from, 0, at, Some(lane)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// RDX, RCX: two dwords of 128 bits, the first ones or the others.
+    fn two_lanes(&mut self, from: u8, pair: u8) {
+        match pair {
+            0 => self.a.v(MOVQ_TO, 0, from, 0, H::R(RCX), None),
+            _ => self.a.v(EXTRACTQ, 0, from, 0, H::R(RCX), Some(1)),
+        }
+        self.a.mov(false, RDX, Rm::R(RCX));
+        self.a.shift_imm(5, true, RCX, 32);
     }
 
     /// Writes a loop over the active lanes: RCX is the lane, RSI its distance. RDX is clobbered.
@@ -580,6 +669,32 @@ impl Emit<'_, Avx2> {
         self.a.y(LOAD, d, 0, H::M(ctx!(data)));
     }
 
+    /// An element of each lane at RAX plus a constant, 1 to 4 bytes from lane to lane, where all lanes are active: 16 or 8 bytes for each four
+    /// lanes, from the first lane's on and up to the last one's. `t` is clobbered.
+    fn load_close(&mut self, a: Affine, d: u8, t: u8, offset: i32) {
+        let span = 7 * a.step + a.bytes as i32;
+        let bytes = if span < 16 { 8 } else { 16 };
+        let starts = [0, (4 * a.step).min(span - bytes)];
+        let [low, high] = starts.map(|start| H::M(place(offset + start)));
+        if bytes == 16 {
+            self.a.x(LOAD, d, 0, low);
+            self.a.yi(INSERT, d, d, high, 1);
+        } else {
+            self.a.x(LOADQ, d, 0, low);
+            self.a.x(LOADQ, t, 0, high);
+            self.a.yi(INSERT, d, d, H::R(t), 1);
+        }
+        let index = self.a.line(std::array::from_fn(|lane| {
+            let first = lane as i32 * a.step - starts[lane / 4];
+            let byte = |k: i32| match k < a.bytes as i32 {
+                true => (first + k) as u8,
+                false => 0x80,
+            };
+            u32::from_le_bytes([0, 1, 2, 3].map(byte))
+        }));
+        self.a.y(SHUFB, d, d, index);
+    }
+
     pub(super) fn affine_gather_code(&mut self, a: Affine, wanted: &[u8], p: Places<'_>) {
         let masked = self.full.is_none();
         let mask = masked.then(|| p.r(1));
@@ -598,7 +713,16 @@ impl Emit<'_, Avx2> {
             self.a.jcc(Cc::Ne, from);
         }
         let half = if a.first { self.v.half } else { 1 };
+        let triples = self.with(Optional::Triples) && (a.bytes, a.step) == (4, 12);
+        let triples = triples && wanted.iter().all(|&k| k < 3);
+        if triples {
+            self.fetch(a, false);
+        }
         for (&d, &k) in d.iter().zip(wanted) {
+            if triples {
+                self.load_of_three(k, d, w, a.offset + 96 * half as i32);
+                continue;
+            }
             let place = |lane: i32| {
                 let lane = lane + 8 * half as i32;
                 place(a.offset + k as i32 * a.bytes as i32 + lane * a.step)
@@ -622,17 +746,28 @@ impl Emit<'_, Avx2> {
         let offset = a.offset + a.half * self.v.half as i32;
         if a.count == 1 {
             let d = p.r(2);
-            if Shape::of(a.step, a.bytes, 1, false) != Some(Shape::Dense) {
-                self.affine_address(a.address);
-                self.load_lanes(a, d);
-                return;
-            }
             let masked = self.full.is_none();
             let (from, back) = (self.a.label(), self.a.label());
             if masked {
                 self.compare_all_active(a.active, RAX);
             }
             self.affine_address(a.address);
+            if Shape::of(a.step, a.bytes, 1, false) != Some(Shape::Dense) {
+                if masked {
+                    self.a.jcc(Cc::Ne, from);
+                }
+                self.fetch(a, false);
+                self.load_close(a, d, t, offset);
+                self.a.bind(back);
+                if masked {
+                    self.section(move |e| {
+                        e.a.bind(from);
+                        e.load_lanes(a, d);
+                        e.a.jmp(back);
+                    });
+                }
+                return;
+            }
             if masked {
                 self.a.jcc(Cc::Ne, from);
             }
@@ -720,7 +855,24 @@ impl Emit<'_, Avx2> {
         let offset = a.offset + a.half * self.v.half as i32;
         self.affine_address(a.address);
         if Shape::of(a.step, a.bytes, a.count, true) == Some(Shape::Apart) {
-            self.scatter_lanes(a.active, a.bytes, &data, Some(a.step), offset, temps[0]);
+            let (apart, done) = (self.a.label(), self.a.label());
+            let triples = data.len() == 3 && (a.bytes, a.step) == (4, 12);
+            if triples && self.with(Optional::Triples) {
+                if self.full.is_none() {
+                    self.compare_all_active(a.active, RCX);
+                    self.a.jcc(Cc::Ne, apart);
+                }
+                self.fetch(a, true);
+                self.store_dense(a.bytes, &data, temps, offset);
+                self.a.jmp(done);
+            }
+            self.a.bind(apart);
+            if a.bytes < 4 {
+                self.fetch(a, true);
+            }
+            let to = To::Step(a.step);
+            self.scatter_lanes(a.active, a.bytes, &data, to, offset, [temps[0], temps[1]]);
+            self.a.bind(done);
             return;
         }
         self.fetch(a, true);
@@ -749,7 +901,8 @@ impl Emit<'_, Avx2> {
                 if wide {
                     e.store_wide_lanes(a, &data, offset);
                 } else {
-                    e.scatter_lanes(a.active, a.bytes, &data, Some(a.step), offset, temps[0]);
+                    let (to, temps) = (To::Step(a.step), [temps[0], temps[1]]);
+                    e.scatter_lanes(a.active, a.bytes, &data, to, offset, temps);
                 }
                 e.a.jmp(back);
             });
@@ -812,6 +965,25 @@ impl Emit<'_, Avx2> {
                 self.a.y(UNPCKH, u, x, H::R(y));
                 self.store_quarters(t, at(0), 32);
                 self.store_quarters(u, at(16), 32);
+            }
+            (_, &[x, y, z]) => {
+                // Each dword of an element goes to another place among eight.
+                for (k, (from, to)) in [(x, t), (y, u), (z, v)].into_iter().enumerate() {
+                    let lane = |place: usize| (0..8).find(|i| (3 * i + k) % 8 == place);
+                    let index = std::array::from_fn(|place| lane(place).unwrap_or(0) as u32);
+                    let index = self.a.line(index);
+                    self.a.y(LOAD, w, 0, index);
+                    self.a.y(PERMD, to, w, H::R(from));
+                }
+                for n in 0..3 {
+                    let of = |k: usize| {
+                        let there = (0..8usize).filter(|place| (8 * n + place) % 3 == k);
+                        there.fold(0, |mask, place| mask | 1u8 << place)
+                    };
+                    self.a.yi(BLENDD, r, t, H::R(u), of(1));
+                    self.a.yi(BLENDD, r, r, H::R(v), of(2));
+                    self.a.y(STORE, r, 0, H::M(at(32 * n as i32)));
+                }
             }
             (_, &[x, y, z, w4]) => {
                 self.a.y(UNPCKL, t, x, H::R(y));

@@ -65,7 +65,7 @@ impl Select<'_, '_> {
 
     /// The active lanes.
     pub fn active(&mut self) -> VReg {
-        if self.e.full.is_some() {
+        if self.e.all_on() {
             return self.ones();
         }
         let at = self.at(EXEC_BITS);

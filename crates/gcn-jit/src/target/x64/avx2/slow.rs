@@ -24,7 +24,7 @@ impl Emit<'_, Avx2> {
             .collect();
         self.section(move |e| {
             e.a.bind(from);
-            if e.full.is_none() {
+            if !e.all_on() {
                 let m = e.at(slow.active, RAX);
                 e.a.movzx8(RAX, m);
                 e.a.alu(alu::AND, false, RCX, Rm::R(RAX));
