@@ -5,6 +5,7 @@
 //! has medians. Each number of threads is measured by a process of its own, because PoCL's is fixed when it starts.
 
 mod cases;
+mod checks;
 mod child;
 mod data;
 mod debian;
@@ -80,6 +81,10 @@ pub struct Options {
     /// Leave memory, loops and small launches out
     #[arg(long)]
     no_more: bool,
+    /// Measure what these checks cost beside compiled code without checks (a list for `gcn check --checks`, or "" for the default);
+    /// may be repeated
+    #[arg(long, value_name = "LIST", num_args = 1)]
+    checks: Vec<String>,
     /// Print JSON: all times of all rounds
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
@@ -221,6 +226,9 @@ pub fn run(options: &Options, root: &Path) -> Result<()> {
         "--half is of --set debian alone"
     );
     let scratch = Scratch::new()?;
+    if !options.checks.is_empty() {
+        return with_checks(options, root, &scratch.0);
+    }
     let mut report = report::Report::new(options.set.name(), &options.target, options.clock);
     if debian {
         programs(options, &scratch.0, &mut report)?;
@@ -237,6 +245,62 @@ pub fn run(options: &Options, root: &Path) -> Result<()> {
     let wrong = report.wrong();
     ensure!(wrong.is_empty(), "wrong or failed: {}", wrong.join(", "));
     Ok(())
+}
+
+/// Measures what checks cost.
+fn with_checks(options: &Options, root: &Path, scratch: &Path) -> Result<()> {
+    let mut lines = Vec::new();
+    if options.set == Set::Debian {
+        let folder = options.kernels.as_ref();
+        let folder = folder.context("--set debian needs --kernels DIR")?;
+        let folder = std::path::absolute(folder)?;
+        let chosen = |entry: &&debian::Entry| {
+            let only = options.only.is_empty() || options.only.iter().any(|n| n == entry.name);
+            only && options.half.is_none_or(|half| half == entry.half())
+        };
+        let entries: Vec<&'static debian::Entry> = debian::all().filter(chosen).collect();
+        let prepared = debian::prepare(&entries, &folder, &options.target)?;
+        let (objects, sources) = (folder.join("objects"), [folder.join("sources")]);
+        let folders = Folders {
+            objects: &objects,
+            sources: &sources,
+            scratch,
+        };
+        for name in &prepared.ready {
+            for &threads in &options.threads {
+                lines.extend(measure(
+                    options,
+                    "checks",
+                    threads,
+                    &folders,
+                    &[name.to_string()],
+                )?);
+            }
+        }
+        return checks::print(&lines, &options.checks, options.markdown);
+    }
+    let mut sources = Vec::new();
+    if let Some(folder) = &options.kernels {
+        sources.push(std::path::absolute(folder)?);
+    }
+    sources
+        .extend(["testdata/bench", "testdata/kernels", "testdata/programs"].map(|f| root.join(f)));
+    objects(options, &sources, scratch)?;
+    let folders = Folders {
+        objects: scratch,
+        sources: &sources,
+        scratch,
+    };
+    for &threads in &options.threads {
+        lines.extend(measure(
+            options,
+            "checks",
+            threads,
+            &folders,
+            &options.only,
+        )?);
+    }
+    checks::print(&lines, &options.checks, options.markdown)
 }
 
 /// Measures kernels of the repository.
@@ -405,6 +469,9 @@ fn measure(
     if let Some(folder) = &options.plans {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         arg("--plans", folder);
+    }
+    for list in &options.checks {
+        arg("--checks", list);
     }
     args.extend(options.causes.then(|| "--causes".into()));
     // Long kernels are compared with the interpreter only once.

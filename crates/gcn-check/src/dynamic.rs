@@ -6,15 +6,17 @@
 
 mod bounds;
 pub mod metrics;
+mod notes;
 mod path;
 mod race;
+mod screen;
 mod undefined;
 mod watcher;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gcn_emu::dispatch::watch::{Observe, Observer};
+use gcn_emu::dispatch::watch::{About, Observe, Observer, Screened};
 
 pub use bounds::{Allocation, Allocator};
 use metrics::Metrics;
@@ -90,6 +92,8 @@ struct State {
     reports: Vec<Report>,
     known: HashMap<Key, usize>,
     metrics: Metrics,
+    /// What was proved of kernels, by the addresses of a code object and of a kernel in it.
+    proved: HashMap<(u64, u64), screen::Proved>,
 }
 
 /// Checks dispatches, and collects what was found. It is an observer of the dispatches.
@@ -267,6 +271,29 @@ impl Observe for Checker {
 
     fn probes(&self) -> bool {
         true
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn screen(&self, about: &About<'_>) -> Option<Screened> {
+        if self.surroundings.allocator.is_some() {
+            return None;
+        }
+        let mut state = self.state();
+        let State {
+            allocations,
+            proved,
+            ..
+        } = &mut *state;
+        screen::screen(&self.options, about, allocations, |kernel, prove| {
+            proved.entry(kernel).or_insert_with(prove).clone()
+        })
+    }
+
+    fn passed(&self) {
+        self.state().launches += 1;
     }
 }
 

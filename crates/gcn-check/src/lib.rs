@@ -13,6 +13,7 @@ pub mod code;
 pub mod dynamic;
 pub mod hazards;
 pub mod mutate;
+pub mod proof;
 pub mod registers;
 pub mod report;
 pub mod sarif;

@@ -5,7 +5,7 @@ use crate::exec::Exec;
 use crate::global::GDS_BYTES;
 use crate::mem::{Fault, FaultKind};
 use crate::operands::find;
-use crate::probe::{Access, Place};
+use crate::probe::{Access, Lanes, Place};
 use crate::wave::{LANES, WaveState};
 use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::Insn;
@@ -277,7 +277,10 @@ fn lds_place(cx: &Exec<'_, '_>, address: u64, size: u64) -> Target {
     let address = address & wrap;
     match address.checked_add(size) {
         Some(end) if end <= limit => Target::Lds(address as usize),
-        _ => Target::Nowhere,
+        _ => {
+            cx.machine.memory.suspect();
+            Target::Nowhere
+        }
     }
 }
 
@@ -487,7 +490,10 @@ fn scratch_address(cx: &Exec<'_, '_>, lane: usize, offset: u32) -> u64 {
 fn resolve(cx: &Exec<'_, '_>, space: Space, lane: usize, address: u64, size: u64) -> Target {
     let in_lds = |at: u64| match at.checked_add(size) {
         Some(end) if end <= cx.machine.lds.len() as u64 => Target::Lds(at as usize),
-        _ => Target::Nowhere,
+        _ => {
+            cx.machine.memory.suspect();
+            Target::Nowhere
+        }
     };
     let Some(address) = cx.range.check(lane, address, size) else {
         return Target::Nowhere;
@@ -558,6 +564,7 @@ fn probed(
         size: part.0 as u8,
         first: true,
         unchanged: kind == MemoryKind::Store && held(cx, &target, part.0) == Some(part.1 & mask),
+        scalar: cx.insn.row.format == Format::Smem,
     };
     match probe.access(&access) {
         true => target,
@@ -565,12 +572,54 @@ fn probed(
     }
 }
 
+/// Tells the probe, if there is one, of an access of all active lanes. Returns true if it need not be told of each.
+pub(crate) fn told<const N: usize>(
+    cx: &Exec<'_, '_>,
+    (space, kind, ty): (Space, MemoryKind, Ty),
+    exec: u64,
+    addresses: &[u64; N],
+    offset: i32,
+) -> bool {
+    let (range, machine) = (&*cx.range, &*cx.machine);
+    let Some(probe) = machine.probe else {
+        return false;
+    };
+    let lds = space == Space::Lds;
+    let plain = range.kind == Kind::Unchecked && !range.aligns && !range.gds;
+    if !plain || !lds && space != Space::Global {
+        return false;
+    }
+    let lanes = Lanes {
+        kind,
+        lds,
+        scalar: cx.insn.row.format == Format::Smem,
+        exec,
+        addresses,
+        offset,
+        size: (ty.bits() as u64).div_ceil(8) as u8,
+    };
+    if lds {
+        let (wrap, limit) = lds_limit(cx);
+        let inside = |(_, at): (usize, u64)| at + lanes.size as u64 <= limit;
+        if wrap != 0xffff_ffff || !lanes.each().all(inside) {
+            return false;
+        }
+    }
+    probe.lanes(&lanes)
+}
+
 /// Reads a value of type `ty`; gives 0 out of range.
 #[inline]
 fn load(cx: &Exec<'_, '_>, space: Space, ty: Ty, lane: usize, address: u64) -> Result<u64, Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
+    let target = probed(cx, space, MemoryKind::Load, lane, address, (size, 0));
+    load_from(cx, target, size)
+}
+
+#[inline]
+fn load_from(cx: &Exec<'_, '_>, target: Target, size: u64) -> Result<u64, Fault> {
     let machine = &*cx.machine;
-    match probed(cx, space, MemoryKind::Load, lane, address, (size, 0)) {
+    match target {
         Target::Nowhere => Ok(0),
         Target::Lds(at) => Ok(lds_load(&machine.lds[at..at + size as usize])),
         Target::Gds(at) => Ok(lds_load(&machine.global.gds()[at..at + size as usize])),
@@ -602,7 +651,11 @@ pub(crate) fn load_lanes<const N: usize>(
     let any = |lane: usize, at: u64| load(cx, space, ty, lane, at);
     // The common cases choose space and size once for all lanes.
     match (space, size) {
-        _ if machine.probe.is_some() => each_lane(exec, addresses, offset, out, any),
+        _ if machine.probe.is_some()
+            && !told(cx, (space, MemoryKind::Load, ty), exec, addresses, offset) =>
+        {
+            each_lane(exec, addresses, offset, out, any)
+        }
         (Space::Global, 4) if unchecked => each_lane(exec, addresses, offset, out, |_, at| {
             machine.memory.load_u32(at).map(u64::from)
         }),
@@ -621,10 +674,15 @@ pub(crate) fn load_lanes<const N: usize>(
             each_lane(exec, addresses, offset, out, |_, at| {
                 let at = (at & wrap) as usize;
                 let bytes = lds.get(at..).and_then(|rest| rest.first_chunk::<4>());
+                if bytes.is_none() {
+                    machine.memory.suspect();
+                }
                 Ok(bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64))
             })
         }
-        _ => each_lane(exec, addresses, offset, out, any),
+        _ => each_lane(exec, addresses, offset, out, |lane, at| {
+            load_from(cx, resolve(cx, space, lane, at, size), size)
+        }),
     }
 }
 
@@ -651,14 +709,16 @@ fn each_lane<const N: usize>(
 #[inline]
 pub(crate) fn store(
     cx: &mut Exec<'_, '_>,
-    space: Space,
-    ty: Ty,
+    (space, ty, told): (Space, Ty, bool),
     lane: usize,
     address: u64,
     value: u64,
 ) -> Result<(), Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
-    let target = probed(cx, space, MemoryKind::Store, lane, address, (size, value));
+    let target = match told {
+        true => resolve(cx, space, lane, address, size),
+        false => probed(cx, space, MemoryKind::Store, lane, address, (size, value)),
+    };
     let machine = &mut *cx.machine;
     match target {
         Target::Nowhere => Ok(()),

@@ -30,12 +30,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub use stuck::{StuckWave, Waits};
 use watch::Watch;
 
+type EngineMaker = Arc<dyn Fn() -> Box<dyn Engine> + Send + Sync>;
+
 /// One GPU: its memory and the engines that run its waves.
 pub struct Gpu {
     /// Guest memory. Buffers of kernels are allocated here.
     pub memory: Memory,
     target: Target,
-    engine: Arc<dyn Fn() -> Box<dyn Engine> + Send + Sync>,
+    engine: EngineMaker,
+    /// Makes engines that leave accesses of memory to the interpreter, which tells of them.
+    noting: EngineMaker,
     dispatches: AtomicU64,
     output: host::Output,
     heap: OnceLock<Arc<hostcall::Heap>>,
@@ -480,11 +484,18 @@ impl Gpu {
             memory,
             target,
             engine: Arc::new(engine),
+            noting: Arc::new(|| Box::new(Interp::new())),
             dispatches: AtomicU64::new(0),
             output: Mutex::new(Box::new(std::io::stdout())),
             heap: OnceLock::new(),
             wave_sync: WaveSync::default(),
         }
+    }
+
+    /// Sets what makes engines for runs whose accesses of memory are noted: they leave these to the interpreter. By default they
+    /// leave all to it.
+    pub fn set_noting(&mut self, engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static) {
+        self.noting = Arc::new(engine);
     }
 
     /// Sets the destination of the text that kernels print, by OpenCL's printf or by host calls; the default is standard output.

@@ -491,6 +491,7 @@ fn probed(machine: &Machine<'_>, kind: MemoryKind, at: u64, bytes: u32, lane: us
             size: bytes as u8,
             first: true,
             unchanged: false,
+            scalar: false,
         })
     })
 }

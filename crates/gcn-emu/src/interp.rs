@@ -452,6 +452,9 @@ fn node<const N: usize>(
                     continue;
                 }
                 let bytes = cx.machine.lds.get(at..).and_then(|rest| rest.first_chunk());
+                if bytes.is_none() && exec >> lane & 1 != 0 {
+                    cx.machine.memory.suspect();
+                }
                 *out = bytes.map_or(0, |b| u32::from_le_bytes(*b) as u64);
             }
         }
@@ -533,6 +536,7 @@ fn of_lane(machine: &Machine<'_>, lane: usize, at: usize, kind: MemoryKind) -> b
         size: 4,
         first: true,
         unchanged: false,
+        scalar: false,
     })
 }
 
@@ -565,6 +569,8 @@ fn apply<const N: usize>(
                 }
                 if let Some(place) = cx.machine.lds.get_mut(at..at.saturating_add(4)) {
                     place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
+                } else {
+                    cx.machine.memory.suspect();
                 }
             }
         }
@@ -602,9 +608,11 @@ fn apply<const N: usize>(
             }
         }
         Change::Store(space, offset) => {
+            let kind = (space, MemoryKind::Store, second_ty);
+            let told = address::told(cx, kind, lanes, value, offset);
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
                 let at = value[lane].wrapping_add_signed(offset as i64);
-                address::store(cx, space, second_ty, lane, at, second[lane])
+                address::store(cx, (space, second_ty, told), lane, at, second[lane])
                     .map_err(|f| Failure::memory(f, (N == LANES).then_some(lane as u8)))?;
             }
         }

@@ -29,6 +29,7 @@ mod arena;
 mod guard;
 mod host;
 mod journal;
+mod trial;
 mod workers;
 
 pub use access::take_stores;
@@ -45,6 +46,8 @@ use std::ops::{BitOr, Range};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+pub use trial::Extent;
+use trial::Trial;
 pub(crate) use workers::Worker;
 
 /// Bytes per page.
@@ -262,6 +265,12 @@ pub struct Memory {
     /// What is recorded of stores: [`NOTE_STORES`], [`NOTE_PAGES`], [`NOTE_MARKED`].
     recording: AtomicU8,
     journal: Mutex<Journal>,
+    /// The trial under way.
+    trial: RwLock<Option<Trial>>,
+    /// There is one.
+    trying: AtomicBool,
+    /// It is to be looked at.
+    suspected: AtomicBool,
     /// Changes whenever pages are mapped or unmapped or their permissions change; unique among all memories of the process.
     mapping: AtomicU64,
     /// Incremented when executable pages are mapped or unmapped or their permissions change.
@@ -397,6 +406,9 @@ impl Memory {
             changed: AtomicBool::new(false),
             recording: AtomicU8::new(0),
             journal: Mutex::default(),
+            trial: RwLock::default(),
+            trying: AtomicBool::new(false),
+            suspected: AtomicBool::new(false),
             mapping: AtomicU64::new(0),
             code_changes: AtomicU64::new(0),
             about_code: Mutex::new(None),

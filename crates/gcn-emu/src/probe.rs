@@ -4,6 +4,7 @@
 //! values of the meaning's nodes, and every access with the place that it resolves to. Without one, an access costs a comparison in the
 //! interpreter and nothing in compiled code.
 
+use crate::engine::Stop;
 use crate::operands::{Modifiers, Opnd};
 use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::Insn;
@@ -41,6 +42,40 @@ pub struct Access {
     pub first: bool,
     /// It stores what is there already.
     pub unchanged: bool,
+    /// By way of the scalar cache.
+    pub scalar: bool,
+}
+
+/// Accesses of the same kind of all active lanes: plain loads or stores that no range check changes.
+pub struct Lanes<'a> {
+    /// They read or write.
+    pub kind: MemoryKind,
+    /// They are in LDS, within its end; otherwise in memory.
+    pub lds: bool,
+    /// By way of the scalar cache.
+    pub scalar: bool,
+    /// The active lanes.
+    pub exec: u64,
+    /// By lane: the address, without the offset.
+    pub addresses: &'a [u64],
+    /// What is added to each address, in 64 bits, or in LDS in 32 bits.
+    pub offset: i32,
+    /// Bytes.
+    pub size: u8,
+}
+
+impl Lanes<'_> {
+    /// The active lanes and their addresses.
+    pub fn each(&self) -> impl Iterator<Item = (usize, u64)> {
+        let mut left = self.exec;
+        std::iter::from_fn(move || {
+            let lane = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            let at = self.addresses.get(lane)?;
+            let at = at.wrapping_add_signed(self.offset as i64);
+            Some((lane, if self.lds { at & 0xffff_ffff } else { at }))
+        })
+    }
 }
 
 /// An instruction that has run.
@@ -79,6 +114,33 @@ pub trait Probe {
     /// Called before an access is made. Returns false if it must not be made; then it goes nowhere.
     fn access(&self, access: &Access) -> bool;
 
+    /// Called before `access` for accesses of all active lanes. Returns true if all may be made, and `access` need not be called.
+    fn lanes(&self, _lanes: &Lanes<'_>) -> bool {
+        false
+    }
+
     /// Called when an instruction has run, before the observer is.
     fn executed(&self, executed: &Executed<'_>);
+}
+
+/// A wave that is about to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Runs {
+    /// The workgroup's number in the order in which they start.
+    pub group: u64,
+    /// The wave's number in the workgroup, and the number of its waves.
+    pub wave: usize,
+    /// See above.
+    pub waves: usize,
+    /// EXEC.
+    pub exec: u64,
+}
+
+/// A probe of waves that are not observed: it sees accesses, and where waves begin and stop.
+pub trait Notes: Probe {
+    /// Called before a wave runs for some time.
+    fn runs(&self, wave: Runs);
+
+    /// Called when it stops. Returns true if something that was noted must be looked at.
+    fn stopped(&self, stop: &Stop, exec: u64) -> bool;
 }

@@ -131,6 +131,7 @@ fn probed(
         },
         size: bytes as u8,
         first: at == 0,
+        scalar: false,
         unchanged: match (kind, place) {
             (MemoryKind::Store, Place::Memory(address)) => {
                 let mut held = [0; 4];

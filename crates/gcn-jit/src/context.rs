@@ -205,6 +205,11 @@ pub struct Ctx {
     pub asked: [i32; 2],
     pub range: usize,
     pub around: usize,
+    pub exact: usize,
+    /// The address that `exact` checks.
+    pub asked_at: u64,
+    /// Not 0: code has accessed LDS beyond its end.
+    pub outside: u32,
 }
 
 impl Ctx {

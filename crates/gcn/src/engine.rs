@@ -232,6 +232,18 @@ impl Engines {
         }
     }
 
+    /// Engines for runs whose accesses of memory are noted ([`gcn_emu::dispatch::Gpu::set_noting`]).
+    #[must_use]
+    pub fn noting(self) -> Engines {
+        #[cfg(all(feature = "jit", target_arch = "x86_64"))]
+        return Engines {
+            cache: self.cache.without(gcn_jit::Optional::Accesses),
+            ..self
+        };
+        #[cfg(not(all(feature = "jit", target_arch = "x86_64")))]
+        self
+    }
+
     /// The counts of every stretch of code that ran, and the ticks that counting adds to each execution. `None` if their kind
     /// does not compile.
     pub fn counted(&self) -> Option<(Vec<Stretch>, u64)> {

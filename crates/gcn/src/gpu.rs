@@ -61,6 +61,7 @@ use crate::data::Ty;
 use crate::emu::dispatch::watch::Watch;
 use crate::emu::dispatch::{self, LoadError, Loaded, RunError, Stats};
 use crate::emu::mem::{Fault, MemError, Perm};
+use crate::engine::Engines;
 use crate::isa::Target;
 use crate::lines::Sources;
 use crate::object::metadata::{Arg as Parameter, ValueKind};
@@ -303,8 +304,17 @@ impl Gpu {
     /// # Errors
     /// See [`Gpu::new`].
     pub fn with_memory(target: Target, bytes: u64) -> Result<Gpu, Error> {
-        let engine = crate::engine::Kind::default().maker();
-        let machine = dispatch::Gpu::with_engine(target, bytes, engine)?;
+        Gpu::with_engines(target, bytes, &Engines::default())
+    }
+
+    /// A GPU with these engines.
+    ///
+    /// # Errors
+    /// See [`Gpu::new`].
+    pub fn with_engines(target: Target, bytes: u64, engines: &Engines) -> Result<Gpu, Error> {
+        let (engines, noting) = (engines.clone(), engines.clone().noting());
+        let mut machine = dispatch::Gpu::with_engine(target, bytes, move || engines.engine())?;
+        machine.set_noting(move || noting.engine());
         Ok(Gpu::from_machine(machine))
     }
 
@@ -990,8 +1000,8 @@ impl Launch {
         &mut self.options
     }
 
-    /// Runs it under the checks, interpreted, in one defined order of workgroups, so that the reports are the same every time. Observers
-    /// of [`Launch::watch`] take no part.
+    /// Runs it under the checks. What can be reported is found in one defined order of workgroups, so the reports are the same every time.
+    /// Observers of [`Launch::watch`] take no part.
     pub fn check(&self, options: dynamic::Options) -> Checked {
         let checker = Arc::new(Checker::new(options));
         let buffers = self
@@ -1008,7 +1018,7 @@ impl Launch {
                 _ => None,
             });
         checker.name(buffers.collect());
-        let mut launch = self.clone().threads(1).deterministic(true);
+        let mut launch = self.clone();
         launch.options.watch.observe = Some(checker.clone());
         let outcome = launch.run();
         let sources = Sources::new([self.kernel.program.object()]);

@@ -484,10 +484,8 @@ impl Ready {
         let mut contents = filled(plan)?;
         let total: u64 = contents.iter().map(|b| b.len() as u64).sum();
         let memory = total.saturating_mul(2).saturating_add(1 << 30);
-        let engines = options.engines.clone();
-        let maker = move || engines.engine();
-        let machine = gcn_emu::dispatch::Gpu::with_engine(target, memory, maker);
-        let gpu = Gpu::from_machine(machine.map_err(|e| e.to_string())?);
+        let gpu = Gpu::with_engines(target, memory, &options.engines);
+        let gpu = gpu.map_err(|e| e.to_string())?;
         if options.text_to_stderr {
             gpu.set_output(std::io::stderr());
         }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use gcn::check::dynamic::Options;
-use gcn::check::report::{Check, Severity};
+use gcn::check::report::{Check, Report, Severity};
+use gcn::engine::{Engines, Kind};
 use gcn::gpu::Checked;
 use gcn::{Gpu, Target};
 
@@ -259,6 +260,78 @@ fn compiled_kernels_are_right() {
                 checked.outcome
             );
             assert_eq!(checked.reports, [], "{target} {name}");
+        }
+    }
+}
+
+/// A GPU with an engine of a kind.
+fn gpu_of(target: &str, kind: Kind) -> Gpu {
+    let target = Target::parse(target).expect("a target");
+    Gpu::with_engines(target, 1 << 26, &Engines::new(kind)).expect("memory")
+}
+
+/// Metrics need an observer, so with them nothing is screened.
+fn observed(list: &str) -> Options {
+    Options {
+        metrics: true,
+        ..screened(list)
+    }
+}
+
+fn screened(list: &str) -> Options {
+    Options::parse(list).expect("a list of checks")
+}
+
+const LISTS: [&str; 3] = ["oob,waitcnt,hazard", "oob,race", ""];
+
+/// Runs that need no observer give what observed ones do: reports, the end, and memory. Buffers end at all places of a page.
+#[test]
+fn screened_runs_are_as_observed_ones() {
+    let run = |kind: Kind, threads: usize, bytes: usize, options: Options| {
+        let gpu = gpu_of("gfx900", kind);
+        let path = testdata().join("bench/sort-gfx900.co");
+        let program = gpu.load_file(path).expect("the object");
+        let kernel = program.kernel("bitonic_step").expect("the kernel");
+        let data: Vec<u8> = (0..bytes).map(|n| (n * 167 >> 3) as u8).collect();
+        let (before, buffer) = (gpu.buffer(&[7u8; 5]), gpu.buffer(&data));
+        let (before, buffer) = (before.expect("memory"), buffer.expect("memory"));
+        let launch = kernel.launch([2048], [256]).any_type(true);
+        let launch = launch.threads(threads);
+        let launch = launch.arg(&buffer).arg(2u32).arg(4u32);
+        let checked = gpu.check(&launch, options);
+        let read = |b: &gcn::Buffer<u8>| b.read().expect("it is there");
+        let memory = (read(&before), read(&buffer));
+        (checked.reports, checked.outcome.is_ok(), memory)
+    };
+    for bytes in [16384, 8192, 8191, 8188, 8100, 4096, 4000, 64] {
+        for list in LISTS {
+            let expected = run(Kind::Interp, 1, bytes, observed(list));
+            assert_eq!(expected.0.is_empty(), bytes >= 8192, "{bytes}");
+            assert!(expected.1, "{bytes}");
+            let kinds = Kind::jits().into_iter().chain([Kind::Interp]);
+            for (kind, threads) in kinds.flat_map(|k| [(k, 1), (k, 3)]) {
+                let found = run(kind, threads, bytes, screened(list));
+                assert!(found == expected, "{kind:?} {threads} {bytes}: {found:?}");
+            }
+        }
+    }
+}
+
+/// The cases give the same reports whether they are screened or observed.
+#[test]
+fn cases_are_screened_as_they_are_observed() {
+    let key =
+        |reports: &[Report]| -> Vec<String> { reports.iter().map(|r| format!("{r:?}")).collect() };
+    for case in cases() {
+        for target in &case.targets {
+            let (source, _) = source(&case, target);
+            for list in LISTS {
+                let expected = run(&source, target, &case.launch, observed(list));
+                let found = run(&source, target, &case.launch, screened(list));
+                let name = format!("{} {target} {list}", case.name);
+                assert_eq!(key(&found.reports), key(&expected.reports), "{name}");
+                assert_eq!(found.outcome.is_ok(), expected.outcome.is_ok(), "{name}");
+            }
         }
     }
 }

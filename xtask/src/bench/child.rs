@@ -25,7 +25,7 @@ pub struct Options {
     #[arg(long)]
     set: Set,
     #[arg(long)]
-    target: String,
+    pub target: String,
     /// The folder of `NAME-TARGET.co`.
     #[arg(long)]
     objects: PathBuf,
@@ -35,14 +35,14 @@ pub struct Options {
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     #[arg(long)]
-    threads: usize,
+    pub threads: usize,
     #[arg(long)]
-    rounds: usize,
+    pub rounds: usize,
     /// The minimum number of seconds of all rounds.
     #[arg(long)]
     budget: f64,
     #[arg(long)]
-    clock: Clock,
+    pub clock: Clock,
     #[arg(long)]
     level: Option<Level>,
     #[arg(long = "disable-pass")]
@@ -57,6 +57,8 @@ pub struct Options {
     no_interp: bool,
     #[arg(long)]
     no_pocl: bool,
+    #[arg(long)]
+    pub checks: Vec<String>,
 }
 
 /// The task of a process.
@@ -70,6 +72,8 @@ pub enum What {
     Loops,
     /// Nothing: each kernel's launch is written as a plan.
     Plans,
+    /// Each kernel with and without checks.
+    Checks,
 }
 
 /// The maximum number of rounds, as a multiple of the option's number.
@@ -114,12 +118,18 @@ pub fn run(options: &Options) -> Result<bool> {
                 plan::write(&case, &object(&case, options)?, folder).context(case.name)?;
             }
         }
+        What::Checks => {
+            for case in cases {
+                let row = super::checks::kernel(&case, options);
+                println!("{}", row.with_context(|| case.name)?);
+            }
+        }
     }
     Ok(true)
 }
 
 /// The included files of a case.
-fn object(case: &Case, options: &Options) -> Result<Vec<u8>> {
+pub fn object(case: &Case, options: &Options) -> Result<Vec<u8>> {
     let path = options
         .objects
         .join(format!("{}-{}.co", case.file, options.target));
@@ -140,8 +150,8 @@ fn source(case: &Case, options: &Options) -> Result<(Vec<u8>, String)> {
 }
 
 /// An engine's GPU, and the state of the compiling engine.
-struct Machine {
-    gpu: Gpu,
+pub struct Machine {
+    pub gpu: Gpu,
     #[cfg(target_arch = "x86_64")]
     cache: gcn::jit::Cache,
 }
@@ -160,7 +170,7 @@ struct Compiled {
 
 impl Machine {
     /// A machine with the compiling engine.
-    fn compiling(target: &str, options: &Options) -> Result<Machine> {
+    pub fn compiling(target: &str, options: &Options) -> Result<Machine> {
         Machine::without(target, jit(options)?, &options.disabled)
     }
 
@@ -223,7 +233,13 @@ impl Machine {
     }
 
     /// Prepares a launch with its buffers.
-    fn launch(&self, kernel: &Kernel, case: &Case, args: &[Arg], threads: usize) -> Result<Ready> {
+    pub fn launch(
+        &self,
+        kernel: &Kernel,
+        case: &Case,
+        args: &[Arg],
+        threads: usize,
+    ) -> Result<Ready> {
         let mut buffers = Vec::new();
         let mut launch = kernel
             .launch(case.grid, case.group)
@@ -251,8 +267,8 @@ impl Machine {
     }
 }
 
-struct Ready {
-    launch: Launch,
+pub struct Ready {
+    pub launch: Launch,
     buffers: Vec<gcn::Buffer<u8>>,
     gpu: Gpu,
 }
@@ -264,7 +280,7 @@ impl Ready {
         Ok(self.gpu.machine().memory.write(buffer.address(), data)?)
     }
 
-    fn read(&self) -> Result<Vec<Vec<u8>>> {
+    pub fn read(&self) -> Result<Vec<Vec<u8>>> {
         let read = |b: &gcn::Buffer<u8>| -> Result<Vec<u8>> {
             let mut data = vec![0; b.len()];
             self.gpu.machine().memory.read(b.address(), &mut data)?;
@@ -299,7 +315,7 @@ fn tables(options: &Options) -> Result<f64> {
 }
 
 /// Returns the milliseconds of a run.
-fn timed<T>(clock: Clock, run: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
+pub fn timed<T>(clock: Clock, run: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
     let begun = clock.now();
     let result = run()?;
     Ok((1e3 * (clock.now() - begun), result))
@@ -317,7 +333,7 @@ fn alike(args: &[Arg], a: &[Vec<u8>], b: &[Vec<u8>]) -> Result<()> {
 }
 
 /// Compares the buffers of two engines that run the same code.
-fn same(args: &[Arg], a: &[Vec<u8>], b: &[Vec<u8>]) -> Result<()> {
+pub fn same(args: &[Arg], a: &[Vec<u8>], b: &[Vec<u8>]) -> Result<()> {
     let how = args.iter().filter_map(|arg| match arg {
         Arg::Buffer(_, alike) if alike.unordered() => Some(*alike),
         Arg::Buffer(..) => Some(Alike::Exactly),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gcn_emu::dispatch::watch::About;
-use gcn_emu::mem::{Memory, PAGE_SIZE, Perm};
+use gcn_emu::mem::{Extent as Bytes, Memory, PAGE_SIZE, Perm};
 
 /// An allocation with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,6 +205,41 @@ impl Bounds {
     /// The addresses of scratch.
     pub fn scratch(&self) -> (u64, u64) {
         (self.scratch.0, self.scratch.1)
+    }
+
+    /// What memory itself can check of them: all but how the bytes of scratch are the lanes'. `None` if that is more than their end.
+    pub fn of_trial(&self) -> Option<Vec<Bytes>> {
+        let mut all = Vec::new();
+        let (_, _, lane, wave) = self.scratch;
+        for extent in self.extents.iter().filter(|e| e.class != Class::Freed) {
+            let bytes = Bytes {
+                start: extent.start,
+                end: extent.end,
+                writable: extent.class != Class::Constant,
+            };
+            // The dwords of the 64 lanes lie side by side.
+            let own = 64 * lane as u64;
+            if extent.class != Class::Scratch || wave == own {
+                all.push(bytes);
+                continue;
+            }
+            if !lane.is_multiple_of(4) || own > wave {
+                return None;
+            }
+            let starts = (bytes.start..bytes.end).step_by(usize::try_from(wave).ok()?);
+            all.extend(starts.map(|start| Bytes {
+                start,
+                end: (start + own).min(bytes.end),
+                ..bytes
+            }));
+        }
+        Some(all)
+    }
+
+    /// The extents and their classes, in ascending order.
+    pub fn classes(&self) -> Vec<(u64, u64, Class)> {
+        let of = |e: &Extent| (e.start, e.end, e.class);
+        self.extents.iter().map(of).collect()
     }
 
     /// The class of memory at an address, if it is in bounds.

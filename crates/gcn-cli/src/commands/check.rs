@@ -11,7 +11,6 @@ use gcn::check::dynamic::{self, Checker};
 use gcn::check::report::{Check, Report};
 use gcn::check::{sarif, statically, suppress, text};
 use gcn::emu::dispatch::watch::Observe;
-use gcn::engine::{Engines, Kind};
 use gcn::isa::access::FactTable;
 use gcn::lines::{Files, Lines, Sources};
 use gcn::plan::{self, Plan};
@@ -119,7 +118,7 @@ pub struct Outcome {
 }
 
 impl Checking {
-    /// Prepares a run: one thread, one order, interpreted. A wrong LIST ends the command.
+    /// Prepares a run. A wrong LIST ends the command.
     pub fn begin(
         command: &str,
         list: Option<&str>,
@@ -132,8 +131,6 @@ impl Checking {
         };
         checks.metrics = metrics;
         let checker = Arc::new(Checker::new(checks));
-        options.deterministic = true;
-        options.engines = Engines::new(Kind::Interp);
         options.checker = Some(checker.clone());
         Checking(checker)
     }

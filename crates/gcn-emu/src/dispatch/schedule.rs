@@ -13,12 +13,13 @@
 use super::abi::{Own, Setup, Shape};
 use super::host::Output;
 use super::stuck::{self, StuckWave, Traits, Waits};
-use super::watch::{About, Control, Observer, Scene, Whereabouts, Who};
+use super::watch::{About, Control, NotesMaker, Observer, Scene, Whereabouts, Who};
 use super::{Gpu, Launch, Place, RunError, Stats};
 use crate::engine::{Code, Engine, Machine, Stop};
 use crate::global::Global;
 use crate::group::{self, Doing, GroupStop, GroupWave, Like, Row};
 use crate::mem::{self, Memory};
+use crate::probe::{Notes, Probe, Runs};
 use crate::wave::{Lds, WaveState};
 use gcn_isa::target::Target;
 use std::cell::RefCell;
@@ -87,8 +88,53 @@ fn waves_before(shape: &Shape, group: [u32; 3]) -> u64 {
 }
 
 impl Gpu {
-    /// Runs all workgroups.
+    /// Runs all workgroups. If the observers permit, the first run has none, and is taken back if it did not go well.
     pub(super) fn run(&self, setup: &Setup<'_>, launch: &Launch) -> Result<Stats, RunError> {
+        let Some(observe) = &launch.watch.observe else {
+            return self.run_once(setup, launch, (setup.shape.lds_bytes, None));
+        };
+        // What a host has served, and what others have stored, cannot be taken back.
+        let alone = setup.host.is_none() && setup.service.is_none() && !launch.outside_stores;
+        let about = about(setup, &self.memory, self.target, launch);
+        if alone
+            && setup.wave_sync.is_none()
+            && let Some(screened) = observe.screen(&about)
+            && self.memory.begin_trial(screened.extents)
+        {
+            let mut first = launch.clone();
+            first.watch.observe = None;
+            let result = self.run_once(setup, &first, (about.lds, screened.notes.as_ref()));
+            let interrupted = matches!(result, Err(RunError::Interrupted { .. }));
+            let passed = result.is_ok() && !self.memory.suspected();
+            self.memory.end_trial(!passed);
+            if passed {
+                observe.passed();
+            }
+            if passed || interrupted {
+                return result;
+            }
+        }
+        if !observe.ordered() {
+            return self.run_once(setup, launch, (setup.shape.lds_bytes, None));
+        }
+        let ordered = Launch {
+            deterministic: true,
+            ..launch.clone()
+        };
+        self.run_once(setup, &ordered, (setup.shape.lds_bytes, None))
+    }
+
+    /// Runs all workgroups, each with this number of bytes of LDS, and notes what they do.
+    fn run_once(
+        &self,
+        setup: &Setup<'_>,
+        launch: &Launch,
+        (lds, notes): (u32, Option<&NotesMaker>),
+    ) -> Result<Stats, RunError> {
+        let threads = match launch.deterministic {
+            true => 1,
+            false => setup.shape.threads,
+        };
         let shared = Shared {
             setup,
             middle: setup.own(setup.shape.groups.map(|n| n / 2), 0),
@@ -112,7 +158,9 @@ impl Gpu {
             failed: AtomicU64::new(u64::MAX),
             error: Mutex::new(None),
             epoch: AtomicU64::new(0),
-            stuck: (0..setup.shape.threads)
+            threads,
+            lds,
+            stuck: (0..threads)
                 .map(|_| Mutex::new(Report::default()))
                 .collect(),
         };
@@ -122,12 +170,13 @@ impl Gpu {
             let mut engine = match observe {
                 // Compiled code has no probes.
                 Some(observe) if observe.probes() => Box::new(crate::interp::Interp::new()),
+                _ if notes.is_some() => (self.noting)(),
                 _ => (self.engine)(),
             };
             engine.exactly(shared.exact);
             let mut observer = observe.map(|o| o.observer());
             if let Some(observer) = &mut observer {
-                observer.begin(&shared.about());
+                observer.begin(&about(setup, &self.memory, self.target, launch));
             }
             let mut worker = Worker {
                 shared: &shared,
@@ -137,6 +186,7 @@ impl Gpu {
                 control,
                 answered: control.map_or(0, Control::asked),
                 observer,
+                notes: notes.map(|make| make()),
                 help,
                 traits: HashMap::new(),
                 ring: VecDeque::new(),
@@ -161,7 +211,7 @@ impl Gpu {
             let work = &work;
             let others = RefCell::new(Vec::new());
             let help = || {
-                for thread in 1..setup.shape.threads {
+                for thread in 1..threads {
                     let spawned =
                         std::thread::Builder::new().spawn_scoped(scope, move || work(thread, None));
                     // If the host refuses a thread, it will refuse the next one, too: the existing threads do the work.
@@ -169,7 +219,7 @@ impl Gpu {
                     others.borrow_mut().push(other);
                 }
             };
-            let alone = setup.shape.threads == 1;
+            let alone = threads == 1;
             add(work(0, (!alone).then_some(&help)));
             for other in others.take() {
                 match other.join() {
@@ -231,6 +281,10 @@ struct Shared<'a> {
     error: Mutex<Option<(u64, RunError)>>,
     /// Incremented after every time slice that may have changed state visible to other waves.
     epoch: AtomicU64,
+    /// Host threads.
+    threads: usize,
+    /// Bytes of LDS of a workgroup.
+    lds: u32,
     /// For each thread: the report whether its waves can continue.
     stuck: Vec<Mutex<Report>>,
 }
@@ -266,30 +320,33 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared<'_> {
-    /// The information that an observer gets when the dispatch begins.
-    fn about(&self) -> About<'_> {
-        let setup = self.setup;
-        About {
-            target: self.target,
-            kernel: &setup.kernel,
-            base: setup.entry.wrapping_sub(setup.kernel.entry),
-            memory: self.memory,
-            grid: setup.shape.grid,
-            group: setup.shape.group,
-            kernarg: setup.kernarg,
-            packet: setup.packet,
-            queue: setup.queue,
-            scratch: (
-                setup.scratch,
-                setup.shape.lane_scratch,
-                setup.shape.wave_scratch,
-            ),
-            lds: (setup.kernel.descriptor.group_segment_fixed_size)
-                .saturating_add(self.launch.dynamic_lds),
-        }
+/// The information that an observer gets when the dispatch begins.
+fn about<'a>(
+    setup: &'a Setup<'_>,
+    memory: &'a Memory,
+    target: Target,
+    launch: &Launch,
+) -> About<'a> {
+    About {
+        target,
+        kernel: &setup.kernel,
+        base: setup.entry.wrapping_sub(setup.kernel.entry),
+        memory,
+        grid: setup.shape.grid,
+        group: setup.shape.group,
+        kernarg: setup.kernarg,
+        packet: setup.packet,
+        queue: setup.queue,
+        scratch: (
+            setup.scratch,
+            setup.shape.lane_scratch,
+            setup.shape.wave_scratch,
+        ),
+        lds: (setup.kernel.descriptor.group_segment_fixed_size).saturating_add(launch.dynamic_lds),
     }
+}
 
+impl Shared<'_> {
     fn fail(&self, number: u64, error: RunError) {
         self.failed.fetch_min(number, SeqCst);
         let mut lowest = lock(&self.error);
@@ -314,7 +371,7 @@ impl Shared<'_> {
         let Some(fuel) = &self.fuel else {
             return wanted;
         };
-        match self.setup.shape.threads {
+        match self.threads {
             1 => self.take(wanted),
             threads => self.take(wanted.min(fuel.load(Relaxed) / (2 * threads as u64))),
         }
@@ -438,6 +495,7 @@ struct Worker<'a> {
     /// The thread's permission to access memory while it runs kernels.
     accesses: mem::Worker<'a>,
     observer: Option<Box<dyn Observer>>,
+    notes: Option<Box<dyn Notes>>,
     /// Ends the dispatch, or asks for the locations of waves; with the number of requests already answered.
     control: Option<&'a Control>,
     answered: u64,
@@ -578,7 +636,7 @@ impl Worker<'_> {
                 if idle_rounds > self.ring.len() {
                     self.consider();
                     // Other threads are working; there is no use in polling all the time.
-                    if self.shared.setup.shape.threads > 1 {
+                    if self.shared.threads > 1 {
                         std::thread::yield_now();
                         if idle_rounds > 64 * self.ring.len() {
                             std::thread::sleep(Duration::from_micros(50));
@@ -653,12 +711,12 @@ impl Worker<'_> {
             return;
         }
         // Enough workgroups and slots are left for the other threads.
-        let share = match shape.threads as u64 {
+        let share = match self.shared.threads as u64 {
             1 => BATCH,
             threads => (left / (4 * threads)).clamp(1, BATCH),
         };
         let share = share.min(left);
-        let room = starts.slots.len().div_ceil(shape.threads);
+        let room = starts.slots.len().div_ceil(self.shared.threads);
         let from = starts.slots.len() - room.min(share as usize);
         let slots = starts.slots.split_off(from);
         if slots.is_empty() {
@@ -728,7 +786,7 @@ impl Worker<'_> {
         group.slot = slot;
         group.first = first;
         (group.waits, group.grace) = (false, 0);
-        group.lds.reset(shape.lds_bytes as usize);
+        group.lds.reset(self.shared.lds as usize);
         group.waves.truncate(count);
         for wave in &mut group.waves {
             (wave.doing, wave.turns) = (Doing::New, 0);
@@ -970,6 +1028,13 @@ impl Worker<'_> {
             self.begin(group);
         }
         for w in first..group.waves.len() {
+            if self.notes.is_some() && self.shared.memory.suspected() {
+                // It is taken back, whatever else it does.
+                return Err(RunError::Launch {
+                    kernel: self.shared.setup.kernel.name.clone(),
+                    why: "it must be observed".into(),
+                });
+            }
             if group.waves[w].doing == Doing::Running {
                 self.turn(group, w)?;
                 moved |= !group.notes[w].waits;
@@ -1010,6 +1075,7 @@ impl Worker<'_> {
     /// Returns true if the engine may run a workgroup's waves together: there are no observers, and no wave is observed for a loop.
     fn ordinary(&self, group: &Group) -> bool {
         self.observer.is_none()
+            && self.notes.is_none()
             && self.shared.setup.host.is_none()
             && self.shared.failed.load(Relaxed) == u64::MAX
             && group.notes.iter().all(|note| !note.suspect && !note.waits)
@@ -1096,6 +1162,7 @@ impl Worker<'_> {
     /// Runs a wave for up to `fuel` instructions.
     fn step(&mut self, group: &mut Group, w: usize, fuel: &mut u64) -> Stop {
         let shared = self.shared;
+        let waves = group.waves.len();
         let wave = &mut group.waves[w].state;
         let mut machine = Machine {
             target: shared.target,
@@ -1108,6 +1175,21 @@ impl Worker<'_> {
             probe: None,
         };
         let _at_work = self.accesses.begin();
+        if let Some(notes) = &self.notes {
+            notes.runs(Runs {
+                group: group.number,
+                wave: w,
+                waves,
+                exec: wave.exec(),
+            });
+            let probe: &dyn Probe = &**notes;
+            machine.probe = Some(probe);
+            let stop = self.engine.run(wave, &mut machine, fuel);
+            if notes.stopped(&stop, wave.exec()) {
+                shared.memory.suspect();
+            }
+            return stop;
+        }
         let Some(observer) = &mut self.observer else {
             return self.engine.run(wave, &mut machine, fuel);
         };

@@ -2,8 +2,8 @@
 
 use super::StuckWave;
 use crate::engine::Stop;
-use crate::mem::Memory;
-use crate::probe::Probe;
+use crate::mem::{Extent, Memory};
+use crate::probe::{Notes, Probe};
 use crate::wave::{Lds, WaveState};
 use gcn_isa::decode::Insn;
 use gcn_isa::target::Target;
@@ -163,7 +163,34 @@ pub trait Observe: Send + Sync {
     fn probes(&self) -> bool {
         false
     }
+
+    /// Returns true if its observers must see one defined order: the dispatch then runs on one thread, whatever the launch says.
+    fn ordered(&self) -> bool {
+        false
+    }
+
+    /// Called before the first wave begins. If there is a result, the dispatch first runs without an observer, with any engine and on as many
+    /// threads as the launch says, and may access these bytes and the LDS that it asks for alone ([`Memory::begin_trial`]). If it does
+    /// so, nothing noted must be looked at and it ends well, [`Observe::passed`] is called. Otherwise it is taken back, and runs again
+    /// with observers.
+    fn screen(&self, _about: &About<'_>) -> Option<Screened> {
+        None
+    }
+
+    /// The dispatch has run without an observer.
+    fn passed(&self) {}
 }
+
+/// A dispatch that first runs without an observer.
+pub struct Screened {
+    /// The bytes that it may access.
+    pub extents: Vec<Extent>,
+    /// Makes what notes the accesses of the waves of one host thread, if they must be noted.
+    pub notes: Option<NotesMaker>,
+}
+
+/// Makes notes for a host thread.
+pub type NotesMaker = Arc<dyn Fn() -> Box<dyn Notes> + Send + Sync>;
 
 /// A dispatch that begins.
 pub struct About<'a> {

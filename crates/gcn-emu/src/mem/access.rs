@@ -89,6 +89,9 @@ impl Memory {
             .checked_add(size as u64)
             .filter(|&end| end <= ADDRESS_END);
         let end = end.ok_or(fault(FaultKind::Unmapped))?;
+        if !self.try_access(addr, size as u64, need) {
+            return Err(fault(FaultKind::Unmapped));
+        }
         let mut page = addr - addr % PAGE_SIZE;
         while page < end {
             self.locate(page, need).map_err(fault)?;
@@ -167,6 +170,9 @@ impl Memory {
         match self.near(addr, size, need) {
             Some(offset) => Ok(offset),
             None => {
+                if !self.try_access(addr, size, need) {
+                    return Err(fault(FaultKind::Unmapped));
+                }
                 let offset = self.locate(addr, need).map_err(fault)?;
                 if need.contains(Perm::WRITE) {
                     self.note_store(addr, size);

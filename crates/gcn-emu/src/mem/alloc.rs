@@ -166,7 +166,7 @@ impl Memory {
     }
 
     /// As `linear_page`, but only for a page that allocations come from.
-    fn own_page(&self, page: u64) -> Option<u64> {
+    pub(super) fn own_page(&self, page: u64) -> Option<u64> {
         self.linear_page(page)
             .filter(|linear| self.own.contains(linear))
     }
@@ -175,7 +175,7 @@ impl Memory {
     pub(super) fn guest_page(&self, page: u64) -> Option<(u64, Perm)> {
         if let Some(linear) = self.linear_page(page) {
             let state = self.state(linear);
-            if state & MAPPED != 0 {
+            if state & (MAPPED | trial::PARTLY) != 0 {
                 let page = linear + self.origin / PAGE_SIZE;
                 return Some((page, Perm(state & Perm::RWX.0)));
             }

@@ -528,3 +528,69 @@ fn lending_asks_the_host() {
         assert!(unsafe { arena.lend(at, 1, false) }.is_err());
     }
 }
+
+#[test]
+fn trials_are_exact_and_taken_back() {
+    for m in [
+        Memory::new(1 << 20).expect("memory"),
+        Memory::of_host(1 << 20, None).expect("memory"),
+    ] {
+        let at = m.alloc(3 * PAGE_SIZE, 1, Perm::RW).expect("memory");
+        let read_only = m.alloc(16, 1, Perm::RW).expect("memory");
+        m.store_u32(at, 1).expect("it is mapped");
+        let begin = |size: u64| {
+            m.begin_trial(vec![
+                Extent {
+                    start: at,
+                    end: at + size,
+                    writable: true,
+                },
+                Extent {
+                    start: read_only,
+                    end: read_only + 16,
+                    writable: false,
+                },
+            ])
+        };
+        for size in [PAGE_SIZE, PAGE_SIZE + 6, 3 * PAGE_SIZE - 4] {
+            let before = m.mapping();
+            assert!(begin(size) && !begin(size));
+            assert_ne!(before, m.mapping());
+            let last = at + size - 4;
+            assert!(m.load_u32(last).is_ok() && m.load_u8(at + size - 1).is_ok());
+            assert!(m.store_u32(last, 7).is_ok() && m.store_u64(at + 8, 9).is_ok());
+            assert!(m.fetch_update_u32(at, |n| n + 1).is_ok() && !m.suspected());
+            assert_eq!(m.load_u32(at), Ok(2));
+            assert!(m.load_u32(read_only).is_ok());
+            for (n, refused) in [
+                m.load_u8(at + size).map(|_| ()),
+                m.load_u16(at + size - 1).map(|_| ()),
+                m.store_u64(last, 1),
+                m.store_u8(read_only, 1),
+                m.load_u32(read_only + 13).map(|_| ()),
+                m.fetch_update_u32(read_only, |n| n).map(|_| ()),
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                assert!(refused.is_err() && m.suspected(), "{n} of {size}");
+            }
+            // What remembers ranges gets exact ones, and of pages to be stored to those that are kept.
+            let range = |first, last, perm| m.trial_range(first, last, perm, 64);
+            assert_eq!(range(at, at, Perm::READ), Some(Some(at..at + size)));
+            assert_eq!(range(last, at + size, Perm::READ), Some(None));
+            let whole = range(at, at, Perm::RW)
+                .flatten()
+                .expect("it may be written");
+            assert_eq!(whole, at..at + size);
+            assert!(m.end_trial(true));
+            assert_eq!((m.load_u32(at), m.load_u64(at + 8)), (Ok(1), Ok(0)));
+            assert_eq!(m.trial_range(at, at, Perm::READ, 64), None);
+            assert!(m.store_u8(read_only, 0).is_ok());
+        }
+        assert!(begin(8));
+        assert!(m.store_u32(at + 4, 5).is_ok());
+        assert!(!m.end_trial(false));
+        assert_eq!(m.load_u32(at + 4), Ok(5));
+    }
+}

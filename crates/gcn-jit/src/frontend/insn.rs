@@ -123,6 +123,9 @@ impl Builder<'_> {
     /// Refuses instructions that can have no code here.
     fn accept(&self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
         let insn = &k.insn;
+        if self.s.left_out.has(Optional::Accesses) && self.s.facts.of(insn).memory(insn).is_some() {
+            return Err(Refusal::Interpreter);
+        }
         if insn.row.format.is_vector() {
             self.accept_vector(k, program)?;
         }

@@ -41,11 +41,13 @@ pub enum Optional {
     Atomics,
     /// Vector operations whose operands are the same in all lanes are computed once for all slices.
     Uniform,
+    /// Accesses of memory and LDS: the interpreter makes them, and tells probes of them.
+    Accesses,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 19] = [
+    pub const ALL: [Optional; 20] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::InOrder,
@@ -65,6 +67,7 @@ impl Optional {
         Optional::SliceLoop,
         Optional::Atomics,
         Optional::Uniform,
+        Optional::Accesses,
     ];
 
     /// Its name, as `--disable-pass` takes it.
@@ -89,6 +92,7 @@ impl Optional {
             Optional::SliceLoop => "slice_loop",
             Optional::Atomics => "atomics",
             Optional::Uniform => "uniform",
+            Optional::Accesses => "accesses",
         }
     }
 

@@ -267,6 +267,7 @@ impl Jit {
         ctx.whole = wave_helper::whole as *const () as usize;
         ctx.range = helpers::range as *const () as usize;
         ctx.around = helpers::around as *const () as usize;
+        ctx.exact = helpers::exact as *const () as usize;
         Jit {
             interp: Interp::new(),
             regions: Vec::new(),
@@ -848,6 +849,9 @@ impl Jit {
             let enter: extern "sysv64" fn(*mut Ctx, *const u8) -> u64 = std::mem::transmute(base);
             enter(ctx, code)
         };
+        if std::mem::take(&mut ctx.outside) != 0 {
+            host.machine.memory.suspect();
+        }
         Exit { word, region }
     }
 

@@ -5,9 +5,10 @@ use crate::runtime::engine::fetch;
 use gcn_emu::engine::{Engine, Machine, Stop};
 use gcn_emu::group::next_turn;
 use gcn_emu::interp::Interp;
-use gcn_emu::mem::{MAPPED, PAGE_SIZE};
+use gcn_emu::mem::{MAPPED, Memory, PAGE_SIZE, Perm};
 use gcn_emu::wave::WaveState;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// The state that helpers work on.
@@ -107,6 +108,7 @@ pub(crate) unsafe extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
                         .rev()
                         .fold(0, |v, &b| v << 8 | b as u32)
                 } else {
+                    host.machine.memory.suspect();
                     0
                 }
             } else {
@@ -149,10 +151,10 @@ const _: () = assert!(gcn_emu::mem::LEAST_PAGES > 3);
 /// As of [`parts`].
 pub(crate) unsafe extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: the caller's.
-    let (ctx, wave, pages) = unsafe {
-        let (ctx, _) = parts(ctx);
+    let (ctx, wave, pages, memory) = unsafe {
+        let (ctx, host) = parts(ctx);
         let (wave, pages) = (&*ctx.wave, page_states(ctx));
-        (ctx, wave, pages)
+        (ctx, wave, pages, host.machine.memory)
     };
     let (address, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
     // Bytes from lane to lane, up or down, if inactive lanes are not accessed.
@@ -182,20 +184,22 @@ pub(crate) unsafe extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         if first > last || last >= ctx.linear_bytes {
             return 1;
         }
-        let (first, last) = (first / PAGE_SIZE, last / PAGE_SIZE);
-        if run.is_some_and(|(low, high)| low <= first && last < high) {
+        if run
+            .as_ref()
+            .is_some_and(|run: &Range<u64>| run.contains(&first) && run.contains(&last))
+        {
             continue;
         }
-        let Some((low, high)) = pages_around(pages, first, last, need, BESIDE) else {
+        run = permitted((memory, ctx.linear_base), pages, first, last, need, BESIDE);
+        if run.is_none() {
             return 1;
-        };
-        run = Some((low, high));
+        }
     }
     // Another access's range must not be taken for this one's.
     ctx.ranges[place as usize] = [0; 2];
-    if let Some((low, high)) = run {
-        let start = (ctx.linear_base + low * PAGE_SIZE).wrapping_sub(from);
-        let bytes = (high - low) * PAGE_SIZE;
+    if let Some(run) = run {
+        let start = (ctx.linear_base + run.start).wrapping_sub(from);
+        let bytes = run.end - run.start;
         let span = to.wrapping_sub(from);
         ctx.ranges[place as usize] = [start, (bytes + 1).saturating_sub(span)];
     }
@@ -237,6 +241,49 @@ pub(crate) fn pages_around(
     Some((below.map_or(least, |p| p + 1), above.unwrap_or(most)))
 }
 
+/// The bytes of the linear part around an access, at most `far` pages on each side, that may all be accessed as `need` says. `None` if
+/// the access itself, from its first byte to its last one, may not.
+fn permitted(
+    (memory, base): (&Memory, u64),
+    pages: &[AtomicU8],
+    first: u64,
+    last: u64,
+    need: u8,
+    far: u64,
+) -> Option<Range<u64>> {
+    let perm = [Perm::READ, Perm::RW][(need & 2 != 0) as usize];
+    match memory.trial_range(base + first, base + last, perm, far) {
+        Some(range) => range.map(|r| r.start - base..r.end - base),
+        None => pages_around(pages, first / PAGE_SIZE, last / PAGE_SIZE, need, far)
+            .map(|(low, high)| low * PAGE_SIZE..high * PAGE_SIZE),
+    }
+}
+
+/// Checks that an access at an address that is in the context may be made, for code that found that the page map does not permit it:
+/// in a trial, pages that are partly out of bounds are not in the map. Nonzero: it may not.
+///
+/// # Safety
+/// As of [`parts`].
+pub(crate) unsafe extern "sysv64" fn exact(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: the caller's.
+    let (ctx, host) = unsafe { parts(ctx) };
+    let (bytes, write) = (what >> 32, what & 2 != 0);
+    let (remember, place) = (what >> 8 & 1 != 0, what >> 16 & 0xffff);
+    let first = ctx.asked_at;
+    let Some(last) = first.checked_add(bytes - 1) else {
+        return 1;
+    };
+    let perm = [Perm::READ, Perm::RW][write as usize];
+    let tried = host.machine.memory.trial_range(first, last, perm, BESIDE);
+    let Some(run) = tried.flatten() else {
+        return 1;
+    };
+    if remember {
+        ctx.ranges[place as usize] = [run.start, run.end - run.start + 1 - bytes];
+    }
+    0
+}
+
 /// Checks that lanes' addresses lie in one range of memory that may be accessed, and remembers as much of it as can be reached
 /// from there. Nonzero: they do not.
 ///
@@ -244,10 +291,10 @@ pub(crate) fn pages_around(
 /// As of [`parts`].
 pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: the caller's.
-    let (ctx, pages) = unsafe {
-        let (ctx, _) = parts(ctx);
+    let (ctx, pages, memory) = unsafe {
+        let (ctx, host) = parts(ctx);
         let pages = page_states(ctx);
-        (ctx, pages)
+        (ctx, pages, host.machine.memory)
     };
     let (bytes, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
     let offset = (what >> 32) as i32 as i64;
@@ -269,16 +316,15 @@ pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     else {
         return 1;
     };
-    let (low, high) = (low / PAGE_SIZE, high / PAGE_SIZE);
-    if high - low > AROUND {
+    if high / PAGE_SIZE - low / PAGE_SIZE > AROUND {
         return 1;
     }
-    let Some((begin, end)) = pages_around(pages, low, high, need, AROUND) else {
+    let Some(run) = permitted((memory, ctx.linear_base), pages, low, high, need, AROUND) else {
         return 1;
     };
     // Where accesses may begin, without the constant. All addresses have one upper half.
-    let base = |page: u64| (ctx.linear_base + page * PAGE_SIZE).wrapping_add_signed(-offset);
-    let (mut start, past) = (base(begin), base(end).wrapping_sub(bytes - 1));
+    let base = |at: u64| (ctx.linear_base + at).wrapping_add_signed(-offset);
+    let (mut start, past) = (base(run.start), base(run.end).wrapping_sub(bytes - 1));
     let first = first.wrapping_add_signed(-offset);
     if start >> 32 != first >> 32 {
         start = first >> 32 << 32;
@@ -340,6 +386,8 @@ pub(crate) unsafe extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
                 if end <= hi as u64 && end <= lds.len() as u64 {
                     lds[at..at + bytes as usize]
                         .copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+                } else {
+                    host.machine.memory.suspect();
                 }
                 continue;
             }

@@ -6,7 +6,7 @@ use crate::ir::region::WaveHelper;
 use crate::runtime::helpers::{aperture, page_states, parts};
 use gcn_emu::engine::Machine;
 use gcn_emu::eval;
-use gcn_emu::mem::{MAPPED, PAGE_SIZE, Perm};
+use gcn_emu::mem::{MAPPED, Memory, PAGE_SIZE, Perm};
 use gcn_emu::wave::WaveState;
 use gcn_isa::meaning::{AtomicOp, Space};
 use gcn_isa::shape::Ty;
@@ -96,7 +96,11 @@ pub unsafe extern "sysv64" fn whole(ctx: *mut Ctx, what: u64) -> u64 {
         let (wave, pages) = (&mut *ctx.wave, page_states(ctx));
         (ctx, host, wave, pages)
     };
-    let linear = Linear { ctx, pages };
+    let linear = Linear {
+        ctx,
+        pages,
+        memory: host.machine.memory,
+    };
     let exec = wave.exec();
     if exec == 0 {
         return 0;
@@ -182,6 +186,7 @@ struct Linear<'c> {
     ctx: &'c Ctx,
     /// The state of each page.
     pages: &'c [AtomicU8],
+    memory: &'c Memory,
 }
 
 impl Linear<'_> {
@@ -205,8 +210,14 @@ impl Linear<'_> {
             let last = first.checked_add(size - 1)?;
             Some(state(first)? & state(last)?)
         };
-        let need = need | MAPPED;
-        both().is_some_and(|may| may & need == need)
+        let all = need | MAPPED;
+        if both().is_some_and(|may| may & all == all) {
+            return true;
+        }
+        let perm = [Perm::READ, Perm::RW][(need & 2 != 0) as usize];
+        let tried = at.checked_add(size - 1);
+        let tried = tried.and_then(|last| self.memory.trial_range(at, last, perm, 0));
+        tried.flatten().is_some()
     }
 }
 
@@ -225,7 +236,10 @@ fn store(linear: Linear<'_>, wave: &WaveState, dwords: usize, offset: i32, flat:
             if !linear.may_access(at, size as u64, 2) {
                 return false;
             }
-            page = first / PAGE_SIZE;
+            // In a trial the next bytes of a page may be out of bounds.
+            let state = linear.pages.get((first / PAGE_SIZE) as usize);
+            let mapped = state.is_some_and(|state| state.load(Relaxed) & MAPPED != 0);
+            page = if mapped { first / PAGE_SIZE } else { u64::MAX };
         }
         if flat && aperture(wave, at) {
             return false;
@@ -281,6 +295,7 @@ unsafe fn store_dword(to: *mut u8, value: u32) {
 
 /// The same in LDS, where bytes beyond the end are dropped.
 fn store_lds(ctx: &Ctx, machine: &mut Machine<'_>, exec: u64, dwords: usize, two: bool) {
+    let memory = machine.memory;
     let bytes = &mut **machine.lds;
     let addresses = 1 + two as usize;
     for which in 0..addresses {
@@ -292,6 +307,8 @@ fn store_lds(ctx: &Ctx, machine: &mut Machine<'_>, exec: u64, dwords: usize, two
                 let at = ctx.stage[2 * which][lane].wrapping_add(4 * part as u32) as usize;
                 if at + 4 <= limit {
                     bytes[at..at + 4].copy_from_slice(&values[lane].to_le_bytes());
+                } else {
+                    memory.suspect();
                 }
             }
         }
@@ -464,6 +481,7 @@ impl Atomic {
     ) -> bool {
         let size = self.size() as usize;
         let first = exec.trailing_zeros() as usize;
+        let memory = machine.memory;
         let bytes = &mut **machine.lds;
         let limit = (ctx.stage[1][first] as usize).min(bytes.len());
         let bytes = &mut bytes[..limit];
@@ -480,6 +498,7 @@ impl Atomic {
         };
         if same(exec, &ctx.stage[0]) {
             if !inside(first) {
+                memory.suspect();
                 self.give(wave, exec, &[0; 64]);
                 return true;
             }
@@ -493,6 +512,9 @@ impl Atomic {
         }
         if lanes(exec).any(|lane| inside(lane) && cut(lane)) {
             return false;
+        }
+        if !lanes(exec).all(inside) {
+            memory.suspect();
         }
         let mode = wave.mode;
         let mut found = [0; 64];

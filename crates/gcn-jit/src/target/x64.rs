@@ -420,6 +420,7 @@ fn emit_for<V: Vectors>(
     ];
     let range_call = slow_call::<V>(&mut a, offset_of!(Ctx, range));
     let around_call = slow_call::<V>(&mut a, offset_of!(Ctx, around));
+    let exact_call = slow_call::<V>(&mut a, offset_of!(Ctx, exact));
     let common = Common {
         labels: region.blocks.iter().map(|c| (c.start, a.label())).collect(),
         exit,
@@ -429,6 +430,7 @@ fn emit_for<V: Vectors>(
         slow,
         range_call,
         around_call,
+        exact_call,
         default,
         mode,
         precise: region.precise,
@@ -485,6 +487,7 @@ fn emit_for<V: Vectors>(
                 slice: 0,
                 looped: false,
                 scalar_out_of_line: Vec::new(),
+                exact_out_of_line: Vec::new(),
                 call_of: Map::default(),
                 too_large: false,
                 mistake: false,
@@ -614,6 +617,8 @@ pub(crate) struct Common {
     range_call: Label,
     /// The routine that calls the helper for the memory around lanes' addresses.
     around_call: Label,
+    /// The routine that calls the helper for accesses that the page map refuses.
+    exact_call: Label,
     default: FpEnv,
     mode: Mode,
     /// See [`Region::precise`].
@@ -662,6 +667,8 @@ pub(crate) struct Emit<'a, V: Vectors> {
     pub looped: bool,
     /// The slow paths of scalar loads.
     scalar_out_of_line: Vec<range::ScalarOut>,
+    /// The accesses that ask when the page map refuses them.
+    exact_out_of_line: Vec<range::ExactOut>,
     /// The region's numbers of this block's slow paths.
     call_of: Map<u16, u32>,
     /// The block needs more room than there is in the context.

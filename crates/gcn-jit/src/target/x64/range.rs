@@ -153,6 +153,15 @@ pub(crate) struct ScalarOut {
     bad: Label,
 }
 
+/// An access that asks, after the block, when the page map refuses it.
+pub(crate) struct ExactOut {
+    pub from: Label,
+    pub back: Label,
+    pub bytes: i32,
+    pub need: u8,
+    pub bad: Label,
+}
+
 impl<V: Vectors> Emit<'_, V> {
     /// A place for another access. No two have one number: code is not made any more when these are used up.
     pub(super) fn new_range(&mut self) -> Range {
@@ -226,7 +235,8 @@ impl<V: Vectors> Emit<'_, V> {
     pub(super) fn scalar_out_of_line(&mut self) {
         for out in std::mem::take(&mut self.scalar_out_of_line) {
             self.a.bind(out.from);
-            self.check_range(out.bytes, out.need, out.bad);
+            let refused = self.a.label();
+            self.check_pages(out.bytes, out.need, refused, out.bad);
             self.a.mov(true, RCX, Rm::R(RAX));
             self.a.mov(true, RDX, Rm::R(RAX));
             self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(linear_base)));
@@ -240,6 +250,33 @@ impl<V: Vectors> Emit<'_, V> {
             self.tag(out.range);
             self.a.mov(true, RAX, Rm::R(RDX));
             self.a.jmp(out.back);
+            self.a.bind(refused);
+            self.ask_exact(out.bytes, out.need, Some(out.range), out.bad);
+            self.a.jmp(out.back);
         }
+        for out in std::mem::take(&mut self.exact_out_of_line) {
+            self.a.bind(out.from);
+            self.ask_exact(out.bytes, out.need, None, out.bad);
+            self.a.jmp(out.back);
+        }
+    }
+
+    /// Asks whether an access at RAX may be made that the page map refuses, and jumps to `bad` where it may not. If there is a range, it
+    /// remembers what is permitted around it. RCX, RDX and RSI are clobbered.
+    fn ask_exact(&mut self, bytes: i32, need: u8, range: Option<Range>, bad: Label) {
+        self.a.store(true, ctx!(asked_at), RAX);
+        let what = (bytes as u64) << 32 | need as u64;
+        match range {
+            Some(range) => self.ask_range(what | 1 << 8, range),
+            None => self.a.imm(RSI, what),
+        }
+        let call = self.common.exact_call;
+        self.a.call_label(call);
+        self.a.test(false, RAX, RAX);
+        self.a.jcc(Cc::Ne, bad);
+        if let Some(range) = range {
+            self.tag(range);
+        }
+        self.a.mov(true, RAX, Rm::M(ctx!(asked_at)));
     }
 }

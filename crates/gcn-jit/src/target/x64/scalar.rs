@@ -4,6 +4,7 @@
 //! holds one. Values that are in memory anyway (registers as they were at the block's start, halves of values in slots, loaded
 //! values) are read where they are used.
 
+use super::range::ExactOut;
 use super::slice::SLICE;
 use super::*;
 
@@ -574,6 +575,20 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Jumps if one of the `bytes` from RAX on may not be accessed (1 read, 2 written). Clobbers RCX, RDX and RSI.
     pub fn check_range(&mut self, bytes: i32, need: u8, bad: Label) {
+        let (from, back) = (self.a.label(), self.a.label());
+        self.check_pages(bytes, need, from, bad);
+        self.a.bind(back);
+        self.exact_out_of_line.push(ExactOut {
+            from,
+            back,
+            bytes,
+            need,
+            bad,
+        });
+    }
+
+    /// Jumps to `refused` where the page map does not permit an access, to `bad` where it has no such pages.
+    pub(super) fn check_pages(&mut self, bytes: i32, need: u8, refused: Label, bad: Label) {
         self.a.mov(true, RCX, Rm::R(RAX));
         self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(linear_base)));
         self.a.lea(RSI, mem(RCX, bytes - 1));
@@ -604,7 +619,7 @@ impl<V: Vectors> Emit<'_, V> {
         let need = (MAPPED | need) as i32;
         self.a.alu_imm(alu::AND, false, Rm::R(RDX), need);
         self.a.alu_imm(alu::CMP, false, Rm::R(RDX), need);
-        self.a.jcc(Cc::Ne, bad);
+        self.a.jcc(Cc::Ne, refused);
     }
 
     /// Compares, and returns the condition of the flags.

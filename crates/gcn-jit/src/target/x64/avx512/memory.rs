@@ -400,6 +400,7 @@ impl Emit<'_, Avx512> {
     /// Loads dwords of LDS where each ends within the limit; 0 elsewhere.
     fn gather_lds(&mut self, l: &Lanes, loaded: &[u8], r: Regs, helper: Label) {
         let Regs { lo, t, u, k, .. } = r;
+        self.a.store_imm(ctx!(outside), 1);
         self.last_in_lds(l.scalar.unwrap_or(0), 4, helper);
         self.a.z(op::BCASTD_R, t, 0, Rm::R(RAX));
         self.a.mov(true, RCX, Rm::M(ctx!(lds)));
@@ -428,6 +429,7 @@ impl Emit<'_, Avx512> {
         let to = |index: u8, disp: i32| Rm::M(indexed(RCX, index, disp));
         if let &[d] = stored {
             // Bytes beyond the end are not stored.
+            self.a.store_imm(ctx!(outside), 1);
             self.a.zi(op::CMPUD, k, lo, Rm::R(t), keep(K_EXEC), 2);
             self.a.zk(op::SCATTERDD, d, 0, to(lo, 0), keep(k));
             return;

@@ -1,0 +1,161 @@
+//! Whether a dispatch needs to be observed.
+//!
+//! Most of what is checked depends on the path of a wave and not on values, so the code itself may prove that no path is wrong. Bounds
+//! are checked by memory, if it is told them ([`gcn_emu::mem::Memory::begin_trial`]). A dispatch whose wanted checks are all proved or
+//! left to memory runs on any engine. What depends on values, races and memory that was not written, is noted access by access
+//! ([`super::notes`]), while the rest of the code is compiled. Only a dispatch that did something wrong runs again, observed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use gcn_emu::dispatch::watch::{About, NotesMaker, Screened};
+use gcn_emu::mem::{Memory, PAGE_SIZE, Perm};
+use gcn_isa::access::{MemoryKind, MemorySpace};
+use gcn_isa::meaning::{Op, Signal, meaning};
+
+use super::bounds::{Bounds, Own};
+use super::notes::{Notes, Shared, Wanted};
+use super::path::table;
+use super::{Allocation, Options};
+use crate::code::{Graph, Region, Site};
+use crate::hazards::{self, Settings};
+use crate::proof;
+use crate::report::{Check, Finding, Severity};
+use crate::statically;
+use crate::waitcnt::{self, Entry};
+
+/// The longest code that is looked at.
+const MOST_CODE: usize = 1 << 24;
+
+/// What was proved of a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Proved {
+    /// The checks that no path can fail.
+    checks: BTreeSet<Check>,
+    /// Those that no path can fail if accesses are noted, too.
+    noted: BTreeSet<Check>,
+}
+
+/// How a dispatch runs without an observer, if it can for what is wanted. `proved` remembers kernels, by the addresses of code object
+/// and entry.
+pub fn screen(
+    options: &Options,
+    about: &About<'_>,
+    named: &[Allocation],
+    proved: impl FnOnce((u64, u64), &dyn Fn() -> Proved) -> Proved,
+) -> Option<Screened> {
+    if options.metrics {
+        return None;
+    }
+    let key = (about.base, about.kernel.entry);
+    let known = proved(key, &|| on_all_paths(options, about));
+    // Memory checks bounds.
+    let left: BTreeSet<Check> = (options.checks.iter().copied())
+        .filter(|c| *c != Check::Oob && !known.checks.contains(c))
+        .collect();
+    if !left.is_subset(&known.noted) {
+        return None;
+    }
+    let bounds = Bounds::new(Own::new(about), about.memory, named);
+    let extents = bounds.of_trial()?;
+    let notes = (!left.is_empty()).then(|| {
+        let wanted = Wanted {
+            races: left.contains(&Check::Race) || left.contains(&Check::Coherence),
+            undefined: left.contains(&Check::Uninit),
+            barriers: left.contains(&Check::Barrier),
+        };
+        let shared = Shared::new(bounds.classes(), about.lds, &wanted);
+        let make: NotesMaker = Arc::new(move || Box::new(Notes::new(shared.clone())));
+        make
+    });
+    Some(Screened { extents, notes })
+}
+
+/// What no path through a kernel can fail.
+fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
+    let mut proved = Proved::default();
+    let entry = about.base.wrapping_add(about.kernel.entry);
+    let Some((address, bytes)) = code(about.memory, entry) else {
+        return proved;
+    };
+    let region = Region {
+        address,
+        bytes: &bytes,
+    };
+    let Some(graph) = Graph::new(table(about.target), region, entry) else {
+        return proved;
+    };
+    // Every path must be known, and nothing may wait for other waves in ways that cannot be taken back.
+    let followed = |site: &Site| {
+        let nodes = &meaning(site.insn.row, about.target).nodes;
+        let syncs = |op: Op| matches!(op, Op::Gws(_) | Op::Turn);
+        !site.calls && !site.leaves && !nodes.iter().any(|n| syncs(n.op))
+    };
+    let complete = graph.invalid.is_empty() && graph.callees.is_empty();
+    if !complete || !graph.sites.iter().all(followed) {
+        return proved;
+    }
+    let wants = |check: Check| options.checks.contains(&check);
+    let silent = |findings: Vec<Finding>| {
+        !(findings.iter()).any(|f| options.notes || f.severity == Severity::Error)
+    };
+    if wants(Check::Waitcnt) && silent(waitcnt::check(&graph, Entry::Kernel)) {
+        proved.checks.insert(Check::Waitcnt);
+    }
+    let sgprs = about.kernel.descriptor.granulated_wavefront_sgpr_count();
+    let settings = Settings {
+        xnack: false,
+        vcc_alias: statically::vcc_alias(about.target, sgprs),
+    };
+    if wants(Check::Hazard) && silent(hazards::check(&graph, settings)) {
+        proved.checks.insert(Check::Hazard);
+    }
+    let all = || 0..graph.sites.len();
+    let barriers = all().any(|at| graph.signals(at, Signal::Barrier));
+    let registers = match wants(Check::Uninit) || wants(Check::Barrier) && barriers {
+        true => proof::prove(&graph, &about.kernel.descriptor),
+        false => proof::Proved::default(),
+    };
+    if !barriers {
+        proved.checks.insert(Check::Barrier);
+    } else if registers.whole_at_barriers && !options.notes {
+        // Whether waves end before barriers is noted; that they wait at different ones is a note.
+        proved.noted.insert(Check::Barrier);
+    }
+    // LDS and scratch begin undefined, and FLAT instructions may access either.
+    let begins = |at: usize| {
+        let memory = graph.facts(at).memory(&graph.sites[at].insn);
+        matches!(memory, Some(m) if m.kind != MemoryKind::Store
+            && matches!(m.space, MemorySpace::Lds | MemorySpace::Flat | MemorySpace::Scratch))
+    };
+    if registers.defined {
+        proved.noted.insert(Check::Uninit);
+        if about.scratch.0 == 0 && !all().any(begins) {
+            proved.checks.insert(Check::Uninit);
+        }
+    }
+    // What images and resources with formats access is not told in time.
+    let told = |at: usize| {
+        let memory = graph.facts(at).memory(&graph.sites[at].insn);
+        memory.is_none_or(|m| m.space != MemorySpace::Image)
+    };
+    if all().all(told) {
+        proved.noted.extend([Check::Race, Check::Coherence]);
+    }
+    proved
+}
+
+/// The executable pages from that of an address on: their address and contents.
+fn code(memory: &Memory, at: u64) -> Option<(u64, Vec<u8>)> {
+    let first = at - at % PAGE_SIZE;
+    let mut end = first;
+    while memory.perm(end).is_some_and(|p| p.contains(Perm::EXEC)) {
+        end += PAGE_SIZE;
+        if (end - first) as usize > MOST_CODE {
+            return None;
+        }
+    }
+    let mut bytes = vec![0; (end - first) as usize];
+    memory.read(first, &mut bytes).ok()?;
+    Some((first, bytes))
+}

@@ -1,0 +1,493 @@
+//! Proofs about registers on all paths: that everything which an instruction reads was written, and that all work-items of a wave are
+//! active at barriers.
+//!
+//! A VGPR is written in the active lanes only, so it is defined *in a mask*: EXEC, or a mask of lanes that a pair of SGPRs keeps for later. The
+//! state has, for each mask, the VGPRs that are defined in all of its lanes. What masks become follows from the meanings of the instructions
+//! that compute them: the VGPRs of `a & b` are those of either, of `a | b` those of both. So a branch and its other side, which save
+//! EXEC and bring it back, need no rule of their own.
+//!
+//! Whether a mask has all of the wave's lanes is followed in the same way. A loop takes lanes out of EXEC one after the other and collects
+//! them in a pair; what stays true in it is that the two together have all lanes. So the state also knows which pairs of masks do.
+
+use gcn_isa::access::File;
+use gcn_isa::decode::Insn;
+use gcn_isa::flow::{Condition, Flow};
+use gcn_isa::format::Format;
+use gcn_isa::meaning::{Change, Op, Program, Signal, State, meaning};
+use gcn_isa::op::Kind;
+use gcn_isa::operand::{EXEC, INT0, M0, VCC, Value};
+use gcn_isa::shape::{Role, Ty};
+use gcn_object::descriptor::KernelDescriptor;
+
+use crate::code::Graph;
+use crate::registers::RegisterSet;
+use crate::uninit;
+
+/// Code with more instructions is not looked at.
+const MOST: usize = 1 << 14;
+
+/// The pairs of scalar registers, by half of their code. EXEC is the last one.
+const PAIRS: usize = 64;
+const EXEC_PAIR: usize = EXEC as usize / 2;
+const VCC_PAIR: usize = VCC as usize / 2;
+
+type Vgprs = [u64; 4];
+
+fn both(a: Vgprs, b: Vgprs) -> Vgprs {
+    std::array::from_fn(|n| a[n] & b[n])
+}
+
+fn either(a: Vgprs, b: Vgprs) -> Vgprs {
+    std::array::from_fn(|n| a[n] | b[n])
+}
+
+fn has(set: &Vgprs, register: u16) -> bool {
+    let word = set.get(register as usize / 64);
+    word.is_some_and(|word| word >> (register % 64) & 1 != 0)
+}
+
+/// What is true before an instruction, on all paths to it.
+#[derive(Clone, PartialEq, Eq)]
+struct Known {
+    scalars: RegisterSet,
+    /// The VGPRs that are defined in all 64 lanes.
+    everywhere: Vgprs,
+    /// By pair: the VGPRs that are defined in all lanes of the mask that it is.
+    defined: [Vgprs; PAIRS],
+    /// The pairs that have no lanes but the wave's.
+    within: u64,
+    /// By pair: the pairs with which together it has all of the wave's lanes. With itself, if it alone has.
+    complete: [u64; PAIRS],
+    /// EXEC is not 0.
+    active: bool,
+}
+
+/// What is known of a mask that an instruction computes.
+#[derive(Clone, Copy)]
+struct Mask {
+    defined: Vgprs,
+    within: bool,
+    /// It alone has all lanes.
+    all: bool,
+    /// The pairs with which together it has all lanes.
+    complete: u64,
+    /// The pair that it is.
+    pair: Option<usize>,
+    /// It is not 0.
+    some: bool,
+}
+
+impl Known {
+    fn new(descriptor: &KernelDescriptor) -> Known {
+        let scalars = uninit::initial(descriptor);
+        let mut everywhere = [0; 4];
+        for register in scalars.of(File::Vector) {
+            everywhere[register as usize / 64] |= 1 << (register % 64);
+        }
+        let mut known = Known {
+            scalars,
+            everywhere,
+            defined: [everywhere; PAIRS],
+            within: 1 << EXEC_PAIR,
+            complete: [1 << EXEC_PAIR; PAIRS],
+            active: true,
+        };
+        known.complete[EXEC_PAIR] = !0;
+        known
+    }
+
+    /// Keeps what is true of both. Returns true if that is less than before.
+    fn merge(&mut self, other: &Known) -> bool {
+        let before = self.clone();
+        self.scalars.intersect(&other.scalars);
+        self.everywhere = both(self.everywhere, other.everywhere);
+        for (a, b) in self.defined.iter_mut().zip(&other.defined) {
+            *a = both(*a, *b);
+        }
+        self.within &= other.within;
+        for (a, b) in self.complete.iter_mut().zip(other.complete) {
+            *a &= b;
+        }
+        self.active &= other.active;
+        *self != before
+    }
+
+    fn is_complete(&self, pair: usize) -> bool {
+        self.complete[pair] >> pair & 1 != 0
+    }
+
+    /// The pairs that have all lanes themselves.
+    fn complete_alone(&self) -> u64 {
+        (0..PAIRS).fold(0, |all, n| all | (self.is_complete(n) as u64) << n)
+    }
+
+    /// A mask of which nothing is known.
+    fn any(&self) -> Mask {
+        Mask {
+            defined: self.everywhere,
+            within: false,
+            all: false,
+            complete: self.complete_alone(),
+            pair: None,
+            some: false,
+        }
+    }
+
+    fn none(&self) -> Mask {
+        Mask {
+            defined: [!0; 4],
+            within: true,
+            ..self.any()
+        }
+    }
+
+    fn of_pair(&self, pair: usize) -> Mask {
+        Mask {
+            defined: self.defined[pair],
+            within: self.within >> pair & 1 != 0,
+            all: self.is_complete(pair),
+            complete: self.complete[pair],
+            pair: Some(pair),
+            some: self.is_complete(pair) || pair == EXEC_PAIR && self.active,
+        }
+    }
+
+    /// Whether two masks together have all lanes.
+    fn together(&self, a: &Mask, b: &Mask) -> bool {
+        let with = |a: &Mask, b: &Mask| a.pair.is_some_and(|pair| b.complete >> pair & 1 != 0);
+        a.all || b.all || with(a, b) || with(b, a)
+    }
+
+    fn combine(&self, op: Op, a: Mask, b: Mask) -> Mask {
+        let all = self.together(&a, &b);
+        let bit = |pair: Option<usize>| pair.map_or(0, |pair| 1u64 << pair);
+        let made = match op {
+            Op::And => Mask {
+                defined: either(a.defined, b.defined),
+                within: a.within || b.within,
+                all: a.all && b.all,
+                complete: a.complete & b.complete,
+                ..self.any()
+            },
+            Op::Or => Mask {
+                defined: both(a.defined, b.defined),
+                within: a.within && b.within,
+                all,
+                complete: a.complete | b.complete,
+                some: a.some || b.some,
+                ..self.any()
+            },
+            // What one has and the other has not; with either it is both.
+            Op::Xor => Mask {
+                defined: both(a.defined, b.defined),
+                within: a.within && b.within,
+                complete: self.complete_alone() | if all { bit(a.pair) | bit(b.pair) } else { 0 },
+                ..self.any()
+            },
+            _ => self.any(),
+        };
+        match made.all {
+            true => Mask {
+                complete: !0,
+                some: true,
+                ..made
+            },
+            false => made,
+        }
+    }
+
+    fn complement(&self, a: Mask) -> Mask {
+        Mask {
+            complete: self.complete_alone() | a.pair.map_or(0, |pair| 1 << pair),
+            ..self.any()
+        }
+    }
+
+    /// Gives pairs their new masks, all at once.
+    fn set(&mut self, new: &[(usize, Mask)]) {
+        let old = self.clone();
+        for &(pair, mask) in new {
+            self.defined[pair] = mask.defined;
+            self.within = self.within & !(1 << pair) | (mask.within as u64) << pair;
+            if pair == EXEC_PAIR {
+                self.active = mask.some || mask.all;
+            }
+            for other in 0..PAIRS {
+                let with = match new.iter().find(|n| n.0 == other) {
+                    Some((_, theirs)) if other == pair => theirs.all,
+                    Some((_, theirs)) => old.together(&mask, theirs),
+                    None => mask.all || mask.complete >> other & 1 != 0,
+                };
+                self.complete[pair] = self.complete[pair] & !(1 << other) | (with as u64) << other;
+                self.complete[other] = self.complete[other] & !(1 << pair) | (with as u64) << pair;
+            }
+        }
+    }
+
+    /// It is known that a pair is 0.
+    fn is_none(&mut self, pair: usize) {
+        self.defined[pair] = [!0; 4];
+        self.within |= 1 << pair;
+        // What was complete with it is so alone.
+        let alone = self.complete[pair];
+        for other in (0..PAIRS).filter(|n| alone >> n & 1 != 0) {
+            self.complete[other] = !0;
+            for with in &mut self.complete {
+                *with |= 1 << other;
+            }
+        }
+        self.active &= pair != EXEC_PAIR;
+    }
+}
+
+/// What holds on all paths through a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Proved {
+    /// Every register that is read was written, in all lanes that read it.
+    pub defined: bool,
+    /// At every barrier all lanes with which the wave began are active.
+    pub whole_at_barriers: bool,
+}
+
+/// Follows all paths through a kernel that calls nothing.
+pub fn prove(graph: &Graph<'_>, descriptor: &KernelDescriptor) -> Proved {
+    if graph.sites.len() > MOST {
+        return Proved::default();
+    }
+    let mut states: Vec<Option<Box<Known>>> = vec![None; graph.sites.len()];
+    states[graph.entry] = Some(Box::new(Known::new(descriptor)));
+    let mut queued = vec![false; graph.sites.len()];
+    let mut queue = std::collections::BinaryHeap::from([std::cmp::Reverse(graph.entry)]);
+    while let Some(std::cmp::Reverse(at)) = queue.pop() {
+        queued[at] = false;
+        let Some(mut after) = states[at].clone() else {
+            continue;
+        };
+        step(graph, at, &mut after);
+        for &next in &graph.sites[at].next {
+            let mut along = after.clone();
+            edge(graph, at, next, &mut along);
+            let changed = match &mut states[next] {
+                Some(old) => old.merge(&along),
+                new => {
+                    *new = Some(along);
+                    true
+                }
+            };
+            if changed && !queued[next] {
+                queued[next] = true;
+                queue.push(std::cmp::Reverse(next));
+            }
+        }
+    }
+    let mut proved = Proved {
+        defined: true,
+        whole_at_barriers: true,
+    };
+    for (at, state) in states.iter().enumerate() {
+        let Some(state) = state else { continue };
+        proved.defined &= reads_defined(graph, at, state);
+        let mut beyond = Vec::new();
+        uninit::beyond(graph, at, descriptor, &mut beyond);
+        proved.defined &= beyond.is_empty();
+        if graph.signals(at, Signal::Barrier) {
+            let whole = state.is_complete(EXEC_PAIR) && state.within >> EXEC_PAIR & 1 != 0;
+            proved.whole_at_barriers &= whole;
+        }
+    }
+    proved
+}
+
+/// What a branch says of a mask along an edge.
+fn edge(graph: &Graph<'_>, at: usize, next: usize, known: &mut Known) {
+    let site = &graph.sites[at];
+    let Flow::Branch {
+        when: Condition::If { state, set },
+        ..
+    } = site.flow
+    else {
+        return;
+    };
+    let pair = match state {
+        State::Exec => EXEC_PAIR,
+        State::Vcc => VCC_PAIR,
+        _ => return,
+    };
+    let falls = graph.sites[next].pc == site.pc + site.insn.len as u64;
+    let taken = site.flow.target(site.pc, &site.insn) == Some(graph.sites[next].pc);
+    if falls == taken {
+        return;
+    }
+    match taken == set {
+        // It is not 0.
+        true => known.active |= pair == EXEC_PAIR,
+        false => known.is_none(pair),
+    }
+}
+
+/// The pair of scalar registers that a slot names.
+fn pair_of(insn: &Insn, slot: u8) -> Option<usize> {
+    let row = insn.row.shape.slots.get(slot as usize)?;
+    match insn.operand(row).value {
+        Value::Code(code) if code < 128 && code % 2 == 0 => Some(code as usize / 2),
+        _ => None,
+    }
+}
+
+fn mask_of(known: &Known, insn: &Insn, program: &Program, node: u16, depth: u32) -> Mask {
+    let n = &program.nodes[node as usize];
+    let arg = |k: usize| mask_of(known, insn, program, n.args[k], depth + 1);
+    if depth > 4 || n.out.bits() != 64 {
+        return known.any();
+    }
+    match n.op {
+        Op::Get(State::Exec) => known.of_pair(EXEC_PAIR),
+        Op::Get(State::Vcc) => known.of_pair(VCC_PAIR),
+        Op::Const(0) => known.none(),
+        Op::Src(slot) => match pair_of(insn, slot) {
+            Some(pair) => known.of_pair(pair),
+            None => {
+                let row = &insn.row.shape.slots[slot as usize];
+                match insn.operand(row).value {
+                    Value::Code(INT0) => known.none(),
+                    _ => known.any(),
+                }
+            }
+        },
+        Op::Not => known.complement(arg(0)),
+        Op::And | Op::Or | Op::Xor => known.combine(n.op, arg(0), arg(1)),
+        _ => known.any(),
+    }
+}
+
+/// The masks that a scalar instruction gives pairs.
+fn masks(known: &Known, insn: &Insn, program: &Program) -> Vec<(usize, Mask)> {
+    let mut new: Vec<(usize, Mask)> = Vec::new();
+    for effect in &program.effects {
+        let pair = match effect.change {
+            Change::Set(State::Exec) => Some(EXEC_PAIR),
+            Change::Set(State::Vcc) => Some(VCC_PAIR),
+            Change::Dst(slot) if insn.row.shape.slots[slot as usize].ty.bits() == 64 => {
+                pair_of(insn, slot)
+            }
+            _ => None,
+        };
+        let Some(pair) = pair else { continue };
+        let mask = match effect.when {
+            Some(_) => known.any(),
+            None => mask_of(known, insn, program, effect.value, 0),
+        };
+        new.retain(|n| n.0 != pair);
+        new.push((pair, mask));
+    }
+    new
+}
+
+fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
+    let insn = &graph.sites[at].insn;
+    let facts = graph.facts(at);
+    let program = &meaning(insn.row, graph.target());
+    let vector = insn.row.format.is_vector();
+    // A vector instruction's masks have 0 for lanes that are not active.
+    let active = Mask {
+        complete: known.complete_alone(),
+        all: false,
+        pair: None,
+        some: false,
+        ..known.of_pair(EXEC_PAIR)
+    };
+    let mut new = match vector {
+        true => Vec::new(),
+        false => masks(known, insn, program),
+    };
+    for access in facts.accesses(insn).filter(|a| a.write) {
+        let registers = access.first..access.first + access.count as u16;
+        match access.file {
+            File::Scalar => {
+                for register in registers {
+                    let pair = register as usize / 2 % PAIRS;
+                    if access.anywhere || !new.iter().any(|n| n.0 == pair) {
+                        let slot = access.slot.map(|n| insn.row.shape.slots[n as usize].ty);
+                        let lanes = vector
+                            && access.count == 2
+                            && (slot == Some(Ty::Mask) || slot.is_none());
+                        let mask = if lanes { active } else { known.any() };
+                        new.push((pair, mask));
+                    }
+                    if !access.partial {
+                        known.scalars.insert(File::Scalar, register);
+                    }
+                }
+                if access.anywhere {
+                    new = (0..PAIRS)
+                        .filter(|n| *n != EXEC_PAIR)
+                        .map(|n| (n, known.any()))
+                        .collect();
+                }
+            }
+            File::Scc if !access.partial => {
+                known.scalars.insert(File::Scc, 0);
+            }
+            File::Vector if facts.replaces(insn, &access) => {
+                for register in registers.filter(|n| *n < 256) {
+                    let word = &mut known.defined[EXEC_PAIR][register as usize / 64];
+                    *word |= 1 << (register % 64);
+                }
+            }
+            _ => {}
+        }
+    }
+    known.set(&new);
+}
+
+/// Whether everything that an instruction reads is defined.
+fn reads_defined(graph: &Graph<'_>, at: usize, known: &Known) -> bool {
+    let insn = &graph.sites[at].insn;
+    let facts = graph.facts(at);
+    let program = &meaning(insn.row, graph.target());
+    // VGPRs are then not those that instructions name, or instructions are skipped.
+    let indexed = |c: Change| matches!(c, Change::Set(State::GprIdxEn | State::Vskip));
+    if program.effects.iter().any(|e| indexed(e.change)) {
+        return false;
+    }
+    let slots = insn.row.shape.slots;
+    let role = |role: Role| insn.row.shape.slot(role).is_some();
+    let lanes = program
+        .nodes
+        .iter()
+        .any(|n| n.op.info().kind == Kind::Lanes);
+    let dpp = matches!(
+        insn.encoding,
+        gcn_isa::format::Encoding::Dpp1
+            | gcn_isa::format::Encoding::Dpp2
+            | gcn_isa::format::Encoding::DppC
+    );
+    let others = lanes || dpp || role(Role::LaneSel);
+    // The first active lane alone.
+    let first = program.nodes.iter().any(|n| n.op == Op::FirstLane) && known.active;
+    facts.accesses(insn).filter(|a| !a.write).all(|access| {
+        if access.anywhere {
+            return false;
+        }
+        let mut registers = access.first..access.first + access.count as u16;
+        match access.file {
+            File::Scc => known.scalars.contains(File::Scc, 0),
+            // FLAT instructions read M0 only if they access LDS.
+            File::Scalar if access.first == M0 && insn.row.format == Format::Flat => true,
+            File::Scalar => registers.all(|n| known.scalars.contains(File::Scalar, n)),
+            File::Vector => {
+                let own = others && !first;
+                let set = match own
+                    && access
+                        .slot
+                        .is_some_and(|n| slots[n as usize].ty != Ty::Mask)
+                {
+                    true => &known.everywhere,
+                    false => &known.defined[EXEC_PAIR],
+                };
+                registers.all(|n| has(set, n))
+            }
+            File::Hwreg => true,
+        }
+    })
+}

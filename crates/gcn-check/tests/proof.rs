@@ -1,0 +1,93 @@
+//! Proofs that registers are written and lanes active, on code as compilers write it.
+
+use gcn_asm::{Options, assemble};
+use gcn_check::code::Region;
+use gcn_check::proof::{Proved, prove};
+use gcn_isa::access::FactTable;
+use gcn_isa::target::Target;
+use gcn_object::read::CodeObject;
+
+fn proved(code: &str) -> Proved {
+    let source = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.p2align 8\nk:\n{code}\ns_endpgm\n.rodata\n.p2align 6\n\
+         .amdhsa_kernel k\n.amdhsa_next_free_vgpr 8\n.amdhsa_next_free_sgpr 32\n\
+         .amdhsa_user_sgpr_kernarg_segment_ptr 1\n.end_amdhsa_kernel\n"
+    );
+    let assembled = assemble(&source, "k.s", &Options::default());
+    let object = assembled
+        .object
+        .unwrap_or_else(|| panic!("{:?}", assembled.diagnostics));
+    let bytes = object.loadable().expect("it links");
+    let object = CodeObject::parse(&bytes).expect("an object");
+    let kernel = &object.kernels[0];
+    let table = FactTable::new(Target::parse("gfx900").expect("a target"));
+    let text = object.sections.iter().position(|s| s.name == ".text");
+    let text = text.expect("code");
+    let region = Region {
+        address: object.sections[text].address,
+        bytes: object.section_data(text),
+    };
+    let graph = gcn_check::code::Graph::new(&table, region, kernel.entry).expect("code");
+    prove(&graph, &kernel.descriptor)
+}
+
+/// What is proved of code: whether what it reads is defined, and whether all lanes are active at its barriers.
+fn of(code: &str) -> (bool, bool) {
+    let proved = proved(code);
+    (proved.defined, proved.whole_at_barriers)
+}
+
+/// v1 on one side or both, then all lanes read it.
+fn sides(then: &str, other: &str, end: &str) -> String {
+    format!(
+        "v_cmp_gt_u32_e32 vcc, 40, v0\ns_and_saveexec_b64 s[4:5], vcc\ns_xor_b64 s[4:5], exec, s[4:5]\n\
+         s_cbranch_execz else\n{then}\nelse:\ns_or_saveexec_b64 s[4:5], s[4:5]\ns_xor_b64 exec, exec, s[4:5]\n\
+         s_cbranch_execz join\n{other}\njoin:\ns_or_b64 exec, exec, s[4:5]\n{end}"
+    )
+}
+
+#[test]
+fn both_sides_of_a_branch() {
+    let (set, get) = ("v_mov_b32_e32 v1, 0", "s_barrier\nv_add_u32_e32 v2, v1, v1");
+    assert_eq!(of(&sides(set, set, get)), (true, true));
+    assert_eq!(of(&sides(set, "s_nop 0", get)), (false, true));
+    assert_eq!(of(&sides("s_nop 0", set, get)), (false, true));
+    let before = format!("{set}\n{}", sides("s_nop 0", "s_nop 0", get));
+    assert_eq!(of(&before), (true, true));
+    assert_eq!(of(&sides("s_barrier", "s_nop 0", "s_nop 0")), (true, false));
+}
+
+/// Lanes leave a loop one after the other; what each wrote in its last round is read after it.
+#[test]
+fn loops_that_lanes_leave() {
+    let code = |body: &str, end: &str| {
+        format!(
+            "v_mov_b32_e32 v3, v0\ns_mov_b64 s[6:7], 0\nloop:\n{body}\nv_add_u32_e32 v3, -1, v3\n\
+             v_cmp_eq_u32_e32 vcc, 0, v3\ns_or_b64 s[6:7], vcc, s[6:7]\ns_andn2_b64 exec, exec, s[6:7]\n\
+             s_cbranch_execnz loop\ns_or_b64 exec, exec, s[6:7]\n{end}"
+        )
+    };
+    let end = "s_barrier\nv_add_u32_e32 v2, v1, v1";
+    assert_eq!(of(&code("v_mov_b32_e32 v1, v3", end)), (true, true));
+    assert_eq!(of(&code("s_nop 0", end)), (false, true));
+    assert_eq!(of(&code("s_barrier", "s_nop 0")), (true, false));
+    // The mask was not empty before the loop.
+    let other =
+        code("v_mov_b32_e32 v1, v3", end).replace("s_mov_b64 s[6:7], 0", "s_mov_b64 s[6:7], exec");
+    assert_eq!(of(&other), (false, true));
+}
+
+#[test]
+fn lanes_beyond_the_active_ones() {
+    assert_eq!(of("s_mov_b64 exec, -1\ns_barrier"), (true, false));
+    assert_eq!(of("s_barrier"), (true, true));
+    // Another lane of v1 need not have been written.
+    let other = "v_mov_b32_e32 v1, 0\nv_readlane_b32 s4, v1, 5";
+    assert_eq!(of(other), (false, true));
+    assert_eq!(of("v_readlane_b32 s4, v0, 5"), (true, true));
+    assert_eq!(
+        of("v_mov_b32_e32 v1, 0\nv_readfirstlane_b32 s4, v1"),
+        (true, true)
+    );
+    assert_eq!(of("s_add_u32 s4, s9, 1"), (false, true));
+}
