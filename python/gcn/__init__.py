@@ -31,11 +31,13 @@ from ._gcn import *  # noqa: F403  capstone's constants
 from ._gcn import (
     TARGETS,
     Buffer,
+    Campaign,
     Cs,
     CsInsn,
     CsIter,
     CsOp,
     Gpu,
+    Journal,
     Kernel,
     Ks,
     Local,
@@ -97,7 +99,7 @@ def __getattr__(name: str):
 
 
 __all__ = [
-    "TARGETS", "Buffer", "Cs", "CsError", "CsInsn", "CsIter", "CsOp", "Doc", "Error", "Gpu", "Kernel", "Ks", "KsError", "Lanes",
+    "TARGETS", "Buffer", "Campaign", "Cs", "CsError", "CsInsn", "CsIter", "CsOp", "Doc", "Error", "Gpu", "Journal", "Kernel", "Ks", "KsError", "Lanes",
     "Listing", "Local", "Program", "Record", "State", "Stats", "Uc", "__version__", "analyze", "asm", "assemble", "check", "compile",
     "cs_disasm_lite", "cs_disasm_quick", "cs_version", "debug", "dis", "disasm", "doc", "eval", "examples", "info", "merge", "run_plan", "run_shard", *_NAMES,
 ]

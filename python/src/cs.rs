@@ -268,6 +268,12 @@ impl Cs {
         CsIter::new(slf, code, offset, count, true)
     }
 
+    /// As `disasm_lite` without a count; newer versions of capstone have it under this name.
+    #[pyo3(signature = (code, offset = 0))]
+    fn disasm_iter(slf: Bound<'_, Self>, code: &Bound<'_, PyAny>, offset: u64) -> PyResult<CsIter> {
+        CsIter::new(slf, code, offset, 0, true)
+    }
+
     /// All of the code as text, an instruction a line, as `gcn dis --raw --plain` prints it. Other Python threads run meanwhile.
     ///
     /// >>> import gcn

@@ -1,5 +1,6 @@
 //! The native module of the Python package `gcn` (docs/python.md).
 
+mod campaign;
 mod cs;
 mod error;
 mod gpu;
@@ -32,6 +33,8 @@ fn _gcn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tools::doc, module)?)?;
     module.add_function(wrap_pyfunction!(tools::eval_json, module)?)?;
     module.add_class::<uc::Uc>()?;
+    module.add_class::<campaign::Campaign>()?;
+    module.add_class::<campaign::Journal>()?;
     module.add_function(wrap_pyfunction!(plans::run_plan, module)?)?;
     module.add_function(wrap_pyfunction!(plans::run_shard, module)?)?;
     module.add_function(wrap_pyfunction!(plans::merge, module)?)?;

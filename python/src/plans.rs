@@ -107,7 +107,7 @@ pub fn merge<'py>(
         shard::merge(plan, options, files).map_err(|error| {
             let kind = match &error {
                 shard::Error::Races(..) => "race",
-                shard::Error::Failure(_) => "plan",
+                _ => "plan",
             };
             Told::new(kind, error.text().trim_end())
         })

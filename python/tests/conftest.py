@@ -1,5 +1,6 @@
 """What the tests share."""
 
+import os
 import pathlib
 import sys
 
@@ -8,6 +9,8 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 if list(pathlib.Path(__file__).parents[1].glob("gcn/*.so")):
     sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+    # Processes that tests start, as Ray's workers, find it too.
+    os.environ["PYTHONPATH"] = sys.path[0]
 
 import gcn  # noqa: E402
 

@@ -23,7 +23,7 @@ def test_instructions_have_capstones_attributes():
 def test_lite_count_and_text_agree():
     cs = gcn.Cs("gfx900")
     full = [(i.address, i.size, i.mnemonic, i.op_str) for i in cs.disasm(CODE, 8)]
-    assert list(cs.disasm_lite(CODE, 8)) == full
+    assert list(cs.disasm_lite(CODE, 8)) == full == list(cs.disasm_iter(CODE, 8))
     assert len(list(cs.disasm(CODE, 0, count=2))) == 2
     lines = cs.text(CODE).splitlines()
     assert lines == [f"{m} {o}".strip() for _, _, m, o in full]

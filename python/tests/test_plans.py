@@ -41,6 +41,47 @@ def test_errors(plan):
     assert raised.value.kind == "file"
 
 
+CAMPAIGN = """
+checks = "none"
+
+[[sweep]]
+plan = "mandelbrot.toml"
+matrix."launch.0.kernel" = ["mandelbrot", "mandelbrot"]
+
+[[mutate]]
+plan = "sums.toml"
+of = ["barriers"]
+
+[[fuzz]]
+target = ["gfx701", "gfx900"]
+seeds = "0..20"
+"""
+
+
+def test_campaigns(plan):
+    file = plan.with_name("c.toml")
+    file.write_text(CAMPAIGN)
+    campaign = gcn.Campaign(file)
+    whole = campaign.run(plan.with_name("whole.journal"))
+    assert whole.done == len(campaign) == whole["items"]
+    assert [s.kind for s in whole.sections] == ["sweep", "mutate", "fuzz"]
+    # Items one by one, in another order, give the same.
+    journal = campaign.journal()
+    journal.append([campaign.run_text(item) for item in reversed(range(3, len(campaign)))])
+    with pytest.raises(gcn.Error, match="another process has the journal open"):
+        campaign.journal()
+    del journal
+    again = campaign.run()
+    assert again == whole
+    assert campaign.run_item(0).outcome == "ok"
+    with pytest.raises(gcn.Error, match="there is no item 1000"):
+        campaign.run_item(1000)
+    file.write_text("[[sweep]]")
+    with pytest.raises(gcn.Error, match="c.toml:1:1: missing field `plan`") as raised:
+        gcn.Campaign(file)
+    assert raised.value.kind == "file"
+
+
 def test_ray_runs_shards_again_whose_node_is_lost(plan):
     """Three local nodes, of which one is killed while shards run. Ray is an optional extra: without it the test is skipped."""
     ray = pytest.importorskip("ray", reason="Ray is not installed")
@@ -53,13 +94,29 @@ def test_ray_runs_shards_again_whose_node_is_lost(plan):
         cluster.wait_for_nodes()
         import threading
 
-        timer = threading.Timer(2.0, lambda: cluster.remove_node(nodes[0], allow_graceful=False))
+        lost = []
+
+        def kill(node):
+            cluster.remove_node(node, allow_graceful=False)
+            lost.append(node)
+
+        timer = threading.Timer(1.0, kill, [nodes[0]])
         timer.start()
         merged = gcn.ray.run(plan, 24, num_cpus=1)
-        timer.join()
+        assert len(lost) == 1, "the plan ended before the node was lost"
         assert merged.shards == 24 and merged.checks[0].ok
         with pytest.raises(gcn.Error, match="cannot be sharded"):
             gcn.ray.run(plan.with_name("sums.toml"), 4)
+        file = plan.with_name("c.toml")
+        file.write_text(CAMPAIGN)
+        timer = threading.Timer(0.5, kill, [nodes[1]])
+        timer.start()
+        summary = gcn.ray.campaign(file, items_per_task=1, num_cpus=1)
+        timer.join()
+        assert summary.done == summary["items"] == len(gcn.Campaign(file))
+        assert summary == gcn.Campaign(file).run(plan.with_name("alone.journal"))
+        # All is in the journal: nothing is left.
+        assert gcn.ray.campaign(file) == summary
     finally:
         ray.shutdown()
         cluster.shutdown()
