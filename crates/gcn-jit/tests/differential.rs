@@ -179,6 +179,20 @@ fn what_was_wrong_once() {
             "gfx900",
             "s_mov_b64 exec, 0\ns_atomic_add s0, s[20:21], 0x8 glc",
         ),
+        // Data of a deferred store are overwritten in the same block.
+        (
+            "gfx803",
+            "ds_write2_b32 v17, v5, v0 offset0:8\nv_min_f16_e32 v0, v9, v1",
+        ),
+        // A scalar load whose address depends on lanes leaves the block after VGPRs were written.
+        (
+            "gfx701",
+            "v_subrev_i32_e64 v4, s[0:1], v3, s12\ns_load_dwordx16 s[8:23], s[20:21], s0\nv_xor_b32_e64 v3, v4, v7",
+        ),
+        (
+            "gfx600",
+            "v_div_scale_f64 v[10:11], s[0:1], v[9:10], v[5:6], v[3:4]\ns_load_dwordx8 s[12:19], s[22:23], s0",
+        ),
         // Its SGPR counts units of 64 bytes.
         ("gfx900", "s_scratch_load_dwordx2 s[0:1], s[20:21], s49"),
         // The literal counts dwords.

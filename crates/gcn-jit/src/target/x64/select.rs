@@ -515,6 +515,12 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             || c.graph.iter().any(loads)
             || c.effects.store.is_some() && c.affine.store.is_none()
             || c.effects.wave_helper.is_some();
+        // Scalars that depend on lanes come after all slices, and their loads may leave the block.
+        let late_load =
+            |(at, n): (usize, &Node)| e.plan.late[at] && matches!(n.op, Inst::SLoad { .. });
+        self.fallible |= c.graph.iter().enumerate().any(late_load);
+        // Data of deferred stores that stay in registers may be loaded from their VGPRs after a slice's writes.
+        self.fallible |= !c.effects.deferred_stores.is_empty() && self.can_keep();
         // Other slices and later code read VGPRs as they were.
         let others = |n: &Node| matches!(n.op, Inst::LaneIn(_) | Inst::LanesIn(_) | Inst::VgprAt);
         self.fallible |= c.graph.iter().any(others) || critical.len() > TOGETHER;
