@@ -108,7 +108,7 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) stopped: bool,
     pub(crate) tokens: Vec<Token>,
     /// Reads plain lines on this thread; other threads have readers of their own.
-    pub(crate) quick: Option<Quick<'s>>,
+    pub(crate) quick: Option<Box<Quick<'s>>>,
     pub(crate) others: Vec<Quick<'s>>,
     /// The position from which plain lines may take the fast path again.
     pub(crate) quick_from: usize,
@@ -408,7 +408,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             let mut quick = self
                 .quick
                 .take()
-                .unwrap_or_else(|| Quick::new(self.lexer.src, state));
+                .unwrap_or_else(|| Box::new(Quick::new(self.lexer.src, state)));
             quick.read_under(self.lexer.src, state);
             quick.clear();
             let read = quick.run(pos, end.min(pos + PIECE));

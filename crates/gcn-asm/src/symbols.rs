@@ -190,14 +190,17 @@ impl<'s> Symbols<'s> {
 
     /// Like [`Symbols::intern`], outside all scopes.
     pub fn intern_global(&mut self, name: &'s str) -> SymId {
-        if let Some(&id) = self.index.get(name) {
+        // Names of the source and made names are never the same, so that one look-up says whether the name is new.
+        if !self.made.is_empty()
+            && let Some(&id) = self.made.get(name)
+        {
             return id;
         }
-        if let Some(&id) = self.made.get(name) {
-            return id;
+        let new = self.list.len() as SymId;
+        let id = *self.index.entry(name).or_insert(new);
+        if id == new {
+            self.push(Name::Text(name));
         }
-        let id = self.push(Name::Text(name));
-        self.index.insert(name, id);
         id
     }
 

@@ -4,6 +4,7 @@
 //! hash tables, the dynamic section, the global offset table) are rebuilt from the symbols and relocations in the source;
 //! `docs/dis.md` says what is kept.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -459,7 +460,7 @@ struct Source<'a> {
     options: Options<'a>,
     table: &'a [Symbol],
     /// The names of symbols in the source; empty for symbols that it does not name.
-    names: Arc<Vec<String>>,
+    names: Arc<Vec<Cow<'a, str>>>,
     /// The index of the first symbol of each name.
     by_name: Arc<HashMap<&'a str, usize>>,
     /// The sections in the source, in its order.

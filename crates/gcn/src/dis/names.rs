@@ -1,11 +1,9 @@
 //! The names of symbols and sections in the source.
 
-use std::sync::LazyLock;
-
 use super::*;
 
 /// Returns a name as the assembler accepts it: in quotes if it would be read differently without.
-pub fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> Cow<'_, str> {
     let bytes = name.as_bytes();
     let start = |c: u8| c.is_ascii_alphabetic() || matches!(c, b'_' | b'.' | b'$') || c >= 0x80;
     let plain = bytes.first().is_some_and(|c| start(*c))
@@ -17,22 +15,19 @@ pub fn quoted(name: &str) -> String {
     };
     let register = ["s", "v", "ttmp"].iter().any(|prefix| numbered(prefix)) || is_reserved(name);
     match plain && !register {
-        true => name.to_string(),
-        false => format!("\"{}\"", name.replace('"', "'")),
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(format!("\"{}\"", name.replace('"', "'"))),
     }
 }
 
 /// Returns true if a name is a word that operands use, in upper or lower case, or the half of such a register.
 fn is_reserved(name: &str) -> bool {
-    static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| RESERVED.iter().copied().collect());
-    static LONGEST: LazyLock<usize> =
-        LazyLock::new(|| RESERVED.iter().map(|w| w.len()).max().unwrap_or(0));
-    if name.len() > *LONGEST + 3 {
-        return false;
-    }
-    let whole = name.to_ascii_lowercase();
+    // This is asked of every symbol, so the list is searched by its words' lengths first.
     let halves = name.strip_suffix("_lo").or(name.strip_suffix("_hi"));
-    WORDS.contains(whole.as_str()) || halves.is_some_and(|half| WORDS.contains(half))
+    RESERVED
+        .iter()
+        .any(|word| word.len() == name.len() && word.eq_ignore_ascii_case(name))
+        || halves.is_some_and(|half| RESERVED.contains(&half))
 }
 
 pub(super) fn unquoted(name: &str) -> &str {
@@ -78,7 +73,7 @@ pub(super) const RESERVED: &[&str] = &[
 ];
 
 /// Returns the name of each symbol in the source, empty for symbols that the linker makes; and the first symbol of each name.
-pub(super) fn names(table: &[Symbol]) -> (Vec<String>, HashMap<&str, usize>) {
+pub(super) fn names(table: &[Symbol]) -> (Vec<Cow<'_, str>>, HashMap<&str, usize>) {
     let is_made = |symbol: &Symbol| {
         symbol.name.is_empty()
             || matches!(symbol.kind, SymbolKind::Section | SymbolKind::File)
@@ -92,12 +87,12 @@ pub(super) fn names(table: &[Symbol]) -> (Vec<String>, HashMap<&str, usize>) {
     for (n, symbol) in table.iter().enumerate() {
         let first = *by_name.entry(&symbol.name).or_insert(n);
         if is_made(symbol) {
-            names.push(String::new());
+            names.push(Cow::Borrowed(""));
         } else if first == n || is_made(&table[first]) && after_made.insert(&symbol.name) {
             names.push(quoted(&symbol.name));
         } else {
             again.push(n);
-            names.push(String::new());
+            names.push(Cow::Borrowed(""));
         }
     }
     if again.is_empty() {
@@ -116,7 +111,7 @@ pub(super) fn names(table: &[Symbol]) -> (Vec<String>, HashMap<&str, usize>) {
                 break name;
             }
         };
-        names[n] = quoted(&name);
+        names[n] = Cow::Owned(quoted(&name).into_owned());
         taken.insert(unquoted(&names[n]).into());
     }
     (names, by_name)

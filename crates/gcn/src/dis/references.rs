@@ -44,7 +44,7 @@ impl<'a> Source<'a> {
             let symbol = &self.table[n];
             let name = &self.names[n];
             return Some(match address - symbol.address {
-                0 => name.clone(),
+                0 => name.to_string(),
                 more => format!("{name}+{more}"),
             });
         }
@@ -125,7 +125,7 @@ impl<'a> Source<'a> {
                             offset: pair.low - self.base(index),
                             symbol: symbols[n],
                         });
-                        (self.names[symbols[n]].clone(), "gotpcrel32")
+                        (self.names[symbols[n]].to_string(), "gotpcrel32")
                     }
                     None => match self.address(entry, &sorted) {
                         Some(name) => (name, "rel32"),
@@ -261,7 +261,7 @@ impl<'a> Source<'a> {
             let name = match (named, symbol.section) {
                 (Some((place, n)), _) => {
                     addend = addend.wrapping_sub_unsigned(place.1);
-                    self.names[*n].clone()
+                    self.names[*n].to_string()
                 }
                 (None, SymbolSection::Index(i)) if symbol.kind == SymbolKind::Section => {
                     // A label stands for the section. It is at the section's start, except in mergeable sections, where it is at the
@@ -284,7 +284,7 @@ impl<'a> Source<'a> {
                     }
                     name
                 }
-                _ => self.names[n].clone(),
+                _ => self.names[n].to_string(),
             };
             let (suffix, width) = match relocation.kind {
                 RelocationKind::ABS32_LO => ("@abs32@lo", 4),

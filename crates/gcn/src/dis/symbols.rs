@@ -123,7 +123,7 @@ impl<'a> Source<'a> {
             }
             // The assembler would leave a branch to a global symbol to the linker.
             if mark.name.is_none() && (self.loadable || symbol.binding == Binding::Local) {
-                mark.name = Some(name);
+                mark.name = Some(name.into_owned());
             }
             if let Some(size) = size {
                 // The end comes before labels at the same address.
