@@ -78,6 +78,10 @@ fn files_are_opened() {
     let server = start(&[&file("examples/saxpy.s")]);
     let (_, page) = server.get(&format!("/?token={}", server.token));
     assert!(page.contains("\"name\":\"saxpy.s\""));
+    // A plan is shown as its first launch.
+    let server = start(&[&file("examples/saxpy.toml")]);
+    let (_, page) = server.get(&format!("/?token={}", server.token));
+    assert!(page.contains("plan:x\\nplan:y\\nu32:1000\\nf32:2.0"));
     // A code object is shown as source, which assembles.
     let server = start(&[&file("testdata/kernels/vadd-gfx906.co")]);
     let (_, page) = server.get(&format!("/?token={}", server.token));
@@ -107,6 +111,24 @@ fn mistakes_are_told() {
     assert_eq!(missing.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("no-such-file.s"));
     let server = start(&[]);
+    let no_plan = gcn(&[
+        "web",
+        "--no-open",
+        "--launch",
+        "2",
+        &file("examples/saxpy.s"),
+    ]);
+    assert_eq!(no_plan.status.code(), Some(1));
+    let beyond = gcn(&[
+        "web",
+        "--no-open",
+        "--launch",
+        "2",
+        &file("examples/saxpy.toml"),
+    ]);
+    assert!(
+        String::from_utf8_lossy(&beyond.stderr).contains("there is no launch 2: the plan has one")
+    );
     let (_, port) = server.host.split_once(':').expect("a port");
     let taken = gcn(&["web", "--no-open", "--port", port]);
     assert_eq!(taken.status.code(), Some(1));

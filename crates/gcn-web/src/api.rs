@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::code::{self, Built, Source};
 use crate::kernel::KernelRun;
 use crate::launch::{self, Launch};
+use crate::opened::Opened;
 use crate::session::{MOST_STEPS, Session, Sessions, SnippetRun, Stepper};
 
 /// Why a request has no answer.
@@ -89,7 +90,12 @@ impl Params<'_> {
 ///
 /// # Errors
 /// The request has no answer.
-pub fn answer(name: &str, body: &[u8], sessions: &Sessions) -> Result<Value, Refusal> {
+pub fn answer(
+    name: &str,
+    body: &[u8],
+    sessions: &Sessions,
+    opened: Option<&Opened>,
+) -> Result<Value, Refusal> {
     let value: Value = serde_json::from_slice(body)
         .map_err(|e| Refusal::Malformed(format!("the request is not JSON: {e}")))?;
     let Value::Object(map) = &value else {
@@ -98,8 +104,8 @@ pub fn answer(name: &str, body: &[u8], sessions: &Sessions) -> Result<Value, Ref
     let params = Params(map);
     match name {
         "code" => Ok(code::view(&params.source()?)),
-        "check" => check(&params),
-        "start" => start(&params, sessions),
+        "check" => check(&params, opened),
+        "start" => start(&params, sessions, opened),
         "step" => step(&params, sessions),
         "memory" => {
             let (id, space) = (params.number("session", 0)?, params.text("space", 10)?);
@@ -115,12 +121,13 @@ fn told(result: Result<Value, String>) -> Value {
 }
 
 /// A launch.
-fn launch<'a>(params: &'a Params<'_>) -> Result<Launch<'a>, Refusal> {
+fn launch<'a>(params: &'a Params<'_>, opened: Option<&'a Opened>) -> Result<Launch<'a>, Refusal> {
     Ok(Launch {
         kernel: params.text("kernel", 4096)?,
         grid: params.text("grid", 100)?,
         group: params.text("group", 100)?,
         args: params.text("args", 1 << 16)?,
+        opened,
     })
 }
 
@@ -136,8 +143,8 @@ fn built(params: &Params<'_>) -> Result<Result<Built, Value>, Refusal> {
 }
 
 /// Runs a kernel with all checks.
-fn check(params: &Params<'_>) -> Result<Value, Refusal> {
-    let launch = launch(params)?;
+fn check(params: &Params<'_>, opened: Option<&Opened>) -> Result<Value, Refusal> {
+    let launch = launch(params, opened)?;
     Ok(match built(params)? {
         Ok(built) => told(launch::check(&built, &launch)),
         Err(answer) => answer,
@@ -145,9 +152,13 @@ fn check(params: &Params<'_>) -> Result<Value, Refusal> {
 }
 
 /// Starts a run and returns its number and first state.
-fn start(params: &Params<'_>, sessions: &Sessions) -> Result<Value, Refusal> {
+fn start(
+    params: &Params<'_>,
+    sessions: &Sessions,
+    opened: Option<&Opened>,
+) -> Result<Value, Refusal> {
     let registers = params.text("registers", 1 << 16)?;
-    let launch = launch(params)?;
+    let launch = launch(params, opened)?;
     let built = match built(params)? {
         Ok(built) => built,
         Err(answer) => return Ok(answer),

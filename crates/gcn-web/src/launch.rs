@@ -8,14 +8,15 @@ use gcn::check::dynamic::{self, Checker};
 use gcn::data::Contents;
 use gcn::emu::dispatch::watch::{Control, Watch};
 use gcn::engine::{Engines, Kind};
-use gcn::plan::{self, Plan};
+use gcn::plan::{self, ArgPlan, Plan};
 use gcn::run::{self, ArgSpec};
 use serde_json::{Value, json};
 
 use crate::code::Built;
+use crate::opened::Opened;
 
 /// The maximum bytes of all buffers.
-const MOST_BYTES: u64 = 64 << 20;
+pub const MOST_BYTES: u64 = 64 << 20;
 /// The maximum number of work-items.
 const MOST_ITEMS: u64 = 1 << 20;
 /// The maximum number of arguments.
@@ -39,7 +40,12 @@ pub struct Launch<'a> {
     pub group: &'a str,
     /// The arguments, one a line, as `gcn run --arg` takes them.
     pub args: &'a str,
+    /// The plan that the page was opened with, whose buffers arguments may name.
+    pub opened: Option<&'a Opened>,
 }
+
+/// Arguments, and those among them that a plan gives, with their numbers.
+type Arguments = (Vec<ArgSpec>, Vec<(usize, ArgPlan)>);
 
 /// Reads one to three numbers.
 fn three(name: &str, text: &str) -> Result<[u32; 3], String> {
@@ -59,8 +65,9 @@ fn three(name: &str, text: &str) -> Result<[u32; 3], String> {
     Ok(out)
 }
 
-fn arguments(text: &str) -> Result<Vec<ArgSpec>, String> {
+fn arguments(text: &str, opened: Option<&Opened>) -> Result<Arguments, String> {
     let mut all = Vec::new();
+    let mut planned = Vec::new();
     let mut bytes = 0u64;
     for (n, line) in text.lines().enumerate() {
         let line = line.split("//").next().unwrap_or("").trim();
@@ -68,6 +75,17 @@ fn arguments(text: &str) -> Result<Vec<ArgSpec>, String> {
             continue;
         }
         let named = |e: String| format!("arguments, line {}: {e}", n + 1);
+        if let Some(name) = line.strip_prefix("plan:") {
+            let opened = opened.ok_or_else(|| {
+                named(format!(
+                    "`{line}` is of a plan, and the page was opened without one: gcn web PLAN.toml"
+                ))
+            })?;
+            planned.push((all.len(), opened.argument(name.trim()).map_err(named)?));
+            // It is replaced when the plan's buffers are there.
+            all.push(ArgSpec::Pointer(0));
+            continue;
+        }
         let arg = run::parse_arg(line).map_err(named)?;
         match &arg {
             // A link from someone else may have any arguments.
@@ -98,7 +116,7 @@ fn arguments(text: &str) -> Result<Vec<ArgSpec>, String> {
             )));
         }
     }
-    Ok(all)
+    Ok((all, planned))
 }
 
 /// The plan of a launch, and the options that bound it.
@@ -116,6 +134,7 @@ pub fn plan(built: &Built, launch: &Launch<'_>) -> Result<(Plan, plan::Options),
             "{items} work-items are too many for the page: at most {MOST_ITEMS}; `gcn run` has no such limit"
         ));
     }
+    let (args, planned) = arguments(launch.args, launch.opened)?;
     let request = run::Request {
         kernel: Some(launch.kernel).filter(|name| !name.is_empty()),
         grid,
@@ -123,7 +142,7 @@ pub fn plan(built: &Built, launch: &Launch<'_>) -> Result<(Plan, plan::Options),
         offset: [0; 3],
         dynamic_lds: 0,
         any_type: false,
-        args: arguments(launch.args)?,
+        args,
         outs: Vec::new(),
         repeat: 0,
     };
@@ -137,7 +156,11 @@ pub fn plan(built: &Built, launch: &Launch<'_>) -> Result<(Plan, plan::Options),
         engines: Engines::new(Kind::Interp),
         checker: None,
     };
-    Ok((run::plan(built.object.clone(), request)?, options))
+    let mut plan = run::plan(built.object.clone(), request)?;
+    if let Some(opened) = launch.opened.filter(|_| !planned.is_empty()) {
+        opened.add(&mut plan, planned);
+    }
+    Ok((plan, options))
 }
 
 /// Sets a flag after [`PATIENCE`], unless it is dropped before.

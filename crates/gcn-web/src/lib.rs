@@ -14,6 +14,7 @@ mod fields;
 pub mod http;
 mod kernel;
 mod launch;
+mod opened;
 mod page;
 pub mod session;
 
@@ -25,6 +26,7 @@ use crate::http::{Request, Response};
 use crate::session::Sessions;
 
 pub use export::export;
+pub use opened::{Opened, open};
 pub use page::{document, escape};
 
 /// The manual that the page shows.
@@ -50,6 +52,7 @@ struct Site {
     index: String,
     manual: Box<dyn Manual>,
     sessions: Sessions,
+    opened: Option<Opened>,
 }
 
 impl Server {
@@ -73,9 +76,16 @@ impl Server {
                 index: page::index(&document, &format!("/{token}/"), None),
                 manual,
                 sessions: Sessions::default(),
+                opened: None,
             },
             token,
         })
+    }
+
+    /// Lets launches name the buffers of a plan ([`open`]).
+    pub fn with_plan(mut self, opened: Option<Opened>) -> Server {
+        self.site.opened = opened;
+        self
     }
 
     /// The page's address, with the token.
@@ -192,7 +202,7 @@ impl Site {
         if !content.eq_ignore_ascii_case("application/json") {
             return Response::text(415, "expected application/json");
         }
-        match api::answer(name, &request.body, &self.sessions) {
+        match api::answer(name, &request.body, &self.sessions, self.opened.as_ref()) {
             Ok(value) => json(&value),
             Err(api::Refusal::Malformed(why)) => {
                 let body = serde_json::json!({ "error": why }).to_string();

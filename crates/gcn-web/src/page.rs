@@ -4,6 +4,7 @@ use std::path::Path;
 
 use gcn::isa::Target;
 use gcn::isa::print::Style;
+use gcn::object::CodeObject;
 use gcn::{dis, io};
 use serde_json::{Value, json};
 
@@ -90,21 +91,27 @@ pub fn document(
         true => (io::read_text(path)?, arch),
         false => disassembled(path, arch, target, entry)?,
     };
-    if text.len() > MOST_SOURCE {
-        return Err(format!(
-            "{}: its source has {} bytes, and the page takes at most {MOST_SOURCE}; `gcn dis --kernel NAME` writes one kernel",
-            path.display(),
-            text.len()
-        ));
-    }
     let name = path.file_name().unwrap_or(path.as_os_str());
-    Ok(json!({
+    let document = json!({
         "name": name.to_string_lossy(),
         "source": text,
         "arch": target.map_or("gfx900", |t| t.name()),
         "syntax": "auto",
         "registers": "",
-    }))
+    });
+    opened(path, document)
+}
+
+/// Returns a document of a file, unless its source is too large for the page.
+pub fn opened(path: &Path, document: Value) -> Result<Value, String> {
+    let bytes = document["source"].as_str().map_or(0, str::len);
+    match bytes > MOST_SOURCE {
+        true => Err(format!(
+            "{}: its source has {bytes} bytes, and the page takes at most {MOST_SOURCE}; `gcn dis --kernel NAME` writes one kernel",
+            path.display(),
+        )),
+        false => Ok(document),
+    }
 }
 
 /// The source of a code object.
@@ -116,16 +123,20 @@ fn disassembled(
 ) -> Result<(String, Option<Target>), String> {
     let target = target.or(arch.map(|arch| arch.name()));
     let object = io::code_object_for_source(path, target, entry)?;
+    let target = dis::target_of(&object).map_err(|e: String| io::named(path, e))?;
+    Ok((source_of(path, &object)?, Some(target)))
+}
+
+/// Returns the source of a code object of a file.
+pub fn source_of(path: &Path, object: &CodeObject) -> Result<String, String> {
     let named = |e: String| io::named(path, e);
-    let target = dis::target_of(&object).map_err(named)?;
     let options = dis::Options {
         loaded_only: true,
         ..dis::Options::new(Style::LLVM)
     };
     let mut text = Vec::new();
-    dis::object(&object, &options, &mut text).map_err(|e| named(e.to_string()))?;
-    let text = String::from_utf8(text).map_err(|e| named(e.to_string()))?;
-    Ok((text, Some(target)))
+    dis::object(object, &options, &mut text).map_err(|e| named(e.to_string()))?;
+    String::from_utf8(text).map_err(|e| named(e.to_string()))
 }
 
 /// Everything that the page needs for its first view.

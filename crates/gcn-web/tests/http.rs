@@ -718,3 +718,96 @@ fn static_pages_need_no_server() {
     assert!(read("manual/s_endpgm.html").contains("../style.css"));
     assert!(read("app.js").contains("G.listing"));
 }
+
+/// A file of the repository.
+fn file(name: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(name)
+}
+
+#[test]
+fn a_plan_gives_the_launch() {
+    let (document, opened) = gcn_web::open(&file("examples/saxpy.toml"), None, 1).expect("a plan");
+    assert_eq!(document["args"], "plan:x\nplan:y\nu32:1000\nf32:2.0");
+    assert_eq!(
+        (&document["grid"], &document["group"]),
+        (&json!("1000"), &json!("256"))
+    );
+    // The source is the file's own, with its comments.
+    let source = std::fs::read_to_string(file("examples/saxpy.s")).expect("source");
+    assert_eq!(document["source"], source.as_str());
+    let server = common::start_with(document.clone(), Some(opened));
+    let begun = server.post("start", &document);
+    let session = &begun["session"];
+    let end = step(&server, session, "forward", 1_000_000, &[])["state"].clone();
+    assert_eq!(end["end"]["kind"], "ended", "{end}");
+    let regions = end["regions"].as_array().expect("regions");
+    let y = regions
+        .iter()
+        .find(|r| r["name"] == "y")
+        .expect("the plan's buffer");
+    let body = json!({"session": session, "space": "memory", "at": y["at"], "bytes": 4000});
+    let list = server.post("memory", &body)["dwords"].clone();
+    for (n, dword) in list.as_array().expect("dwords").iter().enumerate() {
+        let value = f32::from_bits(dword.as_u64().expect("a dword") as u32);
+        assert_eq!(value, -3.0 + 2.5 * n as f32, "{n}");
+    }
+    let reports = server.post("check", &document);
+    assert_eq!(reports["reports"], json!([]), "{reports}");
+    for (args, expected) in [
+        (
+            "plan:z\nplan:y\nu32:1000\nf32:2.0",
+            "the plan has no buffer `z`; it has x, y",
+        ),
+        (
+            "plan:x+a\nplan:y\nu32:1000\nf32:2.0",
+            "`a` is no number of bytes",
+        ),
+        ("plan:#9\nplan:y\nu32:1000\nf32:2.0", "has no argument `9`"),
+        (
+            "plan:x\nplan:y+4001\nu32:1000\nf32:2.0",
+            "offset 4001 is beyond the 4000 bytes of `y`",
+        ),
+    ] {
+        let mut changed = document.clone();
+        changed["args"] = args.into();
+        let error = server.post("start", &changed)["error"].to_string();
+        assert!(error.contains(expected), "{args}: {error}");
+    }
+    // Another server does not have the plan.
+    let error = start(None).post("start", &document)["error"].to_string();
+    assert!(error.contains("line 1: `plan:x` is of a plan"), "{error}");
+}
+
+#[test]
+fn a_later_launch_sees_what_the_earlier_ones_stored() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("twice.toml");
+    let text = std::fs::read_to_string(file("examples/saxpy.toml")).expect("the plan");
+    let launch = text.split("[[launch]]").nth(1).expect("a launch");
+    let launch = launch.split("[[check]]").next().expect("its lines");
+    let source = file("examples/saxpy.s");
+    let text = format!("{text}\n[[launch]]{launch}")
+        .replace("saxpy.s\"", &format!("{}\"", source.display()));
+    std::fs::write(&path, text).expect("a file");
+    let first = |number: usize| -> f32 {
+        let (document, opened) = gcn_web::open(&path, None, number).expect("a plan");
+        let server = common::start_with(document.clone(), Some(opened));
+        let begun = server.post("start", &document);
+        let regions = begun["state"]["regions"]
+            .as_array()
+            .expect("regions")
+            .clone();
+        let y = regions.iter().find(|r| r["name"] == "y").expect("y")["at"].clone();
+        let body = json!({"session": begun["session"], "space": "memory", "at": y, "bytes": 8});
+        let second = server.post("memory", &body)["dwords"][1]
+            .as_u64()
+            .expect("a dword");
+        f32::from_bits(second as u32)
+    };
+    assert_eq!(first(1), -2.5);
+    assert_eq!(first(2), -0.5);
+    let wrong = gcn_web::open(&path, None, 3).err().expect("no such launch");
+    assert!(wrong.contains("the plan has launches 1 to 2"), "{wrong}");
+}

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use gcn_web::{Manual, Server};
+use gcn_web::{Manual, Opened, Server};
 use serde_json::{Value, json};
 
 /// A manual of two pages.
@@ -37,7 +37,13 @@ pub fn start(document: Option<Value>) -> Running {
     let document = document.unwrap_or_else(|| {
         gcn_web::document(None, None, None, None).expect("the first example is there")
     });
+    start_with(document, None)
+}
+
+/// Starts a server with a document, and the plan it is of.
+pub fn start_with(document: Value, plan: Option<Opened>) -> Running {
     let server = Server::new(0, document, Box::new(Pages)).expect("a port is free");
+    let server = server.with_plan(plan);
     let url = server.url();
     std::thread::spawn(move || server.run());
     let rest = url.strip_prefix("http://").expect("it is HTTP");
