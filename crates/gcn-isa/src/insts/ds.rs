@@ -712,7 +712,7 @@ fn permute(m: &Meaning) {
 }
 
 fn bpermute(m: &Meaning) {
-    m.about("The data of the lane that the address divided by 4 numbers, modulo 64; 0 where that lane is off. LDS is not touched.");
+    m.about("The data of the lane that the address divided by 4 numbers, modulo 64; 0 where that lane is inactive. LDS is not touched.");
     let lane = lane_of_address(m);
     let on = ((m.get(State::Exec) >> lane) & 1).nonzero();
     m.d(on.select(m.operand(Data0).read_lane(lane), m.c(Ty::B32, 0)));
@@ -743,7 +743,7 @@ fn gws_resource(m: &Meaning) -> V<'_> {
     ((m.get(State::M0).as_(Ty::U32) >> 16) + m.field(Field::Offset0)) & 63
 }
 
-/// The value that global wave sync takes from a VGPR: that of the lowest lane that is on.
+/// The value that global wave sync takes from a VGPR: that of the lowest active lane.
 fn gws_value(m: &Meaning) -> V<'_> {
     m.operand(DsAddr).as_(Ty::U32).read_lane(m.first_lane())
 }
@@ -754,7 +754,7 @@ fn gws_sema_release_all(m: &Meaning) {
 }
 
 fn gws_init(m: &Meaning) {
-    m.about("Global wave sync: the counter of the barrier or semaphore which M0[21:16] and the offset number takes the value of the lowest lane that is on.");
+    m.about("Global wave sync: the counter of the barrier or semaphore which M0[21:16] and the offset number takes the value of the lowest active lane.");
     m.gws(GwsOp::Init, gws_resource(m), gws_value(m));
 }
 
@@ -764,7 +764,7 @@ fn gws_sema_v(m: &Meaning) {
 }
 
 fn gws_sema_br(m: &Meaning) {
-    m.about("Global wave sync: adds the value of the lowest lane that is on to the semaphore which M0[21:16] and the offset number.");
+    m.about("Global wave sync: adds the value of the lowest active lane to the semaphore which M0[21:16] and the offset number.");
     m.gws(GwsOp::Signal, gws_resource(m), gws_value(m));
 }
 
@@ -774,28 +774,28 @@ fn gws_sema_p(m: &Meaning) {
 }
 
 fn gws_barrier(m: &Meaning) {
-    m.about("Global wave sync: a barrier which M0[21:16] and the offset number. Where its counter is above 0 it goes down by 1 and the wave waits; with 0 all waves that wait go on and the counter takes the value of the lowest lane that is on, one less than the waves that meet next.");
+    m.about("Global wave sync: a barrier which M0[21:16] and the offset number. Where its counter is above 0 it goes down by 1 and the wave waits; with 0 all waves that wait go on and the counter takes the value of the lowest active lane, one less than the waves that meet next.");
     m.gws(GwsOp::Barrier, gws_resource(m), gws_value(m));
 }
 
-/// The number of lanes that are on goes to the dword at M0's low half (GDS: M0's base) plus the offset.
+/// The number of active lanes goes to the dword at M0's low half (GDS: M0's base) plus the offset.
 fn count(m: &Meaning, op: AtomicOp) {
     let lanes = m.get(State::Exec).popcount();
     m.d(m.wave_atomic(Space::Lds, op, address(m, 4), lanes, lanes));
 }
 
 fn consume(m: &Meaning) {
-    m.about("Atomically, once for the wave, subtracts the number of lanes that are on from the dword at M0[15:0] plus the offset (GDS: at M0[31:16]); gives its old value to every lane.");
+    m.about("Atomically, once for the wave, subtracts the number of active lanes from the dword at M0[15:0] plus the offset (GDS: at M0[31:16]); gives its old value to every lane.");
     count(m, AtomicOp::Sub);
 }
 
 fn append(m: &Meaning) {
-    m.about("Atomically, once for the wave, adds the number of lanes that are on to the dword at M0[15:0] plus the offset (GDS: at M0[31:16]); gives its old value to every lane.");
+    m.about("Atomically, once for the wave, adds the number of active lanes to the dword at M0[15:0] plus the offset (GDS: at M0[31:16]); gives its old value to every lane.");
     count(m, AtomicOp::Add);
 }
 
 fn ordered_count(m: &Meaning) {
-    m.about("Wave after wave in the order of their dispatch, adds the value of the lowest lane that is on to the dword of GDS at M0[31:16] plus offset0, or with operation (offset1[5:4]) 1 stores it there; gives the old value to every lane. wave_release (offset1[0]) ends the wave's turn, wave_done (offset1[1]) all its turns.");
+    m.about("Wave after wave in the order of their dispatch, adds the value of the lowest active lane to the dword of GDS at M0[31:16] plus offset0, or with operation (offset1[5:4]) 1 stores it there; gives the old value to every lane. wave_release (offset1[0]) ends the wave's turn, wave_done (offset1[1]) all its turns.");
     let how = m.field(Field::Offset1);
     let operation = (how >> 4) & 3;
     let is = |number| operation.eq(m.c(Ty::U32, number));
@@ -927,7 +927,7 @@ fn write_src2<const BITS: u32>(m: &Meaning) {
 }
 
 fn swizzle(m: &Meaning) {
-    m.about("The source of another lane, which the offset makes of the lane's number: one of the same four, or in each 32 lanes by AND, OR and XOR; gfx9 rotates and reverses bits, too. 0 where that lane is off. LDS is not touched.");
+    m.about("The source of another lane, which the offset makes of the lane's number: one of the same four, or in each 32 lanes by AND, OR and XOR; gfx9 rotates and reverses bits, too. 0 where that lane is inactive. LDS is not touched.");
     let offset = m.field(Field::Offset0) | (m.field(Field::Offset1) << 8);
     let at_least = |least| offset.ge(m.c(Ty::U32, least));
     let lane = m.lane();

@@ -116,12 +116,12 @@ fn s_cbranch_vccnz(m: &Meaning) {
 }
 
 fn s_cbranch_execz(m: &Meaning) {
-    m.about("Jumps if EXEC is 0: no lane is on.");
+    m.about("Jumps if EXEC is 0: no lane is active.");
     branch_if(m, !m.get(State::Exec).nonzero());
 }
 
 fn s_cbranch_execnz(m: &Meaning) {
-    m.about("Jumps if EXEC is not 0: some lane is on.");
+    m.about("Jumps if EXEC is not 0: some lane is active.");
     branch_if(m, m.get(State::Exec).nonzero());
 }
 

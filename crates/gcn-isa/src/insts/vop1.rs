@@ -155,7 +155,9 @@ fn v_mov(m: &Meaning) {
 }
 
 fn v_readfirstlane(m: &Meaning) {
-    m.about("The source of the lowest lane that is on, of lane 0 where none is, goes to an SGPR.");
+    m.about(
+        "The source of the lowest active lane, or of lane 0 if no lane is active, goes to an SGPR.",
+    );
     m.d(m.s(0).read_lane(m.first_lane()));
 }
 

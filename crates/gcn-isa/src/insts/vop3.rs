@@ -721,12 +721,12 @@ fn or3(m: &Meaning) {
 }
 
 pub(super) fn v_readlane(m: &Meaning) {
-    m.about("The source of the lane that the second operand numbers, modulo 64, on or off, goes to an SGPR.");
+    m.about("The source of the lane that the second operand numbers, modulo 64, active or not, goes to an SGPR.");
     m.d(m.s(0).read_lane(m.s(1)));
 }
 
 pub(super) fn v_writelane(m: &Meaning) {
-    m.about("The lane of the destination that the second operand numbers, modulo 64, on or off, takes the scalar source.");
+    m.about("The lane of the destination that the second operand numbers, modulo 64, active or not, takes the scalar source.");
     m.d_lane(m.s(1), m.s(0));
 }
 
