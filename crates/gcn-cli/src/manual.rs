@@ -15,11 +15,11 @@ use gcn::isa::hazard::{HAZARDS, Rule};
 use gcn::isa::inst::{Flags, Inst};
 use gcn::isa::insts;
 use gcn::isa::meaning::{Change, Exactness, Op, meaning};
-use gcn::isa::modifier::{self, Modifier};
+use gcn::isa::modifier;
 use gcn::isa::names;
 use gcn::isa::op::{Kind, OPS, OpInfo};
 use gcn::isa::print::{Style, print};
-use gcn::isa::shape::{Access, Imm, Mods, Role, Slot};
+use gcn::isa::shape::{Access, Imm, Role, Slot};
 use gcn::isa::target::{Gen, Target};
 
 use crate::meaning_text;
@@ -28,6 +28,7 @@ pub mod diff;
 pub mod examples;
 mod facts;
 pub mod html;
+mod modifiers;
 pub mod operations;
 pub mod pages;
 pub mod purposes;
@@ -394,7 +395,8 @@ fn whole_page(out: &mut String, row: &'static Inst, targets: &[Target]) {
         let _ = writeln!(out, "\n{address}");
     }
     runnable(out, row, targets);
-    facts::operands(out, row, targets[0]);
+    facts::operands(out, row, targets);
+    modifiers::table(out, row, targets);
     notes(out, row, targets, true);
     facts::counters(out, row, targets);
     facts::issue(out, row);
@@ -828,7 +830,7 @@ const WORDS: &[(&[&str], &str)] = &[
     ),
     (
         &["lane"],
-        "`lane`: the number of the lane, 0 to 63; `m[lane]` is that lane's bit of a mask, and `x[lane n]` the value that x has in lane n modulo 64, on or off.",
+        "`lane`: the number of the lane, 0 to 63; `m[lane]` is that lane's bit of a mask, and `x[lane n]` the value that x has in lane n modulo 64, active or not.",
     ),
     (
         &[".pair"],
@@ -906,11 +908,11 @@ const WORDS: &[(&[&str], &str)] = &[
     ),
     (
         &["once_a_wave_atomic_add", "once_a_wave_atomic_sub"],
-        "`once_a_wave_atomic_add(place, x)`: the place takes its old value + x of the lowest lane that is on, once for all lanes, each of which gets the old value; `sub` takes x away.",
+        "`once_a_wave_atomic_add(place, x)`: the place takes its old value + x of the lowest active lane, once for all lanes, each of which gets the old value; `sub` takes x away.",
     ),
     (
         &["once_a_wave_atomic_and_add"],
-        "`once_a_wave_atomic_and_add(place, x, mask)`: the place takes (its old value & mask) + x, of the lowest lane that is on, once for all lanes, each of which gets the old value.",
+        "`once_a_wave_atomic_and_add(place, x, mask)`: the place takes (its old value & mask) + x, of the lowest active lane, once for all lanes, each of which gets the old value.",
     ),
     (
         &["GWS"],
@@ -1108,108 +1110,6 @@ fn slot_text(slot: &Slot, encoding: Encoding, generation: Gen) -> String {
     }
 }
 
-/// A modifier in a line of syntax.
-enum Takes {
-    Must(&'static Modifier),
-    May(&'static Modifier),
-    /// Its text.
-    Text(&'static str),
-}
-
-use Takes::{May, Must, Text};
-
-/// Returns the modifiers after the operands, as the assembler accepts them.
-fn modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
-    use Encoding::*;
-    use modifier::*;
-    let all = |list: &[&'static Modifier]| list.iter().copied().map(May).collect::<Vec<_>>();
-    let omod = Text(" [mul:2|mul:4|div:2]");
-    let gfx8 = generation == Gen::Gfx8;
-    let list = match (row.shape.mods, encoding) {
-        (Mods::None | Mods::BufferBare, _) => vec![],
-        (Mods::Valu, Sdwa1 | Sdwa2) => {
-            let must = [DST_SEL, DST_UNUSED, SRC0_SEL].map(Must);
-            let mut list = vec![May(CLAMP)];
-            list.extend(must);
-            list.push(May(SRC1_SEL));
-            list
-        }
-        (Mods::Valu, SdwaC) => {
-            let clamp = gfx8.then_some(May(CLAMP));
-            let selects = [SRC0_SEL, SRC1_SEL].map(Must);
-            clamp.into_iter().chain(selects).collect()
-        }
-        (Mods::Valu, Dpp1 | Dpp2 | DppC) => {
-            let masks = [Must(ROW_MASK), Must(BANK_MASK), May(BOUND_CTRL)];
-            let mut list = vec![Text(" DPP_CTRL")];
-            list.extend(masks);
-            list
-        }
-        (Mods::Valu, Vop3 | Vop3b) => return vop3_modifiers(row, encoding, generation),
-        (Mods::Valu, _) => vec![],
-        (Mods::Packed, _) => all(&[OP_SEL, OP_SEL_HI, NEG_LO, NEG_HI, CLAMP]),
-        (Mods::Mix, _) => all(&[OP_SEL, OP_SEL_HI, CLAMP]),
-        (Mods::Interp, Vop3) => vec![May(CLAMP), omod],
-        (Mods::InterpHigh, Vop3) => vec![May(HIGH), May(CLAMP), omod],
-        (Mods::Interp | Mods::InterpHigh, _) => vec![],
-        (Mods::Typed, _) => all(&[FORMAT, IDXEN, OFFEN, OFFSET, GLC, SLC, TFE]),
-        (Mods::Image, _) => {
-            // D16 exists from gfx8 on.
-            let had = |m: &&Modifier| generation >= Gen::Gfx8 || m.sets != D16.sets;
-            let flags = modifier::image(generation).into_iter().filter(had);
-            [Must(DMASK)].into_iter().chain(flags.map(May)).collect()
-        }
-        (Mods::Export, _) => all(&modifier::EXPORT),
-        (Mods::Smem | Mods::SmemScratch, _) => all(&[GLC]),
-        (Mods::Ds, _) => all(&[OFFSET, GDS]),
-        (Mods::Swizzle, _) => vec![Text(" [offset:N | offset:swizzle(…)]"), May(GDS)],
-        (Mods::Gds, _) => vec![May(OFFSET), Must(GDS)],
-        (Mods::Ds2, _) => all(&[OFFSET0, OFFSET1, GDS]),
-        (Mods::Buffer, _) if generation < Gen::Gfx8 => {
-            all(&[IDXEN, OFFEN, ADDR64, OFFSET, GLC, SLC, TFE])
-        }
-        (Mods::Buffer, _) => all(&[IDXEN, OFFEN, OFFSET, GLC, SLC, TFE]),
-        (Mods::BufferLds, _) => vec![May(OFFSET), Must(LDS), May(GLC), May(SLC)],
-        (Mods::Flat, _) if generation == Gen::Gfx9 => all(&[OFFSET, GLC, SLC]),
-        (Mods::Flat, _) => all(&[GLC, SLC]),
-    };
-    syntax_of(&list)
-}
-
-/// Returns modifiers in the form of a line of syntax, each with a space before it.
-fn syntax_of(list: &[Takes]) -> String {
-    let one = |takes: &Takes| match takes {
-        Must(m) => format!(" {}", m.syntax),
-        May(m) => format!(" [{}]", m.syntax),
-        Text(text) => text.to_string(),
-    };
-    list.iter().map(one).collect()
-}
-
-/// Returns VOP3's modifiers, without abs and neg, which are written with the operands.
-fn vop3_modifiers(row: &Inst, encoding: Encoding, generation: Gen) -> String {
-    let slots = row.shape.slots;
-    let float = slots.iter().any(|s| s.ty.is_float());
-    let compare = row.format == Format::Vopc;
-    let typed = slots.first().is_some_and(|s| s.ty.as_bits() != s.ty);
-    let mut list = Vec::new();
-    let halves = slots.iter().any(|s| s.ty.bits() == 16);
-    if generation == Gen::Gfx9 && encoding == Encoding::Vop3 && halves && !compare {
-        list.push(May(modifier::OP_SEL));
-    }
-    if if compare {
-        float && generation >= Gen::Gfx8
-    } else {
-        float || typed && generation >= Gen::Gfx8
-    } {
-        list.push(May(modifier::CLAMP));
-    }
-    if float && !compare {
-        list.push(Text(" [mul:2|mul:4|div:2]"));
-    }
-    syntax_of(&list)
-}
-
 fn suffix(row: &Inst, encoding: Encoding) -> &'static str {
     use Encoding::*;
     if row.flags.has(Flags::ONLY_E32) {
@@ -1257,7 +1157,7 @@ fn syntax(out: &mut String, row: &'static Inst, targets: &[Target]) {
                 .collect();
             let operands = slots.join(", ");
             let gap = if operands.is_empty() { "" } else { " " };
-            let mods = modifiers(row, e, target.generation());
+            let mods = modifiers::syntax(row, e, target.generation());
             let text = format!("{}{}{gap}{operands}{mods}", row.name, suffix(row, e));
             lines.add(e, text, target);
         }
@@ -1332,7 +1232,20 @@ fn examples(out: &mut String, row: &'static Inst, targets: &[Target]) {
 }
 
 fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec<u8>> {
+    example_with(row, encoding, target, false)
+}
+
+/// As [`example`], with GLC if asked for.
+fn example_with(
+    row: &'static Inst,
+    encoding: Encoding,
+    target: Target,
+    glc: bool,
+) -> Option<Vec<u8>> {
     let mut e = Encoder::new(row, encoding, target)?;
+    if glc {
+        e.set(Field::Glc, 1);
+    }
     let (mut s, mut v) = (4u16, 0u16);
     for slot in row.shape.slots {
         let dwords = slot.ty.dwords() as u16;
@@ -1364,6 +1277,7 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
                 continue;
             }
             Role::Soffset => 128,
+            Role::VdstIfGlc if glc => vector(),
             Role::BufAddr | Role::Saddr | Role::VdstIfGlc => continue,
             Role::Soff => {
                 e.set(Field::Imm, 1);
@@ -2092,8 +2006,8 @@ fn rows_of(format: Format) -> &'static [Inst] {
 
 fn reading_note(format: Format) -> &'static str {
     if format.is_vector() {
-        "In the operations, D is the destination and S0, S1, S2 are the sources of one lane; every lane that EXEC has on does \
-         the same, and `[lane]` is a lane's bit of a mask (a mask that is written gets 0 for lanes that are off). Sources are read, with their modifiers, before anything is written. \
+        "In the operations, D is the destination and S0, S1, S2 are the sources of one lane; every active lane does \
+         the same, and `[lane]` is a lane's bit of a mask (a mask that is written gets 0 for inactive lanes). Sources are read, with their modifiers, before anything is written. \
          `x.u`, `x.i`, `x.f`, `x.d` read x as an unsigned number, a signed one, a float, a double; `>>` of a signed type keeps the sign.\n"
     } else {
         "In the operations, D is the destination and S0, S1 are the sources, which are read before anything is written; D \

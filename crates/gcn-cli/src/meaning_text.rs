@@ -1295,7 +1295,7 @@ fn image(op: ImageOp) -> String {
             let name = atomic_name(op);
             let ty = ty.name();
             format!(
-                "DATA = atomic_{name}(texel at VADDR as {ty} or its 64-bit kin, DATA) (written with GLC)"
+                "DATA = atomic_{name}(texel at VADDR as {ty} or its 64-bit form, DATA) (written with GLC)"
             )
         }
         ImageOp::Size => {

@@ -2,14 +2,33 @@
 //!
 //! One page of each format is compared with tests/pages/NAME.md; `BLESS=1` rewrites those files.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use gcn::isa::format::{Encoding, Format, layout_of};
 use gcn::isa::inst::Inst;
 use gcn::isa::target::Target;
 use gcn::isa::{Gen, insts};
 use gcn_cli::manual;
+
+/// The pages of the formats: making them takes most of the time of these tests.
+static FORMATS: LazyLock<BTreeMap<&str, String>> = LazyLock::new(|| {
+    let page = |f: Format| (f.name(), manual::format_page(f));
+    Format::ALL.into_iter().map(page).collect()
+});
+
+/// The page of each row.
+static ROWS: LazyLock<Vec<(&'static Inst, String)>> = LazyLock::new(|| {
+    let page = |row: &'static Inst| (row, manual::instruction_page(&[row]));
+    insts::all().map(page).collect()
+});
+
+/// The page of a format.
+fn format_page(format: Format) -> &'static str {
+    &FORMATS[format.name()]
+}
 
 /// The rows of a format.
 fn rows(format: Format) -> Vec<&'static Inst> {
@@ -66,7 +85,7 @@ fn every_opcode_and_name_of_every_generation_stands_in_its_page() {
         if rows.is_empty() || format.opcode_bits() == 0 {
             continue;
         }
-        let page = manual::format_page(format);
+        let page = format_page(format);
         let table = tables(section(&page, "## Instructions by opcode")).remove(0);
         for row in rows {
             // Two rows of one name have their targets in the heading.
@@ -147,7 +166,7 @@ fn every_field_of_every_layout_is_drawn() {
         _ => vec![],
     };
     for format in Format::ALL {
-        let page = manual::format_page(format);
+        let page = format_page(format);
         let tables = tables(section(&page, "## Encoding"));
         for encoding in also(format).into_iter().chain([format.encoding()]) {
             for generation in Gen::ALL {
@@ -195,7 +214,7 @@ fn every_field_of_every_layout_is_drawn() {
 #[test]
 fn the_encodings_are_those_of_the_documents() {
     let fields = |format: Format, title: &str| -> String {
-        let page = manual::format_page(format);
+        let page = format_page(format);
         let at = page.find(title).unwrap_or_else(|| panic!("no `{title}`"));
         tables(&page[at..])[0][2..]
             .iter()
@@ -233,7 +252,7 @@ fn the_encodings_are_those_of_the_documents() {
 
 #[test]
 fn the_compares_have_their_tables() {
-    let page = manual::format_page(Format::Vopc);
+    let page = format_page(Format::Vopc);
     let conditions = |heading: &str| -> Vec<String> {
         tables(section(&page, heading))[0][2..]
             .iter()
@@ -262,7 +281,7 @@ fn the_compares_have_their_tables() {
 #[test]
 fn tables_and_fences_are_whole() {
     for format in Format::ALL {
-        let page = manual::format_page(format);
+        let page = format_page(format);
         assert!(page.len() > 500, "{} has next to nothing", format.name());
         let fences = page.lines().filter(|l| l.starts_with("```")).count();
         assert_eq!(
@@ -293,7 +312,8 @@ fn tables_and_fences_are_whole() {
 
 #[test]
 fn every_name_has_its_page() {
-    for row in insts::all() {
+    for (row, page) in ROWS.iter() {
+        let row = *row;
         for name in row
             .aliases
             .iter()
@@ -308,7 +328,6 @@ fn every_name_has_its_page() {
                 row.name
             );
         }
-        let page = manual::instruction_page(&[row]);
         for part in [
             "\nSyntax",
             "\nExample",
@@ -329,10 +348,66 @@ fn every_name_has_its_page() {
     }
 }
 
+/// Each modifier of the lines of syntax is explained on the page, and each operand has the names that it has there.
+#[test]
+fn modifiers_and_operands_are_those_of_the_syntax() {
+    for (row, page) in ROWS.iter() {
+        let lines = || page.lines().filter(|l| l.starts_with("Syntax"));
+        let text: Vec<&str> = lines()
+            .filter_map(|l| Some(l.split_once(": ")?.1))
+            .collect();
+        let text = text.join(" ");
+        let explained: Vec<&str> = page
+            .split_once("\n## Modifiers\n")
+            .map_or("", |(_, rest)| rest.split("\n## ").next().unwrap_or(""))
+            .lines()
+            .filter_map(|l| l.strip_prefix('`')?.split_once('`'))
+            .map(|(name, _)| name)
+            .collect();
+        for word in text.split_whitespace() {
+            let name = word.trim_matches(|c| matches!(c, '[' | ']'));
+            let name = name.split([':', '|']).next().unwrap_or(name);
+            let modifier = gcn::isa::modifier::by_name(name).is_some();
+            if modifier && !name.is_empty() && !name.contains("VCC") {
+                assert!(
+                    explained
+                        .iter()
+                        .any(|e| e.split([':', '\\']).next() == Some(name)),
+                    "{}: {name} is not among {explained:?}",
+                    row.name
+                );
+            }
+        }
+        let Some((_, rest)) = page.split_once("\n## Operands\n") else {
+            continue;
+        };
+        let rest = rest.split("\n## ").next().unwrap_or("");
+        for line in rest.lines().skip(3) {
+            let names = line.split(" | ").next().unwrap_or("");
+            for name in names
+                .split(", ")
+                .filter(|n| !n.contains(['(', '\\', '[', ' ']))
+            {
+                assert!(text.contains(name), "{}: {name} is not in {text}", row.name);
+            }
+        }
+    }
+}
+
+/// Rows that share a name stand on one page, and each says where the other is.
+#[test]
+fn targets_of_another_row_are_not_left_out() {
+    let page = manual::instruction_page(&manual::find("v_readlane_b32"));
+    assert!(page.contains("\ngfx6, gfx7 | 1 | VOP2\n"), "{page}");
+    assert!(
+        page.contains("\ngfx8, gfx9 | 649 | VOP3A: a section of its own\n"),
+        "{page}"
+    );
+}
+
 #[test]
 fn the_words_of_operations_are_explained() {
-    for row in insts::all() {
-        let page = manual::instruction_page(&[row]);
+    for (row, page) in ROWS.iter() {
         let (_, rest) = page.split_once("## Operation").expect("an operation");
         for word in [
             "atomic_compare_swap",
@@ -356,7 +431,7 @@ fn the_words_of_operations_are_explained() {
 
 #[test]
 fn every_decision_stands_in_a_page() {
-    let pages: String = Format::ALL.into_iter().map(manual::format_page).collect();
+    let pages: String = Format::ALL.into_iter().map(format_page).collect();
     let errata = include_str!("../../../docs/errata.md");
     let mut count = 0;
     for key in errata.lines().filter_map(|l| l.strip_prefix("### ")) {
@@ -444,14 +519,15 @@ fn the_command_prints_the_same() {
     for format in Format::ALL {
         let file = path.join(format!("{}.md", format.name().to_lowercase()));
         let text = std::fs::read_to_string(&file).expect("a page a format");
-        assert!(text == manual::format_page(format), "{}", file.display());
-        let (status, text) = gcn(&["doc", &format.name().to_lowercase()]);
-        assert!(
-            status == Some(0) && text == manual::format_page(format),
-            "{}",
-            format.name()
-        );
+        assert!(text == format_page(format), "{}", file.display());
     }
+    // The command finds formats by their names in any case, but `exp` is an instruction.
+    for name in ["sopp", "VINTRP", "EXP"] {
+        let (status, text) = gcn(&["doc", name]);
+        let format = Format::parse(name).expect("a format");
+        assert!(status == Some(0) && text == format_page(format), "{name}");
+    }
+    assert!(gcn(&["doc", "exp"]).1.starts_with("# exp\n"));
     let (status, text) = gcn(&["doc", "--stats"]);
     assert_eq!(status, Some(0));
     let last = text.lines().last().expect("a last line");

@@ -295,3 +295,57 @@ fn names_in_a_page_are_links() {
     );
     assert!(html::body(Kind::Instruction, "v_nothing", &links).is_none());
 }
+
+/// What a terminal of some columns shows, with its control sequences.
+#[cfg(unix)]
+fn on_terminal(args: &[&str], cols: u16, env: &[(&str, &str)]) -> String {
+    use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+    use std::io::Read;
+    let size = PtySize {
+        rows: 40,
+        cols,
+        pixel_width: 0,
+        pixel_height: 0,
+    };
+    let pair = native_pty_system().openpty(size).expect("a terminal");
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_gcn"));
+    command.args(args);
+    command.env("TERM", "xterm-256color");
+    command.env_remove("NO_COLOR");
+    for (name, value) in env {
+        command.env(name, value);
+    }
+    let mut child = pair.slave.spawn_command(command).expect("the command");
+    drop(pair.slave);
+    let mut output = pair.master.try_clone_reader().expect("its output");
+    let mut text = Vec::new();
+    // The terminal reports its end as an error on some systems.
+    let _ = output.read_to_end(&mut text);
+    assert!(child.wait().expect("it ends").success());
+    String::from_utf8(text).expect("UTF-8")
+}
+
+#[cfg(unix)]
+#[test]
+fn on_a_terminal_a_page_is_coloured_wrapped_and_paged() {
+    let text = on_terminal(&["doc", "v_mad_f32"], 70, &[("PAGER", "cat")]);
+    assert!(text.contains("\x1b[1;36mv_mad_f32\x1b[0m"), "{text}");
+    let plain = on_terminal(
+        &["doc", "v_mad_f32"],
+        70,
+        &[("PAGER", "cat"), ("NO_COLOR", "1")],
+    );
+    assert!(!plain.contains('\x1b'), "{plain}");
+    let fixed = |line: &str| line.starts_with("    ");
+    for line in plain.lines().map(str::trim_end).filter(|l| !fixed(l)) {
+        assert!(line.chars().count() <= 72, "{line}");
+    }
+    // The pager gets the page; without one it is printed.
+    let counted = on_terminal(&["doc", "v_mad_f32"], 70, &[("PAGER", "wc -l")]);
+    assert!(
+        counted.trim().parse::<u32>().is_ok_and(|n| n > 60),
+        "{counted}"
+    );
+    let none = on_terminal(&["doc", "v_mad_f32"], 70, &[("PAGER", "no-such-pager")]);
+    assert!(none.contains("v_mad_f32"), "{none}");
+}

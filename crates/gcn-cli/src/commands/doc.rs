@@ -8,6 +8,7 @@ use clap::Args;
 use gcn::io;
 use gcn::isa::{Format, Target};
 use gcn_cli::manual::{self, diff, html, pages, terminal};
+use ratatui::crossterm::terminal::size;
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -166,7 +167,8 @@ fn show(page: &str) -> Result<(), String> {
     }
     let colour = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
         && std::env::var_os("TERM").is_none_or(|v| v != "dumb");
-    let text = terminal::render(page, colour);
+    let columns = size().map_or(terminal::WIDTH, |(columns, _)| columns.into());
+    let text = terminal::render(page, colour, columns);
     match paged(&text) {
         true => Ok(()),
         false => io::print(text.as_bytes()),

@@ -2,11 +2,12 @@
 
 use gcn::engine::Kind;
 use gcn::eval;
+use gcn::isa::access::{Facts, MemoryKind};
 use gcn::isa::format::Format;
 use gcn::isa::inst::Inst;
 use gcn::isa::insts;
 use gcn::isa::print::{Style, print};
-use gcn::isa::shape::{Access, Role, Slot, Ty};
+use gcn::isa::shape::{Access, Mods, Role, Slot, Ty};
 use gcn::isa::target::{Gen, Target};
 
 /// Examples of instructions whose operands need a setting of their own: a target and a line for `gcn eval`.
@@ -25,40 +26,63 @@ pub struct Example {
 impl Example {
     /// Returns the values of a float destination as numbers, where the result shows its bits.
     pub fn as_floats(&self, row: &Inst) -> Option<String> {
-        let ty = row
+        let first = self.line.split(';').next()?;
+        let (_, operands) = first.trim().split_once(' ')?;
+        let texts = split_operands(operands.split("   ").next()?);
+        let (slot, text) = row
             .shape
             .slots
             .iter()
-            .find(|s| s.access != Access::Read)?
-            .ty;
-        let (name, first) = self.result.split_once(" = ")?;
-        // A half of a pair alone is no number.
-        if ty == Ty::F64 && !name.contains('[') {
-            return None;
-        }
-        let list = first.strip_prefix('[');
-        let values = match list {
-            Some(list) => list.split_once(']')?.0.split(" ..").next()?,
-            None => first.split(',').next()?,
+            .zip(texts)
+            .find(|(s, _)| s.access != Access::Read)?;
+        let packed =
+            row.shape.mods == Mods::Packed && row.shape.slots.iter().any(|s| s.ty == Ty::F16);
+        let register = register(text.split_whitespace().next()?)?;
+        let at = first_number(register)?;
+        let name = |n: u32| format!("{}{n}", &register[..1]);
+        let low = match slot.ty {
+            // Half of a number may be what it was: 0.
+            Ty::F64 => self.values(&name(at)).unwrap_or_default(),
+            _ => self.values(&name(at))?,
         };
-        let number = |text: &str| -> Option<String> {
-            let text = text.trim();
-            let bits = match text.strip_prefix("0x") {
-                Some(hex) => u64::from_str_radix(hex, 16).ok()?,
-                None => text.parse().ok()?,
-            };
-            match ty {
-                Ty::F32 => Some(format!("{:?}", f32::from_bits(bits as u32))),
-                Ty::F64 => Some(format!("{:?}", f64::from_bits(bits))),
-                Ty::F16 => Some(format!(
-                    "{:?}",
-                    crate::meaning_text::half_to_f64(bits as u16)
-                )),
-                _ => None,
+        let float = |bits: u32| format!("{:?}", f32::from_bits(bits));
+        let half = |bits: u32| format!("{:?}", crate::meaning_text::half_to_f64(bits as u16));
+        let numbers: Vec<String> = match slot.ty {
+            Ty::F32 => low.into_iter().map(float).collect(),
+            Ty::F16 => low.into_iter().map(half).collect(),
+            Ty::F64 => {
+                let high = self.values(&name(at + 1)).unwrap_or_default();
+                let pair = |n: usize| {
+                    let (low, high) = (low.get(n).copied(), high.get(n).copied());
+                    f64::from_bits(u64::from(high.unwrap_or(0)) << 32 | u64::from(low.unwrap_or(0)))
+                };
+                (0..low.len().max(high.len()))
+                    .map(|n| format!("{:?}", pair(n)))
+                    .collect()
             }
+            _ if packed => (low.into_iter())
+                .map(|bits| format!("({}, {})", half(bits), half(bits >> 16)))
+                .collect(),
+            _ => return None,
         };
-        let numbers: Option<Vec<String>> = values.split(',').map(number).collect();
-        Some(numbers?.join(", "))
+        Some(numbers.join(", "))
+    }
+
+    /// Returns the values that the result shows of a register, a lane each.
+    fn values(&self, register: &str) -> Option<Vec<u32>> {
+        let number = |text: &str| match text.trim().strip_prefix("0x") {
+            Some(hex) => u32::from_str_radix(hex, 16).ok(),
+            None => text.trim().parse().ok(),
+        };
+        let result = format!(", {}", self.result);
+        let (_, value) = result.split_once(&format!(", {register} = "))?;
+        match value.strip_prefix('[') {
+            Some(list) => {
+                let list = list.split_once(']')?.0.split(" ..").next()?;
+                list.split(',').map(number).collect()
+            }
+            None => Some(vec![number(value.split(',').next()?)?]),
+        }
     }
 
     /// The command for a shell.
@@ -72,14 +96,58 @@ const PREFERRED: [&str; 9] = [
     "gfx900", "gfx906", "gfx904", "gfx803", "gfx810", "gfx701", "gfx700", "gfx600", "gfx90c",
 ];
 
-/// Returns up to two examples of a row, on one of the targets.
+/// Returns two examples of a row, on one of the targets: those by hand, then some with values for the operands.
 pub fn examples(row: &'static Inst, targets: &[Target]) -> Vec<Example> {
+    let mut out = by_hand(row, targets);
+    let preferred = PREFERRED.iter().filter_map(|name| Target::parse(name));
+    let target = preferred
+        .filter(|t| insts::exists(row, *t))
+        .find(|t| targets.iter().any(|u| u.table() == t.table()));
+    let Some(target) = target.or(targets.last().copied()) else {
+        return out;
+    };
+    // Examples with results that are there already are the last choice.
+    let mut same = Vec::new();
+    for set in 0..SETS {
+        if out.len() >= 2 {
+            return out;
+        }
+        let Some(example) = line(row, target, set).and_then(|line| visible(target, line)) else {
+            continue;
+        };
+        let known = |e: &Example| e.line == example.line;
+        if out.iter().any(known) || same.iter().any(known) {
+            continue;
+        }
+        let shown = |e: &Example| e.result == example.result;
+        match out.iter().any(shown) || example.result == UNCHANGED {
+            true => same.push(example),
+            false => out.push(example),
+        }
+    }
+    out.extend(same);
+    if out.len() < 2
+        && let Some(line) = line(row, target, 0)
+    {
+        let (text, state) = line.split_once("   ").unwrap_or((&line, ""));
+        let followed = format!("{text}; s_mov_b32 s0, 7   {state}");
+        out.extend(run(target, followed.trim_end().to_string()));
+    }
+    out.truncate(2);
+    out
+}
+
+/// What `gcn eval` prints if nothing changed.
+const UNCHANGED: &str = "nothing changed";
+
+/// Returns the first two examples by hand.
+fn by_hand(row: &'static Inst, targets: &[Target]) -> Vec<Example> {
     let mut out = Vec::new();
     for line in BY_HAND.lines().filter(|l| !l.starts_with('#')) {
         let Some((arch, line)) = line.split_once(' ') else {
             continue;
         };
-        let name = line.split_whitespace().next().unwrap_or("");
+        let name = line.split([' ', ';']).next().unwrap_or("");
         let plain = ["_e32", "_e64"]
             .iter()
             .find_map(|suffix| name.strip_suffix(suffix));
@@ -89,45 +157,26 @@ pub fn examples(row: &'static Inst, targets: &[Target]) -> Vec<Example> {
         let target = Target::parse(arch).filter(|a| targets.iter().any(|t| t.table() == a.table()));
         out.extend(target.and_then(|target| run(target, line.to_string())));
     }
-    if !out.is_empty() {
-        out.truncate(2);
-        return out;
-    }
-    let preferred = PREFERRED.iter().filter_map(|name| Target::parse(name));
-    let target = preferred
-        .filter(|t| insts::exists(row, *t))
-        .find(|t| targets.iter().any(|u| u.table() == t.table()));
-    let Some(target) = target.or(targets.last().copied()) else {
-        return out;
-    };
-    for set in 0..2 {
-        let Some(line) = line(row, target, set) else {
-            continue;
-        };
-        // A result that is there already changes nothing to see, so the destination gets another value first.
-        let presets = ["", "scc = 1", "v0 = 1", "s4 = 1"];
-        let tries = presets
-            .iter()
-            .map(|preset| match (*preset, line.contains(" = ")) {
-                ("", _) => line.clone(),
-                (preset, true) => format!("{line}, {preset}"),
-                (preset, false) => format!("{line}   {preset}"),
-            });
-        let mut examples = tries.filter_map(|line| run(target, line));
-        let Some(first) = examples.next() else {
-            continue;
-        };
-        let example = match first.result.as_str() {
-            "nothing changed" => examples
-                .find(|e| e.result != "nothing changed")
-                .unwrap_or(first),
-            _ => first,
-        };
-        if out.iter().all(|e: &Example| e.line != example.line) {
-            out.push(example);
-        }
-    }
+    out.truncate(2);
     out
+}
+
+/// Runs a line. A result that is there already changes nothing to see, so then the destination gets another value first.
+fn visible(target: Target, line: String) -> Option<Example> {
+    let presets = ["", "scc = 1", "v0 = 1", "s4 = 1"];
+    let tries = presets
+        .iter()
+        .map(|preset| match (*preset, line.contains(" = ")) {
+            ("", _) => line.clone(),
+            (preset, true) => format!("{line}, {preset}"),
+            (preset, false) => format!("{line}   {preset}"),
+        });
+    let mut examples = tries.filter_map(|line| run(target, line));
+    let first = examples.next()?;
+    match first.result.as_str() {
+        UNCHANGED => Some(examples.find(|e| e.result != UNCHANGED).unwrap_or(first)),
+        _ => Some(first),
+    }
 }
 
 /// Runs a line; `None` if it is none or does not end well.
@@ -147,18 +196,66 @@ fn run(target: Target, line: String) -> Option<Example> {
     })
 }
 
-/// The values of a type: of two sets, for the first, second and third source.
+/// The number of sets of values: the first two that show different results become examples.
+const SETS: usize = 4;
+
+/// The values of a type: of each set, for the first, second and third source.
 fn values(ty: Ty, set: usize) -> [&'static str; 3] {
-    let sets: [[&str; 3]; 2] = match ty {
-        Ty::F16 => [["1.5h", "2.0h", "-3.25h"], ["10.0h", "0.25h", "4.0h"]],
-        Ty::F32 => [["1.5", "2.0", "-3.25"], ["10.0", "0.25", "4.0"]],
-        Ty::F64 => [["1.5d", "2.0d", "-3.25d"], ["10.0d", "0.25d", "4.0d"]],
-        Ty::I16 | Ty::U16 => [["12", "5", "3"], ["0xffff", "2", "7"]],
-        Ty::I32 | Ty::U32 => [["12", "5", "3"], ["0xfffffff0", "2", "7"]],
-        Ty::I64 | Ty::U64 => [["12", "5", "3"], ["0xfffffffffffffff0", "2", "7"]],
-        Ty::B64 | Ty::Mask => [["0xff", "0x1234", "3"], ["0x8000000000000000", "8", "0xff"]],
-        Ty::B16 => [["4", "0x1234", "8"], ["0x1234", "4", "0xff"]],
-        _ => [["4", "0x12345678", "8"], ["0x12345678", "12", "0xff00ff"]],
+    let sets: [[&str; 3]; SETS] = match ty {
+        Ty::F16 => [
+            ["1.5h", "2.0h", "-3.25h"],
+            ["10.0h", "0.25h", "4.0h"],
+            ["0.5h", "-0.75h", "0.125h"],
+            ["-2.0h", "3.0h", "1.0h"],
+        ],
+        Ty::F32 => [
+            ["1.5", "2.0", "-3.25"],
+            ["10.0", "0.25", "4.0"],
+            ["0.5", "-0.75", "0.125"],
+            ["-2.0", "3.0", "1.0"],
+        ],
+        Ty::F64 => [
+            ["1.5d", "2.0d", "-3.25d"],
+            ["10.0d", "0.25d", "4.0d"],
+            ["0.5d", "-0.75d", "0.125d"],
+            ["-2.0d", "3.0d", "1.0d"],
+        ],
+        Ty::I16 | Ty::U16 => [
+            ["12", "5", "3"],
+            ["0xffff", "2", "7"],
+            ["3", "0x8010", "5"],
+            ["7", "7", "0x1234"],
+        ],
+        Ty::I32 | Ty::U32 => [
+            ["12", "5", "3"],
+            ["0xfffffff0", "2", "7"],
+            ["3", "0x80012345", "5"],
+            ["7", "7", "0x12345"],
+        ],
+        Ty::I64 | Ty::U64 => [
+            ["12", "5", "3"],
+            ["0xfffffffffffffff0", "2", "7"],
+            ["3", "0x8000000012345678", "5"],
+            ["7", "7", "0x123456789"],
+        ],
+        Ty::B64 | Ty::Mask => [
+            ["0xff", "0x1234", "3"],
+            ["0x8000000000000000", "8", "0xff"],
+            ["0xf0f0", "0xff00ff", "7"],
+            ["3", "0xf0f0f0f0f0f0f0f0", "1"],
+        ],
+        Ty::B16 => [
+            ["4", "0x1234", "8"],
+            ["0x1234", "4", "0xff"],
+            ["0xf0f0", "0xff00", "7"],
+            ["3", "0xf0f0", "1"],
+        ],
+        _ => [
+            ["4", "0x12345678", "8"],
+            ["0x12345678", "12", "0xff00ff"],
+            ["0xf0f0f0f0", "0xff00ff", "7"],
+            ["3", "0xf0f0f0f0", "1"],
+        ],
     };
     sets[set]
 }
@@ -180,7 +277,7 @@ fn compared(slot: &Slot, set: usize) -> &'static str {
         (Ty::I64 | Ty::U64, Role::Src0, _) => "[2, 0xffffffffffffffff, 0 ..]",
         (_, Role::Src0, _) => "[2, 0xffffffff, 0 ..]",
         // The classes of v_cmp_class: negative, positive and normal; NaN.
-        (Ty::B32, _, 0) => "0x108",
+        (Ty::B32, _, 0 | 2) => "0x108",
         (Ty::B32, ..) => "3",
         _ => "2",
     }
@@ -195,7 +292,7 @@ fn register(text: &str) -> Option<&str> {
 }
 
 /// The number of the first register.
-fn first(register: &str) -> Option<u32> {
+fn first_number(register: &str) -> Option<u32> {
     let digits = register[1..].trim_start_matches('[');
     let end = digits
         .find(|c: char| !c.is_ascii_digit())
@@ -207,10 +304,19 @@ fn first(register: &str) -> Option<u32> {
 fn line(row: &'static Inst, target: Target, set: usize) -> Option<String> {
     let encoding = super::encodings(row, target).into_iter().next()?;
     let bytes = super::example(row, encoding, target)?;
-    let insn = gcn::isa::decode(target, &bytes)?;
+    let mut insn = gcn::isa::decode(target, &bytes)?;
+    // The other examples of an atomic return the old value.
+    let memory = Facts::new(row, target).memory(&insn);
+    let with_glc = set % 2 == 1
+        && row.format != Format::Ds
+        && memory.is_some_and(|m| m.kind == MemoryKind::Atomic);
+    let bytes = super::example_with(row, encoding, target, with_glc)?;
+    if with_glc {
+        insn = gcn::isa::decode(target, &bytes)?;
+    }
     let mut text = String::new();
     print(&insn, &Style::LLVM, &mut text);
-    if set == 1
+    if set % 2 == 1
         && matches!(
             row.format,
             Format::Ds | Format::Flat | Format::Global | Format::Mubuf
@@ -234,7 +340,7 @@ fn line(row: &'static Inst, target: Target, set: usize) -> Option<String> {
     if row.format == Format::Ds && target.generation() < Gen::Gfx9 {
         state.push("m0 = -1".into());
     }
-    let mut sources = 0;
+    let mut sources = 0u32;
     let texts: Vec<&str> = split_operands(operands);
     let absent = texts.len() < row.shape.slots.len();
     let slots = row
@@ -255,7 +361,7 @@ fn line(row: &'static Inst, target: Target, set: usize) -> Option<String> {
         state.push("vcc = 0x5".into());
     }
     if super::reads_scc(row, target) {
-        state.push(format!("scc = {}", 1 - set));
+        state.push(format!("scc = {}", 1 - set % 2));
     }
     Some(
         format!("{text}   {}", state.join(", "))
@@ -290,7 +396,7 @@ fn setting(
     slot: &Slot,
     text: &str,
     set: usize,
-    sources: &mut usize,
+    sources: &mut u32,
     state: &mut Vec<String>,
 ) {
     let text = text.split_whitespace().next().unwrap_or("");
@@ -302,7 +408,7 @@ fn setting(
             state.push(format!(
                 "mem[{:#x}] = {:#x}",
                 at + 4 * n,
-                0x1111_1111u32 * (n + 1 + 4 * set as u32)
+                0x1111_1111u32 * (n + 1 + [0, 4, 8, 9][set])
             ));
         }
     };
@@ -320,7 +426,9 @@ fn setting(
             memory(state, 0x2010);
         }
         Role::Sbase | Role::Srsrc if slot.ty.dwords() == 4 => {
-            let Some(first) = first(register) else { return };
+            let Some(first) = first_number(register) else {
+                return;
+            };
             state.push(format!("s{first} = 0x2000"));
             state.push(format!("s{} = 0x1000", first + 2));
             state.push(format!("s{} = 0x27fac", first + 3));
@@ -341,7 +449,11 @@ fn setting(
             }
             state.push(format!("{register} = 16"));
             for n in 0..2 {
-                state.push(format!("lds[{:#x}] = {}", 16 + 4 * n, [7, 100][set] + n));
+                state.push(format!(
+                    "lds[{:#x}] = {}",
+                    16 + 4 * n,
+                    [7, 100, 0x8000_0000u32, 300][set] + n
+                ));
             }
         }
         Role::Data0 | Role::Data1 | Role::Vdata | Role::Sdata if slot.access != Access::Write => {
@@ -349,12 +461,25 @@ fn setting(
                 1 if row.name.contains("permute") => {
                     state.push(format!("{register} = [10, 20, 30 ..]"))
                 }
-                1 => state.push(format!("{register} = {}", [5, 300][set] + 2 * *sources)),
-                2 => state.push(format!("{register} = 5")),
+                1 => state.push(format!(
+                    "{register} = {}",
+                    [5, 300, 0x8000_0001u32, 7][set] + 2 * *sources
+                )),
+                2 => {
+                    let value = ["5", "0x700000008", "0x8000000000000001", "9"][set];
+                    state.push(format!("{register} = {value}"));
+                }
                 n => {
-                    let Some(first) = first(register) else { return };
+                    let Some(first) = first_number(register) else {
+                        return;
+                    };
                     for k in 0..n as u32 {
-                        state.push(format!("{}{} = {}", &register[..1], first + k, k + 1));
+                        state.push(format!(
+                            "{}{} = {}",
+                            &register[..1],
+                            first + k,
+                            k + 1 + 4 * set as u32
+                        ));
                     }
                 }
             }
@@ -378,8 +503,8 @@ fn setting(
             let value = match (lanes, slot.role) {
                 (true, _) => "[10, 20, 30, 40 ..]",
                 _ if row.format == Format::Vopc => compared(slot, set),
-                (_, Role::LaneSel) => ["1", "3"][set],
-                _ => values(slot.ty, set)[(*sources).min(2)],
+                (_, Role::LaneSel) => ["1", "3", "0", "2"][set],
+                _ => values(slot.ty, set)[(*sources as usize).min(2)],
             };
             state.push(format!("{register} = {value}"));
             *sources += 1;
@@ -388,5 +513,87 @@ fn setting(
             state.push(format!("{register} = {}", values(slot.ty, set)[2]));
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_by_hand_runs() {
+        for line in BY_HAND
+            .lines()
+            .filter(|l| !l.starts_with('#') && !l.is_empty())
+        {
+            let (arch, text) = line.split_once(' ').expect("a target");
+            let target = Target::parse(arch).expect("a target");
+            assert!(run(target, text.to_string()).is_some(), "{line}");
+            let name = text.split([' ', ';']).next().unwrap_or("");
+            assert!(!super::super::find(name).is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_row_has_two_examples() {
+        let mut same = 0;
+        for row in insts::all() {
+            let targets = super::super::row_targets(row);
+            if targets.is_empty() {
+                continue;
+            }
+            let examples = examples(row, &targets);
+            assert_eq!(examples.len(), 2, "{}", row.name);
+            let first = (examples[0].target.name(), &examples[0].line);
+            assert_ne!(first, (examples[1].target.name(), &examples[1].line));
+            same += usize::from(examples[0].result == examples[1].result);
+        }
+        // Compares that are always false, the same image for two targets, and what changes nothing.
+        assert!(same < 170, "{same} rows with the same result twice");
+    }
+
+    #[test]
+    fn floats_are_shown_as_numbers() {
+        let numbers = |name: &str, line: &str| {
+            let row = super::super::find(name)[0];
+            let target = Target::parse("gfx900").expect("a target");
+            run(target, line.into()).expect("it runs").as_floats(row)
+        };
+        for (name, line, expected) in [
+            (
+                "v_add_f32",
+                "v_add_f32 v0, v1, v2   v1 = 1.5, v2 = 2.0",
+                "3.5",
+            ),
+            (
+                "v_add_f64",
+                "v_add_f64 v[0:1], v[2:3], v[4:5]   v[2:3] = 1.5d, v[4:5] = 2.25d",
+                "3.75",
+            ),
+            (
+                "v_pk_add_f16",
+                "v_pk_add_f16 v0, v1, v2   v1 = 0x40003c00, v2 = 0x3c003c00",
+                "(2.0, 3.0)",
+            ),
+            (
+                "v_add_f16",
+                "v_add_f16 v0, v1, v2   v1 = 1.5h, v2 = 2.0h",
+                "3.5",
+            ),
+            // The mask that changed is not taken for the result.
+            (
+                "v_div_scale_f32",
+                "v_div_scale_f32 v0, vcc, v1, v1, v2   v1 = 0x7e800000, v2 = 1.0",
+                "4.611686018427388e18",
+            ),
+        ] {
+            let shown = numbers(name, line).unwrap_or_default();
+            let number = |t: &str| t.parse::<f64>().unwrap_or(f64::NAN);
+            assert!(
+                shown == expected || (number(&shown) / number(expected) - 1.0).abs() < 1e-6,
+                "{line}: {shown}"
+            );
+        }
+        assert_eq!(numbers("v_add_u32", "v_add_u32 v0, v1, v2   v1 = 1"), None);
     }
 }

@@ -7,23 +7,25 @@ use gcn::isa::access::{Counters, Facts};
 use gcn::isa::encode::Encoder;
 use gcn::isa::format::{Field, Format};
 use gcn::isa::inst::Inst;
+use gcn::isa::insts;
 use gcn::isa::insts::timing::{self, Cycles};
 use gcn::isa::meaning::meaning;
-use gcn::isa::shape::{Access, Imm, Role};
+use gcn::isa::shape::{Access, Imm, Mods, Role, Slot};
 use gcn::isa::target::{Gen, Target};
 
 use super::{
-    by_text, encoding_name, encodings, opcode_in, operations, row_targets, table_name, targets_text,
+    by_text, encoding_name, encodings, opcode_in, operations, row_targets, slot_text, table_name,
+    targets_text,
 };
 use crate::meaning_text;
 
-/// Writes the operands: their names in the operation, what they are, their types.
-pub fn operands(out: &mut String, row: &'static Inst, target: Target) {
-    let program = meaning(row, target);
+/// Writes the operands: their names in the syntax and in the operation, their types, what they are.
+pub fn operands(out: &mut String, row: &'static Inst, targets: &[Target]) {
+    let program = meaning(row, targets[0]);
     if row.shape.slots.is_empty() {
         return;
     }
-    out.push_str("\n## Operands\n\nIn the operation | Type | What it is\n----|----|----\n");
+    out.push_str("\n## Operands\n\nIn the syntax | In the operation | Type | What it is\n----|----|----|----\n");
     for (n, slot) in row.shape.slots.iter().enumerate() {
         let name = meaning_text::operand_name(&program, n);
         let access = match (slot.access, slot.role) {
@@ -36,12 +38,39 @@ pub fn operands(out: &mut String, row: &'static Inst, target: Target) {
             Role::Imm(_) => "number",
             _ => slot.ty.name(),
         };
-        let _ = writeln!(out, "{name} | {ty} | {}{access}", role_text(row, slot.role));
+        let _ = writeln!(
+            out,
+            "{} | {name} | {ty} | {}{access}",
+            syntax_names(row, slot, targets),
+            role_text(row, slot.role)
+        );
     }
+}
+
+/// Returns the names of an operand in the lines of syntax: `VSRC1, SRC1`.
+fn syntax_names(row: &'static Inst, slot: &Slot, targets: &[Target]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for &target in targets {
+        for encoding in encodings(row, target) {
+            let text = slot_text(slot, encoding, target.generation());
+            // Without the width: `VDST(2)`.
+            let name = match slot.role {
+                Role::Imm(_) => text.as_str(),
+                _ => text.split('(').next().unwrap_or(&text),
+            };
+            if !names.iter().any(|n| n == name) {
+                names.push(name.to_string());
+            }
+        }
+    }
+    names.join(", ").replace('|', "\\|")
 }
 
 /// Returns what an operand is.
 fn role_text(row: &Inst, role: Role) -> &'static str {
+    let short = matches!(row.format, Format::Vop1 | Format::Vop2 | Format::Vopc);
+    // The source of an instruction that moves a lane's value into an SGPR.
+    let lane = row.shape.slot(Role::SdstV).is_some();
     match role {
         Role::Sdst => "scalar destination: SGPRs, VCC, M0, EXEC",
         Role::Ssrc0 => "first source: SGPRs, constants, a literal",
@@ -57,9 +86,14 @@ fn role_text(row: &Inst, role: Role) -> &'static str {
         Role::Vdst => "vector destination",
         Role::VdstIfGlc => "the old value; only with glc",
         Role::SdstV => "scalar destination: SGPRs, VCC, M0",
-        Role::Src0 if row.format.is_valu() => "first source: VGPR, SGPR, constant or literal",
-        Role::Src0 => "first source",
-        Role::Src1 => "second source: a VGPR; in VOP3 also an SGPR or constant",
+        Role::Src0 if lane => "a VGPR, or LDS_DIRECT",
+        Role::Src0 if short => {
+            "first source: VGPR, SGPR, constant, LDS_DIRECT; in the short encoding also a literal"
+        }
+        Role::Src0 => "first source: VGPR, SGPR or constant",
+        Role::Src1 if row.format == Format::Vintrp => "a VGPR: the coordinate I or J of each lane",
+        Role::Src1 if short => "second source: a VGPR; in VOP3 also an SGPR or constant",
+        Role::Src1 => "second source: VGPR, SGPR or constant",
         Role::LaneSel => "the number of a lane: SGPR, M0 or constant",
         Role::Src2 => "third source: VGPR, SGPR or constant",
         Role::CmpDst => "a mask: the bit of each lane; VCC, in VOP3 any pair of SGPRs",
@@ -76,18 +110,21 @@ fn role_text(row: &Inst, role: Role) -> &'static str {
         {
             "a buffer resource: `gcn doc buffers`"
         }
-        Role::Sbase => "the base address",
+        Role::Sbase => "the base address: an aligned pair of SGPRs",
         Role::Soff => "an offset: a number or an SGPR",
-        Role::DsAddr => "the address in LDS, in bytes (of lane operations: the value or the lane)",
+        Role::DsAddr if row.shape.mods == Mods::Swizzle => "the value that the lanes exchange",
+        Role::DsAddr => {
+            "the address in LDS, in bytes (of ds_permute and ds_bpermute: 4 times the lane)"
+        }
         Role::Data0 => "data",
         Role::Data1 => "second data",
         Role::Vdata => "data",
-        Role::BufAddr => "index and offset, as idxen and offen say; none without them",
+        Role::BufAddr => "index and offset, as idxen and offen say; `off` without them",
         Role::Srsrc if row.format == Format::Mimg => "an image resource: `gcn doc images`",
         Role::Srsrc => "a buffer resource: `gcn doc buffers`",
         Role::Soffset => "an offset in bytes: an SGPR or a constant",
         Role::FlatAddr => "the address of each lane",
-        Role::Saddr => "a base address for the whole wave, or off",
+        Role::Saddr => "a base address for the whole wave, or `off`",
         Role::ImgAddr => {
             "coordinates and what else the instruction needs of each lane: `gcn doc images`"
         }
@@ -156,7 +193,7 @@ fn counters_text(row: &Inst, counters: Counters, returns: bool) -> String {
             "Scalar memory instructions complete in any order, so only a wait for lgkmcnt(0) is a wait for this one."
         }
         Format::Flat => {
-            "As nobody knows before which memory a flat address belongs to, it counts as both and completes in any order: only vmcnt(0) and lgkmcnt(0) together wait for it."
+            "The address decides at run time whether the access goes to LDS or to memory, so it counts as both and completes in any order: only vmcnt(0) and lgkmcnt(0) together wait for it."
         }
         Format::Ds => {
             "LDS instructions complete in the order in which they were issued, so lgkmcnt(N) waits for all but the last N (while no scalar memory instruction or message is outstanding)."
@@ -167,7 +204,8 @@ fn counters_text(row: &Inst, counters: Counters, returns: bool) -> String {
             "Vector memory instructions decrement VM_CNT in the order in which they were issued, so vmcnt(N) waits for all but the last N."
         }
     };
-    let mut text = format!("{} is raised {until}. {order}", names.join(" and "));
+    let verb = if names.len() > 1 { "are" } else { "is" };
+    let mut text = format!("{} {verb} raised {until}. {order}", names.join(" and "));
     if counters.exp && counters.vm {
         text.push_str(" EXP_CNT is raised until the data have been read: before that, their VGPRs must not be overwritten.");
     } else if counters.exp && row.format == Format::Ds {
@@ -240,14 +278,15 @@ pub fn differences(out: &mut String, row: &'static Inst) {
     };
     let variants = by_text(&have, operation);
     let line = |t: Target| -> [String; 4] {
-        if !have.contains(&t) {
-            return [
-                "not there".into(),
-                String::new(),
-                String::new(),
-                String::new(),
-            ];
-        }
+        // Another row of the same name may stand for it there: v_readlane_b32 is VOP2, then VOP3.
+        let row = match have.contains(&t) {
+            true => Some(row),
+            false => insts::by_name(row.name).find(|r| insts::exists(r, t)),
+        };
+        let Some(row) = row else {
+            let none = String::new;
+            return ["not there".into(), none(), none(), none()];
+        };
         let list = encodings(row, t);
         let opcode = row
             .opcode_in(t.generation())
@@ -272,10 +311,16 @@ pub fn differences(out: &mut String, row: &'static Inst) {
             .position(|(of, _)| of.contains(&t))
             .unwrap_or(0);
         let letter = match variants.len() {
+            _ if !have.contains(&t) => String::new(),
             1 => String::new(),
             _ => char::from(b'A' + variant as u8).to_string(),
         };
-        [opcode, names.join(", "), letter, exactness(row, t)]
+        let elsewhere = match have.contains(&t) {
+            true => "",
+            false => ": a section of its own",
+        };
+        let names = format!("{}{elsewhere}", names.join(", "));
+        [opcode, names, letter, exactness(row, t)]
     };
     let groups = by_text(&targets, line);
     if groups.len() < 2 {

@@ -77,7 +77,6 @@ pub fn body(kind: Kind, name: &str, links: &Links) -> Option<String> {
     let markdown = match kind {
         Kind::Format => super::format_page(Format::parse(name)?),
         Kind::Instruction => pages::instruction(name, None)?.1,
-        Kind::Erratum => format!("# {name}\n\n{}", super::erratum(name)?),
         _ => pages::other(name)?.1,
     };
     Some(from_markdown(&markdown, links))

@@ -122,7 +122,11 @@ fn entry(kind: Kind, name: &str, about: &str) -> Entry {
 
 /// Returns a page in Markdown, on one target or on all; `None` if there is no such page.
 pub fn page(name: &str, only: Option<Target>) -> Option<(Kind, String)> {
-    if let Some(format) = Format::parse(name) {
+    // `exp` is an instruction, EXP its format.
+    let instruction_first = insts::by_name(name).next().is_some();
+    if let Some(format) = Format::parse(name)
+        && !instruction_first
+    {
         return Some((Kind::Format, format_page(format)));
     }
     instruction(name, only).or_else(|| other(name))
@@ -150,10 +154,11 @@ pub fn other(name: &str) -> Option<(Kind, String)> {
         }
         return Some((Kind::Topic, text));
     }
+    let titled = |text: String| format!("# {name}\n\n{}\n", text.trim_end());
     check_page(name)
-        .map(|page| (Kind::Check, page))
+        .map(|page| (Kind::Check, titled(page)))
         .or_else(|| Some((Kind::Hazard, hazard_page(name)?)))
-        .or_else(|| Some((Kind::Erratum, erratum(name)?)))
+        .or_else(|| Some((Kind::Erratum, titled(erratum(name)?))))
 }
 
 /// Returns the pages in which all words occur, the best first: those that have them in their name, then in what they are for.

@@ -52,6 +52,16 @@
     list.hidden = words.length === 0;
   };
 
+  // The keyboard reaches what scrolls.
+  const scrolling = () => {
+    for (const table of document.querySelectorAll(".table")) {
+      if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
+      else table.removeAttribute("tabindex");
+    }
+  };
+  scrolling();
+  addEventListener("resize", scrolling);
+
   input.addEventListener("input", show);
   input.addEventListener("focus", show);
   form.addEventListener("submit", (event) => {
