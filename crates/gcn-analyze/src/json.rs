@@ -21,6 +21,8 @@ pub fn all(kernels: &[Analysis], chip: &Chip) -> Value {
             "waits_for": "counted",
             "issue_cycles": "modelled",
             "stall_cycles": "modelled",
+            "exposed_stall_cycles": "modelled",
+            "stalls": "modelled",
             "loops.cycles": "modelled",
             "executions": "measured",
             "iterations": "measured",
@@ -68,7 +70,10 @@ impl KernelOccupancy {
 impl Analysis {
     /// As JSON.
     pub fn json(&self) -> Value {
-        let instructions: Vec<Value> = self.instructions.iter().map(instruction).collect();
+        let instructions: Vec<Value> = (self.instructions.iter())
+            .map(|i| instruction(i, self.exposed(i.stall)))
+            .collect();
+        let stalls = self.stalls();
         let loops: Vec<Value> = self.loops.iter().map(|l| self.loop_json(l)).collect();
         let block = |b: &crate::BlockInfo| {
             let pc = |block: usize| self.instructions[self.blocks[block].first].pc;
@@ -103,6 +108,14 @@ impl Analysis {
             "entry",
             self.instructions[self.blocks[self.entry].first].pc.into(),
         );
+        put(
+            "stalls",
+            json!({
+                "instructions": stalls.instructions,
+                "cycles": stalls.cycles,
+                "exposed_cycles": stalls.exposed,
+            }),
+        );
         put("instructions", instructions.into());
         put("blocks", blocks.into());
         put("loops", loops.into());
@@ -135,7 +148,7 @@ impl Analysis {
     }
 }
 
-fn instruction(i: &Instruction) -> Value {
+fn instruction(i: &Instruction, exposed: u32) -> Value {
     let mut json = json!({
         "pc": i.pc,
         "text": i.text,
@@ -151,6 +164,7 @@ fn instruction(i: &Instruction) -> Value {
     }
     if i.stall != 0 {
         json["stall_cycles"] = i.stall.into();
+        json["exposed_stall_cycles"] = exposed.into();
     }
     if let Some(per) = i.lds_throughput {
         json["lds_throughput"] = format!("1/{per}").into();

@@ -157,6 +157,43 @@ pub struct KernelOccupancy {
     pub fewer_lds: Option<u64>,
 }
 
+/// What stalls cost on each path once, at the occupancy of the kernel. Modelled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stalls {
+    /// The number of instructions that wait for the one before them.
+    pub instructions: usize,
+    /// Their cycles, if no other wave runs.
+    pub cycles: u64,
+    /// The cycles that remain if all other waves of the SIMD are ready.
+    pub exposed: u64,
+}
+
+/// The least cycles that a SIMD issues for a wave before it is the wave's turn again.
+const LEAST_ISSUE: u32 = 4;
+
+impl Analysis {
+    /// The number of waves of a SIMD. A function has no occupancy of its own and counts as one.
+    pub fn waves(&self) -> u32 {
+        self.occupancy.as_ref().map_or(1, |o| o.occupancy.waves())
+    }
+
+    /// Returns the cycles of a stall that the other waves of the SIMD cannot fill at the kernel's occupancy, even if all are ready:
+    /// each fills at least four.
+    pub fn exposed(&self, stall: u32) -> u32 {
+        stall.saturating_sub(LEAST_ISSUE * self.waves().saturating_sub(1))
+    }
+
+    /// Adds the stalls up, each once.
+    pub fn stalls(&self) -> Stalls {
+        let stalls = || self.instructions.iter().map(|i| i.stall).filter(|s| *s > 0);
+        Stalls {
+            instructions: stalls().count(),
+            cycles: stalls().map(u64::from).sum(),
+            exposed: stalls().map(|s| u64::from(self.exposed(s))).sum(),
+        }
+    }
+}
+
 /// What to analyze.
 pub struct Options<'a> {
     /// The kernel or function; by default all kernels.

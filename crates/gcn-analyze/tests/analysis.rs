@@ -117,6 +117,24 @@ fn stalls() {
     );
     let stalls: Vec<u32> = found.instructions.iter().map(|i| i.stall).collect();
     assert_eq!(stalls, [0, 16, 0, 4, 0, 0]);
+    // Ten waves fill them; with three, 16 - 2 * 4 remain of the first, and nothing of the second.
+    let mut found = found;
+    let all = |exposed| gcn_analyze::Stalls {
+        instructions: 2,
+        cycles: 20,
+        exposed,
+    };
+    assert_eq!((found.waves(), found.stalls()), (10, all(0)));
+    if let Some(o) = &mut found.occupancy {
+        o.occupancy.by_vgprs = 3;
+    }
+    assert_eq!((found.waves(), found.stalls()), (3, all(8)));
+    assert_eq!((found.exposed(16), found.exposed(4)), (8, 0));
+    let json = found.json();
+    assert_eq!(json["stalls"]["exposed_cycles"], 8);
+    assert_eq!(json["instructions"][1]["exposed_stall_cycles"], 8);
+    found.occupancy = None;
+    assert_eq!(found.stalls(), all(20));
 }
 
 /// An inner loop of 4 + 4 + 20 cycles in an outer one.

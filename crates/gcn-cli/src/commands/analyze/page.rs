@@ -103,6 +103,13 @@ fn one(out: &mut String, number: usize, kernel: &Analysis) {
         out.push_str("</li>\n");
     }
     out.push_str("</ul>\n");
+    if let Some(stalls) = text::stalls(kernel) {
+        let _ = writeln!(
+            out,
+            "<h3>Stalls <span class=\"kind\">modelled</span></h3>\n<p>{}</p>",
+            escaped(&stalls)
+        );
+    }
     if !kernel.loops.is_empty() {
         out.push_str("<h3>Loops</h3>\n<ul>\n");
         for found in &kernel.loops {

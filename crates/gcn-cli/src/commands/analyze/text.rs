@@ -107,6 +107,24 @@ pub fn waves(o: &KernelOccupancy) -> String {
     format!("{waves} of {MOST_WAVES} waves a SIMD, {limit}")
 }
 
+/// What stalls cost; `None` if there are none.
+pub fn stalls(kernel: &Analysis) -> Option<String> {
+    let stalls = kernel.stalls();
+    let waves = kernel.waves();
+    let rest = match stalls.exposed {
+        0 => format!("at {waves} waves a SIMD the others fill all of them if they are ready"),
+        _ if waves == 1 => "one wave a SIMD fills none of them".to_string(),
+        exposed => format!("at {waves} waves a SIMD at least {exposed} of them remain"),
+    };
+    (stalls.instructions > 0).then(|| {
+        let plural = if stalls.instructions == 1 { "" } else { "s" };
+        format!(
+            "{} cycles before {} instruction{plural}, each once; {rest}",
+            stalls.cycles, stalls.instructions
+        )
+    })
+}
+
 fn one(out: &mut String, kernel: &Analysis) {
     let _ = writeln!(out, "\n{}", kernel.name);
     if let Some(o) = &kernel.occupancy {
@@ -118,6 +136,9 @@ fn one(out: &mut String, kernel: &Analysis) {
     peak(out, "VGPRs", &kernel.vgprs);
     peak(out, "SGPRs", &kernel.sgprs);
     let _ = writeln!(out, "    ({})", bound(kernel.bound));
+    if let Some(stalls) = stalls(kernel) {
+        let _ = writeln!(out, "  stalls         {stalls} (modelled)");
+    }
     for found in &kernel.loops {
         let indent = "  ".repeat(found.depth);
         let _ = write!(
