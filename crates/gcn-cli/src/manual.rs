@@ -32,6 +32,7 @@ mod modifiers;
 pub mod operations;
 pub mod pages;
 pub mod purposes;
+mod remarks;
 pub mod terminal;
 
 /// The decisions where the documents are silent or wrong.
@@ -1641,6 +1642,10 @@ fn notes(out: &mut String, row: &'static Inst, targets: &[Target], alone: bool) 
     });
     if class && row.shape.slots.iter().any(|s| s.role == Role::CmpDst) {
         text.push_str(CLASSES);
+    }
+    if let Some(remark) = remarks::remark(row.name) {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        text = format!("{remark}\n{gap}{text}");
     }
     if text.is_empty() {
         return;
