@@ -208,11 +208,11 @@ fn what_is_wrong_is_said() {
             text(&output.stderr)
         );
     }
-    let source = kernel("vadd.cl");
-    let output = gcn(&["analyze", &source]);
+    let text_file = kernel("README.md");
+    let output = gcn(&["analyze", &text_file]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        text(&output.stderr).contains("vadd.cl"),
+        text(&output.stderr).contains("README.md: the file is text, not code"),
         "{}",
         text(&output.stderr)
     );

@@ -86,14 +86,14 @@ fn every_opcode_and_name_of_every_generation_stands_in_its_page() {
             continue;
         }
         let page = format_page(format);
-        let table = tables(section(&page, "## Instructions by opcode")).remove(0);
+        let table = tables(section(page, "## Instructions by opcode")).remove(0);
         for row in rows {
             // Two rows of one name have their targets in the heading.
             let heading = format!("### {}", row.name);
             let part: String = page
                 .lines()
                 .filter(|l| *l == heading || l.starts_with(&format!("{heading} (")))
-                .map(|l| section(&page, l))
+                .map(|l| section(page, l))
                 .collect();
             for name in row.aliases.iter().copied().chain(row.clrx) {
                 assert!(part.contains(name), "{}: `{name}`", row.name);
@@ -167,7 +167,7 @@ fn every_field_of_every_layout_is_drawn() {
     };
     for format in Format::ALL {
         let page = format_page(format);
-        let tables = tables(section(&page, "## Encoding"));
+        let tables = tables(section(page, "## Encoding"));
         for encoding in also(format).into_iter().chain([format.encoding()]) {
             for generation in Gen::ALL {
                 let Some(layout) = layout_of(encoding, generation) else {
@@ -254,7 +254,7 @@ fn the_encodings_are_those_of_the_documents() {
 fn the_compares_have_their_tables() {
     let page = format_page(Format::Vopc);
     let conditions = |heading: &str| -> Vec<String> {
-        tables(section(&page, heading))[0][2..]
+        tables(section(page, heading))[0][2..]
             .iter()
             .map(|r| r[1].clone())
             .collect()
@@ -290,7 +290,7 @@ fn tables_and_fences_are_whole() {
             "{}: a code block does not end",
             format.name()
         );
-        for table in tables(&page) {
+        for table in tables(page) {
             for line in &table {
                 assert_eq!(line.len(), table[0].len(), "{}: {line:?}", format.name());
             }
