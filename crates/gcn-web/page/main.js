@@ -41,12 +41,18 @@
     for (const a of G.view.analyses || []) {
       parts.push(G.el("h3", {}, `${a.name} on ${a.chip}`));
       const o = a.occupancy;
-      const peak = (p) => (p.count ? [`${p.count} at `, G.jump(p.at[0]), p.registers.join(", ")] : "none");
+      const peak = (p) => (p.count ? [`${p.count} at `, G.jump(p.at[0]), ` ${p.registers.join(", ")}`] : "none");
       const rows = [["live VGPRs, most (counted)", peak(a.peak_vgprs)], ["live SGPRs, most (counted)", peak(a.peak_sgprs)]];
       if (o) {
-        rows.unshift(["waves per SIMD (modelled)", `${o.waves_per_simd}, limited by ${o.limited_by.join(", ") || "nothing"}`]);
-        rows.push(["VGPRs", `${o.vgpr.used} used, ${o.vgpr.allocated} allocated: ${o.vgpr.waves} waves`], ["SGPRs", `${o.sgpr.used} used, ${o.sgpr.allocated} allocated: ${o.sgpr.waves} waves`]);
+        const limit = o.limited_by.includes("waves") ? "the most there are" : `limited by ${o.limited_by.join(", ")}`;
+        rows.unshift(["waves per SIMD (modelled)", `${o.waves_per_simd}, ${limit}`]);
+        const fewer = (l) => (l.fewer_for_next == null ? "" : `; ${l.fewer_for_next} fewer allow one more`);
+        rows.push(["VGPRs", `${o.vgpr.used} used, ${o.vgpr.allocated} allocated: ${o.vgpr.waves} waves${fewer(o.vgpr)}`]);
+        rows.push(["SGPRs", `${o.sgpr.used} used, ${o.sgpr.allocated} allocated: ${o.sgpr.waves} waves${fewer(o.sgpr)}`]);
+        rows.push(["LDS", `${o.lds.allocated} bytes allocated: ${o.lds.waves} waves${fewer(o.lds)}`]);
       }
+      const s = a.stalls;
+      if (s?.instructions) rows.push(["stalls (modelled)", `${s.cycles} cycles before ${G.plural(s.instructions, "instruction", "instructions")}, each once; the other waves of the SIMD leave ${s.exposed_cycles}`]);
       for (const l of a.loops) rows.push([`loop at ${G.hex(l.header)}`, [`depth ${l.depth}, ${l.instructions} instructions, ${l.cycles === l.most_cycles ? l.cycles : `${l.cycles}–${l.most_cycles}`} cycles of issue an iteration (modelled) `, G.jump(l.header)]]);
       parts.push(table(rows));
     }

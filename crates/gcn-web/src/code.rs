@@ -231,6 +231,7 @@ impl Built {
             json!({"name": k.name, "pc": k.entry, "arguments": arguments})
         });
         let analyses = analyses.iter().map(|a| {
+            let stalls = a.stalls();
             let loops = a.loops.iter().map(|l| {
                 json!({
                     "header": l.header, "latches": l.latches, "depth": l.depth, "instructions": l.instructions,
@@ -241,6 +242,7 @@ impl Built {
                 "name": a.name,
                 "chip": a.chip.name,
                 "occupancy": a.occupancy.as_ref().map(|o| o.json()),
+                "stalls": {"instructions": stalls.instructions, "cycles": stalls.cycles, "exposed_cycles": stalls.exposed},
                 "peak_vgprs": peak(&a.vgprs),
                 "peak_sgprs": peak(&a.sgprs),
                 "loops": loops.collect::<Vec<_>>(),

@@ -393,3 +393,28 @@ fn static_pages_work_without_a_server() {
     );
     assert_eq!(driver.complaints(), Vec::<String>::new());
 }
+
+/// At a usual width nothing of the assembly has to be scrolled to, and the costs say what limits the occupancy.
+#[test]
+fn columns_and_costs_are_seen_at_once() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata/kernels/reduce-gfx900.co");
+    let document = gcn_web::document(Some(&path), None, None, None).expect("a code object");
+    let server = start(Some(document));
+    let Some(driver) = open(&server.url, 1500, 900, false) else {
+        return;
+    };
+    let hidden = "const r = document.getElementById('rows').parentElement; return r.scrollWidth - r.clientWidth";
+    assert_eq!(driver.js(hidden, &[]), 0);
+    driver.js("document.getElementById('tab-costs').click()", &[]);
+    let costs = text(&driver, "panel-costs");
+    for part in [
+        "10, the most there are",
+        "0 bytes allocated: 10 waves",
+        "v_add_co_u32_e32 v[0:6]",
+        "each once; the other waves of the SIMD leave 0",
+    ] {
+        assert!(costs.contains(part), "no {part}: {costs}");
+    }
+    quiet(&driver, &server.host);
+}
