@@ -548,11 +548,18 @@ fn optimisations_that_are_left_out() {
             assert_eq!(run(&gpu.expect("a GPU"), &body, &before), want, "{one:?}");
             let stats = cache.stats();
             assert!(stats.regions > 0 && stats.refused == 0, "{stats:?}");
+            // The interpreter, which makes the accesses, needs waves with states of their own, and no block is affine.
+            if one == Optional::Accesses {
+                assert!(stats.interpreted > 0, "{stats:?}");
+                continue;
+            }
             assert_eq!(stats.in_batch > 0, one != Optional::Batch, "{stats:?}");
             let variants = !matches!(one, Optional::Affine | Optional::AllActive);
             assert_eq!(stats.full > 0, variants, "{one:?}: {stats:?}");
-            assert_eq!(Optional::parse(one.name()), Ok(one));
         }
+    }
+    for one in Optional::ALL {
+        assert_eq!(Optional::parse(one.name()), Ok(one));
     }
     assert!(Optional::parse("all").is_err());
 }
