@@ -202,7 +202,7 @@ void gcn_close(struct gcn_cs *cs);
 // `cs` comes from gcn_open.
 enum gcn_err gcn_option(struct gcn_cs *cs, uint32_t option, uint32_t value);
 
-// Disassembles the next instruction of `*code`, and moves `*code`, `*size` and `*address` behind it. Returns false at the end, or at bytes that are no
+// Disassembles the next instruction of `*code`, and moves `*code`, `*size` and `*address` past it. Returns false at the end, or at bytes that are no
 // instruction.
 //
 // # Safety
@@ -263,7 +263,7 @@ void gcn_free_bytes(uint8_t *bytes, size_t size);
 // `source` is a string, `arch` a string or NULL; `bytes` and `size` have room for their results.
 enum gcn_err gcn_assemble(const char *arch, const char *source, uint8_t **bytes, size_t *size);
 
-// Makes a GPU of an architecture, with 4 GiB of memory, of which only what is used takes the host's.
+// Makes a GPU of an architecture, with 4 GiB of memory. It takes host memory only for pages that are used.
 //
 // # Safety
 // `arch` is a string; `out` has room for a pointer.

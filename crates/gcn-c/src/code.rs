@@ -230,7 +230,7 @@ impl gcn_cs {
     }
 }
 
-/// Disassembles the next instruction of `*code`, and moves `*code`, `*size` and `*address` behind it. Returns false at the end, or at bytes that are no
+/// Disassembles the next instruction of `*code`, and moves `*code`, `*size` and `*address` past it. Returns false at the end, or at bytes that are no
 /// instruction.
 ///
 /// # Safety

@@ -60,7 +60,7 @@ fn failure(error: Error) -> Failure {
     Failure::new(err, error)
 }
 
-/// Makes a GPU of an architecture, with 4 GiB of memory, of which only what is used takes the host's.
+/// Makes a GPU of an architecture, with 4 GiB of memory. It takes host memory only for pages that are used.
 ///
 /// # Safety
 /// `arch` is a string; `out` has room for a pointer.

@@ -25,7 +25,6 @@ use gcn_emu::dispatch::watch::Control;
 use gcn_isa::Target;
 use serde_json::{Map, Value as Json, json};
 
-use crate::engine::Engines;
 use crate::plan::{self, Plan};
 use crate::shard::Part;
 pub use journal::{Journal, Record};
@@ -147,7 +146,6 @@ impl Running<'_> {
         options.max_instructions = Some(most.min(self.max_instructions));
         let checker = self.checks.map(|c| Arc::new(Checker::new(c.clone())));
         if let Some(checker) = &checker {
-            options.engines = Engines::new(crate::engine::Kind::Interp);
             options.checker = Some(checker.clone());
             options.watch.observe = Some(checker.clone());
         }
