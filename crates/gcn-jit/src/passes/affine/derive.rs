@@ -22,6 +22,8 @@ pub(super) enum Derivation {
     Less,
     /// By the operation, if the bits in which the first operand's lanes differ are 0 (1) in the second.
     Bits(Id, Id, bool),
+    /// 0, the upper half of a product, if this value is at most that in all lanes.
+    SmallProduct(Id, u32),
 }
 
 /// A value that is affine, perhaps under a condition.
@@ -109,6 +111,7 @@ impl Values<'_> {
                 let risk = low.risk.max(high.risk);
                 (low.step == 0).then(|| plain((high.step as i64) << (32 - by), risk))?
             }
+            Inst::Hi => self.upper_product(n.args[0]),
             Inst::Alu(_) if n.ty.is_float() || n.out.is_float() => None,
             Inst::Alu(Op::Select) if n.out.bits() == 32 => {
                 let (cond, yes, no) = (self.arg(n, 0)?, self.arg(n, 1)?, self.arg(n, 2)?);
@@ -120,6 +123,41 @@ impl Values<'_> {
             Inst::Alu(op) if n.ty.bits() == 32 => self.integer(op, n),
             _ => None,
         }
+    }
+
+    /// The upper half of the product of an affine value that was extended to 64 bits and a constant of 32: an index times the size of
+    /// its elements.
+    fn upper_product(&self, product: Id) -> Found {
+        let n = self.node(product);
+        if n.op != Inst::Alu(Op::Mul) || n.ty.bits() != 64 || n.ty.is_float() || !n.vec {
+            return None;
+        }
+        let narrow = |id: Id| {
+            let pair = self.node(id);
+            let [low, high, _] = pair.args;
+            let high = self.node(high);
+            let extended = match high.op {
+                Inst::Const(0) => true,
+                Inst::Alu(Op::Shr) => {
+                    let sign = high.ty.is_signed() && high.ty.bits() == 32;
+                    sign && high.args[0] == low && self.constant(high.args[1]) == Some(31)
+                }
+                _ => false,
+            };
+            (pair.op == Inst::Pair && extended).then_some(low)
+        };
+        let factor = |id: Id| match self.node(id).op {
+            Inst::Const(c) => u32::try_from(c).ok().filter(|&c| c > 0),
+            _ => None,
+        };
+        let [a, b, _] = n.args;
+        let (of, by) = match (factor(a), factor(b)) {
+            (_, Some(by)) => (narrow(a)?, by),
+            (Some(by), _) => (narrow(b)?, by),
+            _ => return None,
+        };
+        let risk = self.of[of as usize]?.risk.max(1);
+        uniform_if(Derivation::SmallProduct(of, u32::MAX / by), risk)
     }
 
     fn node(&self, id: Id) -> &Node {
@@ -233,6 +271,10 @@ impl Values<'_> {
             (0, s) => (args[1], args[0], s),
             _ => return None,
         };
+        // `v_xad_u32` with -1, a difference's negative less one.
+        if op == Op::Xor && self.constant(m) == Some(u32::MAX) {
+            return plain(-(step as i64), self.risk(n)?);
+        }
         let differ = (span(step as i64) - 1) & Guard::moving(step);
         let (ones, step) = match (op, self.constant(m)) {
             (Op::And, Some(c)) if c & differ == 0 => (false, 0),

@@ -216,7 +216,9 @@ impl Wanted {
             }
             if self.base[at] && node.vec {
                 match affine[at].map(|l| l.how) {
-                    Some(Derivation::Same(id)) => self.base[id as usize] = true,
+                    Some(Derivation::Same(id) | Derivation::SmallProduct(id, _)) => {
+                        self.base[id as usize] = true;
+                    }
                     _ => {
                         for &i in node.inputs() {
                             self.base[i as usize] = true;
@@ -333,6 +335,21 @@ impl Making<'_> {
             self.of.insert(id, q);
             return;
         }
+        if let Derivation::SmallProduct(of, most) = l.how {
+            let step = [self.reach(of), 0];
+            let most = self.push(BaseKind::Const(most), [0; 3]);
+            let of = [self.base(of), most];
+            let (op, signed) = (Op::Le, false);
+            self.guard(Guard::AssumedCompare {
+                op,
+                signed,
+                of,
+                step,
+            });
+            let q = self.push(BaseKind::Const(0), [0; 3]);
+            self.of.insert(id, q);
+            return;
+        }
         let mut args = [0; 3];
         for (q, &a) in args.iter_mut().zip(node.inputs()) {
             *q = self.base(a);
@@ -399,7 +416,7 @@ impl Making<'_> {
                     ones,
                 });
             }
-            Derivation::Op | Derivation::Same(_) => {}
+            Derivation::Op | Derivation::Same(_) | Derivation::SmallProduct(..) => {}
         }
     }
 

@@ -257,3 +257,62 @@ fn the_same_of_each_element_is_computed_in_the_order_of_memory() {
         [8, 9]
     ));
 }
+
+#[test]
+fn the_upper_half_of_a_small_product_is_zero() {
+    let said = loaded(
+        "  %0 = vgpr v0 : lanes b32
+  %1 = const 0x0 : b64
+  %2 = const 0xc : b64
+  %3 = pair %0, %1 : lanes b64
+  %4 = mul.b64 %3, %2 : lanes b64
+  %5 = mul.b32 %0, %2 : lanes b32
+  %6 = hi %4 : lanes b32
+",
+        5,
+        6,
+    );
+    assert_eq!(
+        said,
+        [
+            "%7 = load.affine 1x4 a0 +0 : lanes b32",
+            "b0 = v0",
+            "b1 = 0xc",
+            "b2 = mul.b32 b0, b1",
+            "b3 = 0x15555555",
+            "b4 = 0x0",
+            "guard le.unsigned b0 +15, b3 +0",
+            "guard no_wrap.u32 b2 +180",
+            "a0 = b2:b4 +12 read 0..184"
+        ]
+    );
+}
+
+#[test]
+fn a_number_with_all_bits_inverted_goes_backwards() {
+    let said = loaded(
+        "  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = const 0xffffffff : b64
+  %3 = const 0x2 : b64
+  %4 = xor.b32 %0, %2 : lanes b32
+  %5 = shl.b32 %4, %3 : lanes b32
+",
+        5,
+        1,
+    );
+    assert_eq!(
+        said,
+        [
+            "%6 = load.affine 1x4 a0 +0 : lanes b32",
+            "b0 = v0",
+            "b1 = v1",
+            "b2 = 0xffffffff",
+            "b3 = xor.b32 b0, b2",
+            "b4 = 0x2",
+            "b5 = shl.b32 b3, b4",
+            "guard no_wrap.u32 b5 -60",
+            "a0 = b5:b1 -4 read -60..4"
+        ]
+    );
+}
