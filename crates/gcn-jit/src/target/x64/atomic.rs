@@ -1,5 +1,6 @@
 //! Atomics that need no helper: those of all lanes on one address whose old values are not used, for which the lanes' data are
-//! combined and the host does one atomic operation; and those on LDS, lane by lane.
+//! combined and the host does one atomic operation; and others, on LDS and on memory, lane by lane. So are stores of two or four
+//! dwords to lanes' own addresses.
 
 use super::*;
 use crate::ir::region::WaveHelper;
@@ -27,6 +28,30 @@ pub(crate) struct Lanes {
     /// The VGPR that takes what was there.
     dst: Option<u8>,
 }
+
+/// An atomic on memory, or a store of several dwords, lane by lane after all addresses have been checked.
+#[derive(Clone, Copy)]
+pub(crate) struct InMemory {
+    what: ToMemory,
+    /// The bytes of a lane, and what an address must be a multiple of.
+    bytes: u8,
+    /// The constant that is added to addresses.
+    offset: i32,
+}
+
+#[derive(Clone, Copy)]
+enum ToMemory {
+    Atomic {
+        op: AtomicOp,
+        signed: bool,
+        /// The first VGPR that takes what was there.
+        dst: Option<u8>,
+    },
+    Store,
+}
+
+/// The place of lanes' distances from the beginning of the remembered range, among the operands: after all that these have.
+const DISTANCE: usize = WaveHelper::OPERANDS - 1;
 
 /// The place of what lanes find, among the operands: where the data's upper half would be.
 const FOUND: usize = DATA + 1;
@@ -281,5 +306,250 @@ impl<V: Vectors> Emit<'_, V> {
             }
         };
         self.a.g(false, &[opcode], RSI, Rm::M(place));
+    }
+
+    /// Whether a helper is one whose work on memory compiled code does itself, unless an address is not aligned or not permitted.
+    pub(super) fn in_memory(&self, w: &WaveHelperCall) -> Option<InMemory> {
+        match w.helper {
+            WaveHelper::Atomic {
+                space: Space::Global | Space::Flat,
+                op,
+                ty,
+                dst,
+            } => {
+                let known = (plain(op) || op == AtomicOp::CmpSwap) && !ty.is_float();
+                // The second VGPR of a result may be beyond the wave's.
+                let known = known && (ty.bits() == 32 || dst.is_none());
+                let known = known && self.with(Optional::Atomics);
+                let signed = ty.is_signed();
+                known.then_some(InMemory {
+                    what: ToMemory::Atomic { op, signed, dst },
+                    bytes: (ty.bits() / 8) as u8,
+                    offset: 0,
+                })
+            }
+            WaveHelper::Store {
+                space: Space::Global,
+                dwords: dwords @ (2 | 4),
+                two: false,
+                offset,
+            } => Some(InMemory {
+                what: ToMemory::Store,
+                bytes: 4 * dwords,
+                offset,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Does the lanes' operations one after the other, or falls through to the code that calls the helper. Returns the label after both.
+    ///
+    /// Stores of lanes that do not overlap have no order, and lanes whose addresses are multiples of their size overlap only if they have
+    /// the same one. So each lane's dwords may be stored before those of the next.
+    pub(super) fn lanes_to_memory(&mut self, m: InMemory) -> Label {
+        let [slow, done, from, again, checked] = [(); 5].map(|()| self.a.label());
+        let range = self.new_range();
+        let exec = sgpr_home(EXEC as u8);
+        // Slices may be in memory that no range covers as a whole.
+        self.a.imm(R10, 4);
+        self.a.bind(again);
+        self.a.mov(true, R8, Rm::M(exec));
+        self.a.test(true, R8, R8);
+        self.a.jcc(Cc::E, done);
+        self.a.tzcnt(true, RCX, R8);
+        self.check_tag(range, from);
+        self.a.mov(true, RDI, Rm::M(range.start()));
+        let top = self.a.here();
+        self.a.tzcnt(true, RCX, R8);
+        let of = |operand: usize| Mem {
+            index: Some((RCX, 4)),
+            ..ctx!(stage, 256 * operand)
+        };
+        self.a.mov(false, RAX, Rm::M(of(0)));
+        self.a.mov(false, RDX, Rm::M(of(1)));
+        self.a.shift_imm(4, true, RDX, 32);
+        self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
+        self.a.lea(RDX, mem(RAX, m.offset));
+        self.a
+            .alu_imm(alu::AND, false, Rm::R(RDX), m.bytes as i32 - 1);
+        self.a.jcc(Cc::Ne, slow);
+        self.a.alu(alu::SUB, true, RAX, Rm::R(RDI));
+        self.a.alu(alu::CMP, true, RAX, Rm::M(range.bytes()));
+        self.a.jcc(Cc::Ae, from);
+        self.a.store(false, of(DISTANCE), RAX);
+        self.a.blsr(true, R8, R8);
+        self.a.jcc(Cc::Ne, top);
+        self.a.jmp(checked);
+        // The range around the slice of lane RCX, which is not within the one that is remembered.
+        self.a.bind(from);
+        self.a.alu_imm(alu::SUB, false, Rm::R(R10), 1);
+        self.a.jcc(Cc::S, slow);
+        self.hand_over_staged();
+        let need = match m.what {
+            ToMemory::Atomic { .. } => 3,
+            ToMemory::Store => 2,
+        };
+        let what = m.bytes as u64 | need << 8;
+        self.ask_range(what | (m.offset as u32 as u64) << 32, range);
+        let call = self.common.around_call;
+        self.a.call_label(call);
+        self.a.test(false, RAX, RAX);
+        self.a.jcc(Cc::Ne, slow);
+        self.tag(range);
+        self.a.jmp(again);
+        // Nothing fails from here on.
+        self.a.bind(checked);
+        self.of_host(RDI);
+        self.a.alu(alu::ADD, true, RDI, Rm::R(BIAS));
+        self.a.mov(true, R8, Rm::M(exec));
+        let top = self.a.here();
+        self.a.tzcnt(true, RCX, R8);
+        self.a.mov(false, RDX, Rm::M(of(DISTANCE)));
+        match m.what {
+            ToMemory::Store => {
+                for pair in 0..m.bytes as usize / 8 {
+                    self.staged_data(RSI, 2 + 2 * pair, true);
+                    let to = Mem {
+                        base: RDI,
+                        index: Some((RDX, 1)),
+                        disp: m.offset + 8 * pair as i32,
+                    };
+                    self.a.store(true, to, RSI);
+                }
+            }
+            ToMemory::Atomic { op, signed, dst } => {
+                self.lane_in_memory((op, signed), m.bytes == 8, dst.is_some());
+            }
+        }
+        self.a.blsr(true, R8, R8);
+        self.a.jcc(Cc::Ne, top);
+        if let ToMemory::Atomic { dst: Some(dst), .. } = m.what {
+            for k in 0..m.bytes / 4 {
+                V::write_staged(self, DATA + k as usize, dst + k);
+            }
+        }
+        self.a.jmp(done);
+        self.a.bind(slow);
+        done
+    }
+
+    /// Of lane RCX: a staged operand of one or two dwords. RAX is clobbered where there are two.
+    fn staged_data(&mut self, to: Gpr, operand: usize, wide: bool) {
+        let of = |operand: usize| Mem {
+            index: Some((RCX, 4)),
+            ..ctx!(stage, 256 * operand)
+        };
+        self.a.mov(false, to, Rm::M(of(operand)));
+        if wide {
+            self.a.mov(false, RAX, Rm::M(of(operand + 1)));
+            self.a.shift_imm(4, true, RAX, 32);
+            self.a.alu(alu::OR, true, to, Rm::R(RAX));
+        }
+    }
+
+    /// The atomic of lane RCX at RDI + RDX. What it finds goes where its data was. RAX, RSI and R9 are clobbered.
+    fn lane_in_memory(&mut self, (op, signed): (AtomicOp, bool), wide: bool, found: bool) {
+        let place = Rm::M(Mem {
+            base: RDI,
+            index: Some((RDX, 1)),
+            disp: 0,
+        });
+        self.staged_data(RSI, DATA, wide);
+        let lock = |e: &mut Self, opcode: &[u8], r: Gpr| {
+            e.a.buf.push(0xf0);
+            e.a.g(wide, opcode, r, place);
+        };
+        let plain: Option<&[u8]> = match op {
+            AtomicOp::Add => Some(&[0x01]),
+            AtomicOp::Sub => Some(&[0x29]),
+            AtomicOp::And => Some(&[0x21]),
+            AtomicOp::Or => Some(&[0x09]),
+            AtomicOp::Xor => Some(&[0x31]),
+            _ => None,
+        };
+        match (op, plain) {
+            (_, Some(opcode)) if !found => return lock(self, opcode, RSI),
+            (AtomicOp::Add | AtomicOp::Sub, _) => {
+                if op == AtomicOp::Sub {
+                    // NEG
+                    self.a.g(wide, &[0xf7], 3, Rm::R(RSI));
+                }
+                lock(self, &[0x0f, 0xc1], RSI);
+                self.a.mov(true, RAX, Rm::R(RSI));
+            }
+            (AtomicOp::Swap, _) => {
+                // XCHG is atomic without a prefix.
+                self.a.g(wide, &[0x87], RSI, place);
+                self.a.mov(true, RAX, Rm::R(RSI));
+            }
+            (AtomicOp::CmpSwap, _) => {
+                self.staged_data(R9, DATA + 2, wide);
+                self.a.mov(true, RAX, Rm::R(R9));
+                lock(self, &[0x0f, 0xb1], RSI);
+            }
+            (AtomicOp::Min | AtomicOp::Max, _) => {
+                // Where the value stays as it is nothing is written.
+                let stays = match (op == AtomicOp::Min, signed) {
+                    (true, true) => Cc::Ge,
+                    (true, false) => Cc::Ae,
+                    (false, true) => Cc::Le,
+                    (false, false) => Cc::Be,
+                };
+                let end = self.a.label();
+                self.a.mov(wide, RAX, place);
+                let again = self.a.here();
+                self.a.alu(alu::CMP, wide, RSI, Rm::R(RAX));
+                self.a.jcc(stays, end);
+                lock(self, &[0x0f, 0xb1], RSI);
+                self.a.jcc(Cc::Ne, again);
+                self.a.bind(end);
+            }
+            _ => {
+                self.a.mov(wide, RAX, place);
+                let again = self.a.here();
+                self.a.mov(true, R9, Rm::R(RAX));
+                let with = match op {
+                    AtomicOp::And => alu::AND,
+                    AtomicOp::Or => alu::OR,
+                    _ => alu::XOR,
+                };
+                self.a.alu(with, true, R9, Rm::R(RSI));
+                lock(self, &[0x0f, 0xb1], R9);
+                self.a.jcc(Cc::Ne, again);
+            }
+        }
+        if found {
+            let to = |operand: usize| Mem {
+                index: Some((RCX, 4)),
+                ..ctx!(stage, 256 * operand)
+            };
+            self.a.store(false, to(DATA), RAX);
+            if wide {
+                self.a.shift_imm(5, true, RAX, 32);
+                self.a.store(false, to(DATA + 1), RAX);
+            }
+        }
+    }
+
+    /// The addresses of lane RCX's slice and its active lanes go where helpers read them. RAX and RCX are clobbered.
+    fn hand_over_staged(&mut self) {
+        self.a.alu_imm(alu::AND, false, Rm::R(RCX), 0x30);
+        for operand in 0..2 {
+            for at in (0..64).step_by(8) {
+                let from = Mem {
+                    index: Some((RCX, 4)),
+                    ..ctx!(stage, 256 * operand + at)
+                };
+                self.a.mov(true, RAX, Rm::M(from));
+                self.a.store(true, ctx!(addresses, 64 * operand + at), RAX);
+            }
+        }
+        self.a.shift_imm(5, false, RCX, 3);
+        let bits = Mem {
+            index: Some((RCX, 1)),
+            ..sgpr_home(EXEC as u8)
+        };
+        self.a.g(false, &[0x0f, 0xb7], RAX, Rm::M(bits));
+        self.a.store16(ctx!(lanes_on), RAX);
     }
 }

@@ -47,6 +47,7 @@ impl<V: Vectors> Emit<'_, V> {
             _ => None,
         };
         let done = done.or_else(|| self.store_together(w));
+        let lanes = self.in_memory(w).map(|m| self.lanes_to_memory(m));
         let restart = self.restart();
         self.a.ldmxcsr(ctx!(host_mxcsr));
         self.a.vzeroupper();
@@ -56,7 +57,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.ldmxcsr(mxcsr_of(self.common.default));
         self.a.test(false, RAX, RAX);
         self.a.jcc(Cc::Ne, restart);
-        if let Some(done) = done {
+        for done in done.into_iter().chain(lanes) {
             self.a.bind(done);
         }
     }
