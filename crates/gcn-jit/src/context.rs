@@ -169,6 +169,8 @@ pub struct Ctx {
     pub rare: usize,
     /// The slow paths of the region, by number.
     pub calls: *const std::sync::Arc<crate::ir::fast_path::Call>,
+    /// The number of calls of slow paths.
+    pub slow_calls: u64,
     pub whole: usize,
     /// For code that counts: the region's tallies, the current block's, the time when it began, and saved registers.
     pub tallies: *mut crate::context::Tally,

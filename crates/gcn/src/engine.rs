@@ -278,8 +278,12 @@ impl Engines {
                 0 => String::new(),
                 n => format!(", {n} of them by a mistake of the compiler: please report it"),
             };
+            let slow = match s.slow_calls {
+                0 => String::new(),
+                n => format!("; slow paths were called {n} times, for 16 lanes each"),
+            };
             return Some(format!(
-                "compiled: {} regions of {} instructions to {} bytes in {:.3} ms; {} refused{mistakes}\n",
+                "compiled: {} regions of {} instructions to {} bytes in {:.3} ms; {} refused{mistakes}{slow}\n",
                 s.regions,
                 s.insns,
                 s.bytes,

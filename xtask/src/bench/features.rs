@@ -1,5 +1,5 @@
 //! Small kernels of the features that programs use: loops that lanes leave, rows, private arrays, small types, tables, local
-//! memory, atomics, gathers, stencils, functions, short waves. None is taken from a program.
+//! memory, atomics, gathers, stencils, functions, short waves, special numbers. None is taken from a program.
 
 use super::cases::Case;
 use super::data::{
@@ -101,7 +101,7 @@ const K: usize = 1 << 10;
 /// Returns all kernels.
 pub fn all() -> Vec<Case> {
     [
-        LOOPS, ROWS, PRIVATE, TYPES, TABLES, LOCAL, ATOMICS, GATHER, IMAGES, MATH, SHORT,
+        LOOPS, ROWS, PRIVATE, TYPES, TABLES, LOCAL, ATOMICS, GATHER, IMAGES, MATH, SHORT, SPECIAL,
     ]
     .concat()
 }
@@ -836,5 +836,66 @@ const SHORT: &[Case] = &[
     }),
     line("short", "complex_multiply", 1 << 18, 64, || {
         vec![units(512 * K, 1), units(512 * K, 2), result(512 * K)]
+    }),
+];
+
+/// Random floats, of which many are zero.
+fn many_zeros(n: usize, seed: u64) -> Arg {
+    let mut random = Random(seed);
+    exact(floats(n, |_| (2.0 * random.unit() - 1.0).max(0.0)))
+}
+
+const SPECIAL: &[Case] = &[
+    line("special", "guarded_quotient", 1 << 15, 64, || {
+        vec![units(32 * K, 1), many_zeros(32 * K, 2), result(32 * K)]
+    }),
+    line("special", "quotient_of_zeros", 1 << 15, 64, || {
+        let a = between(32 * K, 1, 0.25, 4.0);
+        vec![a, many_zeros(32 * K, 2), result(32 * K)]
+    }),
+    line("special", "unit_vectors", 1 << 15, 64, || {
+        let mut random = Random(1);
+        let mut on = 0.0;
+        let vectors = floats(128 * K, |i| {
+            if i % 4 == 0 {
+                on = f32::from(random.word().is_multiple_of(2));
+            }
+            on * random.unit()
+        });
+        vec![exact(vectors), result(128 * K)]
+    }),
+    line("special", "gaussian_tails", 1 << 14, 64, || {
+        vec![
+            between(16 * K, 1, -4.0, 4.0),
+            out(64 * K, Alike::F32(1e-3)),
+            float(4.0),
+        ]
+    }),
+    plane("special", "envelope", [128, 64], [16, 16], || {
+        let mut random = Random(3);
+        let offsets = words(2 * K, |_| (random.word() % 129).wrapping_sub(64));
+        let image = many_zeros(4 * 8 * K, 1);
+        let sizes = [128, 64, 12].map(int);
+        [vec![image, exact(offsets), result(32 * K)], sizes.into()]
+            .into_iter()
+            .flatten()
+            .collect()
+    }),
+    line("special", "mean_of_present", 1 << 14, 64, || {
+        let mut random = Random(1);
+        let pixels = floats(16 * 16 * K, |_| match random.word() % 8 {
+            0 => f32::NAN,
+            _ => random.unit(),
+        });
+        vec![exact(pixels), result(16 * K), int(16)]
+    }),
+    line("special", "double_quotients", 1 << 14, 64, || {
+        let mut random = Random(2);
+        let zeros = doubles(16 * K, |_| f64::from((2.0 * random.unit() - 1.0).max(0.0)));
+        vec![
+            double_units(16 * K, 1),
+            exact(zeros),
+            out(128 * K, Alike::F64(1e-12)),
+        ]
     }),
 ];

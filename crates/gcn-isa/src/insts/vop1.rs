@@ -656,15 +656,18 @@ fn exp(m: &Meaning) {
         let power = under.select(c(0.0), approx::exp2(m, x));
         over.select(c(f64::INFINITY), power)
     });
-    short_approximation(
-        m,
-        result,
-        |x| {
+    let x = m.s(0);
+    if x.ty == Ty::F32 {
+        // Exponentials of numbers far below zero are as common as others.
+        m.shortcut(result, true, || {
             let c = |value: f32| m.c(Ty::F32, value.to_bits() as u64);
-            x.ge(c(least as f32)) & x.lt(c(most as f32))
-        },
-        |x| approx::exp2(m, x),
-    );
+            let (over, under) = (x.ge(c(most as f32)), x.lt(c(least as f32)));
+            let power = m.nearest(|| approx::exp2(m, x.to_width(Ty::F64)).to_width(Ty::F32));
+            let power = under.select(c(0.0), power);
+            let value = over.select(c(f32::INFINITY), power);
+            (!x.unordered(x), value)
+        });
+    }
 }
 
 fn exp_legacy(m: &Meaning) {

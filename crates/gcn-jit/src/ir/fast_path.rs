@@ -221,6 +221,19 @@ pub struct FastPath {
     pub leaves: Vec<Id>,
     /// A value from the fast path is neither a NaN nor a denormal.
     pub normal: bool,
+    /// Where its condition does not hold, the fast path's value may still be the right one.
+    pub exception: Option<Exception>,
+}
+
+/// Operands that a fast path's condition excludes, although its value is right for them: divisors and dividends are zeros more often
+/// than a call for each could be afforded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exception {
+    /// A division: one of the leaves is a zero or an infinity, and none is a NaN. 0/0 and ∞/∞ are the host's default NaN, which is that
+    /// of the rows.
+    Quotient,
+    /// A root: the leaf is a zero of either sign, or plus infinity.
+    Root,
 }
 
 impl Graph {
@@ -262,7 +275,30 @@ impl Graph {
             generation: self.generation,
             mode: self.mode,
         };
-        self.rare(sub, leaves, when, short, out, shortcut.normal)
+        let exception = self.exception(short, &leaves);
+        self.rare(
+            sub,
+            leaves,
+            (when, short),
+            out,
+            (shortcut.normal, exception),
+        )
+    }
+
+    /// What a shortcut's value is right for beyond its condition: a reciprocal, a root, or a reciprocal root that is computed in f64.
+    fn exception(&self, short: Id, leaves: &[Id]) -> Option<Exception> {
+        let &[x] = leaves else { return None };
+        if let Some([one, by, _]) = self.of(short, Op::Div) {
+            return (self.is_one(one) && by == x).then_some(Exception::Quotient);
+        }
+        if let Some([of, ..]) = self.of(short, Op::Sqrt) {
+            return (of == x).then_some(Exception::Root);
+        }
+        let [quotient, ..] = self.of(short, Op::FloatToFloat)?;
+        let [one, root, _] = self.of(quotient, Op::Div)?;
+        let [wide, ..] = self.of(root, Op::Sqrt)?;
+        let [of, ..] = self.of(wide, Op::FloatToFloat)?;
+        (self.is_one(one) && of == x).then_some(Exception::Root)
     }
 
     /// The value of an operation that has a fast path.
@@ -292,17 +328,16 @@ impl Graph {
             generation: self.generation,
             mode: self.mode,
         };
-        self.rare(sub, leaves, when, short, out, true)
+        self.rare(sub, leaves, (when, short), out, (true, None))
     }
 
     fn rare(
         &mut self,
         sub: Sub,
         leaves: Vec<Id>,
-        when: Id,
-        short: Id,
+        (when, short): (Id, Id),
         out: Ty,
-        normal: bool,
+        (normal, exception): (bool, Option<Exception>),
     ) -> Option<Id> {
         if self.value_of(when) == Some(1) {
             return Some(short);
@@ -318,6 +353,7 @@ impl Graph {
             sub: Arc::new(sub),
             leaves,
             normal,
+            exception,
         });
         Some(self.node(Inst::FastPath(number), out, out, true, [when, short, 0]))
     }
@@ -467,7 +503,8 @@ impl Graph {
             .collect();
         let sub = self.sub_of(id, &leaves)?;
         let short = self.alu(Op::Div, n.out, n.out, [z, y, 0]).ok()?;
-        self.rare(sub, leaves, when, short, n.out, true)
+        let exception = Some(Exception::Quotient);
+        self.rare(sub, leaves, (when, short), n.out, (true, exception))
     }
 
     /// The steps of an f64 square root as one root. `None` if `id`, a value just made, is not the last of such steps.
@@ -524,7 +561,7 @@ impl Graph {
         let when = self.alu(Op::Lt, Ty::U32, Ty::Bool, [top, count, 0]).ok()?;
         let sub = self.sub_of(id, &[x])?;
         let short = self.alu(Op::Sqrt, Ty::F64, Ty::F64, [x, 0, 0]).ok()?;
-        self.rare(sub, vec![x], when, short, Ty::F64, true)
+        self.rare(sub, vec![x], (when, short), Ty::F64, (true, None))
     }
 
     /// Of v + v e: v and e.

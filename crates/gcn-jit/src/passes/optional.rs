@@ -43,11 +43,13 @@ pub enum Optional {
     Uniform,
     /// Accesses of memory and LDS: the interpreter makes them, and tells probes of them.
     Accesses,
+    /// Zeros and infinities that divisions and roots meet need no slow path.
+    Extremes,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 20] = [
+    pub const ALL: [Optional; 21] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::InOrder,
@@ -68,6 +70,7 @@ impl Optional {
         Optional::Atomics,
         Optional::Uniform,
         Optional::Accesses,
+        Optional::Extremes,
     ];
 
     /// Its name, as `--disable-pass` takes it.
@@ -93,6 +96,7 @@ impl Optional {
             Optional::Atomics => "atomics",
             Optional::Uniform => "uniform",
             Optional::Accesses => "accesses",
+            Optional::Extremes => "extremes",
         }
     }
 

@@ -128,6 +128,8 @@ pub struct JitStats {
     pub restarts: u64,
     /// Blocks that were left because a guard of an affine value failed.
     pub not_affine: u64,
+    /// Values of 16 lanes whose fast path did not hold in some lane, and had to be evaluated.
+    pub slow_calls: u64,
     /// Instructions that the interpreter ran.
     pub interpreted: u64,
     /// Instructions in all.

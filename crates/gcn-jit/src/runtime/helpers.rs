@@ -420,5 +420,6 @@ pub(crate) unsafe extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
         let call = &**ctx.calls.add(what as usize);
         (ctx, call)
     };
+    ctx.slow_calls += 1;
     !call.run(&mut ctx.data, ctx.lanes_on) as u64
 }

@@ -4,6 +4,7 @@ use super::machine::{At, EXEC_BITS};
 use super::memory::Temps;
 use super::select::{Select, Shared};
 use super::*;
+use crate::ir::fast_path::Exception;
 use crate::lir::{Role, VReg};
 use std::rc::Rc;
 
@@ -16,6 +17,7 @@ pub(crate) struct Slow {
     pub result: Kind,
     pub call: u32,
     pub active: At,
+    pub exception: Option<Exception>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -106,6 +108,9 @@ impl<V: Vectors> Select<'_, '_, V> {
             result,
             call: call.unwrap_or_default(),
             active: self.at(EXEC_BITS),
+            exception: c.fast_paths[number as usize]
+                .exception
+                .filter(|_| self.e.with(Optional::Extremes)),
         };
         self.push(Shared::Slow(Rc::new(slow)), &operands);
         match out[..] {

@@ -1,7 +1,11 @@
 //! The code of fast paths whose slow path is called out of line, and of NaNs that are put right.
 
 use super::*;
+use crate::ir::fast_path::Exception;
 use crate::target::x64::slow::{Fix, Kind, RESULT, Slow, line};
+
+/// A comparison of floats; the immediate 3 says whether one is a NaN.
+const UNORDERED: X = X(1, 0, 0, 0xc2);
 
 impl Emit<'_, Avx2> {
     pub(super) fn slow_code(&mut self, slow: &Rc<Slow>, p: Places<'_>) {
@@ -29,9 +33,19 @@ impl Emit<'_, Avx2> {
                 e.a.movzx8(RAX, m);
                 e.a.alu(alu::AND, false, RCX, Rm::R(RAX));
             }
-            e.a.store16(ctx!(lanes_on), RCX);
             // Other lanes keep their values.
             e.store_leaf(RESULT, slow.result, &to);
+            let narrow = leaves.iter().all(|leaf| leaf.1 == Kind::Narrow);
+            if let Some(exception) = slow.exception.filter(|_| narrow) {
+                let operands: Vec<H> = leaves.iter().map(|leaf| leaf.2[0]).collect();
+                let some = e.a.label();
+                e.leave_out(exception, &operands, to[0]);
+                e.a.jcc(Cc::Ne, some);
+                e.load_result(slow.result, &to);
+                e.a.jmp(back);
+                e.a.bind(some);
+            }
+            e.a.store16(ctx!(lanes_on), RCX);
             // Operands that are not in registers go through the result's register, which is stored.
             for (at, kind, parts) in leaves {
                 let mut registers = Vec::new();
@@ -57,6 +71,45 @@ impl Emit<'_, Avx2> {
             e.load_result(slow.result, &to);
             e.a.jmp(back);
         });
+    }
+
+    /// Takes those lanes from RCX for which the fast path's value is right although its condition does not hold: see [`Exception`]. The
+    /// zero flag is set if none is left. `t`, RAX, RDX and RSI are clobbered.
+    fn leave_out(&mut self, exception: Exception, operands: &[H], t: u8) {
+        // RDX: zeros and infinities of both signs (the bits without the sign, twice as large); of roots not the negative one.
+        let extremes = |e: &mut Self| {
+            for (n, &operand) in operands.iter().enumerate() {
+                for (k, bits) in [0, 0xff00_0000].into_iter().enumerate() {
+                    e.a.y(LOAD, t, 0, operand);
+                    if exception == Exception::Quotient || k == 0 {
+                        e.a.y(ADDD, t, t, H::R(t));
+                    }
+                    let bits = match (exception, k) {
+                        (Exception::Root, 1) => 0x7f80_0000,
+                        _ => bits,
+                    };
+                    let bits = e.a.d32(bits);
+                    e.a.y(EQD, t, t, bits);
+                    e.bits_of(RAX, t);
+                    match n + k {
+                        0 => e.a.mov(false, RDX, Rm::R(RAX)),
+                        _ => e.a.alu(alu::OR, false, RDX, Rm::R(RAX)),
+                    }
+                }
+            }
+        };
+        extremes(self);
+        if exception == Exception::Quotient {
+            for &operand in operands {
+                self.a.y(LOAD, t, 0, operand);
+                self.a.yi(UNORDERED, t, t, H::R(t), 3);
+                self.bits_of(RAX, t);
+                self.a.alu_imm(alu::XOR, false, Rm::R(RAX), -1);
+                self.a.alu(alu::AND, false, RDX, Rm::R(RAX));
+            }
+        }
+        self.a.alu_imm(alu::XOR, false, Rm::R(RDX), -1);
+        self.a.alu(alu::AND, false, RCX, Rm::R(RDX));
     }
 
     /// A register of a 64-bit value in the order of lanes.

@@ -1,11 +1,15 @@
 //! The code of fast paths whose slow path is called out of line, and of NaNs that are put right.
 
 use super::*;
+use crate::ir::fast_path::Exception;
 use crate::target::x64::slow::{Fix, Kind, RESULT, Slow, line};
 
 /// Signalling and quiet NaNs, as vfpclass numbers them.
 const SIGNALLING: u8 = 0x80;
 const NAN: u8 = 0x81;
+/// Zeros and infinities of both signs; those that are their own roots.
+const EXTREME: u8 = 0x1e;
+const OWN_ROOT: u8 = 0x0e;
 
 impl Emit<'_, Avx512> {
     pub(super) fn slow_code(&mut self, slow: &Rc<Slow>, p: Places<'_>) {
@@ -44,6 +48,13 @@ impl Emit<'_, Avx512> {
         self.section(move |e| {
             let truth = slow.result == Kind::Bool;
             e.a.bind(from);
+            if full {
+                e.a.knot(lanes, condition);
+            }
+            if let Some(exception) = slow.exception {
+                e.leave_out(exception, &leaves, lanes);
+                e.a.jcc(Cc::E, back);
+            }
             for &(at, rm, _) in &leaves {
                 if let Rm::R(r) = rm {
                     e.a.z(op::MOVDQU32_ST, r, 0, Rm::M(line(at)));
@@ -68,9 +79,6 @@ impl Emit<'_, Avx512> {
                 e.copy_lanes(to[0], rm, wide, ALL);
                 e.a.z(op::MOVDQU32_ST, to[0], 0, Rm::M(line(at)));
             }
-            if full {
-                e.a.knot(lanes, condition);
-            }
             e.a.kstore16(ctx!(lanes_on), lanes);
             e.call_slow(slow.call);
             for (part, &d) in to.iter().enumerate() {
@@ -82,6 +90,44 @@ impl Emit<'_, Avx512> {
             }
             e.a.jmp(back);
         });
+    }
+
+    /// Takes those lanes from a slow path's for which the fast path's value is right all the same. The zero flag is set if none is left.
+    /// RAX, RCX and RDX are clobbered.
+    fn leave_out(&mut self, exception: Exception, leaves: &[(usize, Rm, bool)], lanes: u8) {
+        let class = |e: &mut Self, classes: u8| {
+            for (n, &(at, rm, wide)) in leaves.iter().enumerate() {
+                let test = op::FPCLASSPS.wide(wide);
+                e.a.zi(test, lanes, 0, rm, ALL, classes);
+                e.a.k_to_gpr(RAX, lanes);
+                if at % 2 != 0 {
+                    e.a.shift_imm(4, false, RAX, 8);
+                }
+                match n {
+                    0 => e.a.mov(false, RDX, Rm::R(RAX)),
+                    _ => e.a.alu(alu::OR, false, RDX, Rm::R(RAX)),
+                }
+            }
+        };
+        self.a.k_to_gpr(RCX, lanes);
+        let others = |e: &mut Self| {
+            e.a.alu_imm(alu::XOR, false, Rm::R(RDX), -1);
+            e.a.alu(alu::AND, false, RDX, Rm::R(RCX));
+        };
+        match exception {
+            Exception::Root => class(self, OWN_ROOT),
+            Exception::Quotient => {
+                // RSI: the lanes without NaNs.
+                class(self, NAN);
+                others(self);
+                self.a.mov(false, RSI, Rm::R(RDX));
+                class(self, EXTREME);
+                self.a.alu(alu::AND, false, RDX, Rm::R(RSI));
+            }
+        }
+        others(self);
+        self.a.gpr_to_k(lanes, RDX);
+        self.a.test(false, RDX, RDX);
     }
 
     pub(super) fn fix_code(&mut self, fix: Fix, p: Places<'_>) {
