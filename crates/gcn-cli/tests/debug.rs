@@ -359,3 +359,79 @@ fn the_terminal_is_used_with_keys_alone() {
     let status = screen.child.wait().expect("it ends");
     assert!(status.success(), "{status:?}");
 }
+
+/// The picture of docs/debug.md is what the terminal shows; `BLESS=1` draws it again.
+#[cfg(unix)]
+#[test]
+fn the_picture_of_the_terminal_is_what_it_shows() {
+    let mut screen = Screen::new(&["debug", "examples/absolute.toml"], &[]);
+    screen.shows("tick 0 ");
+    for (keys, shown) in [
+        (":break absolute+0x3c\r", "breakpoint 1 at 0x133c"),
+        ("c", "tick 13 "),
+        (":who v1[1]\r", "v1[1]: 0x1334  v_lshlrev_b32_e32 v1, 1, v1"),
+        (":back\r", "tick 11 "),
+        ("v", "=> 0x1334 v_lshlrev_b32_e32"),
+        ("s", "tick 12 "),
+    ] {
+        screen.press(keys);
+        screen.shows(shown);
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/debug.svg");
+    let mut drawn = screen.svg();
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let bless = std::env::var_os("BLESS").is_some();
+    // The last command may not be drawn in full yet.
+    for _ in 0..50 {
+        if drawn == kept {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        drawn = screen.svg();
+    }
+    if bless {
+        return std::fs::write(&path, drawn).expect("docs/debug.svg");
+    }
+    panic!("docs/debug.svg is another picture than the terminal's; BLESS=1 draws it again");
+}
+
+#[test]
+fn checks_stop_where_they_report() {
+    // 65 work-items for buffers of 64 elements.
+    let mut args: Vec<&str> = VADD.to_vec();
+    args[5] = "128";
+    args[15] = "u32:65";
+    args.extend([
+        "--check",
+        "-e",
+        "run",
+        "-e",
+        "p exec",
+        "-e",
+        "p workgroup_x",
+        "-e",
+        "c",
+    ]);
+    args.extend(["-e", "rc", "-e", "p tick", "-e", "rc", "-e", "rc"]);
+    let text = done(&args);
+    let (found, text) = text.split_once('\n').unwrap();
+    // Two loads and the store.
+    assert_eq!(found, "3 reports; `continue` stops at each", "{text}");
+    assert!(
+        text.starts_with("error[oob]: a load of 4 bytes at 0x"),
+        "{text}"
+    );
+    assert!(text.contains("exec = 0x1\nworkgroup_x = 1\n"), "{text}");
+    assert_eq!(text.matches("error[oob]").count(), 3, "{text}");
+    assert!(
+        text.ends_with("the beginning of the history\n") || text.contains("=> 0x"),
+        "{text}"
+    );
+    let mut args = VADD.to_vec();
+    args.extend(["--check=race,barrier", "-e", "run"]);
+    let text = done(&args);
+    assert!(
+        text.starts_with("nothing was reported\nthe last launch has ended\n"),
+        "{text}"
+    );
+}

@@ -38,6 +38,9 @@ pub struct Info {
     pub(crate) breaks: bool,
 }
 
+/// The most bytes of code that are looked through for calls.
+const MOST_CODE: u64 = 4 << 20;
+
 /// A loaded object.
 struct Image {
     /// The offset added to the file's addresses.
@@ -193,6 +196,34 @@ impl CodeMap {
     /// The instruction at a guest address, if it was looked up.
     pub(crate) fn decoded(&self, pc: u64) -> Option<&Info> {
         self.numbers.get(&pc).map(|&n| self.info(n))
+    }
+
+    /// The guest addresses of instructions that call or return. `None` if there is too much code to look through.
+    pub(crate) fn calls_and_returns(&self, memory: &Memory) -> Option<Vec<u64>> {
+        let ranges = || self.images.iter().flat_map(|image| &image.code);
+        if ranges().map(|(start, end)| end - start).sum::<u64>() > MOST_CODE {
+            return None;
+        }
+        let mut found = Vec::new();
+        for &(start, end) in ranges() {
+            let mut pc = start;
+            while pc < end {
+                let insn = instruction(self.target, From::Memory, memory, pc);
+                let Some(insn) = insn else {
+                    pc += 4;
+                    continue;
+                };
+                let flow = self.facts.of(&insn).flow(&insn);
+                if matches!(
+                    flow,
+                    Flow::Indirect { .. } | Flow::Branch { links: true, .. }
+                ) {
+                    found.push(pc);
+                }
+                pc += insn.len as u64;
+            }
+        }
+        Some(found)
     }
 
     /// Marks the instructions that have breakpoints.

@@ -286,6 +286,12 @@ impl<W: Write> Editor<'_, W> {
                 };
                 ("breakpoint", text, breakpoint(id))
             }
+            Reason::Report(report) => {
+                self.print("stderr", report)?;
+                self.report = Some(report.clone());
+                let first = report.lines().next().unwrap_or("");
+                ("exception", first.to_owned(), None)
+            }
             Reason::Watchpoint { id, .. } => {
                 let text = crate::commands::stop_text(self.session()?, stop);
                 self.print("console", &text)?;
@@ -396,8 +402,12 @@ impl<W: Write> Editor<'_, W> {
                 Ok((body, Then::Nothing))
             }
             "continue" => {
-                self.select(args)?;
                 let single = args["singleThread"] == true;
+                // All waves continue, also if the thread that the editor still shows has ended.
+                match self.select(args) {
+                    Err(e) if single => return Err(e),
+                    _ => {}
+                }
                 if self.session()?.status() == Status::Ended {
                     return Ok((json!({}), Then::Tell("terminated")));
                 }

@@ -820,6 +820,10 @@ impl Client<'_> {
                     (5, String::new())
                 }
             },
+            Reason::Report(report) => {
+                text = Some(report.clone());
+                (5, String::new())
+            }
             Reason::Watchpoint { id, .. } => match own(*id) {
                 Some(set) => (5, format!("watch:{:x};", set.address)),
                 None => {

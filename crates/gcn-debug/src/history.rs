@@ -8,6 +8,9 @@
 //! A segment also knows which instructions ran in it and in which workgroups ([`Coverage`]). A search for the last breakpoint, or for
 //! the instruction that wrote a value, passes over the segments in which it cannot be.
 //!
+//! Compiled code writes memory without a journal. Where it runs, a copy of all writable memory stands for the last checkpoint (the
+//! *shadow*), and what differs from it is what has changed.
+//!
 //! Checkpoints are [`SPACING`] instructions apart, more where the machine is large. When they take too much memory, those whose
 //! neighbours are near compared with their own distance from the end are dropped, so the distances grow with age; running from an old
 //! one fills in new ones.
@@ -15,12 +18,15 @@
 use std::collections::HashMap;
 
 use gcn_emu::dispatch::step::{Saved, Stepper};
-use gcn_emu::mem::{Memory, PAGE_SIZE, PageBytes};
+use gcn_emu::mem::{Memory, PAGE_SIZE, PageBytes, Shadow};
 
 use crate::calls::Calls;
 
-/// Instructions from one checkpoint to the next, at least.
+/// Instructions from one checkpoint to the next, at least, if the options of the session do not say otherwise.
 pub const SPACING: u64 = 20_000;
+
+/// As many times as far are checkpoints from each other where compiled code runs.
+const FAST: u64 = 200;
 
 /// Contents of pages by number.
 type Pages = HashMap<u64, PageBytes>;
@@ -55,6 +61,21 @@ impl Coverage {
             Some((low, high)) => Some((low.min(group), high.max(group))),
             None => Some((group, group)),
         };
+    }
+
+    /// Anything may have run.
+    fn anything() -> Coverage {
+        Coverage {
+            groups: Some((0, u64::MAX)),
+            waves: u64::MAX,
+            unknown: true,
+            ..Coverage::default()
+        }
+    }
+
+    /// Returns true if nothing is known about it.
+    pub(crate) fn is_anything(&self) -> bool {
+        self.unknown && self.groups == Some((0, u64::MAX))
     }
 
     /// Returns true if an instruction that satisfies a condition may have run.
@@ -117,8 +138,14 @@ pub struct History {
     next: u64,
     /// The maximum bytes of all checkpoints.
     most: usize,
+    /// Instructions from one checkpoint to the next, at least.
+    spacing: u64,
     /// What pages held before the user changed them at the first checkpoint.
     base: Pages,
+    /// Memory as it was at the last checkpoint before the present, if compiled code has run since some moment.
+    shadow: Option<Shadow>,
+    /// Compiled code has run since that checkpoint, whose stores the journal does not see.
+    unseen: bool,
 }
 
 /// Keeps the older contents of each page.
@@ -146,14 +173,17 @@ fn exchange(memory: &Memory, pages: &mut Pages) {
 
 impl History {
     /// A history that begins with this moment.
-    pub fn new(stepper: &Stepper, memory: &Memory, most: usize) -> History {
+    pub fn new(stepper: &Stepper, memory: &Memory, most: usize, spacing: u64) -> History {
         memory.take_journal();
         let mut history = History {
             list: Vec::new(),
             at: 0,
             next: 0,
             most,
+            spacing,
             base: Pages::new(),
+            shadow: None,
+            unseen: false,
         };
         history.list.push(checkpoint(stepper, &Calls::default()));
         history.plan_next();
@@ -202,10 +232,65 @@ impl History {
         self.list[self.at].coverage.add(number, group, wave);
     }
 
+    /// Prepares for compiled code, whose stores the journal does not see.
+    pub(crate) fn begin_unseen(&mut self, stepper: &Stepper, memory: &Memory, calls: &Calls) {
+        if self.shadow.is_none() {
+            self.mark(stepper, memory, calls);
+            self.shadow = Some(memory.shadow());
+            self.plan_next();
+        }
+    }
+
+    /// Compiled code is about to run: anything may run in this segment.
+    pub(crate) fn is_unseen(&mut self) {
+        self.unseen = true;
+        // What is between two checkpoints is known.
+        if self.at + 1 == self.list.len() {
+            self.list[self.at].coverage = Coverage::anything();
+        }
+        self.plan_next();
+    }
+
+    /// Returns true if compiled code has run since the last checkpoint.
+    pub(crate) fn has_unseen(&self) -> bool {
+        self.unseen
+    }
+
+    /// The tick at which compiled code must stop, for a checkpoint.
+    pub(crate) fn horizon(&self) -> u64 {
+        self.next
+    }
+
+    /// The contents that the pages had at the last checkpoint which have changed since. What follows is counted from the present.
+    fn changed_pages(&mut self, memory: &Memory) -> Pages {
+        let journal = memory.take_journal();
+        let unseen = std::mem::take(&mut self.unseen);
+        match &self.shadow {
+            Some(shadow) if unseen => memory.differs(shadow),
+            _ => journal,
+        }
+    }
+
+    /// The shadow takes over pages, because the present is a checkpoint.
+    fn refresh(&mut self, memory: &Memory, pages: impl IntoIterator<Item = u64>) {
+        if let Some(shadow) = &mut self.shadow {
+            for page in pages {
+                shadow.refresh(memory, page);
+            }
+        }
+    }
+
     fn plan_next(&mut self) {
+        let shadow = self.shadow.as_ref().map_or(0, Shadow::bytes) as u64;
         let here = &self.list[self.at];
         // A large machine takes long to copy.
-        let spacing = SPACING.max(here.bytes as u64 / 100);
+        let spacing = match self.unseen {
+            false => self.spacing.max(here.bytes as u64 / 100),
+            // All of memory is compared.
+            true => (FAST * self.spacing)
+                .max(shadow / 8)
+                .max(here.bytes as u64 / 8),
+        };
         let own = here.saved.ticks() + spacing;
         let known = self.list.get(self.at + 1).map(|c| c.saved.ticks());
         self.next = known.map_or(own, |known| known.min(own));
@@ -226,7 +311,9 @@ impl History {
                 *calls = self.go(self.at + 1, stepper, memory);
             }
             Some(next) if next.saved.ticks() == ticks => {
-                self.list[self.at].pages = memory.take_journal();
+                let pages = self.changed_pages(memory);
+                self.refresh(memory, pages.keys().copied());
+                self.list[self.at].pages = pages;
                 self.at += 1;
                 self.plan_next();
             }
@@ -240,12 +327,19 @@ impl History {
             return;
         }
         let mut new = checkpoint(stepper, calls);
+        let pages = self.changed_pages(memory);
+        self.refresh(memory, pages.keys().copied());
+        let followed = self.at + 1 < self.list.len();
         let old = &mut self.list[self.at];
-        // The pages that lead to the next checkpoint lead there from here, too.
-        new.pages = std::mem::replace(&mut old.pages, memory.take_journal());
-        if self.at + 1 < self.list.len() {
-            new.coverage = self.list[self.at].coverage.clone();
+        new.pages = std::mem::take(&mut old.pages);
+        if followed {
+            new.coverage = old.coverage.clone();
+            // What leads to the next checkpoint leads there from here, too; and pages that it does not have are at the next one as they were.
+            for (&page, bytes) in &pages {
+                new.pages.entry(page).or_insert_with(|| bytes.clone());
+            }
         }
+        old.pages = pages;
         self.list.insert(self.at + 1, new);
         self.at += 1;
         self.thin();
@@ -254,15 +348,21 @@ impl History {
 
     /// Goes to a checkpoint, back or forward.
     pub fn go(&mut self, to: usize, stepper: &mut Stepper, memory: &Memory) -> Calls {
-        put(memory, &memory.take_journal());
+        put(memory, &self.changed_pages(memory));
+        let mut moved: Vec<u64> = Vec::new();
         while self.at > to {
             self.at -= 1;
             exchange(memory, &mut self.list[self.at].pages);
+            moved.extend(self.list[self.at].pages.keys());
         }
         while self.at < to {
             exchange(memory, &mut self.list[self.at].pages);
+            moved.extend(self.list[self.at].pages.keys());
             self.at += 1;
         }
+        moved.sort_unstable();
+        moved.dedup();
+        self.refresh(memory, moved);
         stepper.restore(&self.list[to].saved);
         self.plan_next();
         self.list[to].calls.clone()
@@ -280,7 +380,8 @@ impl History {
         if stepper.ticks() != self.ticks(self.at) {
             self.mark(stepper, memory, calls);
         } else {
-            let journal = memory.take_journal();
+            let journal = self.changed_pages(memory);
+            self.refresh(memory, journal.keys().copied());
             let new = checkpoint(stepper, calls);
             let here = &mut self.list[self.at];
             (here.saved, here.bytes) = (new.saved, new.bytes);
@@ -294,18 +395,19 @@ impl History {
 
     /// The launch has ended at the present: what pages held before it.
     pub fn into_past(mut self, memory: &Memory) -> HashMap<u64, PageBytes> {
+        let last = self.changed_pages(memory);
         let mut pages = self.base;
         let at = self.at;
         for checkpoint in self.list.drain(..at) {
             merge(&mut pages, checkpoint.pages);
         }
-        merge(&mut pages, memory.take_journal());
+        merge(&mut pages, last);
         pages
     }
 
     /// Brings memory back to where it was before the launch, except for the memory of the launch itself.
     pub fn undo(mut self, memory: &Memory) {
-        put(memory, &memory.take_journal());
+        put(memory, &self.changed_pages(memory));
         while self.at > 0 {
             self.at -= 1;
             put(memory, &self.list[self.at].pages);

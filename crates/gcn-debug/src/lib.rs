@@ -62,5 +62,5 @@ pub use motion::{Reason, Stop};
 pub use program::{Arrival, Program, ProgramLaunch};
 pub use session::{Error, Moment, Options, Session, Status, WaveId};
 pub use state::{Place, WaveView};
-pub use stops::{Breakpoint, Watchpoint};
+pub use stops::{Breakpoint, Report, Watchpoint};
 pub use writer::Writer;

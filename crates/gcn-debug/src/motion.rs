@@ -21,6 +21,8 @@ pub enum Reason {
         /// Its condition could not be evaluated.
         error: Option<String>,
     },
+    /// A wave is before an instruction about which something was reported: the report.
+    Report(String),
     /// An instruction wrote a watched place. Forward, it has just run; backward, it is next.
     Watchpoint {
         /// The watchpoint's number.
@@ -97,6 +99,7 @@ impl Session {
     }
 
     fn stop(&mut self, reason: Reason) -> Stop {
+        self.settle();
         match &reason {
             Reason::Breakpoint { id, .. } => {
                 self.stops.hit(*id);
@@ -122,7 +125,7 @@ impl Session {
                     let _ = self.select(wave);
                 }
             }
-            Reason::WaveEnded(_) | Reason::Interrupted => self.follow(),
+            Reason::WaveEnded(_) | Reason::Interrupted | Reason::Report(_) => self.follow(),
             Reason::Step | Reason::Ended | Reason::Start => {}
         }
         if self.current().is_err() {
@@ -141,7 +144,7 @@ impl Session {
 
     /// The breakpoint at which the next instruction is, whose condition holds.
     fn broken(&mut self) -> Option<Reason> {
-        if self.stops.breakpoints.is_empty() {
+        if self.stops.breakpoints.is_empty() && self.stops.reports.is_empty() {
             return None;
         }
         let pc = self.running_pc()?;
@@ -176,7 +179,15 @@ impl Session {
                 }
             }
         }
-        None
+        let (launch, clock) = (self.now().launch, self.wave(wave)?.clock);
+        let here = |(at, report): &&(u64, crate::stops::Report)| {
+            let moment = (report.launch, report.wave, report.executed);
+            *at == pc && moment == (launch, wave, clock / 4)
+        };
+        let reports: Vec<&str> = (self.stops.reports.iter().filter(here))
+            .map(|(_, report)| report.text.as_str())
+            .collect();
+        (!reports.is_empty()).then(|| Reason::Report(reports.concat()))
     }
 
     /// The number of the instruction at a guest address.
@@ -251,6 +262,17 @@ impl Session {
         about: Option<WaveId>,
         done: &mut dyn FnMut(&Session, WaveId) -> bool,
     ) -> Result<Stop, Error> {
+        self.forward_as(scope, about, false, done)
+    }
+
+    /// As [`Session::forward`]. With `compiled` nothing but breakpoints and failures stops, so code is compiled if it can be.
+    fn forward_as(
+        &mut self,
+        scope: Scope,
+        about: Option<WaveId>,
+        compiled: bool,
+        done: &mut dyn FnMut(&Session, WaveId) -> bool,
+    ) -> Result<Stop, Error> {
         let log = Log::default();
         let counts = |wave: WaveId| match (scope, about) {
             (Scope::All, _) | (_, None) => true,
@@ -302,7 +324,10 @@ impl Session {
                 return Ok(self.stop(Reason::Step));
             }
             looked += 1;
-            if looked == LOOK {
+            if compiled && !failed && self.can_sprint() {
+                self.sprint(u64::MAX);
+            }
+            if looked == LOOK || compiled {
                 looked = 0;
                 if self.interrupted() {
                     return Ok(self.stop(Reason::Interrupted));
@@ -316,7 +341,8 @@ impl Session {
     /// # Errors
     /// A message if the next launch cannot begin.
     pub fn resume(&mut self) -> Result<Stop, Error> {
-        self.forward(Scope::All, None, &mut |_, _| false)
+        let compiled = self.stops.watchpoints.is_empty();
+        self.forward_as(Scope::All, None, compiled, &mut |_, _| false)
     }
 
     /// As [`Session::resume`], but only stops of some waves count.
@@ -325,7 +351,7 @@ impl Session {
     /// A message: there is no selected wave, or the next launch cannot begin.
     pub fn resume_scope(&mut self, scope: Scope) -> Result<Stop, Error> {
         let about = match scope {
-            Scope::All => None,
+            Scope::All => return self.resume(),
             _ => Some(self.current()?.0),
         };
         self.forward(scope, about, &mut |_, _| false)
@@ -406,6 +432,9 @@ impl Session {
             self.previous_launch()?;
         }
         while self.now().launch < moment.launch {
+            if self.can_sprint() {
+                self.sprint_through(u64::MAX);
+            }
             while self.tick(None).is_some() {}
             if !matches!(self.next_launch()?, Next::Begun) {
                 break;
@@ -487,6 +516,12 @@ impl Session {
                 let n = self.history().before(limit - 1);
                 let start = self.history().ticks(n);
                 if may(self, self.history().coverage(n)) {
+                    if self.approach(n, limit) {
+                        let nearer = self.history().before(limit - 1);
+                        if self.history().ticks(nearer) > start {
+                            continue;
+                        }
+                    }
                     self.goto_checkpoint(n);
                     let (mut found, mut looked) = (None, 0);
                     while self.now().tick < limit {
@@ -513,6 +548,62 @@ impl Session {
             }
             if !crosses {
                 return Ok(None);
+            }
+            match self.previous_launch()? {
+                None => return Ok(None),
+                Some(ticks) => self.goto_tick(ticks),
+            }
+        }
+    }
+
+    /// Makes checkpoints in a long segment of compiled code, closer and closer to its end, from where a search begins. Returns false
+    /// if it is no such segment.
+    fn approach(&mut self, n: usize, end: u64) -> bool {
+        let start = self.history().ticks(n);
+        let spacing = self.options.spacing;
+        let long = end - start > 4 * spacing && self.history().coverage(n).is_anything();
+        if !long || !self.can_sprint() {
+            return false;
+        }
+        self.goto_checkpoint(n);
+        for distance in [64, 16, 4, 1].map(|n| n * spacing) {
+            if distance < end - start {
+                self.sprint_through(end - distance);
+                self.mark();
+            }
+        }
+        true
+    }
+
+    /// The last moment before the present at which a breakpoint stops a wave, found by compiled code. The session is left anywhere.
+    fn last_break(&mut self) -> Result<Option<(Moment, Reason)>, Error> {
+        loop {
+            let mut limit = self.now().tick;
+            while limit > 0 {
+                let n = self.history().before(limit - 1);
+                let coverage = self.history().coverage(n);
+                let mut found = None;
+                if coverage.any(|n| self.code.info(n).breaks) {
+                    self.goto_checkpoint(n);
+                    while self.now().tick < limit {
+                        if let Some(reason) = self.broken() {
+                            found = Some((self.now(), reason));
+                        }
+                        if self.tick(None).is_none() {
+                            break;
+                        }
+                        if self.now().tick < limit && self.can_sprint() {
+                            self.sprint(limit);
+                        }
+                        if self.interrupted() {
+                            return Err("interrupted".into());
+                        }
+                    }
+                }
+                if found.is_some() {
+                    return Ok(found);
+                }
+                limit = self.history().ticks(n);
             }
             match self.previous_launch()? {
                 None => return Ok(None),
@@ -637,6 +728,20 @@ impl Session {
         let places: Vec<_> = self.stops.watchpoints.iter().map(|w| w.place).collect();
         let now = self.now();
         self.mark();
+        if places.is_empty() && self.can_sprint() {
+            return match self.last_break() {
+                Ok(Some((moment, reason))) => {
+                    self.goto(moment)?;
+                    self.follow();
+                    Ok(self.stop(reason))
+                }
+                Ok(None) => self.restart(),
+                Err(_) => {
+                    self.goto(now)?;
+                    Ok(self.stop(Reason::Interrupted))
+                }
+            };
+        }
         let found = self.search_back(
             true,
             &|session, coverage| {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use gcn::plan::{self, CheckReport, Plan, Ready};
 use gcn_emu::dispatch::step::Stepper;
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use crate::calls::{Calls, Frame, Outstanding};
 use crate::code::CodeMap;
-use crate::history::History;
+use crate::history::{History, SPACING};
 use crate::program::{self, Arrival, Attached, Program, ProgramLaunch};
 use crate::stops::Stops;
 use crate::writer::Log;
@@ -107,10 +107,14 @@ impl From<plan::Failure> for Error {
 /// How a session works.
 #[derive(Clone)]
 pub struct Options {
-    /// The options of the run. Threads, engine and observers take no part.
+    /// The options of the run. Threads and observers take no part.
     pub plan: plan::Options,
+    /// Long stretches are compiled, if the engines of `plan` compile.
+    pub compiles: bool,
     /// The maximum bytes of checkpoints of one launch, about.
     pub history_bytes: usize,
+    /// Instructions between two copies of the machine, at least, where each instruction is followed.
+    pub spacing: u64,
     /// Ends motions when it becomes true, as Ctrl-C does. A motion sets it back.
     pub interrupt: Arc<AtomicBool>,
 }
@@ -119,6 +123,8 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             plan: plan::Options::default(),
+            compiles: false,
+            spacing: SPACING,
             history_bytes: 256 << 20,
             interrupt: Arc::default(),
         }
@@ -181,6 +187,11 @@ pub struct Session {
     /// Nothing has run since the beginning: a breakpoint at the first instruction has not stopped yet.
     pub(crate) fresh: bool,
     pub(crate) options: Options,
+    /// The addresses of calls and returns, where compiled code stops for the session. `None` if there are too many; the outer `None`
+    /// before they were looked for.
+    flow: Option<Option<Vec<u64>>>,
+    /// The current launch stops in compiled code where it must. `None` if breakpoints have changed.
+    pub(crate) stops_compiled: Option<bool>,
 }
 
 /// A loadable object in place of a relocatable one, whose addresses are only known after linking.
@@ -237,6 +248,8 @@ impl Session {
             selected: None,
             fresh: true,
             options,
+            flow: None,
+            stops_compiled: None,
         };
         session.begin(0)?;
         Ok(session)
@@ -262,6 +275,8 @@ impl Session {
             selected: None,
             fresh: true,
             options,
+            flow: None,
+            stops_compiled: None,
         };
         session.begin_launch(first);
         session
@@ -283,7 +298,12 @@ impl Session {
         }
         let memory = &self.machine.memory;
         let stepper = launch.stepper;
-        self.history = Some(History::new(&stepper, memory, self.options.history_bytes));
+        self.history = Some(History::new(
+            &stepper,
+            memory,
+            self.options.history_bytes,
+            self.options.spacing,
+        ));
         self.stepper = Some(stepper);
         self.launch = launch.number;
         self.calls = Calls::default();
@@ -314,8 +334,14 @@ impl Session {
         let mut stepper = stepper.map_err(|e| failed(e.into()))?;
         stepper.set_printed(planned.printed[launch]);
         let memory = &self.machine.memory;
-        self.history = Some(History::new(&stepper, memory, self.options.history_bytes));
+        self.history = Some(History::new(
+            &stepper,
+            memory,
+            self.options.history_bytes,
+            self.options.spacing,
+        ));
         self.stepper = Some(stepper);
+        self.stops_compiled = None;
         self.launch = launch;
         self.calls = Calls::default();
         self.selected = None;
@@ -737,6 +763,93 @@ impl Session {
         stop
     }
 
+    /// Forgets what is known of the code, because it was changed.
+    pub(crate) fn code_changed(&mut self) {
+        (self.flow, self.stops_compiled) = (None, None);
+    }
+
+    /// Returns true if compiled code can run: it stops at breakpoints, and at calls and returns, which the session follows.
+    pub(crate) fn can_sprint(&mut self) -> bool {
+        if let Some(known) = self.stops_compiled {
+            return known;
+        }
+        let can = self.prepare_sprint();
+        self.stops_compiled = Some(can);
+        can
+    }
+
+    fn prepare_sprint(&mut self) -> bool {
+        let Work::Plan(_) = &self.work else {
+            // The program writes memory at the same time.
+            return false;
+        };
+        if !self.options.compiles {
+            return false;
+        }
+        let (code, memory) = (&self.code, &self.machine.memory);
+        let flow = self
+            .flow
+            .get_or_insert_with(|| code.calls_and_returns(memory));
+        let (Some(flow), Some(stepper)) = (flow, &mut self.stepper) else {
+            return false;
+        };
+        let mut addresses = flow.clone();
+        addresses.extend(self.stops.addresses());
+        addresses.sort_unstable();
+        addresses.dedup();
+        let engine = match stepper.has_fast_engine() {
+            true => None,
+            false => self.options.plan.engines.debugging(),
+        };
+        stepper.stop_at(engine, &addresses)
+    }
+
+    /// Runs compiled code up to a tick, or to an address where it stops (the present one may be one), or to the end of the launch, or until the user interrupts. The
+    /// caller has asked [`Session::can_sprint`].
+    pub(crate) fn sprint(&mut self, until: u64) {
+        let (Some(stepper), Some(history)) = (&mut self.stepper, &mut self.history) else {
+            return;
+        };
+        // The engine would pass over the first instruction.
+        if stepper.is_at_stop() {
+            return;
+        }
+        let memory = &self.machine.memory;
+        history.begin_unseen(stepper, memory, &self.calls);
+        self.calls.forget_outstanding();
+        while stepper.ticks() < until && stepper.result().is_none() {
+            history.is_unseen();
+            let to = until.min(history.horizon());
+            let ran = stepper.run_fast(to.saturating_sub(stepper.ticks()));
+            history.advanced(stepper, memory, &mut self.calls);
+            if ran == 0 || stepper.is_at_stop() || self.options.interrupt.load(SeqCst) {
+                break;
+            }
+        }
+    }
+
+    /// Runs compiled code up to a tick, whatever stops it.
+    pub(crate) fn sprint_through(&mut self, until: u64) {
+        loop {
+            self.sprint(until);
+            let ended = self.stepper().result().is_some();
+            if ended || self.stepper().ticks() >= until || self.tick(None).is_none() {
+                return;
+            }
+        }
+    }
+
+    /// After compiled code: the last instructions run again one by one, so that what the session follows of them is known, and steps
+    /// backwards are short.
+    pub(crate) fn settle(&mut self) {
+        if self.history().has_unseen() && self.status() != Status::Ended {
+            let tick = self.stepper().ticks();
+            let n = self.history().before(tick);
+            self.goto_checkpoint(n);
+            self.goto_tick(tick);
+        }
+    }
+
     /// Goes to a tick of the current launch that has been reached before, or to the end if there are fewer.
     pub(crate) fn goto_tick(&mut self, tick: u64) {
         let now = self.stepper().ticks();
@@ -744,6 +857,11 @@ impl Session {
         let n = history.before(tick);
         if now > tick || n != history.at() {
             self.goto_checkpoint(n);
+        }
+        let far = tick.saturating_sub(self.stepper().ticks()) > 2 * self.options.spacing;
+        if far && self.can_sprint() {
+            self.sprint_through(tick - self.options.spacing);
+            self.mark();
         }
         while self.stepper().ticks() < tick && self.tick(None).is_some() {}
     }

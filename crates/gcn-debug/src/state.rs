@@ -338,6 +338,7 @@ impl Session {
         })?;
         if code {
             self.code.forget(&self.machine.memory);
+            self.code_changed();
         }
         Ok(())
     }

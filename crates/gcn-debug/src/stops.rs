@@ -54,17 +54,44 @@ pub struct Watchpoint {
     pub hits: u64,
 }
 
+/// A moment that stops, because something was reported there in a run of the same launches: a wave before an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The launch, from 0.
+    pub launch: usize,
+    /// The wave.
+    pub wave: WaveId,
+    /// The instructions that it has executed.
+    pub executed: u64,
+    /// The kernel, and the instruction's distance in bytes from its beginning.
+    pub kernel: String,
+    /// See `kernel`.
+    pub offset: u64,
+    /// What is shown when it stops.
+    pub text: String,
+}
+
 /// All breakpoints and watchpoints.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stops {
     pub(crate) breakpoints: Vec<Breakpoint>,
     pub(crate) watchpoints: Vec<Watchpoint>,
+    /// Reports, with the guest addresses of their instructions.
+    pub(crate) reports: Vec<(u64, Report)>,
     last: u32,
 }
 
 impl Stops {
     pub(crate) fn breaks_at(&self, pc: u64) -> bool {
         self.breakpoints.iter().any(|b| b.addresses.contains(&pc))
+            || self.reports.iter().any(|(at, _)| *at == pc)
+    }
+
+    /// The addresses at which waves may stop.
+    pub(crate) fn addresses(&self) -> Vec<u64> {
+        let breakpoints = self.breakpoints.iter().flat_map(|b| &b.addresses);
+        let reports = self.reports.iter().map(|(at, _)| at);
+        breakpoints.chain(reports).copied().collect()
     }
 
     fn number(&mut self) -> u32 {
@@ -83,6 +110,20 @@ impl Stops {
 }
 
 impl Session {
+    /// Stops at the moments of reports, forward and backward, as long as the session changes nothing that they depend on.
+    ///
+    /// # Errors
+    /// A message: a report is about other code.
+    pub fn stop_at_reports(&mut self, reports: Vec<Report>) -> Result<(), Error> {
+        for report in reports {
+            let found = self.code.locate(&report.kernel, self.entry())?;
+            let first = found.addresses.first().copied().unwrap_or(0);
+            self.stops.reports.push((first + report.offset, report));
+        }
+        self.mark_breaks();
+        Ok(())
+    }
+
     /// Sets a breakpoint at a location ([`CodeMap::locate`](crate::code::CodeMap::locate)) for all waves; with a condition if one is
     /// given. Returns it.
     ///
@@ -150,9 +191,7 @@ impl Session {
     /// # Errors
     /// A message if no instruction can be there, or the condition cannot be read.
     pub fn break_on(&mut self, address: u64, condition: Option<&str>) -> Result<Breakpoint, Error> {
-        let condition = condition
-            .map(|text| Expr::parse(text, self.target()))
-            .transpose()?;
+        let condition = condition.map(|text| self.expr(text)).transpose()?;
         if !self.code.is_code(address) || !address.is_multiple_of(4) {
             return Err(format!("{address:#x} is not the address of an instruction").into());
         }
@@ -235,6 +274,7 @@ impl Session {
     }
 
     fn mark_breaks(&mut self) {
+        self.stops_compiled = None;
         let stops = &self.stops;
         self.code.mark(|pc| stops.breaks_at(pc));
     }

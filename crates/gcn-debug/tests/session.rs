@@ -96,6 +96,21 @@ fn buffers(session: &Session) -> Vec<Vec<u8>> {
 /// Everything that can be looked at.
 fn fingerprint(session: &Session) -> u64 {
     let mut hash = DefaultHasher::new();
+    fingerprint_in(session, &mut hash);
+    let views = session.waves();
+    let trapsts = views.iter().map(|v| session.wave(v.id).unwrap().trapsts);
+    trapsts.collect::<Vec<u32>>().hash(&mut hash);
+    hash.finish()
+}
+
+/// As [`fingerprint`], without the flags of float exceptions, which compiled code does not collect.
+fn fingerprint_of_results(session: &Session) -> u64 {
+    let mut hash = DefaultHasher::new();
+    fingerprint_in(session, &mut hash);
+    hash.finish()
+}
+
+fn fingerprint_in(session: &Session, mut hash: &mut DefaultHasher) {
     session.now().tick.hash(&mut hash);
     session.running().hash(&mut hash);
     buffers(session).hash(&mut hash);
@@ -106,9 +121,8 @@ fn fingerprint(session: &Session) -> u64 {
         let state = session.wave(view.id).unwrap();
         state.sgprs.hash(&mut hash);
         state.vgprs.iter().for_each(|v| v.hash(&mut hash));
-        (state.scc, state.mode, state.status, state.trapsts).hash(&mut hash);
+        (state.scc, state.mode, state.status).hash(&mut hash);
     }
-    hash.finish()
 }
 
 struct Rng(u64);
@@ -152,6 +166,93 @@ fn a_session_computes_what_a_run_computes() {
     }
 }
 
+/// Does one of the session's motions. Returns which.
+fn wander(session: &mut Session, rng: &mut Rng) -> u64 {
+    let how = rng.next(12);
+    let far = session.now().tick + 400;
+    let mut at_a_breakpoint = |session: &mut Session, back: bool| {
+        let entry = session.code().file_address(session.entry());
+        let at = entry + 4 * rng.next(40);
+        if let Ok(set) = session.break_at(&format!("{at:#x}"), None) {
+            match back {
+                true => session.reverse_resume().unwrap(),
+                false => session.resume().unwrap(),
+            };
+            session.delete(set.id).unwrap();
+        }
+    };
+    match how {
+        0..4 => drop(session.step(Unit::Instruction).unwrap()),
+        4..7 => drop(session.reverse(Unit::Instruction).unwrap()),
+        7 | 8 => {
+            let tick = rng.next(far);
+            session.travel(Moment { launch: 0, tick }).unwrap();
+        }
+        9 => {
+            let waves = session.waves();
+            if !waves.is_empty() {
+                let n = rng.next(waves.len() as u64) as usize;
+                session.select(waves[n].id).unwrap();
+            }
+        }
+        10 => at_a_breakpoint(session, false),
+        _ => at_a_breakpoint(session, true),
+    }
+    how
+}
+
+/// Compiled code between stops is not seen: the same motions lead to the same moments, with the same contents of registers and memory.
+#[test]
+fn compiled_stretches_are_the_same_as_steps() {
+    let steps = std::env::var("STEPS").ok().and_then(|n| n.parse().ok());
+    let steps: usize = steps.unwrap_or(120);
+    for ((name, plan), (_, same)) in plans().into_iter().zip(plans()) {
+        // Little, so that there are many checkpoints, and some are dropped.
+        let options = |compiles| Options {
+            compiles,
+            spacing: 5,
+            history_bytes: 4 << 20,
+            ..Options::default()
+        };
+        let mut stepped = Session::new(plan, options(false)).unwrap();
+        let mut compiled = Session::new(same, options(true)).unwrap();
+        let seed = name.len() as u64 * 91 + 3;
+        let (mut one, mut other) = (Rng(seed), Rng(seed));
+        for step in 0..steps {
+            let how = wander(&mut stepped, &mut one);
+            wander(&mut compiled, &mut other);
+            let told = format!("{name}: step {step} ({how})");
+            assert_eq!(stepped.now(), compiled.now(), "{told}");
+            assert_eq!(stepped.selected(), compiled.selected(), "{told}");
+            let [a, b] = [&stepped, &compiled].map(fingerprint_of_results);
+            assert_eq!(a, b, "{told}, {:?}", stepped.now());
+        }
+        // Conditions are evaluated where compiled code stops, and writers are found in what it ran.
+        for session in [&mut stepped, &mut compiled] {
+            session.restart().unwrap();
+            let half = format!("{:#x}", session.code().file_address(session.entry()));
+            let condition = "exec != 0 && wave % 2 == 1";
+            let set = session.break_at(&half, Some(condition)).unwrap();
+            session.resume().unwrap();
+            session.delete(set.id).unwrap();
+            session.resume().unwrap();
+        }
+        assert_eq!(stepped.now(), compiled.now(), "{name}");
+        let buffer = stepped
+            .buffers()
+            .into_iter()
+            .rev()
+            .find(|b| b.2 >= 4)
+            .unwrap();
+        let place = Place::Memory {
+            address: buffer.1,
+            bytes: 4,
+        };
+        let writers = [&mut stepped, &mut compiled].map(|s| s.who(place).unwrap());
+        assert_eq!(writers[0], writers[1], "{name}");
+    }
+}
+
 #[test]
 fn random_motion_restores_every_moment_byte_for_byte() {
     let steps = std::env::var("STEPS").ok().and_then(|n| n.parse().ok());
@@ -166,41 +267,10 @@ fn random_motion_restores_every_moment_byte_for_byte() {
             },
         )
         .unwrap();
-        let entry = session.entry();
         let mut seen: HashMap<Moment, u64> = HashMap::new();
         let mut rng = Rng(name.len() as u64 * 77 + 1);
         for step in 0..steps {
-            let how = rng.next(12);
-            let far = session.now().tick + 400;
-            match how {
-                0..4 => drop(session.step(Unit::Instruction).unwrap()),
-                4..7 => drop(session.reverse(Unit::Instruction).unwrap()),
-                7 | 8 => {
-                    let tick = rng.next(far);
-                    session.travel(Moment { launch: 0, tick }).unwrap();
-                }
-                9 => {
-                    let waves = session.waves();
-                    if !waves.is_empty() {
-                        let n = rng.next(waves.len() as u64) as usize;
-                        session.select(waves[n].id).unwrap();
-                    }
-                }
-                10 => {
-                    let at = session.code().file_address(entry) + 4 * rng.next(40);
-                    if let Ok(set) = session.break_at(&format!("{at:#x}"), None) {
-                        session.resume().unwrap();
-                        session.delete(set.id).unwrap();
-                    }
-                }
-                _ => {
-                    let at = session.code().file_address(entry) + 4 * rng.next(40);
-                    if let Ok(set) = session.break_at(&format!("{at:#x}"), None) {
-                        session.reverse_resume().unwrap();
-                        session.delete(set.id).unwrap();
-                    }
-                }
-            }
+            let how = wander(&mut session, &mut rng);
             let now = session.now();
             let print = fingerprint(&session);
             let known = *seen.entry(now).or_insert(print);

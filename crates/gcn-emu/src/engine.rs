@@ -288,6 +288,14 @@ pub trait Engine: Send {
     /// instruction by instruction, and gives the same reports.
     fn exactly(&mut self, exact: bool);
 
+    /// From now on [`Engine::run`] ends with [`Stop::Limit`] before an instruction at one of these addresses, unless it is the first
+    /// one; and every register has its value whenever a wave stops, also those that no instruction reads any more. Returns false if the
+    /// engine cannot do that.
+    fn stop_at(&mut self, addresses: &[u64]) -> bool {
+        let _ = addresses;
+        false
+    }
+
     /// Invalidates everything that was derived from the code, because the code at its addresses changed.
     fn forget(&mut self);
 }

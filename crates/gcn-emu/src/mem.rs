@@ -38,7 +38,7 @@ use gcn_isa::target::Target;
 pub use guard::{Guarded, Plain};
 use host::{Before, Reserved};
 use journal::Journal;
-pub use journal::{PageBytes, note_stores};
+pub use journal::{PageBytes, Shadow, note_stores};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

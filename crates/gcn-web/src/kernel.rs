@@ -55,6 +55,7 @@ impl KernelRun {
             plan: options,
             history_bytes: MOST_HISTORY,
             interrupt: interrupt.clone(),
+            ..Options::default()
         };
         let session = Session::new(plan, options).map_err(told)?;
         let id = session.selected().or(session.running());

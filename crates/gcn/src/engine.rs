@@ -244,6 +244,11 @@ impl Engines {
         self
     }
 
+    /// An engine that stops where a debugger wants it to ([`Engine::stop_at`]). `None` if their kind does not compile.
+    pub fn debugging(&self) -> Option<Box<dyn Engine>> {
+        self.compile().then(|| self.kind.engine())
+    }
+
     /// The counts of every stretch of code that ran, and the ticks that counting adds to each execution. `None` if their kind
     /// does not compile.
     pub fn counted(&self) -> Option<(Vec<Stretch>, u64)> {

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::check::Checking;
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser};
 use gcn::io;
+use gcn::lines::Files;
 use gcn_debug::commands::Commands;
 use gcn_debug::{Options as SessionOptions, Session, WaveId};
 use gcn_debug::{dap, gdb, terminal};
@@ -34,6 +36,7 @@ Examples:
   gcn debug vadd.co --grid 64 --group 64 --arg buf:randf32:256:1 --arg buf:randf32:256:2 \\
       --arg buf:zero:256 --arg u32:64 -e 'watch v3[17]' -e run -e 'p f32(v3[17])' -e rs
   gcn debug examples/saxpy.toml --script find-it.txt
+  gcn debug plan.toml --check -e run -e bt   the first report of `gcn check`, at its moment
   gcn check plan.toml --json > report.json; gcn debug plan.toml --at report.json:0")]
 pub struct Options {
     #[command(flatten)]
@@ -52,6 +55,9 @@ pub struct Options {
     /// Begin at the moment of a report of `gcn check --json`: the first one, or N counted from 0
     #[arg(long, value_name = "REPORT.json[:N]")]
     at: Option<String>,
+    /// Run the launches with the checks of `gcn check` first, LIST as there, and stop at the moment of each report
+    #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with_all = ["dap", "at"])]
+    check: Option<String>,
     /// On a terminal, a line of commands at a time instead of the full screen
     #[arg(long)]
     plain: bool,
@@ -95,6 +101,22 @@ pub fn run(args: &Options) -> Result<(), String> {
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
     }
     let mut commands = open(&args.launch, args.history, &interrupt)?;
+    if let Some(list) = &args.check {
+        let reports = check(&args.launch, list)?;
+        let text = match reports.len() {
+            0 => "nothing was reported\n".to_owned(),
+            1 => "1 report; `continue` stops there\n".to_owned(),
+            n => format!("{n} reports; `continue` stops at each\n"),
+        };
+        let session = commands.session_mut();
+        session
+            .stop_at_reports(reports)
+            .map_err(|e| e.to_string())?;
+        match args.gdb {
+            None => io::print(text.as_bytes())?,
+            Some(_) => io::complain(&text),
+        }
+    }
     if let Some(at) = &args.at {
         let text = go_to_report(&mut commands, at).map_err(|e| format!("--at {at}: {e}"))?;
         match args.gdb {
@@ -146,12 +168,50 @@ fn open(
 ) -> Result<Commands, String> {
     let (plan, options) = super::run::plan_of(launch, "debug")?;
     let options = SessionOptions {
+        compiles: options.engines.compile(),
         plan: options,
         history_bytes: history << 20,
         interrupt: interrupt.clone(),
+        ..SessionOptions::default()
     };
     let session = Session::new(plan, options).map_err(|e| e.to_string())?;
     Ok(Commands::new(session))
+}
+
+/// Runs the launches with checks, and saves nothing. What fails ends the launches here, too, and is seen when the session comes there.
+fn check(launch: &super::run::Launching, list: &str) -> Result<Vec<gcn_debug::Report>, String> {
+    let (mut plan, mut options) = super::run::plan_of(launch, "debug")?;
+    plan.saves.clear();
+    plan.checks.clear();
+    let checking = Checking::begin("debug", Some(list), false, &mut options);
+    options.watch.observe = Some(checking.observer());
+    options.text_to_stderr = true;
+    if let Err(failure) = gcn::plan::run(&plan, &options)
+        && failure.run.is_none()
+    {
+        return Err(failure.message);
+    }
+    let file = launch.file.display().to_string();
+    let mut files = Files::default();
+    let mut moment = |report: &gcn::check::report::Report| {
+        let at = report.at.as_ref()?;
+        let mut text = String::new();
+        let line = |name: &str| files.named(name).map(str::to_owned);
+        gcn::check::text::report(&mut text, report, &file, line);
+        Some(gcn_debug::Report {
+            launch: at.launch as usize,
+            wave: WaveId {
+                workgroup: at.workgroup,
+                wave: at.wave as usize,
+            },
+            executed: at.step,
+            kernel: report.kernel.clone(),
+            offset: report.pc.wrapping_sub(report.entry),
+            text,
+        })
+    };
+    let found = checking.found(&plan);
+    Ok(found.reports.iter().filter_map(&mut moment).collect())
 }
 
 /// Serves an editor.

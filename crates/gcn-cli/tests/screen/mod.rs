@@ -67,4 +67,115 @@ impl Screen {
         }
         panic!("`{wanted}` is not on the screen:\n{}", self.text());
     }
+
+    /// The screen with its colours as SVG.
+    #[allow(dead_code)]
+    pub fn svg(&self) -> String {
+        const WIDE: f64 = 8.0;
+        const HIGH: f64 = 17.0;
+        let parser = self.parser.lock().expect("the screen");
+        let screen = parser.screen();
+        let (rows, columns) = screen.size();
+        let (width, height) = (columns as f64 * WIDE + 16.0, rows as f64 * HIGH + 16.0);
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"monospace\" font-size=\"13\">\n\
+             <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"#16181d\"/>\n"
+        );
+        for row in 0..rows {
+            let mut column = 0;
+            while column < columns {
+                let look = |column: u16| Look::of(screen.cell(row, column));
+                let (start, (text, style)) = (column, look(column));
+                let mut text = text;
+                column += 1;
+                while column < columns && look(column).1 == style {
+                    text.push_str(&look(column).0);
+                    column += 1;
+                }
+                let (x, y) = (8.0 + start as f64 * WIDE, 8.0 + row as f64 * HIGH);
+                let length = (column - start) as f64 * WIDE;
+                if let Some(back) = &style.back {
+                    out += &format!(
+                        "<rect x=\"{x}\" y=\"{y}\" width=\"{length}\" height=\"{HIGH}\" fill=\"{back}\"/>\n"
+                    );
+                }
+                // Blanks at the end need no text.
+                let shown = text.trim_end();
+                if shown.is_empty() {
+                    continue;
+                }
+                let length = shown.chars().count() as f64 * WIDE;
+                let escaped = shown.replace('&', "&amp;").replace('<', "&lt;");
+                out += &format!(
+                    "<text x=\"{x}\" y=\"{}\" textLength=\"{length}\" xml:space=\"preserve\" fill=\"{}\"{}>{escaped}</text>\n",
+                    y + 13.0,
+                    style.fore,
+                    style.more
+                );
+            }
+        }
+        out + "</svg>\n"
+    }
+}
+
+/// How a cell looks.
+#[derive(PartialEq)]
+struct Look {
+    fore: String,
+    back: Option<String>,
+    more: &'static str,
+}
+
+impl Look {
+    fn of(cell: Option<&vt100::Cell>) -> (String, Look) {
+        const COLOURS: [&str; 16] = [
+            "#16181d", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#c8ccd4",
+            "#7f848e", "#ff8a93", "#b5e890", "#ffd98c", "#82c6ff", "#e08fff", "#75dbe6", "#ffffff",
+        ];
+        let colour = |colour: vt100::Color| match colour {
+            vt100::Color::Default => None,
+            vt100::Color::Idx(n @ 0..16) => Some(COLOURS[n as usize].to_owned()),
+            vt100::Color::Idx(n @ 16..232) => {
+                let level = |n: u8| if n == 0 { 0 } else { 55 + 40 * n as u32 };
+                let n = n - 16;
+                let (r, g, b) = (level(n / 36), level(n / 6 % 6), level(n % 6));
+                Some(format!("#{r:02x}{g:02x}{b:02x}"))
+            }
+            vt100::Color::Idx(n) => {
+                let grey = 8 + 10 * (n as u32 - 232);
+                Some(format!("#{grey:02x}{grey:02x}{grey:02x}"))
+            }
+            vt100::Color::Rgb(r, g, b) => Some(format!("#{r:02x}{g:02x}{b:02x}")),
+        };
+        let Some(cell) = cell else {
+            let fore = COLOURS[7].to_owned();
+            return (
+                " ".to_owned(),
+                Look {
+                    fore,
+                    back: None,
+                    more: "",
+                },
+            );
+        };
+        let (mut fore, mut back) = (colour(cell.fgcolor()), colour(cell.bgcolor()));
+        if cell.inverse() {
+            (fore, back) = (
+                Some(back.unwrap_or(COLOURS[0].to_owned())),
+                Some(fore.unwrap_or(COLOURS[7].to_owned())),
+            );
+        }
+        let more = match (cell.dim(), cell.bold(), cell.italic()) {
+            (true, ..) => " opacity=\"0.6\"",
+            (_, true, _) => " font-weight=\"bold\"",
+            (_, _, true) => " font-style=\"italic\"",
+            _ => "",
+        };
+        let text = match cell.contents() {
+            "" => " ",
+            text => text,
+        };
+        let fore = fore.unwrap_or(COLOURS[7].to_owned());
+        (text.to_owned(), Look { fore, back, more })
+    }
 }

@@ -101,6 +101,7 @@ pub fn stop_text(session: &Session, stop: &Stop) -> String {
             None => format!("breakpoint {id}\n"),
             Some(error) => format!("breakpoint {id}: its condition has no value: {error}\n"),
         },
+        Reason::Report(report) => report.clone(),
         Reason::Watchpoint {
             id,
             wave,

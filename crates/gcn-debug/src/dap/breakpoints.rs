@@ -6,7 +6,6 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Answer, Editor, Then};
-use crate::expr::Expr;
 use crate::session::Error;
 
 /// The number in a reference of an instruction or of memory, and the offset.
@@ -142,8 +141,9 @@ impl<W: Write> Editor<'_, W> {
         };
         let wave = self.wave(thread).ok();
         let session = self.session()?;
-        let found =
-            Expr::parse(&text, session.target()).and_then(|expr| session.place_of(&expr, wave));
+        let found = session
+            .expr(&text)
+            .and_then(|expr| session.place_of(&expr, wave));
         Ok(match found {
             Ok(_) => (
                 json!({"dataId": format!("{thread} {text}"), "description": text, "accessTypes": ["write"], "canPersist": false}),
@@ -180,7 +180,7 @@ impl<W: Write> Editor<'_, W> {
         let (thread, text) = parsed.ok_or_else(|| format!("`{id}` is no data of this session"))?;
         let wave = self.wave(thread).ok();
         let session = self.session()?;
-        let expr = Expr::parse(text, session.target())?;
+        let expr = session.expr(text)?;
         let (place, _) = session.place_of(&expr, wave)?;
         Ok(session.watch(place, false, Self::condition(one))?.id)
     }

@@ -238,7 +238,7 @@ impl<W: Write> Editor<'_, W> {
     fn show(&mut self, thread: u32, text: &str, format: &str) -> Result<Value, Error> {
         let wave = self.wave(thread).ok();
         let session = self.session()?;
-        let expr = Expr::parse(text, session.target())?;
+        let expr = session.expr(text)?;
         let place = session.place_of(&expr, wave);
         if let Ok((place @ Place::Vgpr { lane: None, .. }, _)) = place {
             let value = all_lanes(session, place, format)?;
@@ -293,7 +293,7 @@ impl<W: Write> Editor<'_, W> {
         let command = COMMANDS
             .iter()
             .any(|c| c.name == word || c.aliases.contains(&word));
-        let expr = Expr::parse(&text, self.session()?.target());
+        let expr = self.session()?.expr(&text);
         if args["context"] == "repl" && (command || expr.is_err()) {
             let before = (self.session()?.now(), self.session()?.selected());
             let output = self.commands()?.execute(&text)?;

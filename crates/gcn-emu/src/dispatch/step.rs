@@ -38,6 +38,10 @@ pub struct Stepper {
     /// Memory of the dispatch: its arguments, packet, queue, scratch.
     regions: Vec<u64>,
     engine: Interp,
+    /// Runs long stretches.
+    fast: Option<Box<dyn Engine>>,
+    /// The addresses before which it stops.
+    stops: Vec<u64>,
     traits: HashMap<u64, Traits>,
     /// The initial states of the waves of a workgroup of a size.
     like: ([u32; 3], Vec<Like>),
@@ -315,6 +319,8 @@ impl Stepper {
             launch,
             regions,
             engine,
+            fast: None,
+            stops: Vec::new(),
             traits: HashMap::new(),
             like: ([0; 3], Vec::new()),
         };
@@ -458,6 +464,9 @@ impl Stepper {
     /// Invalidates what was derived from code, because memory that holds code was changed.
     pub fn code_changed(&mut self) {
         self.engine.forget();
+        if let Some(engine) = &mut self.fast {
+            engine.forget();
+        }
         self.traits.clear();
     }
 
@@ -508,14 +517,14 @@ impl Stepper {
     /// Runs the next instruction, of the wave that [`Stepper::ready`] says. Returns how it stopped; [`Stop::Limit`] if the wave
     /// simply continues. Returns `None` if the dispatch has ended.
     pub fn step(&mut self, probe: Option<&dyn Probe>) -> Option<Stop> {
-        self.execute(1, probe).map(|(stop, _)| stop)
+        self.execute(1, probe, false).map(|(stop, _)| stop)
     }
 
     /// Runs up to `ticks` instructions. Returns the number that ran, which is lower only if the dispatch has ended.
     pub fn run(&mut self, ticks: u64) -> u64 {
         let mut ran = 0;
         while ran < ticks {
-            match self.execute(ticks - ran, None) {
+            match self.execute(ticks - ran, None, false) {
                 Some((_, more)) => ran += more,
                 None => break,
             }
@@ -523,8 +532,44 @@ impl Stepper {
         ran
     }
 
+    /// Sets the engine of [`Stepper::run_fast`], and the addresses before which it stops. Without an engine it keeps its own. Returns
+    /// false if there is none that stops.
+    pub fn stop_at(&mut self, engine: Option<Box<dyn Engine>>, addresses: &[u64]) -> bool {
+        if let Some(mut engine) = engine {
+            engine.exactly(true);
+            self.fast = Some(engine);
+        }
+        self.stops = addresses.to_vec();
+        self.stops.sort_unstable();
+        self.fast.as_mut().is_some_and(|e| e.stop_at(addresses))
+    }
+
+    /// Returns true if there is an engine for [`Stepper::run_fast`].
+    pub fn has_fast_engine(&self) -> bool {
+        self.fast.is_some()
+    }
+
+    /// As [`Stepper::run`] by another engine ([`Stepper::stop_at`]), in the same order. Stops before an instruction at one of the
+    /// addresses, unless it is the first one. The memory's journal does not see its stores.
+    pub fn run_fast(&mut self, ticks: u64) -> u64 {
+        let mut ran = 0;
+        while ran < ticks && (ran == 0 || !self.is_at_stop()) {
+            match self.execute(ticks - ran, None, true) {
+                Some((_, more)) => ran += more,
+                None => break,
+            }
+        }
+        ran
+    }
+
+    /// Returns true if the next instruction is at one of the addresses of [`Stepper::stop_at`].
+    pub fn is_at_stop(&self) -> bool {
+        let at = |state: &WaveState| self.stops.binary_search(&state.pc).is_ok();
+        self.ready_state().is_some_and(at)
+    }
+
     /// Runs instructions of one wave in its time slice, up to `most`.
-    fn execute(&mut self, most: u64, probe: Option<&dyn Probe>) -> Option<(Stop, u64)> {
+    fn execute(&mut self, most: u64, probe: Option<&dyn Probe>, fast: bool) -> Option<(Stop, u64)> {
         self.ready_wave()?;
         let (w, left) = match &self.state.at {
             At::Together(t) => (t.w, t.left?),
@@ -551,7 +596,10 @@ impl Stepper {
             probe,
         };
         let wave = &mut group.waves[w].state;
-        let stop = self.engine.run(wave, &mut machine, &mut fuel);
+        let stop = match &mut self.fast {
+            Some(engine) if fast && given > 1 => engine.run(wave, &mut machine, &mut fuel),
+            _ => self.engine.run(wave, &mut machine, &mut fuel),
+        };
         let used = given - fuel;
         // These consume no fuel.
         let attempt = match &stop {

@@ -23,7 +23,83 @@ pub(super) struct Journal {
     pages: HashMap<u64, PageBytes>,
 }
 
+/// A copy of all writable memory, to find what code has changed whose stores nobody sees.
+pub struct Shadow {
+    /// Ranges of pages: the first page, their number, and where their bytes begin.
+    ranges: Vec<(u64, u64, usize)>,
+    bytes: Vec<u8>,
+}
+
+impl Shadow {
+    /// Its size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn place(&self, page: u64) -> Option<usize> {
+        let after = self.ranges.partition_point(|range| range.0 <= page);
+        let (first, count, at) = *self.ranges.get(after.checked_sub(1)?)?;
+        let within = page - first < count;
+        within.then(|| at + ((page - first) * PAGE_SIZE) as usize)
+    }
+
+    /// Takes over what a page holds now.
+    pub fn refresh(&mut self, memory: &Memory, page: u64) {
+        if let (Some(at), Some(now)) = (self.place(page), memory.page(page)) {
+            self.bytes[at..at + PAGE_SIZE as usize].copy_from_slice(&now[..]);
+        }
+    }
+}
+
 impl Memory {
+    /// A copy of all pages that may be written.
+    pub fn shadow(&self) -> Shadow {
+        let regions: Vec<(u64, u64)> = self.book().regions.values().copied().collect();
+        let mut ranges: Vec<(u64, u64, usize)> = Vec::new();
+        let mut bytes = Vec::new();
+        for page in regions
+            .iter()
+            .flat_map(|&(first, count)| first..first + count)
+        {
+            let writable = |(_, perm): &(u64, Perm)| perm.contains(Perm::WRITE);
+            let Some((at, _)) = self.guest_page(page).filter(writable) else {
+                continue;
+            };
+            match ranges.last_mut() {
+                Some((first, count, _)) if *first + *count == page => *count += 1,
+                _ => ranges.push((page, 1, bytes.len())),
+            }
+            let from = bytes.len();
+            bytes.resize(from + PAGE_SIZE as usize, 0);
+            self.arena
+                .read((at * PAGE_SIZE) as usize, &mut bytes[from..]);
+        }
+        ranges.sort_unstable();
+        Shadow { ranges, bytes }
+    }
+
+    /// The pages that differ from a copy, by page number, with the bytes of the copy.
+    pub fn differs(&self, shadow: &Shadow) -> HashMap<u64, PageBytes> {
+        let mut out = HashMap::new();
+        let mut now = [0; PAGE_SIZE as usize];
+        for &(first, count, from) in &shadow.ranges {
+            for n in 0..count {
+                let Some((at, _)) = self.guest_page(first + n) else {
+                    continue;
+                };
+                self.arena.read((at * PAGE_SIZE) as usize, &mut now);
+                let start = from + (n * PAGE_SIZE) as usize;
+                let then = &shadow.bytes[start..start + PAGE_SIZE as usize];
+                if then != now {
+                    let mut bytes: PageBytes = Box::new([0; PAGE_SIZE as usize]);
+                    bytes.copy_from_slice(then);
+                    out.insert(first + n, bytes);
+                }
+            }
+        }
+        out
+    }
+
     /// Turns the journal on or off. While it is on, the contents of each page before its first store are kept for
     /// [`Memory::take_journal`]. Stores of compiled code are not seen.
     pub fn keep_journal(&self, on: bool) {

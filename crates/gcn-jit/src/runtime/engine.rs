@@ -24,7 +24,7 @@ use gcn_isa::Target;
 use gcn_isa::access::FactTable;
 use gcn_isa::decode::Insn;
 use gcn_isa::target::TABLES;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -189,6 +189,12 @@ pub struct Jit {
     pub(crate) budget: CompileBudget,
     /// Time slices end exactly, after [`EXACT_SLICE`] instructions.
     pub(crate) exact_turns: bool,
+    /// A debugger's addresses, before which waves stop. Code is not compiled across them: the interpreter runs these instructions.
+    pub(crate) stops: HashSet<u64>,
+    /// Every register has its value where a block ends, because a debugger reads it.
+    pub(crate) observed: bool,
+    /// The fuel with which the wave began.
+    pub(crate) begun: u64,
     /// Takes the IR of what is compiled.
     pub(crate) dump: Option<Arc<DumpTo>>,
     /// Optimisations that its code is without.
@@ -297,6 +303,9 @@ impl Jit {
             dropped: 0,
             budget: CompileBudget::default(),
             exact_turns: false,
+            stops: HashSet::new(),
+            observed: false,
+            begun: 0,
             dump: None,
             left_out: LeftOut::default(),
         }
@@ -532,7 +541,9 @@ impl Jit {
             mode,
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
-            precise: self.check || !self.lean && matches!(machine.code, Code::Snippet(..)),
+            precise: self.check
+                || self.observed
+                || !self.lean && matches!(machine.code, Code::Snippet(..)),
             entry,
             affine: entry.is_some() && !self.left_out.has(Optional::Affine),
             left_out: self.left_out,
@@ -542,7 +553,10 @@ impl Jit {
             guessed: Default::default(),
             facts,
             dump: dump.as_ref(),
-            fetch: &|pc| noted.fetch(machine, pc),
+            fetch: &|pc| match self.stops.contains(&pc) {
+                true => None,
+                false => noted.fetch(machine, pc),
+            },
         };
         let counts = self.counts.is_some();
         let mut region = frontend::region(pc, &request);
@@ -630,6 +644,9 @@ impl Jit {
             // The wave may have ended already.
             return Some(self.interp.run(wave, machine, fuel));
         }
+        if *fuel != self.begun && self.stops.contains(&wave.pc) {
+            return Some(Stop::Limit);
+        }
         let mut one = 1;
         let counted = self
             .counts
@@ -660,6 +677,7 @@ impl Jit {
 impl Engine for Jit {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         let before = *fuel;
+        self.begun = before;
         // A caller that steps observes dead registers and each store.
         let stop = if before == 1 {
             self.one(wave, machine, fuel).unwrap_or(Stop::Limit)
@@ -702,6 +720,19 @@ impl Engine for Jit {
 
     fn exactly(&mut self, exact: bool) {
         self.exact_turns = exact;
+    }
+
+    fn stop_at(&mut self, addresses: &[u64]) -> bool {
+        // What is compiled already goes across these addresses, or leaves registers out.
+        let same =
+            self.stops.len() == addresses.len() && addresses.iter().all(|a| self.stops.contains(a));
+        if !self.observed || !same {
+            self.library = Library::default();
+            (self.observed, self.all_live) = (true, true);
+            self.stops = addresses.iter().copied().collect();
+            self.forget();
+        }
+        true
     }
 
     fn forget(&mut self) {
