@@ -193,12 +193,16 @@ impl Machine {
                 cache = cache.without(pass.map_err(|e| anyhow::anyhow!("--disable-pass: {e}"))?);
             }
             let engines = cache.clone();
-            let machine = match kind {
+            let noting = cache.clone().without(gcn::jit::Optional::Accesses);
+            let mut machine = match kind {
                 Kind::Interp => dispatch::Gpu::new(target, MEMORY)?,
                 _ => {
                     dispatch::Gpu::with_engine(target, MEMORY, move || Box::new(engines.engine()))?
                 }
             };
+            if kind != Kind::Interp {
+                machine.set_noting(move || Box::new(noting.engine()));
+            }
             let gpu = Gpu::from_machine(machine);
             Ok(Machine { gpu, cache })
         }
