@@ -324,6 +324,28 @@ fn room(size: usize) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
+/// Gives the bytes of a file from `start` on.
+fn from_file(
+    path: &Path,
+    start: usize,
+    size: usize,
+    take: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+) -> Result<(), String> {
+    use std::io::{Read, Seek, SeekFrom};
+    let named = |e: std::io::Error| io::named(path, e);
+    let mut file = std::fs::File::open(path).map_err(named)?;
+    file.seek(SeekFrom::Start(start as u64)).map_err(named)?;
+    let mut piece = vec![0; size.min(1 << 20)];
+    let mut left = size;
+    while left > 0 {
+        let piece = &mut piece[..left.min(1 << 20)];
+        file.read_exact(piece).map_err(named)?;
+        take(piece)?;
+        left -= piece.len();
+    }
+    Ok(())
+}
+
 impl Contents {
     /// Returns the size in bytes. Only for a file this may need to read it.
     ///
@@ -340,7 +362,10 @@ impl Contents {
             | Contents::Ramp(ty, count, ..)
             | Contents::Fill(ty, count, _) => elements(ty, count),
             Contents::Bytes(bytes) => Ok(bytes.len()),
-            Contents::File(_) => Ok(self.bytes()?.len()),
+            Contents::File(path) => match Contents::in_file(path) {
+                Some((_, size)) => Ok(size),
+                None => Ok(self.bytes()?.len()),
+            },
         }
     }
 
@@ -349,89 +374,119 @@ impl Contents {
     /// # Errors
     /// If a file cannot be read, or the size is out of bounds.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
-        let elements = |ty: Ty, count: u64, mut next: Box<dyn FnMut(u64) -> u64>| {
-            let size = sized(count.saturating_mul(ty.size() as u64))?;
-            let mut out = room(size)?;
-            for n in 0..count {
-                out.extend_from_slice(&next(n).to_le_bytes()[..ty.size()]);
+        match self {
+            Contents::Bytes(bytes) => return Ok(bytes.clone()),
+            Contents::File(path) => {
+                let bytes = io::read(path)?;
+                return match is_npy(path) {
+                    true => Ok(npy::elements(bytes).map_err(|e| io::named(path, e))?.1),
+                    false => Ok(bytes),
+                };
             }
-            Ok::<_, String>(out)
+            _ => {}
+        }
+        let mut out = room(self.size()?)?;
+        self.pieces(&mut |piece| {
+            out.extend_from_slice(piece);
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// Where the bytes begin in a regular file that has them as they are, and how many there are.
+    fn in_file(path: &Path) -> Option<(usize, usize)> {
+        let about = std::fs::metadata(path)
+            .ok()
+            .filter(|about| about.is_file())?;
+        let start = match is_npy(path) {
+            true => npy::header_of(path).ok()?.plain(about.len())?,
+            false => 0,
         };
-        // The last number is truncated if the size requires it.
-        let random = |ty: Ty, size: u64, seed: u64| -> Result<Vec<u8>, String> {
-            let (size, mut rng) = (sized(size)?, SplitMix(seed));
-            let count = (size as u64).div_ceil(ty.size() as u64);
-            let mut out = elements(
-                ty,
-                count,
-                Box::new(move |_| match ty {
-                    Ty::U64 => rng.next_u64(),
-                    ty => {
-                        let v = rng.unit(ty);
-                        ty.from_f64(v)
-                    }
-                }),
-            )?;
-            out.truncate(size);
-            Ok::<_, String>(out)
-        };
-        Ok(match self {
-            Contents::Zero(n) => {
-                let size = sized(*n)?;
-                let mut out = room(size)?;
-                out.resize(size, 0);
-                out
+        let size = sized(about.len()).ok()?;
+        (path.as_os_str() != "-").then_some((start, size - start))
+    }
+
+    /// Returns true if [`Contents::pieces`] needs no room for all of it, and may be called again.
+    pub(crate) fn comes_in_pieces(&self) -> bool {
+        match self {
+            Contents::File(path) => Contents::in_file(path).is_some(),
+            _ => true,
+        }
+    }
+
+    /// Gives the bytes in order, piece by piece, so that large contents need no room of their own. All pieces but the last one have a
+    /// multiple of 8 bytes.
+    ///
+    /// # Errors
+    /// See [`Contents::bytes`], and what `take` returns.
+    pub fn pieces(&self, take: &mut dyn FnMut(&[u8]) -> Result<(), String>) -> Result<(), String> {
+        const PIECE: usize = 1 << 16;
+        let mut piece: Vec<u8> = Vec::with_capacity(PIECE + 8);
+        let total = self.size()?;
+        let mut elements = |ty: Ty, next: &mut dyn FnMut(u64) -> u64| {
+            let (mut n, mut given) = (0, 0);
+            while given < total {
+                piece.clear();
+                while piece.len() < PIECE && given + piece.len() < total {
+                    piece.extend_from_slice(&next(n).to_le_bytes()[..ty.size()]);
+                    n += 1;
+                }
+                // The last number is truncated if the size requires it.
+                piece.truncate(total - given);
+                given += piece.len();
+                take(&piece)?;
             }
-            Contents::Rand(n, seed) => random(Ty::U64, *n, *seed)?,
-            Contents::RandF32(n, seed) => random(Ty::F32, *n, *seed)?,
-            Contents::RandF64(n, seed) => random(Ty::F64, *n, *seed)?,
-            Contents::Random(ty, count, seed, low, high) => {
+            Ok::<(), String>(())
+        };
+        let random = |ty: Ty, seed: u64| {
+            let mut rng = SplitMix(seed);
+            move |_: u64| match ty {
+                Ty::U64 => rng.next_u64(),
+                ty => {
+                    let v = rng.unit(ty);
+                    ty.from_f64(v)
+                }
+            }
+        };
+        match self {
+            Contents::Zero(_) => elements(Ty::U64, &mut |_| 0),
+            Contents::Rand(_, seed) => elements(Ty::U64, &mut random(Ty::U64, *seed)),
+            Contents::RandF32(_, seed) => elements(Ty::F32, &mut random(Ty::F32, *seed)),
+            Contents::RandF64(_, seed) => elements(Ty::F64, &mut random(Ty::F64, *seed)),
+            Contents::Random(ty, _, seed, low, high) => {
                 let (ty, low, high, mut rng) = (*ty, *low, *high, SplitMix(*seed));
-                elements(
-                    ty,
-                    *count,
-                    Box::new(move |_| {
-                        if ty.is_float() {
-                            let (low, high) = (low.to_f64(), high.to_f64());
-                            let u = rng.unit(ty);
-                            return ty.from_f64(low + (high - low) * u);
-                        }
-                        let (low, high) = (low.to_int(), high.to_int());
-                        let span = (high - low + 1).max(1) as u128;
-                        let offset = (rng.next_u64() as u128 * span) >> 64;
-                        ty.from_int(low + offset as i128)
-                    }),
-                )?
+                elements(ty, &mut |_| {
+                    if ty.is_float() {
+                        let (low, high) = (low.to_f64(), high.to_f64());
+                        let u = rng.unit(ty);
+                        return ty.from_f64(low + (high - low) * u);
+                    }
+                    let (low, high) = (low.to_int(), high.to_int());
+                    let span = (high - low + 1).max(1) as u128;
+                    let offset = (rng.next_u64() as u128 * span) >> 64;
+                    ty.from_int(low + offset as i128)
+                })
             }
-            Contents::Ramp(ty, count, start, step) => {
+            Contents::Ramp(ty, _, start, step) => {
                 let (ty, start, step) = (*ty, *start, *step);
                 let whole = !ty.is_float();
-                elements(
-                    ty,
-                    *count,
-                    Box::new(move |n| match whole {
-                        true => ty.from_int(start.to_int().wrapping_add(step.to_int() * n as i128)),
-                        false => ty.from_f64(start.to_f64() + step.to_f64() * n as f64),
-                    }),
-                )?
+                elements(ty, &mut |n| match whole {
+                    true => ty.from_int(start.to_int().wrapping_add(step.to_int() * n as i128)),
+                    false => ty.from_f64(start.to_f64() + step.to_f64() * n as f64),
+                })
             }
-            Contents::Fill(ty, count, value) => {
+            Contents::Fill(ty, _, value) => {
                 let bits = value
                     .bits(*ty)
                     .ok_or_else(|| format!("{value} does not fit {ty}"))?;
-                elements(*ty, *count, Box::new(move |_| bits))?
+                elements(*ty, &mut |_| bits)
             }
-            Contents::Bytes(bytes) => bytes.clone(),
-            Contents::File(path) => {
-                let bytes = io::read(path)?;
-                if is_npy(path) {
-                    let elements = npy::elements(bytes);
-                    elements.map_err(|e| io::named(path, e))?.1
-                } else {
-                    bytes
-                }
-            }
-        })
+            Contents::Bytes(bytes) => take(bytes),
+            Contents::File(path) => match Contents::in_file(path) {
+                Some((start, size)) => from_file(path, start, size, take),
+                None => take(&self.bytes()?),
+            },
+        }
     }
 
     /// The type of the elements, if the contents specify one.

@@ -28,6 +28,13 @@ impl Header {
         format!("{order}{}{}", self.kind, self.size)
     }
 
+    /// Where the elements begin in a file of so many bytes, if they are in it as [`elements`] gives them.
+    pub(crate) fn plain(&self, file: u64) -> Option<usize> {
+        let reordered = self.big_endian || self.fortran && self.shape.len() > 1;
+        let whole = self.bytes()?.checked_add(self.start)? as u64 == file;
+        (!reordered && whole).then_some(self.start)
+    }
+
     /// Bytes of all elements.
     fn bytes(&self) -> Option<usize> {
         (self.shape.iter()).try_fold(self.size, |bytes, n| bytes.checked_mul(*n))
@@ -284,8 +291,22 @@ pub fn file(data: &[u8], descr: &str) -> Vec<u8> {
     )
 }
 
+/// Returns what comes before the elements in the file of [`file`], and how many of `bytes` bytes the file has.
+pub fn before_elements(bytes: usize, descr: &str) -> (Vec<u8>, usize) {
+    let size = descr.get(2..).and_then(|n| n.parse().ok());
+    let size: usize = size.unwrap_or(1).max(1);
+    (before_array(descr, &[bytes / size]), bytes / size * size)
+}
+
 /// Returns a `.npy` file of an array with the given dimensions, in C order.
 pub fn array(data: &[u8], descr: &str, shape: &[usize]) -> Vec<u8> {
+    let mut out = before_array(descr, shape);
+    out.extend(data);
+    out
+}
+
+/// Returns what comes before the elements in the file of [`array`].
+pub fn before_array(descr: &str, shape: &[usize]) -> Vec<u8> {
     let shape = match shape {
         [one] => format!("{one},"),
         many => many
@@ -304,7 +325,6 @@ pub fn array(data: &[u8], descr: &str, shape: &[usize]) -> Vec<u8> {
     let mut out = b"\x93NUMPY\x01\x00".to_vec();
     out.extend((header.len() as u16).to_le_bytes());
     out.extend(header.as_bytes());
-    out.extend(data);
     out
 }
 

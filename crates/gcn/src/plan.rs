@@ -306,30 +306,83 @@ impl Plan {
     }
 }
 
-/// The contents of a buffer.
-enum Filled {
-    /// This number of zeros.
-    Zeros(usize),
-    Bytes(Vec<u8>),
+/// The contents of a buffer before the first launch. They are no second copy of it, unless they can be read only once.
+struct Filled {
+    size: usize,
+    /// `None`: zeros.
+    contents: Option<Contents>,
+    /// It is a variable, whose memory is not zero at first.
+    variable: bool,
+    /// Addresses in it, and where.
+    pointers: Vec<(usize, u64)>,
+    /// What messages begin with.
+    at: String,
+    name: String,
 }
 
 impl Filled {
-    fn len(&self) -> usize {
-        match self {
-            Filled::Zeros(size) => *size,
-            Filled::Bytes(bytes) => bytes.len(),
-        }
+    fn of(b: &BufferPlan) -> Result<Filled, String> {
+        let zeros = matches!(
+            b.contents,
+            Contents::Zero(_) | Contents::Fill(_, _, Number::Int(0))
+        );
+        let contents = match (zeros, &b.contents) {
+            (true, _) => None,
+            (_, contents) if contents.comes_in_pieces() => Some(contents.clone()),
+            (_, contents) => Some(Contents::Bytes(contents.bytes()?)),
+        };
+        Ok(Filled {
+            size: contents.as_ref().unwrap_or(&b.contents).size()?,
+            contents,
+            variable: b.variable.is_some(),
+            pointers: Vec::new(),
+            at: b.at.clone(),
+            name: b.name.clone(),
+        })
     }
+
+    /// Gives a buffer these contents. `new`: it has not been written yet.
+    fn fill(&self, buffer: &Buffer<u8>, new: bool) -> Result<(), String> {
+        let told = |e: crate::gpu::Error| e.to_string();
+        match &self.contents {
+            Some(contents) => {
+                let mut at = 0;
+                contents.pieces(&mut |piece| {
+                    buffer.write(at, piece).map_err(told)?;
+                    at += piece.len();
+                    Ok(())
+                })?;
+            }
+            None if new && !self.variable => {}
+            None => clear(buffer, self.size).map_err(told)?,
+        }
+        for (at, address) in &self.pointers {
+            buffer.write(*at, &address.to_le_bytes()).map_err(told)?;
+        }
+        Ok(())
+    }
+}
+
+/// The addresses that belong into `size` bytes, and where.
+fn addresses(
+    size: usize,
+    pointers: &[PointerPlan],
+    buffers: &[Buffer<u8>],
+) -> Result<Vec<(usize, u64)>, String> {
+    let one = |p: &PointerPlan| {
+        let within = p.at.checked_add(8).is_some_and(|end| end <= size);
+        match within {
+            true => Ok((p.at, buffers[p.buffer].address().wrapping_add(p.offset))),
+            false => Err(format!("a pointer at byte {} is beyond the end", p.at)),
+        }
+    };
+    pointers.iter().map(one).collect()
 }
 
 /// Stores the addresses in bytes.
 fn place(bytes: &mut [u8], pointers: &[PointerPlan], buffers: &[Buffer<u8>]) -> Result<(), String> {
-    for p in pointers {
-        let address = buffers[p.buffer].address().wrapping_add(p.offset);
-        let end = p.at.checked_add(8);
-        let word = end.and_then(|end| bytes.get_mut(p.at..end));
-        let word = word.ok_or_else(|| format!("a pointer at byte {} is beyond the end", p.at))?;
-        word.copy_from_slice(&address.to_le_bytes());
+    for (at, address) in addresses(bytes.len(), pointers, buffers)? {
+        bytes[at..at + 8].copy_from_slice(&address.to_le_bytes());
     }
     Ok(())
 }
@@ -345,15 +398,15 @@ fn buffers(
         let what = |e: String| located(&b.at, &format!("{}: {e}", b.name));
         let Some((object, name)) = &b.variable else {
             return gpu
-                .zeros::<u8>(filled.len())
+                .zeros::<u8>(filled.size)
                 .map_err(|e| what(e.to_string()));
         };
         let program = programs.get(*object).ok_or("there is no such object")?;
         let buffer = program
             .variable::<u8>(name)
             .map_err(|e| what(e.to_string()))?;
-        if filled.len() != buffer.len() {
-            let (have, want) = (filled.len(), buffer.len());
+        if filled.size != buffer.len() {
+            let (have, want) = (filled.size, buffer.len());
             return Err(what(format!(
                 "the variable has {want} bytes, but {have} are given"
             )));
@@ -363,17 +416,8 @@ fn buffers(
     let made = contents.iter().zip(&plan.buffers).map(one);
     let made = made.collect::<Result<Vec<_>, String>>()?;
     for (filled, b) in contents.iter_mut().zip(&plan.buffers) {
-        if b.pointers.is_empty() && b.variable.is_none() {
-            continue;
-        }
-        // The memory of a variable is not zero at first.
-        let mut bytes = match filled {
-            Filled::Zeros(size) => vec![0; *size],
-            Filled::Bytes(bytes) => std::mem::take(bytes),
-        };
-        place(&mut bytes, &b.pointers, &made)
+        filled.pointers = addresses(filled.size, &b.pointers, &made)
             .map_err(|e| located(&b.at, &format!("{}: {e}", b.name)))?;
-        *filled = Filled::Bytes(bytes);
     }
     Ok(made)
 }
@@ -433,17 +477,8 @@ impl Failure {
 
 /// Initialises the buffers before the first launch. New memory is zero.
 fn filled(plan: &Plan) -> Result<Vec<Filled>, String> {
-    let one = |b: &BufferPlan| {
-        let zeros = matches!(
-            b.contents,
-            Contents::Zero(_) | Contents::Fill(_, _, Number::Int(0))
-        );
-        let filled = match zeros {
-            true => b.contents.size().map(Filled::Zeros),
-            false => b.contents.bytes().map(Filled::Bytes),
-        };
-        filled.map_err(|e| located(&b.at, &format!("{}: {e}", b.name)))
-    };
+    let one =
+        |b: &BufferPlan| Filled::of(b).map_err(|e| located(&b.at, &format!("{}: {e}", b.name)));
     plan.buffers.iter().map(one).collect()
 }
 
@@ -482,7 +517,7 @@ impl Ready {
         let target = Target::parse(first.target_name())
             .ok_or_else(|| format!("{} is not a gfx6 to gfx9 target", first.target_name()))?;
         let mut contents = filled(plan)?;
-        let total: u64 = contents.iter().map(|b| b.len() as u64).sum();
+        let total: u64 = contents.iter().map(|b| b.size as u64).sum();
         let memory = total.saturating_mul(2).saturating_add(1 << 30);
         let gpu = Gpu::with_engines(target, memory, &options.engines);
         let gpu = gpu.map_err(|e| e.to_string())?;
@@ -577,12 +612,8 @@ impl Ready {
     /// A message.
     pub fn fill(&self, new: bool) -> Result<(), Failure> {
         for (filled, buffer) in self.contents.iter().zip(&self.buffers) {
-            match filled {
-                Filled::Bytes(bytes) => buffer.write(0, bytes),
-                Filled::Zeros(_) if new => Ok(()),
-                Filled::Zeros(size) => clear(buffer, *size),
-            }
-            .map_err(|e| e.to_string())?;
+            let done = filled.fill(buffer, new);
+            done.map_err(|e| located(&filled.at, &format!("{}: {e}", filled.name)))?;
         }
         Ok(())
     }
@@ -627,33 +658,29 @@ impl Ready {
             buffers, arrays, ..
         } = self;
         let mut checks = Vec::new();
-        let wanted = |n: usize| {
-            let checked = plan.checks.iter().any(|check| {
-                let other = matches!(check.expected, Expected::Buffer(of, _) if of == n);
-                check.buffer == n || other
-            });
-            checked || plan.saves.iter().any(|save| save.buffer == n)
-        };
-        // The result is empty if it is not needed.
-        let results = (buffers.iter().enumerate())
-            .map(|(n, buffer)| match wanted(n) {
-                true => buffer.read().map_err(|e| e.to_string()),
-                false => Ok(Vec::new()),
-            })
-            .collect::<Result<Vec<_>, _>>()?;
         for check in &plan.checks {
-            let done =
-                compare(plan, check, &results, buffers).map_err(|e| located(&check.at, &e))?;
+            let done = compare(plan, check, buffers).map_err(|e| located(&check.at, &e))?;
             checks.push(done);
         }
         for (save, (descr, shape)) in plan.saves.iter().zip(arrays) {
-            let data = &results[save.buffer];
-            let file = match (is_npy(&save.file), shape) {
-                (false, _) => Cow::Borrowed(data.as_slice()),
-                (true, None) => npy::file(data, descr).into(),
-                (true, Some(shape)) => npy::array(data, descr, shape).into(),
+            let buffer = &buffers[save.buffer];
+            let (before, size) = match (is_npy(&save.file), shape) {
+                (false, _) => (Vec::new(), buffer.len()),
+                (true, None) => npy::before_elements(buffer.len(), descr),
+                (true, Some(shape)) => (npy::before_array(descr, shape), buffer.len()),
             };
-            crate::io::write(&save.file, &file).map_err(|e| located(&save.at, &e))?;
+            let written = crate::io::stream(&save.file, |out| {
+                out.write_all(&before)?;
+                for at in (0..size).step_by(PIECE) {
+                    let mut piece = vec![0; PIECE.min(size - at)];
+                    buffer
+                        .read_into(at, &mut piece)
+                        .map_err(std::io::Error::other)?;
+                    out.write_all(&piece)?;
+                }
+                Ok(())
+            });
+            written.map_err(|e| located(&save.at, &e))?;
         }
         Ok(checks)
     }
@@ -775,32 +802,28 @@ fn array(plan: &Plan, launches: &[gpu::Launch], save: &SavePlan) -> (String, Opt
     (descr, save.shape.clone().or(shape))
 }
 
-fn compare(
-    plan: &Plan,
-    check: &CheckPlan,
-    results: &[Vec<u8>],
-    buffers: &[Buffer<u8>],
-) -> Result<CheckReport, String> {
+fn compare(plan: &Plan, check: &CheckPlan, buffers: &[Buffer<u8>]) -> Result<CheckReport, String> {
     let (ty, size) = (check.ty, check.ty.size());
     let name = &plan.buffers[check.buffer].name;
-    let whole = |bytes: &[u8], what: &str| match bytes.len() % size {
-        0 => Ok(bytes.len() / size),
-        _ => Err(format!(
-            "{what}: {} bytes are not a multiple of {ty}",
-            bytes.len()
-        )),
+    let whole = |bytes: usize, what: &str| match bytes % size {
+        0 => Ok(bytes / size),
+        _ => Err(format!("{what}: {bytes} bytes are not a multiple of {ty}")),
     };
-    let got = &results[check.buffer];
-    let have = whole(got, name)?;
-    let (expected, from) = match &check.expected {
-        Expected::Contents(contents) => {
-            let mut bytes = contents.bytes()?;
-            place(&mut bytes, &check.pointers, buffers)?;
-            (Cow::Owned(bytes), 0)
+    let got = &buffers[check.buffer];
+    let have = whole(got.len(), name)?;
+    // What can be read only once is read here.
+    let once = match &check.expected {
+        Expected::Contents(contents) if !contents.comes_in_pieces() => {
+            Some(Contents::Bytes(contents.bytes()?))
         }
-        Expected::Buffer(n, from) => (Cow::Borrowed(results[*n].as_slice()), *from),
+        _ => None,
     };
-    let there = whole(&expected, "what is expected")?.saturating_sub(from);
+    let (expected, from) = match &check.expected {
+        Expected::Contents(contents) => (once.as_ref().unwrap_or(contents).size()?, 0),
+        Expected::Buffer(n, from) => (buffers[*n].len(), *from),
+    };
+    let pointers = addresses(expected, &check.pointers, buffers)?;
+    let there = whole(expected, "what is expected")?.saturating_sub(from);
     let rest = have.saturating_sub(check.first);
     // A list or a file whose length differs from the buffer's is an error, unless the check has a number of elements.
     let count = check.count.unwrap_or(match check.expected {
@@ -823,23 +846,85 @@ fn compare(
         first: Vec::new(),
         most_ulps: 0,
     };
-    for n in 0..count {
-        let index = check.first + n;
-        let (got, expected) = (ty.element(got, index), ty.element(&expected, from + n));
-        if got == expected {
-            continue;
+    let bytes = count * size;
+    match &check.expected {
+        Expected::Contents(contents) => {
+            let mut at = 0;
+            once.as_ref().unwrap_or(contents).pieces(&mut |piece| {
+                let begin = at;
+                at += piece.len();
+                // A list may be one piece, however long it is.
+                for (k, part) in piece.chunks(PIECE).enumerate() {
+                    let begin = begin + k * PIECE;
+                    let part = &part[..part.len().min(bytes.saturating_sub(begin))];
+                    let part = with_addresses(part, begin, &pointers);
+                    report.compare(check, got, &part, check.first + begin / size)?;
+                }
+                Ok(())
+            })?;
         }
-        report.most_ulps = report.most_ulps.max(ty.ulps(got, expected));
-        if !check.tolerance.accepts(ty, got, expected) {
-            report.wrong += 1;
-            if report.first.len() < LISTED {
-                report.first.push(Difference {
-                    index,
-                    got,
-                    expected,
-                });
+        Expected::Buffer(n, from) => {
+            for begin in (0..bytes).step_by(PIECE) {
+                let mut part = vec![0; PIECE.min(bytes - begin)];
+                let read = buffers[*n].read_into(from * size + begin, &mut part);
+                read.map_err(|e| e.to_string())?;
+                report.compare(check, got, &part, check.first + begin / size)?;
             }
         }
     }
     Ok(report)
+}
+
+/// Bytes at a time, a multiple of every type's size.
+const PIECE: usize = 1 << 16;
+
+/// Bytes from `begin` on, with those of addresses that belong into them.
+fn with_addresses<'a>(bytes: &'a [u8], begin: usize, pointers: &[(usize, u64)]) -> Cow<'a, [u8]> {
+    let mut bytes = Cow::Borrowed(bytes);
+    for (at, address) in pointers {
+        for (k, byte) in address.to_le_bytes().into_iter().enumerate() {
+            let within = (at + k).checked_sub(begin).filter(|&k| k < bytes.len());
+            if let Some(k) = within {
+                bytes.to_mut()[k] = byte;
+            }
+        }
+    }
+    bytes
+}
+
+impl CheckReport {
+    /// Compares a piece of what is expected with a buffer's elements from `first` on.
+    fn compare(
+        &mut self,
+        check: &CheckPlan,
+        buffer: &Buffer<u8>,
+        expected: &[u8],
+        first: usize,
+    ) -> Result<(), String> {
+        let (ty, size) = (check.ty, check.ty.size());
+        let mut got = vec![0; expected.len()];
+        let read = buffer.read_into(first * size, &mut got);
+        read.map_err(|e| e.to_string())?;
+        if got == expected {
+            return Ok(());
+        }
+        for n in 0..expected.len() / size {
+            let (got, expected) = (ty.element(&got, n), ty.element(expected, n));
+            if got == expected {
+                continue;
+            }
+            self.most_ulps = self.most_ulps.max(ty.ulps(got, expected));
+            if !check.tolerance.accepts(ty, got, expected) {
+                self.wrong += 1;
+                if self.first.len() < LISTED {
+                    self.first.push(Difference {
+                        index: first + n,
+                        got,
+                        expected,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
 }
