@@ -82,7 +82,7 @@ def test_campaigns(plan):
     assert raised.value.kind == "file"
 
 
-def test_ray_runs_shards_again_whose_node_is_lost(plan):
+def test_ray_runs_shards_again_whose_node_is_lost(plan, monkeypatch):
     """Three local nodes, of which one is killed while shards run. Ray is an optional extra: without it the test is skipped."""
     ray = pytest.importorskip("ray", reason="Ray is not installed")
     from ray.cluster_utils import Cluster
@@ -92,27 +92,29 @@ def test_ray_runs_shards_again_whose_node_is_lost(plan):
     ray.init(address=cluster.address)
     try:
         cluster.wait_for_nodes()
-        import threading
+        # A node is lost when the third task has ended and others wait or run.
+        lost, ended, wait = [], [], ray.wait
 
-        lost = []
+        def waiting(*args, **kwargs):
+            done = wait(*args, **kwargs)
+            ended.append(done)
+            if len(ended) == 3:
+                cluster.remove_node(nodes[len(lost)], allow_graceful=False)
+                lost.append(True)
+            return done
 
-        def kill(node):
-            cluster.remove_node(node, allow_graceful=False)
-            lost.append(node)
-
-        timer = threading.Timer(1.0, kill, [nodes[0]])
-        timer.start()
+        monkeypatch.setattr(ray, "wait", waiting)
         merged = gcn.ray.run(plan, 24, num_cpus=1)
-        assert len(lost) == 1, "the plan ended before the node was lost"
+        assert len(lost) == 1
         assert merged.shards == 24 and merged.checks[0].ok
+        ended[:] = [None] * 3
         with pytest.raises(gcn.Error, match="cannot be sharded"):
             gcn.ray.run(plan.with_name("sums.toml"), 4)
         file = plan.with_name("c.toml")
         file.write_text(CAMPAIGN)
-        timer = threading.Timer(0.5, kill, [nodes[1]])
-        timer.start()
+        ended.clear()
         summary = gcn.ray.campaign(file, items_per_task=1, num_cpus=1)
-        timer.join()
+        assert len(lost) == 2
         assert summary.done == summary["items"] == len(gcn.Campaign(file))
         assert summary == gcn.Campaign(file).run(plan.with_name("alone.journal"))
         # All is in the journal: nothing is left.
