@@ -193,6 +193,11 @@ fn what_was_wrong_once() {
             "gfx600",
             "v_div_scale_f64 v[10:11], s[0:1], v[9:10], v[5:6], v[3:4]\ns_load_dwordx8 s[12:19], s[22:23], s0",
         ),
+        // A NaN in an operation on scalars alone.
+        (
+            "gfx701",
+            "s_or_b32 s17, s17, 0x7fc00000\nv_sub_f32_e64 v5, 1.0, -s17",
+        ),
         // Its SGPR counts units of 64 bytes.
         ("gfx900", "s_scratch_load_dwordx2 s[0:1], s[20:21], s49"),
         // The literal counts dwords.

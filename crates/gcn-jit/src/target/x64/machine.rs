@@ -425,8 +425,9 @@ impl<V: Vectors> Emit<'_, V> {
             }
         }
         self.v.ballots = ballots;
-        self.uniform_values();
+        // First the register that collects failed checks is cleared.
         V::before(self);
+        self.uniform_values();
         let both = V::PARTS == 2 && V::both(self);
         let mut s = select::Select::new(self, both);
         s.slice();
