@@ -292,7 +292,7 @@ fn screened_runs_are_as_observed_ones() {
         let path = testdata().join("bench/sort-gfx900.co");
         let program = gpu.load_file(path).expect("the object");
         let kernel = program.kernel("bitonic_step").expect("the kernel");
-        let data: Vec<u8> = (0..bytes).map(|n| (n * 167 >> 3) as u8).collect();
+        let data: Vec<u8> = (0..bytes).map(|n| ((n * 167) >> 3) as u8).collect();
         let (before, buffer) = (gpu.buffer(&[7u8; 5]), gpu.buffer(&data));
         let (before, buffer) = (before.expect("memory"), buffer.expect("memory"));
         let launch = kernel.launch([2048], [256]).any_type(true);
