@@ -291,7 +291,7 @@ pub fn file(data: &[u8], descr: &str) -> Vec<u8> {
     )
 }
 
-/// Returns what comes before the elements in the file of [`file`], and how many of `bytes` bytes the file has.
+/// Returns what comes before the elements in the file of [`file()`], and how many of `bytes` bytes the file has.
 pub fn before_elements(bytes: usize, descr: &str) -> (Vec<u8>, usize) {
     let size = descr.get(2..).and_then(|n| n.parse().ok());
     let size: usize = size.unwrap_or(1).max(1);
@@ -305,7 +305,7 @@ pub fn array(data: &[u8], descr: &str, shape: &[usize]) -> Vec<u8> {
     out
 }
 
-/// Returns what comes before the elements in the file of [`array`].
+/// Returns what comes before the elements in the file of [`array()`].
 pub fn before_array(descr: &str, shape: &[usize]) -> Vec<u8> {
     let shape = match shape {
         [one] => format!("{one},"),
