@@ -56,7 +56,10 @@ impl Arena {
         let len =
             bytes.ok_or_else(|| MemError::Host(format!("{pages} pages exceed its addresses")))?;
         let map =
-            Mapping::new(len, ARENA_GUARD, true).map_err(|e| MemError::Host(e.to_string()))?;
+            Mapping::new(len, ARENA_GUARD, true).map_err(|e| {
+                let all = len.saturating_add(2 * ARENA_GUARD) >> 30;
+                MemError::Host(format!("{e}; the machine needs {all} GiB of address space, most of it never used: is there a limit (ulimit -v)?"))
+            })?;
         let arena = Arena {
             base: map.start().expose_provenance(),
             len,
