@@ -251,15 +251,7 @@ pub fn run(options: &Options, root: &Path) -> Result<()> {
 fn with_checks(options: &Options, root: &Path, scratch: &Path) -> Result<()> {
     let mut lines = Vec::new();
     if options.set == Set::Debian {
-        let folder = options.kernels.as_ref();
-        let folder = folder.context("--set debian needs --kernels DIR")?;
-        let folder = std::path::absolute(folder)?;
-        let chosen = |entry: &&debian::Entry| {
-            let only = options.only.is_empty() || options.only.iter().any(|n| n == entry.name);
-            only && options.half.is_none_or(|half| half == entry.half())
-        };
-        let entries: Vec<&'static debian::Entry> = debian::all().filter(chosen).collect();
-        let prepared = debian::prepare(&entries, &folder, &options.target)?;
+        let (folder, prepared) = debian_kernels(options)?;
         let (objects, sources) = (folder.join("objects"), [folder.join("sources")]);
         let folders = Folders {
             objects: &objects,
@@ -347,8 +339,8 @@ fn own_kernels(
     Ok(())
 }
 
-/// Measures kernels of Debian's programs, each in a process of its own, so that they do not affect each other.
-fn programs(options: &Options, scratch: &Path, report: &mut report::Report) -> Result<()> {
+/// The folder of Debian's programs, and the chosen kernels of theirs, fetched and compiled. Kernels that are missing are named.
+fn debian_kernels(options: &Options) -> Result<(PathBuf, debian::Prepared)> {
     let folder = options.kernels.as_ref();
     let folder =
         folder.context("--set debian needs --kernels DIR, a folder to fetch packages into")?;
@@ -363,6 +355,12 @@ fn programs(options: &Options, scratch: &Path, report: &mut report::Report) -> R
     for (name, why) in &prepared.missing {
         eprintln!("SKIPPED {name}: {why}");
     }
+    Ok((folder, prepared))
+}
+
+/// Measures kernels of Debian's programs, each in a process of its own, so that they do not affect each other.
+fn programs(options: &Options, scratch: &Path, report: &mut report::Report) -> Result<()> {
+    let (folder, prepared) = debian_kernels(options)?;
     report.prepared(&prepared);
     let (objects, sources) = (folder.join("objects"), [folder.join("sources")]);
     let folders = Folders {

@@ -230,17 +230,32 @@ impl Session {
         machine.memory.keep_journal(true);
         let images = ready.programs().iter();
         let images = images.map(|p| (p.loaded().base, p.object()));
-        let mut session = Session {
-            code: CodeMap::new(machine.target(), images),
-            work: Work::Plan(Box::new(Planned {
-                printed: vec![0; order.len()],
-                plan,
-                ready,
-                order,
-                past: Vec::new(),
-            })),
+        let code = CodeMap::new(machine.target(), images);
+        let work = Work::Plan(Box::new(Planned {
+            printed: vec![0; order.len()],
+            plan,
+            ready,
+            order,
+            past: Vec::new(),
+        }));
+        let mut session = Session::before(0, code, work, machine, options);
+        session.begin(0)?;
+        Ok(session)
+    }
+
+    /// A session before its first launch has begun.
+    fn before(
+        launch: usize,
+        code: CodeMap,
+        work: Work,
+        machine: Arc<dispatch::Gpu>,
+        options: Options,
+    ) -> Session {
+        Session {
+            code,
+            work,
             machine,
-            launch: 0,
+            launch,
             stepper: None,
             history: None,
             calls: Calls::default(),
@@ -250,9 +265,7 @@ impl Session {
             options,
             flow: None,
             stops_compiled: None,
-        };
-        session.begin(0)?;
-        Ok(session)
+        }
     }
 
     /// Begins a session with a launch of a running program. Of the options those of the plan take no part.
@@ -263,21 +276,9 @@ impl Session {
         options: Options,
     ) -> Session {
         machine.memory.keep_journal_of_threads();
-        let mut session = Session {
-            code: CodeMap::new(machine.target(), std::iter::empty()),
-            work: Work::Program(Box::new(Attached::new(program))),
-            machine,
-            launch: first.number,
-            stepper: None,
-            history: None,
-            calls: Calls::default(),
-            stops: Stops::default(),
-            selected: None,
-            fresh: true,
-            options,
-            flow: None,
-            stops_compiled: None,
-        };
+        let code = CodeMap::new(machine.target(), std::iter::empty());
+        let work = Work::Program(Box::new(Attached::new(program)));
+        let mut session = Session::before(first.number, code, work, machine, options);
         session.begin_launch(first);
         session
     }
