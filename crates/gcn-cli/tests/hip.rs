@@ -472,7 +472,7 @@ fn the_terminal_debugs_a_program() {
     screen.press("nonsense\r");
     screen.shows("there is no command `nonsense`");
     screen.press("quit\r");
-    screen.shows("ok\n");
+    screen.shows("quit\nok");
     assert!(screen.child.wait().unwrap().success());
 }
 
