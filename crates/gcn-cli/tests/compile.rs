@@ -86,7 +86,8 @@ fn what_is_compiled_is_written() {
     assert_eq!(object.target_name(), "gfx803");
     // The assembly is source for this assembler.
     let s = folder.path().join("sum.s");
-    wants(&gcn(&["compile", text(&cl), "-S", "--", "-O1"]), 0, "");
+    let ran = gcn(&["compile", text(&cl), "-S", "--", "-O1"]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
     let out = folder.path().join("again.co");
     wants(&gcn(&["asm", text(&s), "-o", text(&out)]), 0, "");
     let shown = gcn(&["compile", text(&cl), "--show", "--", "-DX=a b"]);

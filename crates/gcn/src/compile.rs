@@ -145,7 +145,11 @@ impl Compiler {
         if !given("-O") {
             command.arg("-O3");
         }
-        if let Some(lld) = self.linker() {
+        let links = !job
+            .options
+            .iter()
+            .any(|o| matches!(o.as_str(), "-S" | "-c" | "-E"));
+        if let Some(lld) = self.linker().filter(|_| links) {
             command.arg(format!("--ld-path={}", lld.display()));
         }
         command.args(job.options).arg(job.source).arg("-o").arg(out);
