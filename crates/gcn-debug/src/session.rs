@@ -297,22 +297,26 @@ impl Session {
             let images = images.map(|(base, object)| (*base, object));
             self.code = CodeMap::new(self.machine.target(), images);
         }
-        let memory = &self.machine.memory;
-        let stepper = launch.stepper;
+        self.enter(launch.number, launch.stepper);
+        if other {
+            self.resolve_breakpoints();
+        }
+    }
+
+    /// Starts the history of a launch, whose first instruction is next.
+    fn enter(&mut self, launch: usize, stepper: Stepper) {
         self.history = Some(History::new(
             &stepper,
-            memory,
+            &self.machine.memory,
             self.options.history_bytes,
             self.options.spacing,
         ));
         self.stepper = Some(stepper);
-        self.launch = launch.number;
+        self.stops_compiled = None;
+        self.launch = launch;
         self.calls = Calls::default();
         self.selected = None;
         self.follow();
-        if other {
-            self.resolve_breakpoints();
-        }
     }
 
     fn planned(&self) -> Result<&Planned, Error> {
@@ -334,19 +338,7 @@ impl Session {
         let stepper = Stepper::new(self.machine.clone(), loaded, kernel.name(), &laid_out);
         let mut stepper = stepper.map_err(|e| failed(e.into()))?;
         stepper.set_printed(planned.printed[launch]);
-        let memory = &self.machine.memory;
-        self.history = Some(History::new(
-            &stepper,
-            memory,
-            self.options.history_bytes,
-            self.options.spacing,
-        ));
-        self.stepper = Some(stepper);
-        self.stops_compiled = None;
-        self.launch = launch;
-        self.calls = Calls::default();
-        self.selected = None;
-        self.follow();
+        self.enter(launch, stepper);
         Ok(())
     }
 
