@@ -129,13 +129,19 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Runs the plan, and adds what there is to say to the record. Returns `None` if it was interrupted.
+    /// Runs the plan, if it could be read, and adds the result or the message to the record. Returns `None` if it was interrupted.
     fn run(
         &self,
-        mut plan: Plan,
-        mut options: plan::Options,
+        read: Result<(Plan, plan::Options), String>,
         record: &mut Map<String, Json>,
     ) -> Option<Outcome> {
+        let (mut plan, mut options) = match read {
+            Ok(read) => read,
+            Err(message) => {
+                record.insert("message".into(), message.into());
+                return Some(Outcome::Error);
+            }
+        };
         // Items run beside each other, and must not write the same files.
         plan.saves.clear();
         options.threads = 1;

@@ -244,23 +244,17 @@ impl Mutants {
                 record.insert("mutation".into(), "none: the code as it is".into());
             }
             Some(m) => {
-                let told = format!(
+                let change = format!(
                     "{} at {:#x}: `{}` for `{}`",
                     m.kernel, m.pc, m.after, m.before
                 );
-                record.insert("mutation".into(), told.into());
+                record.insert("mutation".into(), change.into());
                 record.insert("of".into(), m.kind.into());
                 record.insert("kernel".into(), m.kernel.as_str().into());
                 record.insert("pc".into(), m.pc.into());
             }
         }
-        let outcome = match read {
-            Ok((plan, options)) => running.run(plan, options, record)?,
-            Err(message) => {
-                record.insert("message".into(), message.into());
-                Outcome::Error
-            }
-        };
+        let outcome = running.run(read, record)?;
         Some(match (outcome, mutation) {
             (Outcome::Ok, Some(_)) => Outcome::Survived,
             (outcome, _) => outcome,

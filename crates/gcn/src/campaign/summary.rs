@@ -99,7 +99,7 @@ impl Campaign {
 }
 
 /// An item in a line.
-fn told(record: &Record) -> String {
+fn line(record: &Record) -> String {
     let json = &record.json;
     let mut text = format!("item {} {}", record.item, record.outcome.name());
     if let Some(parameters) = json["parameters"].as_object() {
@@ -157,7 +157,7 @@ impl Summary {
                 text += &format!("  reported: {}\n", all.join(", "));
             }
             for record in section.notable.iter().take(LISTED) {
-                text += &format!("  {}\n", told(record));
+                text += &format!("  {}\n", line(record));
             }
             if section.notable.len() > LISTED {
                 text += &format!(

@@ -277,13 +277,7 @@ impl Sweep {
         record.insert("parameters".into(), shown.into());
         let text = self.plan(&parameters);
         let read = text.and_then(|text| plan_toml::parse(&text, &self.path, target));
-        match read {
-            Ok((plan, options)) => running.run(plan, options, record),
-            Err(message) => {
-                record.insert("message".into(), message.into());
-                Some(Outcome::Error)
-            }
-        }
+        running.run(read, record)
     }
 }
 
