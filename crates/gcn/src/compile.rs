@@ -5,6 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The target where a command names none: the name in [`Target::parse`].
+pub const DEFAULT_TARGET: &str = "gfx900";
+
 /// The language of a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

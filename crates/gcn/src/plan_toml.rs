@@ -697,11 +697,8 @@ fn list(ty: Ty, values: &[NumberToml]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The target of OpenCL C and HIP that name none.
-pub const COMPILED_TARGET: &str = "gfx900";
-
 /// A code object, or the source of one: assembly (`.s`, `.asm`) is assembled, OpenCL C (`.cl`) and HIP (`.hip`) are compiled with -g,
-/// for [`COMPILED_TARGET`] unless a target is given.
+/// for [`compile::DEFAULT_TARGET`] unless a target is given.
 ///
 /// # Errors
 /// A message with the file's name.
@@ -725,7 +722,7 @@ pub fn read_object(
 fn compiled(path: &Path, language: Language, target: Option<Target>) -> Result<CodeObject, String> {
     // Compilers name a file that is not there in their own ways.
     std::fs::metadata(path).map_err(|e| io::named(path, e))?;
-    let default = Target::parse(COMPILED_TARGET).expect("it is a target's name");
+    let default = Target::parse(compile::DEFAULT_TARGET).expect("it is a target's name");
     let options = ["-g".to_string()];
     let job = Job {
         source: path,

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gcn::compile::{Compiler, Job, Language};
+use gcn::compile::{Compiler, DEFAULT_TARGET, Job, Language};
 use gcn::io;
 use gcn::isa::Target;
-use gcn::plan_toml::COMPILED_TARGET;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Lang {
@@ -31,7 +30,7 @@ pub struct Options {
     /// The source: OpenCL C (.cl) or HIP (.hip)
     file: PathBuf,
     /// The target
-    #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true, default_value = COMPILED_TARGET)]
+    #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true, default_value = DEFAULT_TARGET)]
     arch: Target,
     /// The language; by default that of the file's name
     #[arg(long)]
