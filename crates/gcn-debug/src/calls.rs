@@ -98,7 +98,7 @@ impl Calls {
         }
     }
 
-    /// Instructions have run that nobody has counted.
+    /// Instructions have run that were not counted.
     pub(crate) fn forget_outstanding(&mut self) {
         self.outstanding.clear();
     }

@@ -114,7 +114,7 @@ struct Editor<'a, W> {
     going: bool,
     /// The report of a failure.
     report: Option<String>,
-    /// Text that kernels have printed, and the editor has not been told.
+    /// Text that kernels have printed and that has not been sent to the editor.
     printed: Printed,
 }
 

@@ -39,7 +39,7 @@ enum End {
     Gone(Option<String>),
 }
 
-/// What a client left behind.
+/// The state after a client has disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
     /// What it debugs is to end.
@@ -54,7 +54,7 @@ pub enum Left {
 /// standard input and output. `interrupt` is the session's own flag. `say` gets lines for the user.
 ///
 /// # Errors
-/// A message: nobody can be awaited at the address, the client of `-` has hung up, or the launches failed after it detached.
+/// A message: the address cannot be listened to, the client of `-` has disconnected, or the launches failed after it detached.
 pub fn serve(
     mut commands: Commands,
     interrupt: &Arc<AtomicBool>,
@@ -323,7 +323,7 @@ impl Client<'_> {
 
     fn serve(&mut self, events: &Receiver<Event>, interrupts: &Interrupts) -> io::Result<End> {
         loop {
-            // A reader that ended without a word has panicked; that cannot be told from a client that is gone.
+            // A reader that ended without a message has panicked, which looks the same as a client that has disconnected.
             let event = events.recv().unwrap_or(Event::Closed(None));
             match event {
                 Event::Packet(packet) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-/// The flag that interrupts a session's motions, and the number of interrupting messages that are on their way to whoever moves it.
+/// The flag that interrupts a session's motions, and the number of interrupting messages that are on their way to the thread that moves it.
 /// A message that was sent during a motion must not interrupt the next one, and one that was sent since must.
 #[derive(Clone)]
 pub(crate) struct Interrupts {

@@ -46,7 +46,7 @@ impl fmt::Display for WaveId {
     }
 }
 
-/// A moment: so many instructions of a launch have run.
+/// A moment: the number of instructions of a launch that have run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Moment {
     /// The launch, in the order in which they run, from 0.

@@ -123,7 +123,7 @@ pub fn run(
 ) -> Result<bool, String> {
     let printed = Printed::default();
     commands.session_mut().set_output(printed.clone());
-    let told = |e: std::io::Error| format!("the terminal: {e}");
+    let failed = |e: std::io::Error| format!("the terminal: {e}");
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         // A message is read on the ordinary screen; there is none if the terminal is gone.
@@ -131,8 +131,8 @@ pub fn run(
         let _ = execute!(std::io::stderr(), LeaveAlternateScreen);
         before(panic);
     }));
-    let mut terminal = Terminal::new(CrosstermBackend::new(output)).map_err(told)?;
-    enter(&mut terminal).map_err(told)?;
+    let mut terminal = Terminal::new(CrosstermBackend::new(output)).map_err(failed)?;
+    enter(&mut terminal).map_err(failed)?;
     let mut app = App {
         pane: Pane::Vector,
         format: Format::Hex,
@@ -158,7 +158,7 @@ pub fn run(
         true => Ok(()),
         false => leave(&mut terminal),
     };
-    result.and(left).map_err(told)?;
+    result.and(left).map_err(failed)?;
     Ok(app.kills)
 }
 
@@ -173,7 +173,7 @@ fn enter(terminal: &mut Screen) -> std::io::Result<()> {
         EnterAlternateScreen,
         Clear(ClearType::All)
     )?;
-    // Nothing is on the screen of what was there before.
+    // The screen keeps nothing of its earlier contents.
     terminal.swap_buffers();
     Ok(())
 }

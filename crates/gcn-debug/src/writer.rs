@@ -13,7 +13,7 @@ use crate::motion::Found;
 use crate::session::{Error, Moment, Session, WaveId};
 use crate::state::Place;
 
-/// What an instruction did, as the interpreter told it.
+/// The writes of an instruction, as the interpreter reported them to the probe.
 #[derive(Default)]
 pub(crate) struct Log {
     /// The writes: whether it was to LDS, the address and the size.

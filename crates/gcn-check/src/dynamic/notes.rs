@@ -415,7 +415,7 @@ impl probe::Notes for Notes {
                 lds,
             }
         });
-        // More waves or workgroups than can be told apart.
+        // More waves or workgroups than there are numbers for.
         if wave.group >= MANY_GROUPS as u64 - 1 || wave.wave >= MANY_WAVES as usize {
             shared.find();
         }

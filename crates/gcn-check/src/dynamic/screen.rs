@@ -1,7 +1,7 @@
 //! Whether a dispatch needs to be observed.
 //!
 //! Most of what is checked depends on the path of a wave and not on values, so the code itself may prove that no path is wrong. Bounds
-//! are checked by memory, if it is told them ([`gcn_emu::mem::Memory::begin_trial`]). A dispatch whose wanted checks are all proved or
+//! are checked by memory, if it has been given them ([`gcn_emu::mem::Memory::begin_trial`]). A dispatch whose wanted checks are all proved or
 //! left to memory runs on any engine. What depends on values, races and memory that was not written, is noted access by access
 //! ([`super::notes`]), while the rest of the code is compiled. Only a dispatch that did something wrong runs again, observed.
 
@@ -134,12 +134,12 @@ fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
             proved.checks.insert(Check::Uninit);
         }
     }
-    // What images and resources with formats access is not told in time.
-    let told = |at: usize| {
+    // The probe sees accesses of images and of resources with formats only after they are made.
+    let seen = |at: usize| {
         let memory = graph.facts(at).memory(&graph.sites[at].insn);
         memory.is_none_or(|m| m.space != MemorySpace::Image)
     };
-    if all().all(told) {
+    if all().all(seen) {
         proved.noted.extend([Check::Race, Check::Coherence]);
     }
     proved

@@ -432,7 +432,7 @@ impl<W: Write> Editor<'_, W> {
     }
 }
 
-/// The instructions before an address, at most so many.
+/// The instructions before an address, up to a number of them.
 fn before(session: &Session, at: u64, count: u64, length: &dyn Fn(u64) -> u64) -> Vec<u64> {
     let code = session.code();
     let mut out: Vec<u64> = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 
 use crate::interrupts::Interrupts;
 
-/// The maximum bytes of a packet, as the client is told.
+/// The maximum bytes of a packet, which the client asks for.
 pub const MOST: usize = 0x20000;
 
 /// What a client sends.

@@ -246,8 +246,8 @@ impl<V: Vectors> Emit<'_, V> {
         self.v.everywhere = false;
     }
 
-    /// Whether the code is of active lanes alone.
-    pub(super) fn all_on(&self) -> bool {
+    /// Returns true if the code has no inactive lanes to leave out.
+    pub(super) fn no_inactive_lanes(&self) -> bool {
         self.full.is_some() || self.v.everywhere
     }
 

@@ -103,7 +103,7 @@ impl Emit<'_, Avx2> {
 
     /// Tests the bits of active lanes in a register. `t` is clobbered.
     pub(super) fn test_active(&mut self, active: At, bits: Gpr, t: Gpr) {
-        if self.all_on() {
+        if self.no_inactive_lanes() {
             self.a.test(false, bits, bits);
             return;
         }
@@ -113,7 +113,7 @@ impl Emit<'_, Avx2> {
 
     /// The active lanes' bits in a register.
     pub(super) fn active_to(&mut self, active: At, to: Gpr) {
-        if self.all_on() {
+        if self.no_inactive_lanes() {
             self.a.imm(to, 0xff);
             return;
         }

@@ -65,7 +65,7 @@ impl Select<'_, '_> {
 
     /// The active lanes.
     pub fn active(&mut self) -> VReg {
-        if self.e.all_on() {
+        if self.e.no_inactive_lanes() {
             return self.ones();
         }
         let at = self.at(EXEC_BITS);

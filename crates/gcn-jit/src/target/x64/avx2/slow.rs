@@ -28,7 +28,7 @@ impl Emit<'_, Avx2> {
             .collect();
         self.section(move |e| {
             e.a.bind(from);
-            if !e.all_on() {
+            if !e.no_inactive_lanes() {
                 let m = e.at(slow.active, RAX);
                 e.a.movzx8(RAX, m);
                 e.a.alu(alu::AND, false, RCX, Rm::R(RAX));

@@ -750,7 +750,7 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// The same of lanes at RAX plus an index plus a constant; 0 to inactive lanes. Those of them that are off read what one that is on could.
+    /// The same with one load per lane, at RAX plus an index plus a constant. Inactive lanes read where an active lane reads, and get 0.
     /// RCX, RDX and the temporary registers are clobbered.
     fn gather_one_by_one(
         &mut self,
