@@ -26,6 +26,8 @@ fn _gcn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<gpu::Local>()?;
     module.add_class::<gpu::Stats>()?;
     module.add_function(wrap_pyfunction!(tools::assemble, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::find_clang, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::compile_file, module)?)?;
     module.add_function(wrap_pyfunction!(tools::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(tools::check, module)?)?;
     module.add_function(wrap_pyfunction!(tools::info, module)?)?;

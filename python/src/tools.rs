@@ -5,6 +5,7 @@ use crate::error::{Told, to_python};
 use gcn::analyze::chip::Chip;
 use gcn::check::report::{Check, Report};
 use gcn::check::statically;
+use gcn::compile::{self, Compiler, Job, Language};
 use gcn::isa::access::FactTable;
 use gcn::isa::print::Style;
 use gcn::lines::Lines;
@@ -12,7 +13,7 @@ use gcn::object::{CodeObject, Container, Source};
 use gcn_cli::manual;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A code object: a path, or the bytes of a file. `.s` files are assembled.
 fn object(code: &Bound<'_, PyAny>, arch: Option<&str>) -> PyResult<(CodeObject, String)> {
@@ -49,6 +50,63 @@ fn object(code: &Bound<'_, PyAny>, arch: Option<&str>) -> PyResult<(CodeObject, 
     };
     let made = read().map_err(|e| object(e, &name))?;
     Ok((made, name))
+}
+
+/// The path of the clang that compiles: `clang`, or the one that `gcn compile` takes.
+#[pyfunction]
+#[pyo3(signature = (clang=None))]
+pub fn find_clang(clang: Option<PathBuf>) -> PyResult<PathBuf> {
+    let compiler = Compiler::find(clang.as_deref().map(Path::as_os_str)).map_err(refused)?;
+    Ok(compiler.path().to_path_buf())
+}
+
+/// The code object that clang makes of a file.
+#[pyfunction]
+pub fn compile_file<'py>(
+    py: Python<'py>,
+    source: PathBuf,
+    arch: &str,
+    lang: &str,
+    options: Vec<String>,
+    clang: Option<PathBuf>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let job = Job {
+        source: &source,
+        language: match lang {
+            "hip" => Language::Hip,
+            _ => Language::OpenCl,
+        },
+        target: target(arch)?,
+        options: &options,
+    };
+    let made = py.detach(|| {
+        let compiler = Compiler::find(clang.as_deref().map(Path::as_os_str))?;
+        compiler.compile(&job)
+    });
+    let (code, _warnings) = made.map_err(refused)?;
+    Ok(PyBytes::new(py, &code))
+}
+
+/// An error of the compiler, with the place of its first message.
+fn refused(error: compile::Error) -> PyErr {
+    let text = error.to_string();
+    let told = Told::new("compile", text.clone());
+    let place = text.lines().find_map(|line| {
+        let (place, _) = line
+            .split_once(": error: ")
+            .or_else(|| line.split_once(": fatal error: "))?;
+        let (place, column) = place.rsplit_once(':')?;
+        let (file, line) = place.rsplit_once(':')?;
+        Some((file, line.parse::<u64>().ok()?, column.parse::<u64>().ok()?))
+    });
+    match place {
+        Some((file, line, column)) => told
+            .with("file", file)
+            .with("line", line)
+            .with("column", column),
+        None => told,
+    }
+    .into()
 }
 
 fn read(path: &Path) -> PyResult<String> {

@@ -122,6 +122,11 @@ impl Compiler {
         Ok(Compiler { path, version })
     }
 
+    /// The path of the program.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The command that compiles to `out`. The folder is for a header that some libraries need.
     fn command(&self, job: &Job<'_>, folder: &Path, out: &Path) -> Command {
         let mut command = Command::new(&self.path);
