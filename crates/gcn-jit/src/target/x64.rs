@@ -1,4 +1,5 @@
-//! From blocks to x86-64 code. What all levels share is here and in the files of `x64/`; vector code is each level's own ([`Vectors`]).
+//! From blocks to x86-64 code. What all levels share is here and in the files of `x64/`; vector code is each level's own
+//! ([`vectors`]).
 //!
 //! A block's code has this order: scalars that do not depend on lanes; the vector values of 16 lanes after the other (a slice
 //! without an active lane is skipped); scalars that depend on lanes; writes that were deferred until nothing can fail; the
@@ -74,21 +75,14 @@ mod select;
 mod slice;
 mod slow;
 mod time_slices;
+mod vectors;
 mod wave_helper;
 
-use crate::ir::affine::Base;
-use crate::lir::regalloc::CLASSES;
-use crate::lir::{Again, Class, Role, VReg};
-use atomic::Joined;
-use bases::BaseOps;
-use lds::Two;
-use machine::{At, Machine, Places, State};
-use memory::{Access, Affine, Temps};
+use machine::State;
 use scalar::Scalars;
-use select::{Select, Shared, bounds_of_tiny_as_f32};
+use select::bounds_of_tiny_as_f32;
 use slice::vgpr_line;
-use slow::{Fix, Slow};
-use std::rc::Rc;
+use vectors::{Accesses, Selection, SlowPaths, Staging, VectorIsa, Vectors};
 
 pub(crate) fn sgpr_home(code: u8) -> Mem {
     mem(
@@ -180,180 +174,6 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// The vector code of a level: its registers, their width, its masks and its instructions. What operations a block's vector code has and
-/// in which order, and what happens to them, is the same at all levels ([`select`], [`machine`]).
-///
-/// Vector code works on slices of 16 lanes, which skip or do the work of their lanes as a whole or in parts. Between the functions
-/// of a level no vector register holds anything but what slices keep ([`machine::Deferred::Kept`]).
-pub(crate) trait Vectors: Sized + 'static {
-    /// A machine instruction.
-    type Op: Machine<Self> + From<Shared>;
-
-    /// A machine instruction for the bases of affine values.
-    type Base: BaseOps<Self>;
-
-    /// A value that one instruction computes, independent of where it is executed.
-    type Constant: Copy + Eq + std::hash::Hash;
-
-    /// There are bitwise operations on three values.
-    const TERNARY_LOGIC: bool;
-
-    /// The number of registers that a slice's lanes take.
-    const PARTS: u8;
-
-    /// The host's registers that are allocated: of vectors, of truth values.
-    const REGISTERS: [u8; CLASSES];
-
-    /// The class of registers for truth values: 0 if they are vectors.
-    const TRUTH: Class;
-
-    /// Whether instructions name elements in memory for all lanes.
-    const BROADCAST: Again;
-
-    /// A slice's values can stay in registers while others are computed.
-    const KEEPS: bool;
-
-    /// Returns true if the four slices of a block with this number of vector operations are the iterations of a loop.
-    fn looped(operations: usize) -> bool;
-
-    /// Whether both parts of a slice are computed at once.
-    fn both(_: &Emit<'_, Self>) -> bool {
-        false
-    }
-
-    /// Makes a slice's lanes active: all, or those whose bits in memory are set, at least one.
-    fn all_active(_: &mut Asm) {}
-    fn active(_: &mut Asm, _: Mem) {}
-
-    /// The code before and after that of the slices.
-    fn before(_: &mut Emit<'_, Self>) {}
-    fn after(_: &mut Emit<'_, Self>) {}
-
-    /// Saves all vector registers in [`Ctx::save`].
-    fn save(a: &mut Asm);
-
-    /// Restores what [`Vectors::save`] saved.
-    fn restore(a: &mut Asm);
-
-    /// Copies 16, 32 or 64 bytes by a vector register below 8.
-    fn copy(a: &mut Asm, bytes: u8, r: u8, from: Mem, to: Mem);
-
-    /// Clears what [`Vectors::store_line`] stores.
-    fn zero(a: &mut Asm);
-
-    /// Stores 64 bytes of zeros.
-    fn store_line(a: &mut Asm, to: Mem);
-
-    // ---- selection ----
-
-    /// The classes of an instruction's temporary registers.
-    fn temps(what: Temps) -> &'static [Class];
-
-    /// A dword or a qword in all lanes.
-    fn constant(s: &mut Select<'_, '_, Self>, value: u64, wide: bool) -> VReg;
-
-    /// An affine value of the current lanes, and such a truth value.
-    fn affine(s: &mut Select<'_, '_, Self>, base: Base, step: i32) -> VReg;
-    fn affine_truth(s: &mut Select<'_, '_, Self>, base: Base) -> VReg;
-
-    /// The lanes' numbers times a number.
-    fn distances(s: &mut Select<'_, '_, Self>, step: i32) -> VReg;
-
-    /// Truth values: the active lanes; the same in all lanes; that of a scalar.
-    fn active_lanes(s: &mut Select<'_, '_, Self>) -> VReg;
-    fn same_truth(s: &mut Select<'_, '_, Self>, value: bool) -> VReg;
-    fn scalar_truth(s: &mut Select<'_, '_, Self>, id: Id) -> VReg;
-
-    /// How an instruction reads a truth value.
-    fn truth_role(_: &Select<'_, '_, Self>, _: VReg) -> Role {
-        Role::Use
-    }
-
-    /// A new value in active lanes, the old one in others.
-    fn in_active(s: &mut Select<'_, '_, Self>, old: VReg, new: VReg) -> VReg;
-
-    /// A float without denormals.
-    fn flushed(s: &mut Select<'_, '_, Self>, r: VReg, wide: bool) -> VReg;
-
-    /// Where one of two f32 is a NaN, or an f64 is. Inactive lanes do not matter.
-    fn unordered(s: &mut Select<'_, '_, Self>, a: VReg, b: VReg) -> VReg;
-    fn unordered_wide(s: &mut Select<'_, '_, Self>, r: [VReg; 2]) -> VReg;
-
-    /// The block restarts where an active lane has this: from [`Vectors::check`] or [`Vectors::after`] on nothing has failed.
-    fn must_not(s: &mut Select<'_, '_, Self>, r: VReg);
-    fn check(s: &mut Select<'_, '_, Self>);
-
-    /// 64-bit values of halves, and a half of 64-bit values.
-    fn pair(s: &mut Select<'_, '_, Self>, lo: Id, hi: Id) -> [VReg; 2];
-    fn half_of(s: &mut Select<'_, '_, Self>, r: [VReg; 2], high: bool) -> VReg;
-
-    /// Of each lane: what the lane that it numbers had of a VGPR.
-    fn lanes_in(s: &mut Select<'_, '_, Self>, v: u16, lanes: Id) -> VReg;
-
-    /// The slice's lanes that the digits number.
-    fn shuffle(s: &mut Select<'_, '_, Self>, digits: u64, x: Id) -> VReg;
-
-    /// The bits of two values, moved by a constant.
-    fn double_shift(s: &mut Select<'_, '_, Self>, left: bool, of: [Id; 2], by: u8) -> VReg;
-
-    /// A bitwise operation on three values.
-    fn ternary(s: &mut Select<'_, '_, Self>, op: &VectorOp, table: u8) -> VReg;
-
-    /// An arithmetic operation, whose result it defines.
-    fn alu(s: &mut Select<'_, '_, Self>, op: &VectorOp, o: Op, n: &Node);
-
-    // ---- encoding ----
-
-    /// The register of a truth value that an instruction reads or writes.
-    fn truth(p: Places<'_, Self::Op>, k: usize) -> u8;
-
-    /// A general register: the bits of truth values.
-    fn truth_to(a: &mut Asm, to: Gpr, truth: u8);
-
-    /// The truth values that bits in memory say. Clobbers RAX.
-    fn bits(e: &mut Emit<'_, Self>, at: At, truth: u8);
-
-    /// 4 or 8 bytes in all lanes, and a general register's dword.
-    fn broadcast(a: &mut Asm, r: u8, bytes: u8, from: Mem);
-    fn broadcast_gpr(a: &mut Asm, r: u8, from: Gpr);
-
-    /// The code of [`Access`].
-    fn lanes_code(e: &mut Emit<'_, Self>, access: &Rc<Access>, p: Places<'_, Self::Op>);
-    fn load_code(e: &mut Emit<'_, Self>, a: Affine, p: Places<'_, Self::Op>);
-    fn store_code(e: &mut Emit<'_, Self>, a: Affine, p: Places<'_, Self::Op>);
-    fn gather_code(e: &mut Emit<'_, Self>, a: Affine, wanted: &[u8], p: Places<'_, Self::Op>);
-    fn store_row_code(e: &mut Emit<'_, Self>, active: At, to: Mem, p: Places<'_, Self::Op>);
-
-    /// The code of [`Slow`] and of [`Fix`].
-    fn slow_code(e: &mut Emit<'_, Self>, slow: &Rc<Slow>, p: Places<'_, Self::Op>);
-    fn fix_code(e: &mut Emit<'_, Self>, fix: Fix, p: Places<'_, Self::Op>);
-
-    // ---- staged operands ----
-
-    /// Jumps unless `bytes` from all addresses on that the staged operands have in active lanes are within LDS and the limit, and the
-    /// addresses are multiples of a power of two. Clobbers RAX and RDX.
-    fn staged_in_lds(
-        e: &mut Emit<'_, Self>,
-        operands: &[usize],
-        limit: Id,
-        bytes: i32,
-        multiple: u64,
-        other: Label,
-    );
-
-    /// RCX becomes the reduction of the active lanes' staged data. RAX stays.
-    fn reduce_staged(e: &mut Emit<'_, Self>, j: &Joined);
-
-    /// Stores the staged dwords of lanes that follow each other to memory and jumps to the label that is returned, or does nothing.
-    fn store_staged(e: &mut Emit<'_, Self>, l: &memory::Lanes, range: range::Range) -> Label;
-
-    /// A VGPR takes a staged operand in active lanes.
-    fn write_staged(e: &mut Emit<'_, Self>, operand: usize, vgpr: u8);
-
-    /// Stores staged dwords to LDS at RCX: all lanes' first values, then the second ones.
-    fn store_two(e: &mut Emit<'_, Self>, two: Two);
 }
 
 /// Emits the code of a region. `batch`: the registers of waves that start in the code, if waves may start one after the other.
@@ -639,7 +459,7 @@ pub(crate) struct References {
 }
 
 /// The code of a block under construction.
-pub(crate) struct Emit<'a, V: Vectors> {
+pub(crate) struct Emit<'a, V: VectorIsa> {
     /// The state of vector code.
     pub v: State<V>,
     pub a: &'a mut Asm,

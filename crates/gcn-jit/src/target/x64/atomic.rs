@@ -2,6 +2,7 @@
 //! combined and the host does one atomic operation; and others, on LDS and on memory, lane by lane. So are stores of two or four
 //! dwords to lanes' own addresses.
 
+use super::vectors::StagedAddresses;
 use super::*;
 use crate::ir::region::WaveHelper;
 use crate::ir::region::WaveHelperCall;
@@ -233,7 +234,13 @@ impl<V: Vectors> Emit<'_, V> {
     /// Does the atomics, or falls through to the code that calls the helper. Returns the label after both.
     pub(super) fn lane_after_lane(&mut self, lanes: Lanes) -> Label {
         let (slow, done) = (self.a.label(), self.a.label());
-        V::staged_in_lds(self, &[0], lanes.limit, 4, 4, slow);
+        let addresses = StagedAddresses {
+            operands: &[0],
+            limit: lanes.limit,
+            bytes: 4,
+            multiple: 4,
+        };
+        V::staged_in_lds(self, addresses, slow);
         let (some, found) = (self.a.label(), self.a.label());
         let exec = sgpr_home(EXEC as u8);
         self.a.mov(true, RDI, Rm::M(ctx!(lds)));

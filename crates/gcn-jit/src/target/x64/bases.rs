@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 /// The machine instructions of a level for bases: on the four slices' dwords in the lower 128 bits of a register, or their qwords in 256.
 /// Truth values are dwords of ones or zeros.
-pub(crate) trait BaseOps<V: Vectors<Base = Self>>: Machine<V> {
+pub(crate) trait BaseOps<V: VectorIsa<Base = Self>>: Machine<V> {
     /// The host's registers that are allocated.
     const REGISTERS: u8;
 
@@ -82,7 +82,7 @@ pub(crate) struct BaseAddress {
 type Whole = (Base, Base, Option<u8>);
 
 /// The selection of bases.
-pub(crate) struct Bases<'t, 'a, V: Vectors> {
+pub(crate) struct Bases<'t, 'a, V: VectorIsa> {
     pub e: &'t mut Emit<'a, V>,
     pub code: Code<V::Base>,
     /// Constants that have registers.

@@ -1,5 +1,6 @@
 //! LDS, for all targets.
 
+use super::vectors::StagedAddresses;
 use super::*;
 use crate::ir::region::{WaveHelper, WaveHelperCall};
 
@@ -51,14 +52,13 @@ impl<V: Vectors> Emit<'_, V> {
     pub(super) fn two_to_lds(&mut self, two: Two) -> Label {
         let (slow, done) = (self.a.label(), self.a.label());
         let multiple = if two.dwords > 1 { 8 } else { 1 };
-        V::staged_in_lds(
-            self,
-            &[0, 2],
-            two.limit,
-            4 * two.dwords as i32,
+        let addresses = StagedAddresses {
+            operands: &[0, 2],
+            limit: two.limit,
+            bytes: 4 * two.dwords as i32,
             multiple,
-            slow,
-        );
+        };
+        V::staged_in_lds(self, addresses, slow);
         self.a.mov(true, RCX, Rm::M(ctx!(lds)));
         V::store_two(self, two);
         self.a.jmp(done);

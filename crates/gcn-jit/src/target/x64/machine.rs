@@ -69,17 +69,37 @@ pub(crate) fn line_mem(line: u16) -> Mem {
 }
 
 /// A machine instruction of vector code.
-pub(crate) trait Machine<V: Vectors>: Sized {
-    /// The bytes of a spill slot.
-    const SLOT: usize;
+pub(crate) trait Machine<V: VectorIsa>: Sized {
+    /// The bytes of a spill slot, and those of them that a register takes.
+    const SLOT: usize = V::BYTES as usize;
+    const BYTES: u8 = V::BYTES;
 
     /// Encodes it.
     fn encode(&self, e: &mut Emit<'_, V>, p: Places<'_, Self>);
 
-    /// Stores a register, loads it, copies it.
-    fn spill(a: &mut Asm, class: Class, r: u8, to: Mem);
-    fn reload(a: &mut Asm, class: Class, r: u8, from: Mem);
-    fn copy(a: &mut Asm, class: Class, from: u8, to: u8);
+    /// Stores a register.
+    fn spill(a: &mut Asm, class: Class, r: u8, to: Mem) {
+        match class {
+            0 => V::store(a, Self::BYTES, r, to),
+            _ => V::store_truth(a, r, to),
+        }
+    }
+
+    /// Loads a register.
+    fn reload(a: &mut Asm, class: Class, r: u8, from: Mem) {
+        match class {
+            0 => V::load(a, Self::BYTES, r, from),
+            _ => V::load_truth(a, r, from),
+        }
+    }
+
+    /// Copies a register.
+    fn copy(a: &mut Asm, class: Class, from: u8, to: u8) {
+        match class {
+            0 => V::move_register(a, Self::BYTES, from, to),
+            _ => V::move_truth(a, from, to),
+        }
+    }
 }
 
 /// An instruction's registers and other places.
@@ -113,7 +133,7 @@ impl<'a, O> Places<'a, O> {
 }
 
 /// The state of a block's vector code.
-pub(crate) struct State<V: Vectors> {
+pub(crate) struct State<V: VectorIsa> {
     /// The part of the slice that code is written for.
     pub half: u8,
     /// The number of lines of [`Ctx::vectors`] that are taken. Spill slots follow.
@@ -136,7 +156,7 @@ pub(crate) struct State<V: Vectors> {
     pub leave: Option<Label>,
 }
 
-impl<V: Vectors> Default for State<V> {
+impl<V: VectorIsa> Default for State<V> {
     fn default() -> Self {
         State {
             half: 0,
@@ -164,7 +184,7 @@ pub(crate) enum Deferred {
 }
 
 /// Out-of-line code of an instruction, and where it belongs to.
-struct Section<V: Vectors> {
+struct Section<V: VectorIsa> {
     slice: u8,
     half: u8,
     everywhere: bool,

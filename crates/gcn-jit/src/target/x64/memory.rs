@@ -127,7 +127,7 @@ impl<V: Vectors> Emit<'_, V> {
     }
 }
 
-/// A memory access. Temporary registers are those of [`Vectors::temps`].
+/// A memory access. Temporary registers are those of [`Selection::temps`].
 #[derive(Debug)]
 pub(crate) enum Access {
     /// A load at one address for all lanes. Operands: the wanted elements.

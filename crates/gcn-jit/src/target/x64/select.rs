@@ -1,6 +1,6 @@
 //! Instruction selection: the operations of a block, in their order, become machine instructions. What is the same at all levels is here:
 //! values and where they come from, writes of VGPRs, checks, the order of it all. What instructions an operation becomes, a level
-//! says ([`Vectors`]).
+//! says ([`Selection`]).
 
 use super::machine::{At, Deferred, Places, line_mem, plus};
 use super::memory::Access;
@@ -91,7 +91,7 @@ impl Shared {
 }
 
 /// The code of a part of a slice, or of both halves, under selection.
-pub(crate) struct Select<'s, 'a, V: Vectors> {
+pub(crate) struct Select<'s, 'a, V: VectorIsa> {
     pub e: &'s mut Emit<'a, V>,
     pub code: Code<V::Op>,
     /// The half that is selected for, where both are.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ir::affine::Address;
+use crate::lir::Role;
 use crate::target::x64::bases::{BaseAddress, BaseOps};
 
 type Bases<'t, 'a> = crate::target::x64::bases::Bases<'t, 'a, Avx2>;
@@ -163,8 +164,6 @@ impl Emit<'_, Avx2> {
 }
 
 impl Machine<Avx2> for B {
-    const SLOT: usize = 32;
-
     fn encode(&self, e: &mut Emit<'_, Avx2>, p: Places<'_>) {
         match self {
             B::Plain(op) => op.encode(e, p),
@@ -185,18 +184,6 @@ impl Machine<Avx2> for B {
             B::Guards => e.guards_code(p),
             B::Address(base) => e.base_code(base, p),
         }
-    }
-
-    fn spill(a: &mut Asm, _: Class, r: u8, to: Mem) {
-        a.y(STORE, r, 0, H::M(to));
-    }
-
-    fn reload(a: &mut Asm, _: Class, r: u8, from: Mem) {
-        a.y(LOAD, r, 0, H::M(from));
-    }
-
-    fn copy(a: &mut Asm, _: Class, from: u8, to: u8) {
-        a.y(LOAD, to, 0, H::R(from));
     }
 }
 

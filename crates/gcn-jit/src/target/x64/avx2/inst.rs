@@ -1,7 +1,6 @@
 //! The machine instructions, and their encoding.
 
 use super::*;
-use crate::lir::Class;
 
 /// A machine instruction. Operands are in the order in which they are named.
 pub(crate) enum M {
@@ -26,8 +25,6 @@ impl From<Shared> for M {
 }
 
 impl Machine<Avx2> for M {
-    const SLOT: usize = 32;
-
     fn encode(&self, e: &mut Emit<'_, Avx2>, p: Places<'_>) {
         match self {
             M::Plain(op) => op.encode(e, p),
@@ -55,18 +52,6 @@ impl Machine<Avx2> for M {
                 e.a.y(GATHERDD, d, mask, H::M(at));
             }
         }
-    }
-
-    fn spill(a: &mut Asm, _: Class, r: u8, to: Mem) {
-        a.y(STORE, r, 0, H::M(to));
-    }
-
-    fn reload(a: &mut Asm, _: Class, r: u8, from: Mem) {
-        a.y(LOAD, r, 0, H::M(from));
-    }
-
-    fn copy(a: &mut Asm, _: Class, from: u8, to: u8) {
-        a.y(LOAD, to, 0, H::R(from));
     }
 }
 

@@ -1005,3 +1005,25 @@ impl Emit<'_, Avx2> {
         }
     }
 }
+
+impl Accesses for Avx2 {
+    fn lanes_code(e: &mut Emit<'_, Avx2>, access: &Rc<Access>, p: Places<'_>) {
+        e.lanes_code(access, p);
+    }
+
+    fn load_code(e: &mut Emit<'_, Avx2>, a: Affine, p: Places<'_>) {
+        e.affine_load_code(a, p);
+    }
+
+    fn store_code(e: &mut Emit<'_, Avx2>, a: Affine, p: Places<'_>) {
+        e.affine_store_code(a, p);
+    }
+
+    fn gather_code(e: &mut Emit<'_, Avx2>, a: Affine, wanted: &[u8], p: Places<'_>) {
+        e.affine_gather_code(a, wanted, p);
+    }
+
+    fn store_row_code(e: &mut Emit<'_, Avx2>, active: At, to: Mem, p: Places<'_>) {
+        e.store_dwords(active, p.r(0), p.r(1), to);
+    }
+}

@@ -63,38 +63,6 @@ impl Select<'_, '_> {
         })
     }
 
-    /// The active lanes.
-    pub fn active(&mut self) -> VReg {
-        if self.e.no_inactive_lanes() {
-            return self.ones();
-        }
-        let at = self.at(EXEC_BITS);
-        self.constant(Constant::Active(self.half() as u8), |_| {
-            (Shared::Bits(at).into(), Again::Value, 0)
-        })
-    }
-
-    /// An affine value of the current lanes.
-    pub fn affine_value(&mut self, base: Base, step: i32) -> VReg {
-        let steps = [0, 8].map(|first: u32| {
-            std::array::from_fn(|i| (first + i as u32).wrapping_mul(step as u32))
-        });
-        if let BaseKind::Const(v) = self.e.c.affine.ops[base as usize].op {
-            return self.by_lane(|lane| v.wrapping_add(lane.wrapping_mul(step as u32)));
-        }
-        let from = self.e.base_at(base);
-        if step == 0 {
-            return self.broadcast(from, 4);
-        }
-        let lines = match self.now {
-            Some(half) => [steps[half as usize]; 2],
-            None => steps,
-        };
-        let lines = lines.map(|l| self.line(l));
-        self.code
-            .push_again(M::Affine(from, lines), Again::Value, 0)
-    }
-
     /// Truth values of qwords, of dwords.
     pub fn pack(&mut self, m: [VReg; 2]) -> VReg {
         self.two_imm(SHUFPS, m[0], m[1], 0x88)
@@ -102,107 +70,6 @@ impl Select<'_, '_> {
 
     pub fn unpack(&mut self, m: VReg) -> [VReg; 2] {
         [self.two(UNPCKL, m, m), self.two(UNPCKH, m, m)]
-    }
-
-    /// The block restarts where an active lane has this.
-    pub fn must_not_have(&mut self, r: VReg) {
-        let half = self.half();
-        self.bad[half] = Some(match self.bad[half] {
-            Some(bad) => self.two(OR, bad, r),
-            None => r,
-        });
-    }
-
-    pub fn checked(&mut self) {
-        let half = self.half();
-        if let Some(bad) = self.bad[half].take() {
-            let at = self.at(EXEC_BITS);
-            self.push(M::Check(at), &[(bad, Role::Use)]);
-        }
-    }
-
-    /// Denormals as zeros.
-    pub fn without_denormals(&mut self, r: VReg, wide: bool) -> VReg {
-        let (exponent, sign) = match wide {
-            true => (0x7ff << 52, 1 << 63),
-            false => (0x7f80_0000, 0x8000_0000),
-        };
-        let e = self.every(exponent, wide);
-        let (zero, magnitude) = (self.zero(), self.every(!sign, wide));
-        let t = self.two(AND, r, e);
-        let tiny = self.two(if wide { EQQ } else { EQD }, t, zero);
-        let t = self.two(AND, tiny, magnitude);
-        self.two(ANDN, t, r)
-    }
-
-    /// The previous contents of the lanes that a value selects.
-    pub fn of_lanes(&mut self, v: u16, lanes: Id) -> VReg {
-        let (mask, index) = (self.active(), self.val(lanes));
-        let (m, d) = (self.reg(), self.reg());
-        let operands = [
-            (mask, Role::Use),
-            (m, Role::Tied),
-            (index, Role::Use),
-            (d, Role::Early),
-        ];
-        self.push(M::Gather(vgpr_line(v, 0)), &operands);
-        d
-    }
-
-    pub fn shuffled(&mut self, digits: u64, x: Id) -> VReg {
-        let half = self.half() as u64;
-        let digit = |lane: u64| digits >> (4 * lane) & 15;
-        let Some(_) = self.now else {
-            // Each half has its own: digits differ, lanes do not cross.
-            let index = self.by_lane(|lane| (digit(lane as u64) & 7) as u32);
-            let a = self.val(x);
-            return self.two(PERMD, index, a);
-        };
-        let here = self.now;
-        let from = [0, 1].map(|h| {
-            self.now = Some(h);
-            self.val(x)
-        });
-        self.now = here;
-        let lanes = 8 * half..8 * half + 8;
-        let index = std::array::from_fn(|i| (digit(8 * half + i as u64) & 7) as u32);
-        let upper: [u32; 8] = std::array::from_fn(|i| {
-            if digit(8 * half + i as u64) > 7 {
-                u32::MAX
-            } else {
-                0
-            }
-        });
-        let index = self.words(index);
-        let needs = |h: u64| lanes.clone().any(|lane| digit(lane) / 8 == h);
-        match (needs(0), needs(1)) {
-            (true, true) => {
-                let a = self.two(PERMD, index, from[0]);
-                let b = self.two(PERMD, index, from[1]);
-                let upper = self.words(upper);
-                self.blend(a, b, upper)
-            }
-            (true, false) => self.two(PERMD, index, from[0]),
-            _ => self.two(PERMD, index, from[1]),
-        }
-    }
-
-    pub fn alu_code(&mut self, op: &VectorOp, o: Op, n: &Node) {
-        if n.out == Ty::Bool {
-            let r = self.truth(o, n, op.args);
-            self.define(op.id, r);
-        } else if n.ty.bits() > 32 || n.out.bits() > 32 {
-            self.wide_alu(op, o, n);
-        } else if matches!(o, Op::IntToFloat | Op::FloatToInt | Op::FloatToFloat) {
-            let r = self.convert(o, n, op.args[0]);
-            self.define(op.id, r);
-        } else if n.ty == Ty::F32 && o != Op::Select || o == Op::Fma {
-            let r = self.float(op, o, n);
-            self.define(op.id, r);
-        } else {
-            let r = self.integer(op, o, n);
-            self.define(op.id, r);
-        }
     }
 
     pub fn commutes(&mut self, x: X, a: Id, b: Id) -> VReg {
@@ -424,5 +291,200 @@ impl Select<'_, '_> {
         }
         let (a, b) = (self.val(x), self.val(y));
         self.compare(o, n.ty.is_signed(), a, b)
+    }
+}
+
+impl Selection for Avx2 {
+    fn constant(s: &mut Select<'_, '_>, value: u64, wide: bool) -> VReg {
+        let (lo, hi) = (value as u32, (value >> 32) as u32);
+        let hi = if wide { hi } else { lo };
+        s.words([lo, hi, lo, hi, lo, hi, lo, hi])
+    }
+
+    fn affine(s: &mut Select<'_, '_>, base: Base, step: i32) -> VReg {
+        let steps = [0, 8].map(|first: u32| {
+            std::array::from_fn(|i| (first + i as u32).wrapping_mul(step as u32))
+        });
+        if let BaseKind::Const(v) = s.e.c.affine.ops[base as usize].op {
+            return s.by_lane(|lane| v.wrapping_add(lane.wrapping_mul(step as u32)));
+        }
+        let from = s.e.base_at(base);
+        if step == 0 {
+            return s.broadcast(from, 4);
+        }
+        let lines = match s.now {
+            Some(half) => [steps[half as usize]; 2],
+            None => steps,
+        };
+        let lines = lines.map(|l| s.line(l));
+        s.code.push_again(M::Affine(from, lines), Again::Value, 0)
+    }
+
+    fn affine_truth(s: &mut Select<'_, '_>, base: Base) -> VReg {
+        Avx2::affine(s, base, 0)
+    }
+
+    fn distances(s: &mut Select<'_, '_>, step: i32) -> VReg {
+        s.by_lane(|lane| (lane as i32 * step) as u32)
+    }
+
+    fn active_lanes(s: &mut Select<'_, '_>) -> VReg {
+        if s.e.no_inactive_lanes() {
+            return s.ones();
+        }
+        let at = s.at(EXEC_BITS);
+        s.constant(Constant::Active(s.half() as u8), |_| {
+            (Shared::Bits(at).into(), Again::Value, 0)
+        })
+    }
+
+    fn same_truth(s: &mut Select<'_, '_>, value: bool) -> VReg {
+        s.words([if value { u32::MAX } else { 0 }; 8])
+    }
+
+    fn scalar_truth(s: &mut Select<'_, '_>, id: Id) -> VReg {
+        let (zero, bit) = (s.zero(), s.val(id));
+        s.two(SUBD, zero, bit)
+    }
+
+    fn in_active(s: &mut Select<'_, '_>, old: VReg, new: VReg) -> VReg {
+        let active = Avx2::active_lanes(s);
+        s.blend(old, new, active)
+    }
+
+    fn flushed(s: &mut Select<'_, '_>, r: VReg, wide: bool) -> VReg {
+        let (exponent, sign) = match wide {
+            true => (0x7ff << 52, 1 << 63),
+            false => (0x7f80_0000, 0x8000_0000),
+        };
+        let e = s.every(exponent, wide);
+        let (zero, magnitude) = (s.zero(), s.every(!sign, wide));
+        let t = s.two(AND, r, e);
+        let tiny = s.two(if wide { EQQ } else { EQD }, t, zero);
+        let t = s.two(AND, tiny, magnitude);
+        s.two(ANDN, t, r)
+    }
+
+    fn unordered(s: &mut Select<'_, '_>, a: VReg, b: VReg) -> VReg {
+        s.two_imm(X(1, 0, 0, 0xc2), a, b, 3)
+    }
+
+    fn unordered_wide(s: &mut Select<'_, '_>, r: [VReg; 2]) -> VReg {
+        let m = r.map(|r| s.two_imm(X(1, 1, 0, 0xc2), r, r, 3));
+        s.pack(m)
+    }
+
+    fn must_not(s: &mut Select<'_, '_>, r: VReg) {
+        let half = s.half();
+        s.bad[half] = Some(match s.bad[half] {
+            Some(bad) => s.two(OR, bad, r),
+            None => r,
+        });
+    }
+
+    fn check(s: &mut Select<'_, '_>) {
+        let half = s.half();
+        if let Some(bad) = s.bad[half].take() {
+            let at = s.at(EXEC_BITS);
+            s.push(M::Check(at), &[(bad, Role::Use)]);
+        }
+    }
+
+    fn pair(s: &mut Select<'_, '_>, lo: Id, hi: Id) -> [VReg; 2] {
+        let (a, b) = (s.val(lo), s.val(hi));
+        [s.two(UNPCKL, a, b), s.two(UNPCKH, a, b)]
+    }
+
+    fn half_of(s: &mut Select<'_, '_>, [a, b]: [VReg; 2], high: bool) -> VReg {
+        s.two_imm(SHUFPS, a, b, if high { 0xdd } else { 0x88 })
+    }
+
+    fn lanes_in(s: &mut Select<'_, '_>, v: u16, lanes: Id) -> VReg {
+        let (mask, index) = (Avx2::active_lanes(s), s.val(lanes));
+        let (m, d) = (s.reg(), s.reg());
+        let operands = [
+            (mask, Role::Use),
+            (m, Role::Tied),
+            (index, Role::Use),
+            (d, Role::Early),
+        ];
+        s.push(M::Gather(vgpr_line(v, 0)), &operands);
+        d
+    }
+
+    fn shuffle(s: &mut Select<'_, '_>, digits: u64, x: Id) -> VReg {
+        let half = s.half() as u64;
+        let digit = |lane: u64| digits >> (4 * lane) & 15;
+        let Some(_) = s.now else {
+            // Each half has its own: digits differ, lanes do not cross.
+            let index = s.by_lane(|lane| (digit(lane as u64) & 7) as u32);
+            let a = s.val(x);
+            return s.two(PERMD, index, a);
+        };
+        let here = s.now;
+        let from = [0, 1].map(|h| {
+            s.now = Some(h);
+            s.val(x)
+        });
+        s.now = here;
+        let lanes = 8 * half..8 * half + 8;
+        let index = std::array::from_fn(|i| (digit(8 * half + i as u64) & 7) as u32);
+        let upper: [u32; 8] = std::array::from_fn(|i| {
+            if digit(8 * half + i as u64) > 7 {
+                u32::MAX
+            } else {
+                0
+            }
+        });
+        let index = s.words(index);
+        let needs = |h: u64| lanes.clone().any(|lane| digit(lane) / 8 == h);
+        match (needs(0), needs(1)) {
+            (true, true) => {
+                let a = s.two(PERMD, index, from[0]);
+                let b = s.two(PERMD, index, from[1]);
+                let upper = s.words(upper);
+                s.blend(a, b, upper)
+            }
+            (true, false) => s.two(PERMD, index, from[0]),
+            _ => s.two(PERMD, index, from[1]),
+        }
+    }
+
+    fn double_shift(s: &mut Select<'_, '_>, left: bool, [x, y]: [Id; 2], by: u8) -> VReg {
+        let (a, b) = (s.val(x), s.val(y));
+        s.both_shifted(left, a, b, by, 1)
+    }
+
+    fn ternary(s: &mut Select<'_, '_>, _: &VectorOp, _: u8) -> VReg {
+        s.e.mistaken();
+        s.zero()
+    }
+
+    fn alu(s: &mut Select<'_, '_>, op: &VectorOp, o: Op, n: &Node) {
+        if n.out == Ty::Bool {
+            let r = s.truth(o, n, op.args);
+            s.define(op.id, r);
+        } else if n.ty.bits() > 32 || n.out.bits() > 32 {
+            s.wide_alu(op, o, n);
+        } else if matches!(o, Op::IntToFloat | Op::FloatToInt | Op::FloatToFloat) {
+            let r = s.convert(o, n, op.args[0]);
+            s.define(op.id, r);
+        } else if n.ty == Ty::F32 && o != Op::Select || o == Op::Fma {
+            let r = s.float(op, o, n);
+            s.define(op.id, r);
+        } else {
+            let r = s.integer(op, o, n);
+            s.define(op.id, r);
+        }
+    }
+
+    fn temps(what: Temps) -> &'static [Class] {
+        match what {
+            Temps::Slow => &[],
+            Temps::Gather | Temps::StoreRow => &[0],
+            Temps::Load(_) | Temps::Close | Temps::InOrder => &[0; 2],
+            Temps::Lanes(false) | Temps::Fix => &[0; 3],
+            Temps::Lanes(true) | Temps::Store => &[0; 5],
+        }
     }
 }

@@ -8,71 +8,6 @@ use crate::target::x64::slow::{Fix, Kind, RESULT, Slow, line};
 const UNORDERED: X = X(1, 0, 0, 0xc2);
 
 impl Emit<'_, Avx2> {
-    pub(super) fn slow_code(&mut self, slow: &Rc<Slow>, p: Places<'_>) {
-        // Active lanes for which the fast path does not hold.
-        self.bits_of(RCX, p.r(0));
-        self.a.alu_imm(alu::XOR, false, Rm::R(RCX), 0xff);
-        self.test_active(slow.active, RCX, RAX);
-        let (from, back) = (self.a.label(), self.a.label());
-        self.a.jcc(Cc::Ne, from);
-        self.a.bind(back);
-        let (slow, mut leaves) = (slow.clone(), Vec::new());
-        let mut k = 1;
-        for &(at, kind) in &slow.leaves {
-            let parts: Vec<H> = (0..kind.registers()).map(|i| self.h(p, k + i)).collect();
-            k += kind.registers();
-            leaves.push((at, kind, parts));
-        }
-        let to: Vec<u8> = (0..slow.result.registers())
-            .map(|i| p.r(k + 2 * i + 1))
-            .collect();
-        self.section(move |e| {
-            e.a.bind(from);
-            if !e.no_inactive_lanes() {
-                let m = e.at(slow.active, RAX);
-                e.a.movzx8(RAX, m);
-                e.a.alu(alu::AND, false, RCX, Rm::R(RAX));
-            }
-            // Other lanes keep their values.
-            e.store_leaf(RESULT, slow.result, &to);
-            let narrow = leaves.iter().all(|leaf| leaf.1 == Kind::Narrow);
-            if let Some(exception) = slow.exception.filter(|_| narrow) {
-                let operands: Vec<H> = leaves.iter().map(|leaf| leaf.2[0]).collect();
-                let some = e.a.label();
-                e.leave_out(exception, &operands, to[0]);
-                e.a.jcc(Cc::Ne, some);
-                e.load_result(slow.result, &to);
-                e.a.jmp(back);
-                e.a.bind(some);
-            }
-            e.a.store16(ctx!(lanes_on), RCX);
-            // Operands that are not in registers go through the result's register, which is stored.
-            for (at, kind, parts) in leaves {
-                let mut registers = Vec::new();
-                for (k, part) in parts.into_iter().enumerate() {
-                    let free = to[k.min(to.len() - 1)];
-                    registers.push(match part {
-                        H::R(r) => r,
-                        part => {
-                            e.a.y(LOAD, free, 0, part);
-                            free
-                        }
-                    });
-                    if kind == Kind::Wide && to.len() == 1 && k == 0 {
-                        e.store_part(at, 0, registers[0]);
-                    }
-                }
-                match kind == Kind::Wide && to.len() == 1 {
-                    true => e.store_part(at, 1, registers[1]),
-                    false => e.store_leaf(at, kind, &registers),
-                }
-            }
-            e.call_slow(slow.call);
-            e.load_result(slow.result, &to);
-            e.a.jmp(back);
-        });
-    }
-
     /// Takes those lanes from RCX for which the fast path's value is right although its condition does not hold: see [`Exception`]. The
     /// zero flag is set if none is left. `t`, RAX, RDX and RSI are clobbered.
     fn leave_out(&mut self, exception: Exception, operands: &[H], t: u8) {
@@ -156,20 +91,87 @@ impl Emit<'_, Avx2> {
             }
         }
     }
+}
 
-    pub(super) fn fix_code(&mut self, fix: Fix, p: Places<'_>) {
+impl SlowPaths for Avx2 {
+    fn slow_code(e: &mut Emit<'_, Avx2>, slow: &Rc<Slow>, p: Places<'_>) {
+        // Active lanes for which the fast path does not hold.
+        e.bits_of(RCX, p.r(0));
+        e.a.alu_imm(alu::XOR, false, Rm::R(RCX), 0xff);
+        e.test_active(slow.active, RCX, RAX);
+        let (from, back) = (e.a.label(), e.a.label());
+        e.a.jcc(Cc::Ne, from);
+        e.a.bind(back);
+        let (slow, mut leaves) = (slow.clone(), Vec::new());
+        let mut k = 1;
+        for &(at, kind) in &slow.leaves {
+            let parts: Vec<H> = (0..kind.registers()).map(|i| e.h(p, k + i)).collect();
+            k += kind.registers();
+            leaves.push((at, kind, parts));
+        }
+        let to: Vec<u8> = (0..slow.result.registers())
+            .map(|i| p.r(k + 2 * i + 1))
+            .collect();
+        e.section(move |e| {
+            e.a.bind(from);
+            if !e.no_inactive_lanes() {
+                let m = e.at(slow.active, RAX);
+                e.a.movzx8(RAX, m);
+                e.a.alu(alu::AND, false, RCX, Rm::R(RAX));
+            }
+            // Other lanes keep their values.
+            e.store_leaf(RESULT, slow.result, &to);
+            let narrow = leaves.iter().all(|leaf| leaf.1 == Kind::Narrow);
+            if let Some(exception) = slow.exception.filter(|_| narrow) {
+                let operands: Vec<H> = leaves.iter().map(|leaf| leaf.2[0]).collect();
+                let some = e.a.label();
+                e.leave_out(exception, &operands, to[0]);
+                e.a.jcc(Cc::Ne, some);
+                e.load_result(slow.result, &to);
+                e.a.jmp(back);
+                e.a.bind(some);
+            }
+            e.a.store16(ctx!(lanes_on), RCX);
+            // Operands that are not in registers go through the result's register, which is stored.
+            for (at, kind, parts) in leaves {
+                let mut registers = Vec::new();
+                for (k, part) in parts.into_iter().enumerate() {
+                    let free = to[k.min(to.len() - 1)];
+                    registers.push(match part {
+                        H::R(r) => r,
+                        part => {
+                            e.a.y(LOAD, free, 0, part);
+                            free
+                        }
+                    });
+                    if kind == Kind::Wide && to.len() == 1 && k == 0 {
+                        e.store_part(at, 0, registers[0]);
+                    }
+                }
+                match kind == Kind::Wide && to.len() == 1 {
+                    true => e.store_part(at, 1, registers[1]),
+                    false => e.store_leaf(at, kind, &registers),
+                }
+            }
+            e.call_slow(slow.call);
+            e.load_result(slow.result, &to);
+            e.a.jmp(back);
+        });
+    }
+
+    fn fix_code(e: &mut Emit<'_, Avx2>, fix: Fix, p: Places<'_>) {
         let r = p.r(1);
         let operands = p.range(2, fix.arity);
         let [t, u, nans] = [0, 1, 2].map(|k| p.r(2 + fix.arity + k));
         let compare = X(1, fix.wide as u8, 0, 0xc2);
-        self.a.yi(compare, nans, r, H::R(r), 3);
-        self.bits_of(RAX, nans);
-        self.a.test(false, RAX, RAX);
-        let (from, back) = (self.a.label(), self.a.label());
-        self.a.jcc(Cc::Ne, from);
-        self.a.bind(back);
-        let ieee = self.common.mode.env32().ieee;
-        self.section(move |e| {
+        e.a.yi(compare, nans, r, H::R(r), 3);
+        e.bits_of(RAX, nans);
+        e.a.test(false, RAX, RAX);
+        let (from, back) = (e.a.label(), e.a.label());
+        e.a.jcc(Cc::Ne, from);
+        e.a.bind(back);
+        let ieee = e.common.mode.env32().ieee;
+        e.section(move |e| {
             e.a.bind(from);
             let wide = fix.wide;
             let (default, quiet) = match wide {

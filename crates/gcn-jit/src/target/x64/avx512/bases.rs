@@ -47,7 +47,7 @@ pub(crate) enum B {
 }
 
 impl Machine<Avx512> for B {
-    const SLOT: usize = 64;
+    const BYTES: u8 = 32;
 
     fn encode(&self, e: &mut Emit<'_, Avx512>, p: Places<'_>) {
         match *self {
@@ -93,18 +93,6 @@ impl Machine<Avx512> for B {
             B::Guards => e.guards_code(),
             B::Address(ref base) => e.base_code(base, p.r(0)),
         }
-    }
-
-    fn spill(a: &mut Asm, _: Class, r: u8, to: Mem) {
-        a.evex(op::MOVDQU32_ST, 1, r, 0, Rm::M(to), ALL, None);
-    }
-
-    fn reload(a: &mut Asm, _: Class, r: u8, from: Mem) {
-        a.evex(op::MOVDQU32, 1, r, 0, Rm::M(from), ALL, None);
-    }
-
-    fn copy(a: &mut Asm, _: Class, from: u8, to: u8) {
-        a.evex(op::MOVDQU32, 1, to, 0, Rm::R(from), ALL, None);
     }
 }
 

@@ -82,8 +82,6 @@ pub(super) fn opmask(r: u8) -> u8 {
 }
 
 impl Machine<Avx512> for M {
-    const SLOT: usize = 64;
-
     fn encode(&self, e: &mut Emit<'_, Avx512>, p: Places<'_>) {
         match *self {
             M::Shared(ref op) => op.encode(e, p),
@@ -178,27 +176,6 @@ impl Machine<Avx512> for M {
             }
             M::Bad => e.a.kop(kop::OR, K_BAD, K_BAD, p.k(0)),
             M::Check => e.restart_if_bad(),
-        }
-    }
-
-    fn spill(a: &mut Asm, class: Class, r: u8, to: Mem) {
-        match class {
-            0 => a.z(op::MOVDQU32_ST, r, 0, Rm::M(to)),
-            _ => a.kstore16(to, opmask(r)),
-        }
-    }
-
-    fn reload(a: &mut Asm, class: Class, r: u8, from: Mem) {
-        match class {
-            0 => a.z(op::MOVDQU32, r, 0, Rm::M(from)),
-            _ => a.kload16(opmask(r), from),
-        }
-    }
-
-    fn copy(a: &mut Asm, class: Class, from: u8, to: u8) {
-        match class {
-            0 => a.z(op::MOVDQU32, to, 0, Rm::R(from)),
-            _ => a.kop(kop::OR, opmask(to), opmask(from), opmask(from)),
         }
     }
 }

@@ -1036,3 +1036,26 @@ impl Emit<'_, Avx512> {
         }
     }
 }
+
+impl Accesses for Avx512 {
+    fn lanes_code(e: &mut Emit<'_, Avx512>, access: &Rc<Access>, p: Places<'_>) {
+        e.lanes_code(access, p);
+    }
+
+    fn load_code(e: &mut Emit<'_, Avx512>, a: Affine, p: Places<'_>) {
+        e.affine_load_code(a, p);
+    }
+
+    fn store_code(e: &mut Emit<'_, Avx512>, a: Affine, p: Places<'_>) {
+        e.affine_store_code(a, p);
+    }
+
+    fn gather_code(e: &mut Emit<'_, Avx512>, a: Affine, wanted: &[u8], p: Places<'_>) {
+        e.affine_gather_code(a, wanted, p);
+    }
+
+    fn store_row_code(e: &mut Emit<'_, Avx512>, _: At, to: Mem, p: Places<'_>) {
+        let on = keep(K_EXEC);
+        e.a.zk(op::MOVDQU32_ST, p.r(0), 0, Rm::M(to), on);
+    }
+}

@@ -204,157 +204,11 @@ impl Select<'_, '_> {
         self.constant(which, |_| (op, again, 1))
     }
 
-    pub(super) fn constant_value(&mut self, value: u64, wide: bool) -> VReg {
-        let (which, free) = match wide {
-            true => (Constant::Wide(value), value == u64::MAX),
-            false => (Constant::Narrow(value as u32), value as u32 == u32::MAX),
-        };
-        self.constant(which, |_| {
-            let again = match free || value == 0 {
-                true => Again::Value,
-                false => Again::Memory,
-            };
-            (M::Constant(value, wide), again, 0)
-        })
-    }
-
-    pub(super) fn affine_value(&mut self, base: Base, step: i32) -> VReg {
-        let from = match self.e.c.affine.ops[base as usize].op {
-            BaseKind::Const(v) if step == 0 => return self.d32(v),
-            BaseKind::Const(v) => From::Constant(v),
-            _ => From::Memory(self.e.base_at(base)),
-        };
-        match (from, step) {
-            (From::Memory(at), 0) => self.broadcast(at, 4),
-            _ => self.code.push_again(M::Affine(from, step), Again::Value, 0),
-        }
-    }
-
-    pub(super) fn distances(&mut self, step: i32) -> VReg {
-        self.constant(Constant::Distances(step), |_| {
-            (M::Distances(step), Again::Value, 0)
-        })
-    }
-
-    pub(super) fn active(&mut self) -> VReg {
-        if self.e.full.is_some() {
-            return self.same(true);
-        }
-        self.truth_constant(Constant::Active, M::MaskActive, Again::Fixed)
-    }
-
     fn active_upper(&mut self) -> VReg {
         self.truth_constant(Constant::ActiveUpper, M::MaskActiveUpper, Again::Value)
     }
 
-    pub(super) fn same(&mut self, value: bool) -> VReg {
-        self.truth_constant(Constant::Same(value), M::MaskSame(value), Again::Value)
-    }
-
-    pub(super) fn scalar(&mut self, id: Id) -> VReg {
-        self.truth_constant(Constant::Scalar(id), M::MaskScalar(id), Again::Value)
-    }
-
-    pub(super) fn without_denormals(&mut self, r: VReg, wide: bool) -> VReg {
-        let (exponent, sign) = match wide {
-            true => (0x7ff << 52, 1 << 63),
-            false => (0x7f80_0000, 0x8000_0000),
-        };
-        let (exponent, sign) = (self.every(exponent, wide), self.every(sign, wide));
-        let k = self.truth_reg();
-        let operands = [(r, Role::Use), (exponent, Role::Any), (k, Role::Def)];
-        self.push(M::Test(op::TESTNMD.wide(wide)), &operands);
-        self.under(op::ANDD.wide(wide), k, r, sign)
-    }
-
-    pub(super) fn nans(&mut self, a: VReg, b: VReg) -> VReg {
-        let active = self.e.full.is_none();
-        self.compare_of(op::CMPPS, a, b, 3, active)
-    }
-
-    pub(super) fn nans_wide(&mut self, [a, b]: [VReg; 2]) -> VReg {
-        let e = op::CMPPS.pd();
-        if self.e.full.is_some() {
-            // Both halves of the lanes at once.
-            return self.compare(e, a, b, 3);
-        }
-        let low = self.compare_of(e, a, a, 3, true);
-        let upper = self.active_upper();
-        let high = self.compare_under(upper, e, b, b, 3);
-        self.mask2(kop::OR, low, high)
-    }
-
     // ---- operations ----
-
-    pub(super) fn pair_of(&mut self, lo: Id, hi: Id) -> [VReg; 2] {
-        let p = self.val(lo);
-        if self.e.konst(hi) == Some(0) {
-            let upper = self.upper(p);
-            return [p, upper].map(|r| self.one_reg(op::PMOVZXDQ, r));
-        }
-        let q = self.val(hi);
-        [Mix::ZipLow, Mix::ZipHigh].map(|m| self.mix(m, p, q))
-    }
-
-    pub(super) fn half_value(&mut self, [a, b]: [VReg; 2], high: bool) -> VReg {
-        self.mix(if high { Mix::Odd } else { Mix::Even }, a, b)
-    }
-
-    pub(super) fn of_lanes(&mut self, v: u16, lanes: Id) -> VReg {
-        let index = self.val(lanes);
-        let (k, d) = (self.truth_reg(), self.reg());
-        let operands = [(index, Role::Use), (k, Role::Temp), (d, Role::Early)];
-        self.push(M::Gather(vgpr_line(v, 0)), &operands);
-        d
-    }
-
-    pub(super) fn shuffled(&mut self, digits: u64, x: Id) -> VReg {
-        // Digits of even lanes in the lower half, of odd ones in the upper.
-        let mut packed = 0u64;
-        for lane in 0..16 {
-            let digit = digits >> (4 * lane) & 15;
-            packed |= digit << (4 * (lane / 2) + 32 * (lane % 2));
-        }
-        let packed = self.q64(packed);
-        let nibbles = self.constant(Constant::Shuffle(0), |_| {
-            let load = Shared::Load(At::same(ctx!(nibbles)));
-            (load.into(), Again::Memory, 0)
-        });
-        let index = self.two(op::SRLVD, packed, nibbles);
-        let x = self.val(x);
-        self.two(op::PERMD, index, x)
-    }
-
-    pub(super) fn shifted(&mut self, left: bool, [x, y]: [Id; 2], by: u8) -> VReg {
-        let a = self.val(x);
-        if x == y {
-            return self.shift_of(op::SHIFTD_I, left as u8, a, by);
-        }
-        let b = self.val(y);
-        self.two_imm(if left { op::SHLDD } else { op::SHRDD }, a, b, by)
-    }
-
-    pub(super) fn tern(&mut self, [x, y, w]: [Id; 3], table: u8) -> VReg {
-        let (c, a, b) = (self.val(x), self.val(y), self.val(w));
-        self.three(op::TERND, Some(table), c, a, b)
-    }
-
-    pub(super) fn alu_code(&mut self, op: &VectorOp, o: Op, n: &Node) {
-        let [x, y, w] = op.args;
-        let r = if n.out == Ty::Bool {
-            self.truth(o, n, x, y)
-        } else if n.ty.bits() > 32 || n.out.bits() > 32 {
-            self.wide_alu(op, o, n);
-            return;
-        } else if matches!(o, Op::IntToFloat | Op::FloatToInt | Op::FloatToFloat) {
-            self.convert(o, n, x)
-        } else if n.ty == Ty::F32 && o != Op::Select || o == Op::Fma {
-            self.float(op, o, n)
-        } else {
-            self.integer(o, n, [x, y, w])
-        };
-        self.define(op.id, r);
-    }
 
     fn no_code(&mut self) -> VReg {
         self.e.mistaken();
@@ -897,5 +751,197 @@ fn rounding_of(o: Op) -> u8 {
         Op::Floor => 1,
         Op::Ceil => 2,
         _ => 3,
+    }
+}
+
+impl Selection for Avx512 {
+    fn constant(s: &mut Select<'_, '_>, value: u64, wide: bool) -> VReg {
+        let (which, free) = match wide {
+            true => (Constant::Wide(value), value == u64::MAX),
+            false => (Constant::Narrow(value as u32), value as u32 == u32::MAX),
+        };
+        s.constant(which, |_| {
+            let again = match free || value == 0 {
+                true => Again::Value,
+                false => Again::Memory,
+            };
+            (M::Constant(value, wide), again, 0)
+        })
+    }
+
+    fn affine(s: &mut Select<'_, '_>, base: Base, step: i32) -> VReg {
+        let from = match s.e.c.affine.ops[base as usize].op {
+            BaseKind::Const(v) if step == 0 => return s.d32(v),
+            BaseKind::Const(v) => From::Constant(v),
+            _ => From::Memory(s.e.base_at(base)),
+        };
+        match (from, step) {
+            (From::Memory(at), 0) => s.broadcast(at, 4),
+            _ => s.code.push_again(M::Affine(from, step), Again::Value, 0),
+        }
+    }
+
+    fn affine_truth(s: &mut Select<'_, '_>, base: Base) -> VReg {
+        let at = s.e.base_at(base);
+        s.bits(at)
+    }
+
+    fn distances(s: &mut Select<'_, '_>, step: i32) -> VReg {
+        s.constant(Constant::Distances(step), |_| {
+            (M::Distances(step), Again::Value, 0)
+        })
+    }
+
+    fn active_lanes(s: &mut Select<'_, '_>) -> VReg {
+        if s.e.full.is_some() {
+            return Avx512::same_truth(s, true);
+        }
+        s.truth_constant(Constant::Active, M::MaskActive, Again::Fixed)
+    }
+
+    fn same_truth(s: &mut Select<'_, '_>, value: bool) -> VReg {
+        s.truth_constant(Constant::Same(value), M::MaskSame(value), Again::Value)
+    }
+
+    fn scalar_truth(s: &mut Select<'_, '_>, id: Id) -> VReg {
+        s.truth_constant(Constant::Scalar(id), M::MaskScalar(id), Again::Value)
+    }
+
+    fn truth_role(s: &Select<'_, '_>, r: VReg) -> Role {
+        match s.code.again(r) {
+            Again::Fixed => Role::Any,
+            _ => Role::Use,
+        }
+    }
+
+    fn in_active(s: &mut Select<'_, '_>, old: VReg, new: VReg) -> VReg {
+        let d = s.reg();
+        let operands = [(old, Role::Use), (new, Role::Any), (d, Role::Def)];
+        s.push(M::InActive, &operands);
+        d
+    }
+
+    fn flushed(s: &mut Select<'_, '_>, r: VReg, wide: bool) -> VReg {
+        let (exponent, sign) = match wide {
+            true => (0x7ff << 52, 1 << 63),
+            false => (0x7f80_0000, 0x8000_0000),
+        };
+        let (exponent, sign) = (s.every(exponent, wide), s.every(sign, wide));
+        let k = s.truth_reg();
+        let operands = [(r, Role::Use), (exponent, Role::Any), (k, Role::Def)];
+        s.push(M::Test(op::TESTNMD.wide(wide)), &operands);
+        s.under(op::ANDD.wide(wide), k, r, sign)
+    }
+
+    fn unordered(s: &mut Select<'_, '_>, a: VReg, b: VReg) -> VReg {
+        let active = s.e.full.is_none();
+        s.compare_of(op::CMPPS, a, b, 3, active)
+    }
+
+    fn unordered_wide(s: &mut Select<'_, '_>, [a, b]: [VReg; 2]) -> VReg {
+        let e = op::CMPPS.pd();
+        if s.e.full.is_some() {
+            // Both halves of the lanes at once.
+            return s.compare(e, a, b, 3);
+        }
+        let low = s.compare_of(e, a, a, 3, true);
+        let upper = s.active_upper();
+        let high = s.compare_under(upper, e, b, b, 3);
+        s.mask2(kop::OR, low, high)
+    }
+
+    fn must_not(s: &mut Select<'_, '_>, r: VReg) {
+        let role = Self::truth_role(s, r);
+        s.push(M::Bad, &[(r, role)]);
+    }
+
+    fn check(s: &mut Select<'_, '_>) {
+        let effects = &s.e.c.effects;
+        // Elsewhere it is enough to look after all slices.
+        if checks(s.e) && (effects.store.is_some() || !effects.rows.is_empty()) {
+            s.push(M::Check, &[]);
+        }
+    }
+
+    fn pair(s: &mut Select<'_, '_>, lo: Id, hi: Id) -> [VReg; 2] {
+        let p = s.val(lo);
+        if s.e.konst(hi) == Some(0) {
+            let upper = s.upper(p);
+            return [p, upper].map(|r| s.one_reg(op::PMOVZXDQ, r));
+        }
+        let q = s.val(hi);
+        [Mix::ZipLow, Mix::ZipHigh].map(|m| s.mix(m, p, q))
+    }
+
+    fn half_of(s: &mut Select<'_, '_>, [a, b]: [VReg; 2], high: bool) -> VReg {
+        s.mix(if high { Mix::Odd } else { Mix::Even }, a, b)
+    }
+
+    fn lanes_in(s: &mut Select<'_, '_>, v: u16, lanes: Id) -> VReg {
+        let index = s.val(lanes);
+        let (k, d) = (s.truth_reg(), s.reg());
+        let operands = [(index, Role::Use), (k, Role::Temp), (d, Role::Early)];
+        s.push(M::Gather(vgpr_line(v, 0)), &operands);
+        d
+    }
+
+    fn shuffle(s: &mut Select<'_, '_>, digits: u64, x: Id) -> VReg {
+        // Digits of even lanes in the lower half, of odd ones in the upper.
+        let mut packed = 0u64;
+        for lane in 0..16 {
+            let digit = digits >> (4 * lane) & 15;
+            packed |= digit << (4 * (lane / 2) + 32 * (lane % 2));
+        }
+        let packed = s.q64(packed);
+        let nibbles = s.constant(Constant::Shuffle(0), |_| {
+            let load = Shared::Load(At::same(ctx!(nibbles)));
+            (load.into(), Again::Memory, 0)
+        });
+        let index = s.two(op::SRLVD, packed, nibbles);
+        let x = s.val(x);
+        s.two(op::PERMD, index, x)
+    }
+
+    fn double_shift(s: &mut Select<'_, '_>, left: bool, [x, y]: [Id; 2], by: u8) -> VReg {
+        let a = s.val(x);
+        if x == y {
+            return s.shift_of(op::SHIFTD_I, left as u8, a, by);
+        }
+        let b = s.val(y);
+        s.two_imm(if left { op::SHLDD } else { op::SHRDD }, a, b, by)
+    }
+
+    fn ternary(s: &mut Select<'_, '_>, op: &VectorOp, table: u8) -> VReg {
+        let [c, a, b] = op.args.map(|id| s.val(id));
+        s.three(op::TERND, Some(table), c, a, b)
+    }
+
+    fn alu(s: &mut Select<'_, '_>, op: &VectorOp, o: Op, n: &Node) {
+        let [x, y, w] = op.args;
+        let r = if n.out == Ty::Bool {
+            s.truth(o, n, x, y)
+        } else if n.ty.bits() > 32 || n.out.bits() > 32 {
+            s.wide_alu(op, o, n);
+            return;
+        } else if matches!(o, Op::IntToFloat | Op::FloatToInt | Op::FloatToFloat) {
+            s.convert(o, n, x)
+        } else if n.ty == Ty::F32 && o != Op::Select || o == Op::Fma {
+            s.float(op, o, n)
+        } else {
+            s.integer(o, n, [x, y, w])
+        };
+        s.define(op.id, r);
+    }
+
+    fn temps(what: Temps) -> &'static [Class] {
+        match what {
+            Temps::Lanes(_) => &[0, 0, 0, 0, 1, 1],
+            Temps::Load(4) => &[0; 3],
+            Temps::Load(_) | Temps::InOrder | Temps::StoreRow => &[],
+            Temps::Close => &[0, 1],
+            Temps::Gather | Temps::Store => &[0, 0, 0, 1],
+            Temps::Slow => &[1],
+            Temps::Fix => &[0, 1, 1, 1],
+        }
     }
 }

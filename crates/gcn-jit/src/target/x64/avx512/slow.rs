@@ -12,7 +12,59 @@ const EXTREME: u8 = 0x1e;
 const OWN_ROOT: u8 = 0x0e;
 
 impl Emit<'_, Avx512> {
-    pub(super) fn slow_code(&mut self, slow: &Rc<Slow>, p: Places<'_>) {
+    /// Takes those lanes from a slow path's for which the fast path's value is right all the same. The zero flag is set if none is left.
+    /// RAX, RCX and RDX are clobbered.
+    fn leave_out(&mut self, exception: Exception, leaves: &[(usize, Rm, bool)], lanes: u8) {
+        let class = |e: &mut Self, classes: u8| {
+            for (n, &(at, rm, wide)) in leaves.iter().enumerate() {
+                let test = op::FPCLASSPS.wide(wide);
+                e.a.zi(test, lanes, 0, rm, ALL, classes);
+                e.a.k_to_gpr(RAX, lanes);
+                if at % 2 != 0 {
+                    e.a.shift_imm(4, false, RAX, 8);
+                }
+                match n {
+                    0 => e.a.mov(false, RDX, Rm::R(RAX)),
+                    _ => e.a.alu(alu::OR, false, RDX, Rm::R(RAX)),
+                }
+            }
+        };
+        self.a.k_to_gpr(RCX, lanes);
+        let others = |e: &mut Self| {
+            e.a.alu_imm(alu::XOR, false, Rm::R(RDX), -1);
+            e.a.alu(alu::AND, false, RDX, Rm::R(RCX));
+        };
+        match exception {
+            Exception::Root => class(self, OWN_ROOT),
+            Exception::Quotient => {
+                // RSI: the lanes without NaNs.
+                class(self, NAN);
+                others(self);
+                self.a.mov(false, RSI, Rm::R(RDX));
+                class(self, EXTREME);
+                self.a.alu(alu::AND, false, RDX, Rm::R(RSI));
+            }
+        }
+        others(self);
+        self.a.gpr_to_k(lanes, RDX);
+        self.a.test(false, RDX, RDX);
+    }
+
+    fn copy_lanes(&mut self, to: u8, from: Rm, wide: bool, k: K) {
+        let (e, from) = match from {
+            Rm::R(_) | Rm::M(_) => (op::MOVDQU32.wide(wide), from),
+            // The broadcasts have no bit that says so.
+            Rm::B(m) if wide => (op::BCASTQ, Rm::M(m)),
+            Rm::B(m) => (op::BCASTD, Rm::M(m)),
+            Rm::C(_) if wide => (op::BCASTQ, from),
+            Rm::C(_) => (op::BCASTD, from),
+        };
+        self.a.zk(e, to, 0, from, k);
+    }
+}
+
+impl SlowPaths for Avx512 {
+    fn slow_code(e: &mut Emit<'_, Avx512>, slow: &Rc<Slow>, p: Places<'_>) {
         let (condition, lanes) = (p.k(0), p.k(1));
         let (mut leaves, mut masks) = (Vec::new(), Vec::new());
         let mut k = 2;
@@ -21,7 +73,7 @@ impl Emit<'_, Avx512> {
                 masks.push((at, p.k(k)));
             } else {
                 for part in 0..kind.registers() {
-                    leaves.push((at + part, self.rm(p, k + part), kind == Kind::Wide));
+                    leaves.push((at + part, e.rm(p, k + part), kind == Kind::Wide));
                 }
             }
             k += kind.registers();
@@ -32,20 +84,20 @@ impl Emit<'_, Avx512> {
             _ => result.map(|i| p.r(i)).collect(),
         };
         // Active lanes for which the fast path does not hold.
-        let (from, back) = (self.a.label(), self.a.label());
-        let full = self.full.is_some();
+        let (from, back) = (e.a.label(), e.a.label());
+        let full = e.full.is_some();
         if full {
             // The carry flag is set if all 16 bits are 1.
-            self.a.kortest(condition, condition);
-            self.a.jcc(Cc::Ae, from);
+            e.a.kortest(condition, condition);
+            e.a.jcc(Cc::Ae, from);
         } else {
-            self.a.kop(kop::ANDN, lanes, condition, K_EXEC);
-            self.a.kortest(lanes, lanes);
-            self.a.jcc(Cc::Ne, from);
+            e.a.kop(kop::ANDN, lanes, condition, K_EXEC);
+            e.a.kortest(lanes, lanes);
+            e.a.jcc(Cc::Ne, from);
         }
-        self.a.bind(back);
+        e.a.bind(back);
         let slow = slow.clone();
-        self.section(move |e| {
+        e.section(move |e| {
             let truth = slow.result == Kind::Bool;
             e.a.bind(from);
             if full {
@@ -92,45 +144,7 @@ impl Emit<'_, Avx512> {
         });
     }
 
-    /// Takes those lanes from a slow path's for which the fast path's value is right all the same. The zero flag is set if none is left.
-    /// RAX, RCX and RDX are clobbered.
-    fn leave_out(&mut self, exception: Exception, leaves: &[(usize, Rm, bool)], lanes: u8) {
-        let class = |e: &mut Self, classes: u8| {
-            for (n, &(at, rm, wide)) in leaves.iter().enumerate() {
-                let test = op::FPCLASSPS.wide(wide);
-                e.a.zi(test, lanes, 0, rm, ALL, classes);
-                e.a.k_to_gpr(RAX, lanes);
-                if at % 2 != 0 {
-                    e.a.shift_imm(4, false, RAX, 8);
-                }
-                match n {
-                    0 => e.a.mov(false, RDX, Rm::R(RAX)),
-                    _ => e.a.alu(alu::OR, false, RDX, Rm::R(RAX)),
-                }
-            }
-        };
-        self.a.k_to_gpr(RCX, lanes);
-        let others = |e: &mut Self| {
-            e.a.alu_imm(alu::XOR, false, Rm::R(RDX), -1);
-            e.a.alu(alu::AND, false, RDX, Rm::R(RCX));
-        };
-        match exception {
-            Exception::Root => class(self, OWN_ROOT),
-            Exception::Quotient => {
-                // RSI: the lanes without NaNs.
-                class(self, NAN);
-                others(self);
-                self.a.mov(false, RSI, Rm::R(RDX));
-                class(self, EXTREME);
-                self.a.alu(alu::AND, false, RDX, Rm::R(RSI));
-            }
-        }
-        others(self);
-        self.a.gpr_to_k(lanes, RDX);
-        self.a.test(false, RDX, RDX);
-    }
-
-    pub(super) fn fix_code(&mut self, fix: Fix, p: Places<'_>) {
+    fn fix_code(e: &mut Emit<'_, Avx512>, fix: Fix, p: Places<'_>) {
         let Fix {
             op: o,
             wide,
@@ -143,17 +157,17 @@ impl Emit<'_, Avx512> {
         let [lanes, k, product] = [3, 4, 5].map(|i| p.k(i + arity));
         let mut on = K_EXEC;
         if part == 1 {
-            self.a.kshiftr(lanes, K_EXEC, 8);
+            e.a.kshiftr(lanes, K_EXEC, 8);
             on = lanes;
         }
         let compare = op::CMPPS.wide(wide);
-        self.a.zi(compare, lanes, r, Rm::R(r), keep(on), 3);
-        self.a.kortest(lanes, lanes);
-        let (from, back) = (self.a.label(), self.a.label());
-        self.a.jcc(Cc::Ne, from);
-        self.a.bind(back);
-        let ieee = self.common.mode.env32().ieee;
-        self.section(move |e| {
+        e.a.zi(compare, lanes, r, Rm::R(r), keep(on), 3);
+        e.a.kortest(lanes, lanes);
+        let (from, back) = (e.a.label(), e.a.label());
+        e.a.jcc(Cc::Ne, from);
+        e.a.bind(back);
+        let ieee = e.common.mode.env32().ieee;
+        e.section(move |e| {
             e.a.bind(from);
             let (default, quiet) = if wide {
                 (0xfff8 << 48, 1 << 51)
@@ -194,17 +208,5 @@ impl Emit<'_, Avx512> {
             e.copy_lanes(r, Rm::R(t), wide, keep(lanes));
             e.a.jmp(back);
         });
-    }
-
-    fn copy_lanes(&mut self, to: u8, from: Rm, wide: bool, k: K) {
-        let (e, from) = match from {
-            Rm::R(_) | Rm::M(_) => (op::MOVDQU32.wide(wide), from),
-            // The broadcasts have no bit that says so.
-            Rm::B(m) if wide => (op::BCASTQ, Rm::M(m)),
-            Rm::B(m) => (op::BCASTD, Rm::M(m)),
-            Rm::C(_) if wide => (op::BCASTQ, from),
-            Rm::C(_) => (op::BCASTD, from),
-        };
-        self.a.zk(e, to, 0, from, k);
     }
 }
