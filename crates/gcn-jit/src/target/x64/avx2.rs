@@ -11,7 +11,7 @@ use super::atomic::Joined;
 use super::encode::vex::*;
 use super::lds::Two;
 use super::machine::{At, EXEC_BITS, Machine, plus};
-use super::memory::{Lanes, Temps};
+use super::memory::{Elements, Lanes, Temps};
 use super::range::Range;
 use super::select::Shared;
 use super::slice::vgpr_line;

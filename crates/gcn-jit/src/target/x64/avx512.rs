@@ -5,7 +5,7 @@
 use super::atomic::Joined;
 use super::lds::Two;
 use super::machine::{At, Machine, plus};
-use super::memory::{Lanes, Temps};
+use super::memory::{Elements, Lanes, Temps};
 use super::range::Range;
 use super::select::Shared;
 use super::slice::vgpr_line;
@@ -83,15 +83,15 @@ impl VectorIsa for Avx512 {
     }
 
     fn load(a: &mut Asm, bytes: u8, r: u8, from: Mem) {
-        a.evex(op::MOVDQU32, length(bytes), r, 0, Rm::M(from), ALL, None);
+        a.evex(op::MOVDQU32.l(length(bytes)), r, 0, Rm::M(from), ALL, None);
     }
 
     fn store(a: &mut Asm, bytes: u8, r: u8, to: Mem) {
-        a.evex(op::MOVDQU32_ST, length(bytes), r, 0, Rm::M(to), ALL, None);
+        a.evex(op::MOVDQU32_ST.l(length(bytes)), r, 0, Rm::M(to), ALL, None);
     }
 
     fn move_register(a: &mut Asm, bytes: u8, from: u8, to: u8) {
-        a.evex(op::MOVDQU32, length(bytes), to, 0, Rm::R(from), ALL, None);
+        a.evex(op::MOVDQU32.l(length(bytes)), to, 0, Rm::R(from), ALL, None);
     }
 
     fn load_truth(a: &mut Asm, r: u8, from: Mem) {

@@ -11,24 +11,12 @@ use std::rc::Rc;
 
 /// The machine instructions of a level for bases: on the four slices' dwords in the lower 128 bits of a register, or their qwords in 256.
 /// Truth values are dwords of ones or zeros.
-pub(crate) trait BaseOps<V: VectorIsa<Base = Self>>: Machine<V> {
+pub(crate) trait BaseOps<V: VectorIsa<Base = Self>>: Machine<V> + From<SharedBase> {
     /// The host's registers that are allocated.
     const REGISTERS: u8;
 
-    /// The number of temporary registers of [`BaseOps::address`].
+    /// The number of temporary registers of [`SharedBase::Address`].
     const TEMPS: usize;
-
-    /// A dword or a qword in memory for all slices.
-    fn broadcast(from: Mem, bytes: u8) -> (Self, Again);
-
-    /// Lanes 0, 16, 32 and 48 of a VGPR.
-    fn vgpr(v: u16) -> Self;
-
-    /// Stores the slices' dwords.
-    fn store(to: Mem) -> Self;
-
-    /// Finds the host's addresses of the slices' first lanes, or leaves the block.
-    fn address(address: Rc<BaseAddress>) -> Self;
 
     fn constant(b: &mut Bases<'_, '_, V>, value: u32) -> VReg;
 
@@ -66,6 +54,19 @@ pub(crate) trait BaseOps<V: VectorIsa<Base = Self>>: Machine<V> {
     fn hold_zero(b: &mut Bases<'_, '_, V>, of: [VReg; 2]);
     fn hold(b: &mut Bases<'_, '_, V>, o: Op, signed: bool, of: [VReg; 2]);
     fn checked(b: &mut Bases<'_, '_, V>);
+}
+
+/// The machine instructions of bases that all levels have.
+#[derive(Debug)]
+pub(crate) enum SharedBase {
+    /// An element of 4 or 8 bytes in memory, for all slices.
+    Broadcast(Mem, u8),
+    /// Lanes 0, 16, 32 and 48 of a VGPR.
+    Vgpr(u16),
+    /// Stores the slices' dwords.
+    Store(Mem),
+    /// Finds the host's addresses of the slices' first lanes, or leaves the block.
+    Address(Rc<BaseAddress>),
 }
 
 /// An affine address. Operands: of LDS the lower halves of the slices' first addresses, in memory these addresses of 64 bits;
@@ -213,8 +214,8 @@ impl<V: Vectors> Bases<'_, '_, V> {
     }
 
     fn broadcast(&mut self, from: Mem, bytes: u8) -> VReg {
-        let (op, again) = V::Base::broadcast(from, bytes);
-        self.code.push_again(op, again, 0)
+        let op = SharedBase::Broadcast(from, bytes).into();
+        self.code.push_again(op, V::BROADCAST, 0)
     }
 
     fn all(&mut self) {
@@ -236,8 +237,8 @@ impl<V: Vectors> Bases<'_, '_, V> {
                 let r = self.base(at as Base);
                 if q.stored && !direct {
                     let slot = self.e.base_slot(at as Base);
-                    let store = V::Base::store(slot);
-                    self.code.push(store, &[(r, Role::Use)]);
+                    let store = SharedBase::Store(slot);
+                    self.code.push(store.into(), &[(r, Role::Use)]);
                 }
             }
             if ready == at {
@@ -256,7 +257,9 @@ impl<V: Vectors> Bases<'_, '_, V> {
         }
         let op = self.e.c.affine.ops[q as usize];
         let r = match op.op {
-            BaseKind::Vgpr(v) => self.code.push_again(V::Base::vgpr(v), Again::Value, 0),
+            BaseKind::Vgpr(v) => self
+                .code
+                .push_again(SharedBase::Vgpr(v).into(), Again::Value, 0),
             BaseKind::Lane => V::Base::firsts(self, 1),
             BaseKind::Const(v) => self.constant(v),
             BaseKind::Scalar(id) => {
@@ -495,8 +498,8 @@ impl<V: Vectors> Bases<'_, '_, V> {
         };
         let mut operands = vec![(r, Role::Use)];
         operands.extend((0..V::Base::TEMPS).map(|_| (self.code.reg(0), Role::Temp)));
-        let op = V::Base::address(Rc::new(base));
-        self.code.push(op, &operands);
+        let op = SharedBase::Address(Rc::new(base));
+        self.code.push(op.into(), &operands);
     }
 
     /// The address of 64 bits without what is added to it. Accesses that follow each other often have the same.

@@ -2,10 +2,9 @@
 //!
 //! An own emitter, for it takes a tenth of the time of a general one.
 
-// Instructions have many fields.
-#![allow(clippy::too_many_arguments)]
-
 pub mod vex;
+
+use vex::X;
 
 /// A general register by number; 4 is RSP.
 pub type Gpr = u8;
@@ -63,6 +62,8 @@ pub struct E {
     pub op: u8,
     /// Bytes of a whole memory operand at 512 bits: what disp8 counts in.
     pub n: u8,
+    /// The length of vectors: 0 for 128 bits, 1 for 256, 2 for 512.
+    pub ll: u8,
 }
 
 const fn e(map: u8, pp: u8, w: u8, op: u8) -> E {
@@ -72,10 +73,14 @@ const fn e(map: u8, pp: u8, w: u8, op: u8) -> E {
         w,
         op,
         n: 64,
+        ll: 2,
     }
 }
 const fn en(map: u8, pp: u8, w: u8, op: u8, n: u8) -> E {
-    E { map, pp, w, op, n }
+    E {
+        n,
+        ..e(map, pp, w, op)
+    }
 }
 
 #[rustfmt::skip]
@@ -208,6 +213,11 @@ impl E {
             op: self.op + ((product as u8) << 2) + ((addend as u8) << 1),
             ..self
         }
+    }
+
+    /// The form for vectors of this length: 0 for 128 bits, 1 for 256, 2 for 512.
+    pub const fn l(self, ll: u8) -> E {
+        E { ll, ..self }
     }
 
     /// The form for elements of 64 bits, if `wide`.
@@ -401,8 +411,8 @@ impl Asm {
         }
     }
 
-    /// An EVEX instruction of vector length `ll` (0: 128, 1: 256, 2: 512 bits).
-    pub fn evex(&mut self, e: E, ll: u8, reg: u8, v: u8, rm: Rm, mask: K, imm: Option<u8>) {
+    /// An EVEX instruction.
+    pub fn evex(&mut self, e: E, reg: u8, v: u8, rm: Rm, mask: K, imm: Option<u8>) {
         let (mut x, mut b) = (1, 1);
         let mut v = v;
         let mut bcast = 0;
@@ -428,13 +438,13 @@ impl Asm {
         self.b(0x62);
         self.b((!(reg >> 3) & 1) << 7 | x << 6 | b << 5 | (!(reg >> 4) & 1) << 4 | e.map);
         self.b(e.w << 7 | (!v & 15) << 3 | 4 | e.pp);
-        self.b((mask.zero as u8) << 7 | ll << 5 | bcast << 4 | (!(v >> 4) & 1) << 3 | mask.k);
+        self.b((mask.zero as u8) << 7 | e.ll << 5 | bcast << 4 | (!(v >> 4) & 1) << 3 | mask.k);
         self.b(e.op);
         let size = if e.w == 1 { 8 } else { 4 };
         let n = if bcast == 1 {
             size as i32
         } else {
-            (e.n >> (2 - ll).min(if e.n < 32 { 0 } else { 2 })) as i32
+            (e.n >> (2 - e.ll).min(if e.n < 32 { 0 } else { 2 })) as i32
         };
         self.modrm(reg, &rm, n.max(1), size, imm.is_some() as u8);
         if let Some(imm) = imm {
@@ -444,13 +454,13 @@ impl Asm {
 
     /// A 512-bit instruction of two sources.
     pub fn z(&mut self, e: E, dst: u8, a: u8, rm: Rm) {
-        self.evex(e, 2, dst, a, rm, ALL, None);
+        self.evex(e, dst, a, rm, ALL, None);
     }
 
     /// The same with registers and its own rounding mode, `rc`, numbered as in MXCSR.
     pub fn zr(&mut self, e: E, dst: u8, a: u8, b: u8, rc: u8) {
         let at = self.buf.len();
-        self.evex(e, 2, dst, a, Rm::R(b), ALL, None);
+        self.evex(e, dst, a, Rm::R(b), ALL, None);
         // Where the bit of broadcasts is set of registers, the length is a rounding.
         let byte = &mut self.buf[at + 3];
         *byte = *byte & !(3 << 5) | rc << 5 | 1 << 4;
@@ -458,27 +468,17 @@ impl Asm {
 
     /// The same under a mask.
     pub fn zk(&mut self, e: E, dst: u8, a: u8, rm: Rm, mask: K) {
-        self.evex(e, 2, dst, a, rm, mask, None);
+        self.evex(e, dst, a, rm, mask, None);
     }
 
     /// The same with an immediate.
     pub fn zi(&mut self, e: E, dst: u8, a: u8, rm: Rm, mask: K, imm: u8) {
-        self.evex(e, 2, dst, a, rm, mask, Some(imm));
+        self.evex(e, dst, a, rm, mask, Some(imm));
     }
 
     /// VEX with three operands, for opmasks.
-    pub fn vex(
-        &mut self,
-        map: u8,
-        pp: u8,
-        w: u8,
-        l: u8,
-        op: u8,
-        reg: u8,
-        v: u8,
-        rm: Rm,
-        imm: Option<u8>,
-    ) {
+    pub fn vex(&mut self, x: X, l: u8, reg: u8, v: u8, rm: Rm, imm: Option<u8>) {
+        let X(map, pp, w, op) = x;
         let (x, b) = match rm {
             Rm::R(r) => (1, !(r >> 3) & 1),
             Rm::M(m) | Rm::B(m) => (
@@ -499,40 +499,40 @@ impl Asm {
 
     /// Of two opmasks of 16 bits: 0x41 and, 0x42 and-not (first inverted), 0x45 or, 0x46 xnor, 0x47 xor.
     pub fn kop(&mut self, op: u8, dst: u8, a: u8, b: u8) {
-        self.vex(1, 0, 0, 1, op, dst, a, Rm::R(b), None);
+        self.vex(X(1, 0, 0, op), 1, dst, a, Rm::R(b), None);
     }
 
     pub fn knot(&mut self, dst: u8, a: u8) {
-        self.vex(1, 0, 0, 0, 0x44, dst, 0, Rm::R(a), None);
+        self.vex(X(1, 0, 0, 0x44), 0, dst, 0, Rm::R(a), None);
     }
 
     pub fn kload16(&mut self, dst: u8, m: Mem) {
-        self.vex(1, 0, 0, 0, 0x90, dst, 0, Rm::M(m), None);
+        self.vex(X(1, 0, 0, 0x90), 0, dst, 0, Rm::M(m), None);
     }
 
     pub fn kstore16(&mut self, m: Mem, src: u8) {
-        self.vex(1, 0, 0, 0, 0x91, src, 0, Rm::M(m), None);
+        self.vex(X(1, 0, 0, 0x91), 0, src, 0, Rm::M(m), None);
     }
 
     pub fn k_to_gpr(&mut self, dst: Gpr, k: u8) {
-        self.vex(1, 0, 0, 0, 0x93, dst, 0, Rm::R(k), None);
+        self.vex(X(1, 0, 0, 0x93), 0, dst, 0, Rm::R(k), None);
     }
 
     pub fn gpr_to_k(&mut self, k: u8, src: Gpr) {
-        self.vex(1, 0, 0, 0, 0x92, k, 0, Rm::R(src), None);
+        self.vex(X(1, 0, 0, 0x92), 0, k, 0, Rm::R(src), None);
     }
 
     pub fn kortest(&mut self, a: u8, b: u8) {
-        self.vex(1, 0, 0, 0, 0x98, a, 0, Rm::R(b), None);
+        self.vex(X(1, 0, 0, 0x98), 0, a, 0, Rm::R(b), None);
     }
 
     pub fn kshiftr(&mut self, dst: u8, a: u8, by: u8) {
-        self.vex(3, 1, 1, 0, 0x30, dst, 0, Rm::R(a), Some(by));
+        self.vex(X(3, 1, 1, 0x30), 0, dst, 0, Rm::R(a), Some(by));
     }
 
     /// `low` below the low eight bits of `high`.
     pub fn kunpckbw(&mut self, dst: u8, high: u8, low: u8) {
-        self.vex(1, 1, 0, 1, 0x4b, dst, high, Rm::R(low), None);
+        self.vex(X(1, 1, 0, 0x4b), 1, dst, high, Rm::R(low), None);
     }
 
     fn rex(&mut self, wide: bool, reg: u8, rm: &Rm, byte: bool) {
@@ -676,12 +676,12 @@ impl Asm {
 
     /// SHLX (pp 1), SHRX (3), SARX (2): the count's low five or six bits.
     pub fn shift_by(&mut self, pp: u8, wide: bool, dst: Gpr, src: Gpr, count: Gpr) {
-        self.vex(2, pp, wide as u8, 0, 0xf7, dst, count, Rm::R(src), None);
+        self.vex(X(2, pp, wide as u8, 0xf7), 0, dst, count, Rm::R(src), None);
     }
 
     /// The lowest bits of `src` to where `mask` has ones.
     pub fn pdep(&mut self, dst: Gpr, src: Gpr, mask: Gpr) {
-        self.vex(2, 3, 1, 0, 0xf5, dst, src, Rm::R(mask), None);
+        self.vex(X(2, 3, 1, 0xf5), 0, dst, src, Rm::R(mask), None);
     }
 
     /// Zeros below the lowest bit.
@@ -692,7 +692,7 @@ impl Asm {
 
     /// Without the lowest bit; ZF: there is none left.
     pub fn blsr(&mut self, wide: bool, dst: Gpr, src: Gpr) {
-        self.vex(2, 0, wide as u8, 0, 0xf3, 1, dst, Rm::R(src), None);
+        self.vex(X(2, 0, wide as u8, 0xf3), 0, 1, dst, Rm::R(src), None);
     }
 
     pub fn store16(&mut self, m: Mem, src: Gpr) {
@@ -702,7 +702,7 @@ impl Asm {
 
     /// All 64 bits of an opmask.
     pub fn gpr_to_k64(&mut self, k: u8, src: Gpr) {
-        self.vex(1, 3, 1, 0, 0x92, k, 0, Rm::R(src), None);
+        self.vex(X(1, 3, 1, 0x92), 0, k, 0, Rm::R(src), None);
     }
 
     pub fn imul(&mut self, wide: bool, dst: Gpr, rm: Rm) {

@@ -226,6 +226,17 @@ pub(crate) struct Affine {
     pub in_order: bool,
 }
 
+/// Elements of each lane that are loaded to registers.
+#[derive(Clone, Copy)]
+pub(super) struct Elements<'a> {
+    pub bytes: u8,
+    /// The distance of the first element from the lane's address.
+    pub offset: i32,
+    /// The numbers of the elements, and a register for each.
+    pub wanted: &'a [u8],
+    pub loaded: &'a [u8],
+}
+
 /// The uses of temporary registers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Temps {

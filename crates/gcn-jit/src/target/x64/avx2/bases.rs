@@ -3,7 +3,7 @@
 use super::*;
 use crate::ir::affine::Address;
 use crate::lir::Role;
-use crate::target::x64::bases::{BaseAddress, BaseOps};
+use crate::target::x64::bases::{BaseAddress, BaseOps, SharedBase};
 
 type Bases<'t, 'a> = crate::target::x64::bases::Bases<'t, 'a, Avx2>;
 type Places<'a> = crate::target::x64::machine::Places<'a, B>;
@@ -12,15 +12,15 @@ type Places<'a> = crate::target::x64::machine::Places<'a, B>;
 #[derive(Debug)]
 pub(crate) enum B {
     Plain(Plain),
-    /// An element of 4 or 8 bytes in all.
-    Broadcast(Mem, u8),
-    /// Lanes 0, 16, 32 and 48 of a VGPR.
-    Vgpr(u16),
-    /// Stores 16 bytes.
-    Store(Mem),
     /// Whether all guards hold. Operands: the slices in which they do, two temporary registers.
     Guards,
-    Address(Rc<BaseAddress>),
+    Shared(SharedBase),
+}
+
+impl std::convert::From<SharedBase> for B {
+    fn from(op: SharedBase) -> B {
+        B::Shared(op)
+    }
 }
 
 impl Emit<'_, Avx2> {
@@ -167,11 +167,11 @@ impl Machine<Avx2> for B {
     fn encode(&self, e: &mut Emit<'_, Avx2>, p: Places<'_>) {
         match self {
             B::Plain(op) => op.encode(e, p),
-            &B::Broadcast(m, bytes) => {
+            &B::Shared(SharedBase::Broadcast(m, bytes)) => {
                 let x = if bytes == 8 { BROADCASTQ } else { BROADCASTD };
                 e.a.y(x, p.r(0), 0, H::M(m));
             }
-            &B::Vgpr(v) => {
+            &B::Shared(SharedBase::Vgpr(v)) => {
                 let home = |slice: i32| mem(VGPRS, (v as i32 - VGPR_BIAS) * 256 + 64 * slice);
                 let r = p.r(0);
                 e.a.x(MOVD, r, 0, H::M(home(0)));
@@ -180,9 +180,9 @@ impl Machine<Avx2> for B {
                     e.a.v(X(3, 1, 0, 0x22), 0, r, r, from, Some(slice as u8));
                 }
             }
-            &B::Store(m) => e.a.x(STORE, p.r(0), 0, H::M(m)),
+            &B::Shared(SharedBase::Store(m)) => e.a.x(STORE, p.r(0), 0, H::M(m)),
             B::Guards => e.guards_code(p),
-            B::Address(base) => e.base_code(base, p),
+            B::Shared(SharedBase::Address(base)) => e.base_code(base, p),
         }
     }
 }
@@ -237,22 +237,6 @@ impl Bases<'_, '_> {
 impl BaseOps<Avx2> for B {
     const REGISTERS: u8 = REGISTERS;
     const TEMPS: usize = 2;
-
-    fn broadcast(from: Mem, bytes: u8) -> (B, Again) {
-        (B::Broadcast(from, bytes), Again::Value)
-    }
-
-    fn vgpr(v: u16) -> B {
-        B::Vgpr(v)
-    }
-
-    fn store(to: Mem) -> B {
-        B::Store(to)
-    }
-
-    fn address(address: Rc<BaseAddress>) -> B {
-        B::Address(address)
-    }
 
     fn constant(b: &mut Bases<'_, '_>, value: u32) -> VReg {
         b.words([value; 8])

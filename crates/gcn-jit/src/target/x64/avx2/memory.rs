@@ -86,7 +86,13 @@ impl Emit<'_, Avx2> {
                 let what = (l.active, l.bytes, &l.wanted[..]);
                 self.load_one_by_one(what, &loaded, index, mask, [t, u, w], offset);
             } else {
-                self.gather_elements(l.bytes, &loaded, &l.wanted, index, mask, w, offset);
+                let elements = Elements {
+                    bytes: l.bytes,
+                    offset,
+                    wanted: &l.wanted,
+                    loaded: &loaded,
+                };
+                self.gather_elements(elements, index, mask, w);
             }
         }
         self.a.bind(back);
@@ -484,18 +490,14 @@ impl Emit<'_, Avx2> {
         self.a.bind(done);
     }
 
-    /// Elements at RAX plus an index plus a constant; 0 to inactive lanes. `w` is clobbered.
-    #[allow(clippy::too_many_arguments)]
-    fn gather_elements(
-        &mut self,
-        bytes: u8,
-        loaded: &[u8],
-        wanted: &[u8],
-        index: u8,
-        mask: Option<u8>,
-        w: u8,
-        offset: i32,
-    ) {
+    /// Elements at RAX plus an index; 0 to inactive lanes. `w` is clobbered.
+    fn gather_elements(&mut self, elements: Elements<'_>, index: u8, mask: Option<u8>, w: u8) {
+        let Elements {
+            bytes,
+            offset,
+            wanted,
+            loaded,
+        } = elements;
         for (&d, &k) in loaded.iter().zip(wanted) {
             match mask {
                 Some(mask) => self.a.y(LOAD, w, 0, H::R(mask)),
@@ -703,7 +705,13 @@ impl Emit<'_, Avx2> {
         let d = p.range(first + 1, wanted.len());
         let (index, w) = (p.r(0), p.r(first));
         if !self.with(Optional::OneByOne) {
-            self.gather_elements(a.bytes, &d, wanted, index, mask, w, a.offset);
+            let elements = Elements {
+                bytes: a.bytes,
+                offset: a.offset,
+                wanted,
+                loaded: &d,
+            };
+            self.gather_elements(elements, index, mask, w);
             return;
         }
         // The distances are known; what inactive lanes would read may not be mapped.
@@ -735,7 +743,13 @@ impl Emit<'_, Avx2> {
             let wanted = wanted.to_vec();
             self.section(move |e| {
                 e.a.bind(from);
-                e.gather_elements(a.bytes, &d, &wanted, index, mask, w, a.offset);
+                let elements = Elements {
+                    bytes: a.bytes,
+                    offset: a.offset,
+                    wanted: &wanted,
+                    loaded: &d,
+                };
+                e.gather_elements(elements, index, mask, w);
                 e.a.jmp(back);
             });
         }

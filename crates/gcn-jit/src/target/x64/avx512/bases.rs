@@ -4,7 +4,7 @@ use super::inst::bcast_const;
 use super::*;
 use crate::ir::affine::Address;
 use crate::lir::regalloc::Place;
-use crate::target::x64::bases::{BaseAddress, BaseOps};
+use crate::target::x64::bases::{BaseAddress, BaseOps, SharedBase};
 
 type Bases<'t, 'a> = crate::target::x64::bases::Bases<'t, 'a, Avx512>;
 type Places<'a> = crate::target::x64::machine::Places<'a, B>;
@@ -31,19 +31,19 @@ pub(crate) enum B {
     /// A comparison, whose result is dwords of ones or zeros.
     Compare(E, u8),
     Constant(u32),
-    /// An element of 4 or 8 bytes in all.
-    Broadcast(Mem, u8),
     /// The numbers of the slices' first lanes.
     Firsts,
-    /// Lanes 0, 16, 32 and 48 of a VGPR.
-    Vgpr(u16),
-    /// Stores 16 bytes.
-    Store(Mem),
     /// Conditions: a comparison, or no bit that is 1 in both; whether there were some before.
     Hold(E, Option<u8>, bool),
     /// Whether all hold.
     Guards,
-    Address(Rc<BaseAddress>),
+    Shared(SharedBase),
+}
+
+impl std::convert::From<SharedBase> for B {
+    fn from(op: SharedBase) -> B {
+        B::Shared(op)
+    }
 }
 
 impl Machine<Avx512> for B {
@@ -51,47 +51,47 @@ impl Machine<Avx512> for B {
 
     fn encode(&self, e: &mut Emit<'_, Avx512>, p: Places<'_>) {
         match *self {
-            B::One(x, l) => e.a.evex(x, l, p.r(1), 0, Rm::R(p.r(0)), ALL, None),
+            B::One(x, l) => e.a.evex(x.l(l), p.r(1), 0, Rm::R(p.r(0)), ALL, None),
             B::Two(x, l, imm) => {
                 let b = e.base_rm(p, 1);
-                e.a.evex(x, l, p.r(2), p.r(0), b, ALL, imm);
+                e.a.evex(x.l(l), p.r(2), p.r(0), b, ALL, imm);
             }
             B::Three(x, imm) => {
                 let b = e.base_rm(p, 3);
-                e.a.evex(x, 0, p.r(1), p.r(2), b, ALL, Some(imm));
+                e.a.evex(x.l(0), p.r(1), p.r(2), b, ALL, Some(imm));
             }
             B::Shift(x, ext, by, l) => {
                 let a = Rm::R(p.r(0));
-                e.a.evex(x, l, ext, p.r(1), a, ALL, Some(by));
+                e.a.evex(x.l(l), ext, p.r(1), a, ALL, Some(by));
             }
             B::Compare(x, predicate) => {
                 let b = e.base_rm(p, 1);
-                e.a.evex(x, 0, 1, p.r(0), b, ALL, Some(predicate));
-                e.a.evex(op::MOVM2D, 0, p.r(2), 0, Rm::R(1), ALL, None);
+                e.a.evex(x.l(0), 1, p.r(0), b, ALL, Some(predicate));
+                e.a.evex(op::MOVM2D.l(0), p.r(2), 0, Rm::R(1), ALL, None);
             }
             B::Constant(v) => bcast_const(e.a, p.r(0), v as u64, false),
-            B::Broadcast(m, bytes) => {
+            B::Shared(SharedBase::Broadcast(m, bytes)) => {
                 let x = if bytes == 8 { op::BCASTQ } else { op::BCASTD };
-                e.a.evex(x, bytes / 8, p.r(0), 0, Rm::M(m), ALL, None);
+                e.a.evex(x.l(bytes / 8), p.r(0), 0, Rm::M(m), ALL, None);
             }
             B::Firsts => e.short(op::MOVDQU32, p.r(0), 0, Rm::M(ctx!(firsts))),
-            B::Vgpr(v) => {
+            B::Shared(SharedBase::Vgpr(v)) => {
                 let home = |slice: i32| mem(VGPRS, (v as i32 - VGPR_BIAS) * 256 + 64 * slice);
                 let r = p.r(0);
                 e.short(op::MOVD_LD, r, 0, Rm::M(home(0)));
                 for slice in 1..4 {
                     let from = Rm::M(home(slice));
-                    e.a.evex(op::PINSRD, 0, r, r, from, ALL, Some(slice as u8));
+                    e.a.evex(op::PINSRD.l(0), r, r, from, ALL, Some(slice as u8));
                 }
             }
-            B::Store(m) => e.short(op::MOVDQU32_ST, p.r(0), 0, Rm::M(m)),
+            B::Shared(SharedBase::Store(m)) => e.short(op::MOVDQU32_ST, p.r(0), 0, Rm::M(m)),
             B::Hold(x, predicate, begun) => {
                 let b = e.base_rm(p, 1);
                 let on = if begun { keep(K_HELD) } else { ALL };
-                e.a.evex(x, 0, K_HELD, p.r(0), b, on, predicate);
+                e.a.evex(x.l(0), K_HELD, p.r(0), b, on, predicate);
             }
             B::Guards => e.guards_code(),
-            B::Address(ref base) => e.base_code(base, p.r(0)),
+            B::Shared(SharedBase::Address(ref base)) => e.base_code(base, p.r(0)),
         }
     }
 }
@@ -104,7 +104,7 @@ impl Emit<'_, Avx512> {
             Place::Slot(s) => Rm::M(self.spill_slot(s, B::SLOT)),
             Place::Memory(inst) => match p.code.insts[inst as usize].op {
                 B::Constant(v) => Rm::C(v as u64),
-                B::Broadcast(m, _) => Rm::B(m),
+                B::Shared(SharedBase::Broadcast(m, _)) => Rm::B(m),
                 _ => {
                     self.mistaken();
                     Rm::R(0)
@@ -115,12 +115,12 @@ impl Emit<'_, Avx512> {
 
     /// An instruction on 128 bits.
     fn short(&mut self, e: E, d: u8, a: u8, rm: Rm) {
-        self.a.evex(e, 0, d, a, rm, ALL, None);
+        self.a.evex(e.l(0), d, a, rm, ALL, None);
     }
 
     /// An instruction on 256 bits.
     fn long(&mut self, e: E, d: u8, a: u8, rm: Rm) {
-        self.a.evex(e, 1, d, a, rm, ALL, None);
+        self.a.evex(e.l(1), d, a, rm, ALL, None);
     }
 
     /// Goes on if all conditions hold in all slices, or in all with active lanes.
@@ -134,7 +134,7 @@ impl Emit<'_, Avx512> {
             return;
         }
         // The ones of the four slices that are not among them.
-        self.a.evex(op::CMPUD, 0, 1, T, Rm::R(T), ALL, Some(0));
+        self.a.evex(op::CMPUD.l(0), 1, T, Rm::R(T), ALL, Some(0));
         self.a.kop(kop::ANDN, 1, K_HELD, 1);
         self.a.kortest(1, 1);
         let (from, back) = (self.a.label(), self.a.label());
@@ -170,7 +170,7 @@ impl Emit<'_, Avx512> {
         let Some(range) = base.range else {
             self.last_in_lds(a.limit.unwrap_or(0), a.to, leave);
             self.short(op::BCASTD_R, T, 0, Rm::R(RAX));
-            self.a.evex(op::CMPUD, 0, 1, r, Rm::R(T), ALL, Some(6));
+            self.a.evex(op::CMPUD.l(0), 1, r, Rm::R(T), ALL, Some(6));
             self.long(op::PMOVZXDQ, U, 0, Rm::R(r));
             self.long(op::ADDQ, U, U, Rm::B(ctx!(lds)));
             self.long(op::MOVDQU32_ST, U, 0, Rm::M(slot));
@@ -197,7 +197,7 @@ impl Emit<'_, Avx512> {
         self.long(op::MOVDQU32_ST, U, 0, Rm::M(slot));
         self.long(op::SUBQ, T, r, Rm::B(range.start()));
         let bytes = Rm::B(range.bytes());
-        self.a.evex(op::CMPUQ, 1, 1, T, bytes, ALL, Some(5));
+        self.a.evex(op::CMPUQ.l(1), 1, T, bytes, ALL, Some(5));
         self.check_tag(range, from);
         self.a.kortest(1, 1);
         self.a.jcc(Cc::Ne, from);
@@ -230,10 +230,10 @@ impl Emit<'_, Avx512> {
         // The addresses of both lanes, and the slices in which one of them is past the limit.
         self.short(op::ADDD, last, last, Rm::R(lo));
         self.short(op::ADDD, t, first, Rm::R(lo));
-        self.a.evex(op::CMPUD, 0, 1, t, Rm::R(last), ALL, Some(6));
+        self.a.evex(op::CMPUD.l(0), 1, t, Rm::R(last), ALL, Some(6));
         self.a.alu_imm(alu::ADD, true, Rm::R(RAX), 15 * a.step);
         self.short(op::BCASTD_R, T, 0, Rm::R(RAX));
-        self.a.evex(op::CMPUD, 0, 2, last, Rm::R(T), ALL, Some(6));
+        self.a.evex(op::CMPUD.l(0), 2, last, Rm::R(T), ALL, Some(6));
         self.a.kop(kop::OR, 1, 1, 2);
         self.short(op::TESTMD, 2, ON, Rm::R(ON));
         self.a.kop(kop::AND, 2, 2, 1);
@@ -284,22 +284,6 @@ fn predicate(o: Op) -> u8 {
 impl BaseOps<Avx512> for B {
     const REGISTERS: u8 = MOST;
     const TEMPS: usize = 0;
-
-    fn broadcast(from: Mem, bytes: u8) -> (B, Again) {
-        (B::Broadcast(from, bytes), Again::Memory)
-    }
-
-    fn vgpr(v: u16) -> B {
-        B::Vgpr(v)
-    }
-
-    fn store(to: Mem) -> B {
-        B::Store(to)
-    }
-
-    fn address(address: Rc<BaseAddress>) -> B {
-        B::Address(address)
-    }
 
     fn constant(b: &mut Bases<'_, '_>, value: u32) -> VReg {
         if let Some(&r) = b.constants.get(&[value; 8]) {

@@ -87,22 +87,22 @@ impl Machine<Avx512> for M {
             M::Shared(ref op) => op.encode(e, p),
             M::One(x, imm) => {
                 let a = e.rm(p, 0);
-                e.a.evex(x, 2, p.r(1), 0, a, ALL, imm);
+                e.a.evex(x, p.r(1), 0, a, ALL, imm);
             }
             M::Two(x, imm) => {
                 let b = e.rm(p, 1);
-                e.a.evex(x, 2, p.r(2), p.r(0), b, ALL, imm);
+                e.a.evex(x, p.r(2), p.r(0), b, ALL, imm);
             }
             M::Three(x, imm) => {
                 let b = e.rm(p, 3);
-                e.a.evex(x, 2, p.r(1), p.r(2), b, ALL, imm);
+                e.a.evex(x, p.r(1), p.r(2), b, ALL, imm);
             }
             M::Rounded(x, rc, false) => e.a.zr(x, p.r(1), 0, p.r(0), rc),
             M::Rounded(x, rc, true) => e.a.zr(x, p.r(2), p.r(0), p.r(1), rc),
-            M::Reverse(x, imm) => e.a.evex(x, 2, p.r(0), 0, Rm::R(p.r(1)), ALL, imm),
+            M::Reverse(x, imm) => e.a.evex(x, p.r(0), 0, Rm::R(p.r(1)), ALL, imm),
             M::Shift { e: x, ext, by } => {
                 let a = Rm::R(p.r(0));
-                e.a.evex(x, 2, ext, p.r(1), a, ALL, Some(by));
+                e.a.evex(x, ext, p.r(1), a, ALL, Some(by));
             }
             M::Blend(x) => {
                 let b = e.rm(p, 2);

@@ -76,7 +76,13 @@ impl Emit<'_, Avx512> {
                     let temps = [u, v, w];
                     self.gather_one_by_one(l.bytes, &loaded, &l.wanted, t, temps, offset);
                 } else {
-                    self.gather(l.bytes, &loaded, &l.wanted, t, [u, v, w], k, offset);
+                    let elements = Elements {
+                        bytes: l.bytes,
+                        offset,
+                        wanted: &l.wanted,
+                        loaded: &loaded,
+                    };
+                    self.gather(elements, t, [u, v, w], k);
                 }
             }
             (true, Some(range)) if l.count == 1 => {
@@ -223,7 +229,7 @@ impl Emit<'_, Avx512> {
             self.a.kortest(K_EXEC, K_EXEC);
             self.a.jcc(Cc::Ae, apart);
         }
-        self.a.evex(op::MOVD_ST, 0, u, 0, Rm::R(RCX), ALL, None);
+        self.a.evex(op::MOVD_ST.l(0), u, 0, Rm::R(RCX), ALL, None);
         self.a.movsxd(RCX, Rm::R(RCX));
         self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
     }
@@ -279,7 +285,7 @@ impl Emit<'_, Avx512> {
             self.a.kortest(r.k, r.k);
             self.a.jcc(Cc::Ne, slow);
         }
-        self.a.evex(op::MOVD_ST, 0, r.v, 0, Rm::R(RCX), ALL, None);
+        self.a.evex(op::MOVD_ST.l(0), r.v, 0, Rm::R(RCX), ALL, None);
         self.a.movsxd(RCX, Rm::R(RCX));
         self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
         self.fetch_at_pace(4 * size as i32, l.offset, true);
@@ -347,7 +353,7 @@ impl Emit<'_, Avx512> {
                 ..mem(RAX, offset)
             });
             match part {
-                0 => self.a.evex(op::MOVDQU32, 0, row, 0, from, ALL, None),
+                0 => self.a.evex(op::MOVDQU32.l(0), row, 0, from, ALL, None),
                 _ => self.a.zi(op::INSERT128, row, row, from, ALL, part),
             }
         }
@@ -377,7 +383,7 @@ impl Emit<'_, Avx512> {
         let log = stride.trailing_zeros() as usize;
         self.a.z(op::SUBD, t, lo, Rm::M(ctx!(strides, 64 * log)));
         self.a.zk(op::COMPRESSD, t, 0, Rm::R(u), zero(K_EXEC));
-        self.a.evex(op::MOVD_ST, 0, u, 0, Rm::R(RAX), ALL, None);
+        self.a.evex(op::MOVD_ST.l(0), u, 0, Rm::R(RAX), ALL, None);
         self.a.z(op::BCASTD, u, 0, Rm::R(u));
         self.a.zi(op::CMPD, k, t, Rm::R(u), keep(K_EXEC), 4);
         self.a.kortest(k, k);
@@ -458,18 +464,14 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// Wanted elements at RAX plus an index plus a constant. Those that lie side by side are taken as one of 64 bits.
-    #[allow(clippy::too_many_arguments)]
-    fn gather(
-        &mut self,
-        bytes: u8,
-        loaded: &[u8],
-        wanted: &[u8],
-        index: u8,
-        [t, u, v]: [u8; 3],
-        k: u8,
-        offset: i32,
-    ) {
+    /// Elements at RAX plus an index. Those that lie side by side are taken as one of 64 bits.
+    fn gather(&mut self, elements: Elements<'_>, index: u8, [t, u, v]: [u8; 3], k: u8) {
+        let Elements {
+            bytes,
+            offset,
+            wanted,
+            loaded,
+        } = elements;
         let at = |index: u8, n: u8| indexed(RAX, index, offset + n as i32 * bytes as i32);
         let (mut n, mut upper) = (0, false);
         while n < wanted.len() {
@@ -550,7 +552,7 @@ impl Emit<'_, Avx512> {
         match (r.hi, l.scalar) {
             (Some(hi), _) => {
                 wide(self, u, hi);
-                self.a.evex(op::SHIFTQ_I, 2, 6, u, Rm::R(u), ALL, Some(32));
+                self.a.evex(op::SHIFTQ_I, 6, u, Rm::R(u), ALL, Some(32));
                 self.a.z(op::ORQ, t, t, Rm::R(u));
             }
             (None, Some(scalar)) => {
@@ -586,12 +588,12 @@ impl Emit<'_, Avx512> {
         self.a.zi(op::CMPUQ, k2, v, Rm::C(room), keep(k), 6);
         self.a.kortest(k2, k2);
         self.a.jcc(Cc::Ne, bad);
-        self.a.evex(op::SHIFTQ_I, 2, 2, u, Rm::R(u), ALL, Some(12));
+        self.a.evex(op::SHIFTQ_I, 2, u, Rm::R(u), ALL, Some(12));
         self.gather_to(v, indexed(PAGES, u, 0), r);
         let need = (MAPPED | if l.store { 2 } else { 1 }) as u64;
-        self.a.evex(op::ANDD, 1, v, v, Rm::C(need), ALL, None);
+        self.a.evex(op::ANDD.l(1), v, v, Rm::C(need), ALL, None);
         self.a
-            .evex(op::CMPD, 1, k2, v, Rm::C(need), keep(k), Some(4));
+            .evex(op::CMPD.l(1), k2, v, Rm::C(need), keep(k), Some(4));
         self.a.kortest(k2, k2);
         self.a.jcc(Cc::Ne, bad);
     }
@@ -599,9 +601,8 @@ impl Emit<'_, Avx512> {
     /// Eight dwords; those of inactive lanes become 0.
     fn gather_to(&mut self, to: u8, at: Mem, Regs { k, k2, .. }: Regs) {
         self.a.kop(kop::OR, k2, k, k);
-        self.a.evex(op::XORD, 1, to, to, Rm::R(to), ALL, None);
-        self.a
-            .evex(op::GATHERQD, 2, to, 0, Rm::M(at), keep(k2), None);
+        self.a.evex(op::XORD.l(1), to, to, Rm::R(to), ALL, None);
+        self.a.evex(op::GATHERQD, to, 0, Rm::M(at), keep(k2), None);
     }
 
     /// Loads each lane's elements or stores one, or jumps to `bad`, where all can be done again.
@@ -629,7 +630,7 @@ impl Emit<'_, Avx512> {
                         }
                         self.a.kop(kop::OR, k2, k, k);
                         self.a
-                            .evex(op::SCATTERQD, 2, from, 0, Rm::M(at), keep(k2), None);
+                            .evex(op::SCATTERQD, from, 0, Rm::M(at), keep(k2), None);
                     }
                 }
             }
@@ -682,7 +683,13 @@ impl Emit<'_, Avx512> {
             self.a.jmp(done);
             self.a.bind(some);
         }
-        self.gather(a.bytes, &loaded, wanted, p.r(0), temps, p.k(4), a.offset);
+        let elements = Elements {
+            bytes: a.bytes,
+            offset: a.offset,
+            wanted,
+            loaded: &loaded,
+        };
+        self.gather(elements, p.r(0), temps, p.k(4));
         self.a.bind(done);
     }
 
@@ -698,7 +705,7 @@ impl Emit<'_, Avx512> {
     ) {
         let short = |e: &mut Self, op: E, r: u8, at: Mem, lane: Option<u8>| {
             let v = if lane.is_some() { r } else { 0 };
-            e.a.evex(op, 0, r, v, Rm::M(at), ALL, lane);
+            e.a.evex(op.l(0), r, v, Rm::M(at), ALL, lane);
         };
         let mut n = 0;
         while n < wanted.len() {
@@ -776,9 +783,9 @@ impl Emit<'_, Avx512> {
                 if quarter > 0 {
                     e.a.zi(op::EXTRACT128, index, 0, Rm::R(v), ALL, quarter as u8);
                 }
-                e.a.evex(op::MOVQ_ST, 0, from, 0, Rm::R(RCX), ALL, None);
+                e.a.evex(op::MOVQ_ST.l(0), from, 0, Rm::R(RCX), ALL, None);
             } else {
-                e.a.evex(op::PEXTRQ, 0, from, 0, Rm::R(RCX), ALL, Some(1));
+                e.a.evex(op::PEXTRQ.l(0), from, 0, Rm::R(RCX), ALL, Some(1));
             }
             e.a.mov(false, RDX, Rm::R(RCX));
             e.a.shift_imm(5, true, RCX, 32);

@@ -71,7 +71,7 @@ impl Staging for Avx512 {
             e.mix(Mix::Odd, 2, 0, Rm::R(0));
             e.a.z(with, 0, 1, Rm::R(2));
         }
-        e.a.evex(op::MOVD_ST, 0, 0, 0, Rm::R(RCX), ALL, None);
+        e.a.evex(op::MOVD_ST.l(0), 0, 0, Rm::R(RCX), ALL, None);
     }
 
     fn store_staged(e: &mut Emit<'_, Self>, l: &Lanes, range: Range) -> Label {

@@ -301,7 +301,7 @@ fn short(row: &Row) -> bool {
 fn emit(row: &Row, reg: u8, v: u8, rm: Rm, mask: K) -> Vec<u8> {
     let mut a = Asm::new();
     let length = if short(row) { 0 } else { 2 };
-    a.evex(row.e, length, reg, v, rm, mask, row.imm.then_some(IMM));
+    a.evex(row.e.l(length), reg, v, rm, mask, row.imm.then_some(IMM));
     a.buf
 }
 
@@ -457,7 +457,7 @@ fn constants_lie_behind_the_code() {
         let imm = row.imm.then_some(IMM);
         a.zi(op::TERND, 1, 2, Rm::C(7), ALL, 1);
         let from = a.buf.len();
-        a.evex(row.e, 2, reg, 17, Rm::C(value), ALL, imm);
+        a.evex(row.e, reg, 17, Rm::C(value), ALL, imm);
         let end = a.buf.len();
         a.ret();
         a.finish();
