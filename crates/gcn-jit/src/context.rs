@@ -110,9 +110,9 @@ pub struct Batch {
     pub ids: [usize; 3],
 }
 
-/// The context. Register RBP of compiled code points at it.
-#[repr(C, align(64))]
-pub struct Ctx {
+/// Constants of compiled code: lanes' numbers and distances, and permutations.
+#[repr(C)]
+pub struct Tables {
     /// The lanes' numbers.
     pub lanes: [Line; 4],
     /// The lanes' distances in memory, by the logarithm of the element's bytes.
@@ -134,84 +134,211 @@ pub struct Ctx {
     pub untriples: [[Line; 2]; 3],
     /// Four times half of the lanes' numbers.
     pub nibbles: Line,
-    /// Addresses for a helper, and the data that it read or writes.
-    pub addresses: [Line; 2],
-    pub data: [Line; 16],
-    /// The operands of a wave-wide helper, of all lanes.
-    pub stage: [[u32; 64]; STAGED],
+}
+
+/// The wave that runs.
+#[repr(C)]
+pub struct Current {
     pub wave: *mut WaveState,
     pub vgprs: *mut u32,
-    /// The current time slice, and the end of those of this call.
-    pub turn: *mut TimeSlice,
-    pub turns_end: *mut TimeSlice,
-    /// The time slice of a wave that runs alone.
-    pub alone: TimeSlice,
-    pub batch: Batch,
+    /// Its time slice, and the end of those of this call.
+    pub time_slice: *mut TimeSlice,
+    pub end: *mut TimeSlice,
+}
+
+/// The guest's memory.
+#[repr(C)]
+pub struct GuestMemory {
     /// Host address less guest address of mapped memory.
     pub bias: u64,
+    /// The states of the pages.
     pub pages: *const u8,
-    pub linear_base: u64,
-    pub linear_bytes: u64,
+    /// The first guest address, and the number of addresses.
+    pub start: u64,
+    pub bytes: u64,
     /// The bits of guest addresses that are part of host addresses: see [`ALIAS`](gcn_emu::mem::ALIAS).
     pub host_bits: u64,
-    pub lds: *mut u8,
-    pub lds_bytes: u64,
+}
+
+/// The LDS of the workgroup.
+#[repr(C)]
+pub struct Lds {
+    pub base: *mut u8,
+    pub bytes: u64,
     /// The number of addresses at which this number of dwords lies in LDS.
-    pub lds_places: [u32; 5],
+    pub limits: [u32; 5],
+}
+
+/// What counts instructions.
+#[repr(C)]
+pub struct Clock {
     pub fuel: i64,
     /// The fuel when the wave's clock was last updated.
     pub synced: i64,
-    /// Where compiled code has left.
     pub exit_pc: u64,
+}
+
+/// The functions that code calls, but for those of [`RangeLookup`].
+#[repr(C)]
+pub struct Helpers {
+    /// Interprets an instruction.
     pub interpret: usize,
+    /// Loads and stores at the addresses in [`Ctx::addresses`].
     pub load: usize,
     pub store: usize,
-    pub rare: usize,
+    /// Evaluates a slow path.
+    pub slow_path: usize,
     /// The slow paths of the region, by number.
-    pub calls: *const std::sync::Arc<crate::ir::fast_path::Call>,
+    pub slow_paths: *const std::sync::Arc<crate::ir::fast_path::Call>,
     /// The number of calls of slow paths.
-    pub slow_calls: u64,
-    pub whole: usize,
-    /// For code that counts: the region's tallies, the current block's, the time when it began, and saved registers.
-    pub tallies: *mut crate::context::Tally,
-    pub tally_now: *mut crate::context::Tally,
-    pub tally_since: u64,
-    pub tally_kept: [u64; 3],
+    pub slow_path_calls: u64,
+    /// The wave-wide helper.
+    pub wave: usize,
+}
+
+/// For code that counts.
+#[repr(C)]
+pub struct Counts {
+    /// The region's tallies.
+    pub tallies: *mut Tally,
+    /// That of the current block, and the time when it began.
+    pub now: *mut Tally,
+    pub since: u64,
+    /// Saved registers.
+    pub saved: [u64; 3],
+}
+
+/// What calls of helpers need.
+#[repr(C)]
+pub struct HelperCall {
     /// The state that helpers work on, opaque to compiled code.
     pub host: usize,
     pub rsp: u64,
+    /// MXCSR, by environment; that of the host; that of the code which calls.
     pub mxcsr: [u32; 16],
     pub host_mxcsr: u32,
     pub saved_mxcsr: u32,
-    pub lanes_on: u16,
-    pub scalars: [u64; SCALARS],
-    pub save: [Line; 32],
-    pub save_k: [u64; 8],
-    pub vectors: [Line; VECTORS],
-    /// For each slice: the bases of affine values, and the host addresses of affine accesses.
-    pub affine_bases: [[u32; 4]; AFFINE_BASES],
-    pub affine_addresses: [[u64; 4]; AFFINE_ADDRESSES],
-    /// The slices' guest addresses of the affine access that a helper checks, if they are not the host's less [`Ctx::bias`].
-    pub guest_bases: [u64; 4],
+    /// The lanes that a helper works for.
+    pub lanes: u16,
+}
+
+/// Vector registers during calls.
+#[repr(C)]
+pub struct SavedRegisters {
+    pub vectors: [Line; 32],
+    pub opmasks: [u64; 8],
+}
+
+/// For each slice: the bases of affine values, and the host addresses of affine accesses.
+#[repr(C)]
+pub struct AffineValues {
+    pub bases: [[u32; 4]; AFFINE_BASES],
+    pub addresses: [[u64; 4]; AFFINE_ADDRESSES],
+    /// The slices' guest addresses of the access that a helper checks, if they are not the host's less [`GuestMemory::bias`].
+    pub guest: [u64; 4],
     /// The first lanes of the slices.
     pub firsts: [u32; 4],
+}
+
+/// What accesses remember from one execution to the next.
+#[repr(C)]
+pub struct Remembered {
     /// Where accesses were whose addresses a loop or lanes choose, to prefetch as far ahead as they move.
     pub paces: [u64; PACES],
-    /// The remembered ranges: the first address where an access may begin, and the number of such addresses.
+    /// The ranges of addresses that are permitted: the first address where an access may begin, and the number of such addresses.
     pub ranges: [[u64; 2]; RANGES],
     /// The access that a shared slot's range belongs to.
-    pub range_tags: [u32; RANGES],
+    pub tags: [u32; RANGES],
     /// The state of the mapping that `ranges` is of.
     pub mapping: u64,
+}
+
+/// The helpers that look up the range around an access, and what they are asked.
+#[repr(C)]
+pub struct RangeLookup {
     /// The bytes that `range` checks, from the base on: the first, and the one after the last.
-    pub asked: [i32; 2],
+    pub bytes: [i32; 2],
     pub range: usize,
     pub around: usize,
     pub exact: usize,
     /// The address that `exact` checks.
-    pub asked_at: u64,
-    /// Not 0: code has accessed LDS beyond its end.
+    pub address: u64,
+}
+
+/// The context. Register RBP of compiled code points at it.
+#[repr(C, align(64))]
+pub struct Ctx {
+    pub tables: Tables,
+    /// Addresses for a helper, and the data that it reads or writes.
+    pub addresses: [Line; 2],
+    pub data: [Line; 16],
+    /// The operands of a wave-wide helper, of all lanes.
+    pub stage: [[u32; 64]; STAGED],
+    pub current: Current,
+    /// The time slice of a wave that runs alone.
+    pub alone: TimeSlice,
+    pub batch: Batch,
+    pub memory: GuestMemory,
+    pub lds: Lds,
+    pub clock: Clock,
+    pub helpers: Helpers,
+    pub counts: Counts,
+    pub call: HelperCall,
+    /// A block's scalars.
+    pub scalars: [u64; SCALARS],
+    pub saved: SavedRegisters,
+    /// Spilled vectors, and values whose writes are deferred.
+    pub vectors: [Line; VECTORS],
+    pub affine: AffineValues,
+    pub remembered: Remembered,
+    pub lookup: RangeLookup,
+    /// Nonzero: code has accessed LDS beyond its end.
     pub outside: u32,
+}
+
+impl Tables {
+    fn fill(&mut self) {
+        for s in 0..4 {
+            self.lanes[s] = Line(std::array::from_fn(|i| (16 * s + i) as u32));
+        }
+        for (log, line) in self.strides.iter_mut().enumerate() {
+            *line = Line(std::array::from_fn(|i| (i << log) as u32));
+        }
+        for step in 1..=4 {
+            let dword = |bytes: [usize; 4]| u32::from_le_bytes(bytes.map(|b| b as u8 & 63));
+            self.bytes_in[step - 1] = Line(std::array::from_fn(|i| {
+                dword(std::array::from_fn(|k| i * step + k))
+            }));
+            let from = |at: usize| at / step * 4 + at % step;
+            self.bytes_out[step - 1] = Line(std::array::from_fn(|i| {
+                dword(std::array::from_fn(|k| from(4 * i + k)))
+            }));
+        }
+        self.even = Line(std::array::from_fn(|i| 2 * i as u32));
+        self.odd = Line(std::array::from_fn(|i| 2 * i as u32 + 1));
+        self.zip_low = Line(std::array::from_fn(|i| (i / 2 + 16 * (i % 2)) as u32));
+        self.zip_high = Line(std::array::from_fn(|i| (8 + i / 2 + 16 * (i % 2)) as u32));
+        for (n, [two, third]) in self.triples.iter_mut().enumerate() {
+            let of = |i: usize| ((16 * n + i) / 3, (16 * n + i) % 3);
+            *two = Line(std::array::from_fn(|i| {
+                let (lane, dword) = of(i);
+                (lane + 16 * (dword % 2)) as u32
+            }));
+            *third = Line(std::array::from_fn(|i| match of(i) {
+                (lane, 2) => 16 + lane as u32,
+                _ => i as u32,
+            }));
+        }
+        for (n, [two, third]) in self.untriples.iter_mut().enumerate() {
+            let of = |i: usize| (3 * i + n) as u32;
+            *two = Line(std::array::from_fn(|i| of(i) % 32));
+            *third = Line(std::array::from_fn(|i| match of(i) {
+                at @ 32.. => at - 16,
+                _ => i as u32,
+            }));
+        }
+        self.nibbles = Line(std::array::from_fn(|i| 4 * (i as u32 / 2)));
+    }
 }
 
 impl Ctx {
@@ -224,48 +351,9 @@ impl Ctx {
             c.as_mut_ptr().write_bytes(0, 1);
             c.assume_init()
         };
-        for s in 0..4 {
-            c.lanes[s] = Line(std::array::from_fn(|i| (16 * s + i) as u32));
-        }
-        for (log, line) in c.strides.iter_mut().enumerate() {
-            *line = Line(std::array::from_fn(|i| (i << log) as u32));
-        }
-        for step in 1..=4 {
-            let dword = |bytes: [usize; 4]| u32::from_le_bytes(bytes.map(|b| b as u8 & 63));
-            c.bytes_in[step - 1] = Line(std::array::from_fn(|i| {
-                dword(std::array::from_fn(|k| i * step + k))
-            }));
-            let from = |at: usize| at / step * 4 + at % step;
-            c.bytes_out[step - 1] = Line(std::array::from_fn(|i| {
-                dword(std::array::from_fn(|k| from(4 * i + k)))
-            }));
-        }
-        c.even = Line(std::array::from_fn(|i| 2 * i as u32));
-        c.odd = Line(std::array::from_fn(|i| 2 * i as u32 + 1));
-        c.zip_low = Line(std::array::from_fn(|i| (i / 2 + 16 * (i % 2)) as u32));
-        c.zip_high = Line(std::array::from_fn(|i| (8 + i / 2 + 16 * (i % 2)) as u32));
-        for (n, [two, third]) in c.triples.iter_mut().enumerate() {
-            let of = |i: usize| ((16 * n + i) / 3, (16 * n + i) % 3);
-            *two = Line(std::array::from_fn(|i| {
-                let (lane, dword) = of(i);
-                (lane + 16 * (dword % 2)) as u32
-            }));
-            *third = Line(std::array::from_fn(|i| match of(i) {
-                (lane, 2) => 16 + lane as u32,
-                _ => i as u32,
-            }));
-        }
-        for (n, [two, third]) in c.untriples.iter_mut().enumerate() {
-            let of = |i: usize| (3 * i + n) as u32;
-            *two = Line(std::array::from_fn(|i| of(i) % 32));
-            *third = Line(std::array::from_fn(|i| match of(i) {
-                at @ 32.. => at - 16,
-                _ => i as u32,
-            }));
-        }
-        c.firsts = [0, 16, 32, 48];
-        c.nibbles = Line(std::array::from_fn(|i| 4 * (i as u32 / 2)));
-        for (i, m) in c.mxcsr.iter_mut().enumerate() {
+        c.tables.fill();
+        c.affine.firsts = [0, 16, 32, 48];
+        for (i, m) in c.call.mxcsr.iter_mut().enumerate() {
             let key = FpEnv {
                 round: i as u8 & 3,
                 daz: i & 4 != 0,

@@ -212,10 +212,10 @@ impl Jit {
         let (rows, count) = (rows.as_ptr(), rows.len());
         let spare = (*fuel).min(i64::MAX as u64) as i64;
         let ctx = &mut *self.ctx;
-        ctx.turn = self.turns.as_mut_ptr();
-        ctx.turns_end = ctx.turn.wrapping_add(waves);
+        ctx.current.time_slice = self.turns.as_mut_ptr();
+        ctx.current.end = ctx.current.time_slice.wrapping_add(waves);
         ctx.batch = Batch {
-            turns: ctx.turn,
+            turns: ctx.current.time_slice,
             row: rows,
             rows_end: rows.wrapping_add(count),
             begin,
@@ -232,7 +232,7 @@ impl Jit {
             }),
         };
         let TimeSlice { wave, vgprs, .. } = self.turns[0];
-        (ctx.wave, ctx.vgprs, ctx.fuel) = (wave, vgprs, given as i64);
+        (ctx.current.wave, ctx.current.vgprs, ctx.clock.fuel) = (wave, vgprs, given as i64);
         // SAFETY: at `begin` the region's code gives each wave the registers that it needs and goes on to where the region's first
         // block begins. The states are those of waves of the group, different ones where one wave begins before another
         // has ended; the lines and rows are as many as it says, and all outlive the call.
@@ -269,7 +269,8 @@ impl Jit {
         fuel: &mut u64,
     ) -> Progress {
         if single {
-            let far = (self.ctx.turn as usize).wrapping_sub(self.turns.as_ptr() as usize);
+            let far =
+                (self.ctx.current.time_slice as usize).wrapping_sub(self.turns.as_ptr() as usize);
             for turn in self.turns.iter_mut().take(far / size_of::<TimeSlice>()) {
                 (turn.code, turn.turns) = (std::ptr::without_provenance(TimeSlice::ENDED), 1);
             }

@@ -467,7 +467,7 @@ impl Cache {
                 compiling: sum.compiling + jit.stats.compiling,
                 restarts: sum.restarts + jit.stats.restarts,
                 not_affine: sum.not_affine + jit.stats.not_affine,
-                slow_calls: sum.slow_calls + jit.ctx.slow_calls,
+                slow_calls: sum.slow_calls + jit.ctx.helpers.slow_path_calls,
                 interpreted: sum.interpreted + jit.stats.interpreted,
                 executed: sum.executed + jit.stats.executed,
                 in_batch: sum.in_batch + jit.stats.in_batch,

@@ -268,14 +268,14 @@ impl Jit {
     /// An engine that makes code of a level, which the host must have.
     pub fn with_level(level: Level) -> Jit {
         let mut ctx = Ctx::new();
-        ctx.interpret = helpers::interpret as *const () as usize;
-        ctx.load = helpers::load as *const () as usize;
-        ctx.store = helpers::store as *const () as usize;
-        ctx.rare = helpers::rare as *const () as usize;
-        ctx.whole = wave_helper::whole as *const () as usize;
-        ctx.range = helpers::range as *const () as usize;
-        ctx.around = helpers::around as *const () as usize;
-        ctx.exact = helpers::exact as *const () as usize;
+        ctx.helpers.interpret = helpers::interpret as *const () as usize;
+        ctx.helpers.load = helpers::load as *const () as usize;
+        ctx.helpers.store = helpers::store as *const () as usize;
+        ctx.helpers.slow_path = helpers::rare as *const () as usize;
+        ctx.helpers.wave = wave_helper::whole as *const () as usize;
+        ctx.lookup.range = helpers::range as *const () as usize;
+        ctx.lookup.around = helpers::around as *const () as usize;
+        ctx.lookup.exact = helpers::exact as *const () as usize;
         Jit {
             interp: Interp::new(),
             regions: Vec::new(),
@@ -778,23 +778,23 @@ impl Jit {
         let ctx = &mut *self.ctx;
         // SAFETY: it stores four bytes where there are four.
         unsafe {
-            std::arch::asm!("stmxcsr [{}]", in(reg) &mut ctx.host_mxcsr, options(nostack, preserves_flags));
+            std::arch::asm!("stmxcsr [{}]", in(reg) &mut ctx.call.host_mxcsr, options(nostack, preserves_flags));
         }
-        ctx.linear_base = linear.start;
-        ctx.bias = (linear.base as u64).wrapping_sub(linear.start);
-        ctx.host_bits = if linear.aliased { !ALIAS } else { u64::MAX };
-        ctx.pages = linear.pages;
-        ctx.linear_bytes = linear.bytes;
+        ctx.memory.start = linear.start;
+        ctx.memory.bias = (linear.base as u64).wrapping_sub(linear.start);
+        ctx.memory.host_bits = if linear.aliased { !ALIAS } else { u64::MAX };
+        ctx.memory.pages = linear.pages;
+        ctx.memory.bytes = linear.bytes;
         let mapping = machine.memory.mapping();
-        if ctx.mapping != mapping {
-            ctx.mapping = mapping;
-            ctx.ranges.fill([0; 2]);
+        if ctx.remembered.mapping != mapping {
+            ctx.remembered.mapping = mapping;
+            ctx.remembered.ranges.fill([0; 2]);
         }
-        ctx.lds = machine.lds.as_mut_ptr();
-        ctx.lds_bytes = machine.lds.len() as u64;
+        ctx.lds.base = machine.lds.as_mut_ptr();
+        ctx.lds.bytes = machine.lds.len() as u64;
         assert!(machine.lds.len() <= LDS_MOST && LDS_MOST < i32::MAX as usize);
-        ctx.lds_places = std::array::from_fn(|dwords| {
-            (ctx.lds_bytes + 1).saturating_sub(4 * dwords as u64) as u32
+        ctx.lds.limits = std::array::from_fn(|dwords| {
+            (ctx.lds.bytes + 1).saturating_sub(4 * dwords as u64) as u32
         });
     }
 
@@ -823,12 +823,12 @@ impl Jit {
         let given = (*fuel).min(i64::MAX as u64) as i64;
         let ctx = &mut *self.ctx;
         ctx.alone = TimeSlice::NONE;
-        ctx.turn = &mut ctx.alone;
-        ctx.turns_end = ctx.turn.wrapping_add(1);
+        ctx.current.time_slice = &mut ctx.alone;
+        ctx.current.end = ctx.current.time_slice.wrapping_add(1);
         ctx.batch.turns = std::ptr::null_mut();
-        ctx.wave = wave;
-        ctx.vgprs = wave.vgprs.as_mut_ptr().cast();
-        ctx.fuel = given;
+        ctx.current.wave = wave;
+        ctx.current.vgprs = wave.vgprs.as_mut_ptr().cast();
+        ctx.clock.fuel = given;
         let region = &self.regions[at.region() as usize];
         // The address lies in the region's code.
         let code = region.code.as_ptr().wrapping_add(at.at());
@@ -844,8 +844,8 @@ impl Jit {
                 .then(|| (exit.block(), wave.exec()));
             counts.end(at.region() as usize, &self.ctx, rolled_back);
         }
-        *fuel -= (given - self.ctx.fuel) as u64;
-        wave.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
+        *fuel -= (given - self.ctx.clock.fuel) as u64;
+        wave.clock += 4 * (self.ctx.clock.synced - self.ctx.clock.fuel) as u64;
         exit
     }
 
@@ -862,7 +862,7 @@ impl Jit {
         machine: &mut Machine<'_>,
     ) -> Exit {
         let ctx = &mut *self.ctx;
-        ctx.synced = ctx.fuel;
+        ctx.clock.synced = ctx.clock.fuel;
         let mut host = Host {
             interp: &mut self.interp,
             machine,
@@ -871,9 +871,9 @@ impl Jit {
             slice: if self.exact_turns { EXACT_SLICE } else { SLICE },
             names: &mut self.names,
         };
-        ctx.host = &mut host as *mut Host<'_, '_> as usize;
+        ctx.call.host = &mut host as *mut Host<'_, '_> as usize;
         let entered = &self.regions[region as usize];
-        ctx.calls = entered.calls.as_ptr();
+        ctx.helpers.slow_paths = entered.calls.as_ptr();
         let base = entered.code.as_ptr();
         // SAFETY: the code is that of a region, whose first bytes are a function of this signature. It touches the context,
         // the registers of waves (the caller's), LDS within `lds_bytes` and guest memory whose pages it has looked up, all

@@ -263,11 +263,11 @@ impl Jit {
             return None;
         }
         let ctx = &mut *self.ctx;
-        ctx.turn = &mut self.turns[first];
-        ctx.turns_end = ctx.turn.wrapping_add(count);
+        ctx.current.time_slice = &mut self.turns[first];
+        ctx.current.end = ctx.current.time_slice.wrapping_add(count);
         let none = std::ptr::null();
         ctx.batch.turns = match count == group.waves.len() {
-            true => ctx.turn,
+            true => ctx.current.time_slice,
             false => std::ptr::null_mut(),
         };
         ctx.batch.row = none;
@@ -276,7 +276,7 @@ impl Jit {
         ctx.batch.spare = (*fuel).min(i64::MAX as u64) as i64;
         let spare = ctx.batch.spare;
         let code = begin.0;
-        (ctx.wave, ctx.vgprs, ctx.fuel) = (begin.1, begin.2, begin.3 as i64);
+        (ctx.current.wave, ctx.current.vgprs, ctx.clock.fuel) = (begin.1, begin.2, begin.3 as i64);
         if let Some(counts) = &mut self.counts {
             counts.begin(
                 region as usize,
@@ -322,7 +322,8 @@ impl Jit {
         count: usize,
         exit: Exit,
     ) -> (usize, u64) {
-        let far = (self.ctx.turn as usize).wrapping_sub(self.turns[first..].as_ptr() as usize);
+        let far = (self.ctx.current.time_slice as usize)
+            .wrapping_sub(self.turns[first..].as_ptr() as usize);
         let far = (far / size_of::<TimeSlice>()).min(count);
         let mut turned = 0;
         let those = waves[first..].iter_mut().zip(&mut self.turns[first..]);
@@ -364,8 +365,8 @@ impl Jit {
         fuel: &mut u64,
     ) -> Option<Stop> {
         let given = self.turns[w].given as u64;
-        let mut left = self.ctx.fuel as u64;
-        wave.state.clock += 4 * (self.ctx.synced - self.ctx.fuel) as u64;
+        let mut left = self.ctx.clock.fuel as u64;
+        wave.state.clock += 4 * (self.ctx.clock.synced - self.ctx.clock.fuel) as u64;
         let stop = self.turn_ends(wave, w, Some(exit), machine, given, &mut left);
         *fuel -= given - left;
         if stop.is_none() {

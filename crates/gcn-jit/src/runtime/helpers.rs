@@ -30,7 +30,7 @@ pub(crate) unsafe fn parts<'c>(ctx: *mut Ctx) -> (&'c mut Ctx, &'c mut Host<'c, 
     // SAFETY: the caller's.
     unsafe {
         let ctx = &mut *ctx;
-        let host = &mut *(ctx.host as *mut Host<'_, '_>);
+        let host = &mut *(ctx.call.host as *mut Host<'_, '_>);
         (ctx, host)
     }
 }
@@ -43,7 +43,7 @@ pub(crate) unsafe extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     // SAFETY: the caller's.
     let (ctx, host, wave, turn) = unsafe {
         let (ctx, host) = parts(ctx);
-        let (wave, turn) = (&mut *ctx.wave, &mut *ctx.turn);
+        let (wave, turn) = (&mut *ctx.current.wave, &mut *ctx.current.time_slice);
         (ctx, host, wave, turn)
     };
     wave.pc = pc;
@@ -58,11 +58,11 @@ pub(crate) unsafe extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     }
     let mut fuel = 1;
     let late = std::mem::take(&mut turn.late);
-    wave.clock += 4 * (ctx.synced - ctx.fuel + late) as u64;
+    wave.clock += 4 * (ctx.clock.synced - ctx.clock.fuel + late) as u64;
     let stop = host.interp.run(wave, host.machine, &mut fuel);
     *host.interpreted += 1 - fuel;
-    ctx.fuel -= 1 - fuel as i64;
-    ctx.synced = ctx.fuel;
+    ctx.clock.fuel -= 1 - fuel as i64;
+    ctx.clock.synced = ctx.clock.fuel;
     // The instruction may have changed the priority, and so the time slices.
     turn.again = next_turn(wave, host.slice) as u32;
     match stop {
@@ -75,7 +75,7 @@ pub(crate) unsafe extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
 }
 
 pub(crate) fn lanes(ctx: &Ctx) -> impl Iterator<Item = usize> + use<> {
-    let on = ctx.lanes_on;
+    let on = ctx.call.lanes;
     (0..16).filter(move |l| on >> l & 1 != 0)
 }
 
@@ -87,7 +87,7 @@ pub(crate) unsafe extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: the caller's.
     let (ctx, host, wave) = unsafe {
         let (ctx, host) = parts(ctx);
-        let wave = &*ctx.wave;
+        let wave = &*ctx.current.wave;
         (ctx, host, wave)
     };
     let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
@@ -153,35 +153,35 @@ pub(crate) unsafe extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: the caller's.
     let (ctx, wave, pages, memory) = unsafe {
         let (ctx, host) = parts(ctx);
-        let (wave, pages) = (&*ctx.wave, page_states(ctx));
+        let (wave, pages) = (&*ctx.current.wave, page_states(ctx));
         (ctx, wave, pages, host.machine.memory)
     };
     let (address, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
     // Bytes from lane to lane, up or down, if inactive lanes are not accessed.
     let step = (what >> 32) as i32;
     let apart = step.unsigned_abs() as u64;
-    let [from, to] = ctx.asked.map(|n| n as i64 as u64);
+    let [from, to] = ctx.lookup.bytes.map(|n| n as i64 as u64);
     let mut run = None;
     for slice in 0..4 {
         let on = (wave.exec() >> (16 * slice)) as u16;
         if on == 0 {
             continue;
         }
-        let base = match ctx.host_bits {
-            u64::MAX => ctx.affine_addresses[address as usize][slice].wrapping_sub(ctx.bias),
-            _ => ctx.guest_bases[slice],
+        let base = match ctx.memory.host_bits {
+            u64::MAX => ctx.affine.addresses[address as usize][slice].wrapping_sub(ctx.memory.bias),
+            _ => ctx.affine.guest[slice],
         };
-        let start = base.wrapping_sub(ctx.linear_base);
+        let start = base.wrapping_sub(ctx.memory.start);
         let (mut below, mut above) = (on.trailing_zeros() as u64, on.leading_zeros() as u64);
         if step < 0 {
             (below, above) = (above, below);
         }
-        if (base ^ base.wrapping_add(from)) & !ctx.host_bits != 0 {
+        if (base ^ base.wrapping_add(from)) & !ctx.memory.host_bits != 0 {
             return 1;
         }
         let first = start.wrapping_add(from).wrapping_add(apart * below);
         let last = start.wrapping_add(to).wrapping_sub(1 + apart * above);
-        if first > last || last >= ctx.linear_bytes {
+        if first > last || last >= ctx.memory.bytes {
             return 1;
         }
         if run
@@ -190,18 +190,18 @@ pub(crate) unsafe extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         {
             continue;
         }
-        run = permitted((memory, ctx.linear_base), pages, first, last, need, BESIDE);
+        run = permitted((memory, ctx.memory.start), pages, first, last, need, BESIDE);
         if run.is_none() {
             return 1;
         }
     }
     // Another access's range must not be taken for this one's.
-    ctx.ranges[place as usize] = [0; 2];
+    ctx.remembered.ranges[place as usize] = [0; 2];
     if let Some(run) = run {
-        let start = (ctx.linear_base + run.start).wrapping_sub(from);
+        let start = (ctx.memory.start + run.start).wrapping_sub(from);
         let bytes = run.end - run.start;
         let span = to.wrapping_sub(from);
-        ctx.ranges[place as usize] = [start, (bytes + 1).saturating_sub(span)];
+        ctx.remembered.ranges[place as usize] = [start, (bytes + 1).saturating_sub(span)];
     }
     0
 }
@@ -211,10 +211,10 @@ pub(crate) unsafe extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
 /// # Safety
 /// As of [`parts`].
 pub(crate) unsafe fn page_states<'c>(ctx: &Ctx) -> &'c [AtomicU8] {
-    let pages = (ctx.linear_bytes / PAGE_SIZE) as usize;
+    let pages = (ctx.memory.bytes / PAGE_SIZE) as usize;
     // SAFETY: the memory that the run borrows has a byte for each page of its linear part, readable as long as the run lasts.
     // Other threads change them by atomic stores alone.
-    unsafe { std::slice::from_raw_parts(ctx.pages.cast::<AtomicU8>(), pages) }
+    unsafe { std::slice::from_raw_parts(ctx.memory.pages.cast::<AtomicU8>(), pages) }
 }
 
 /// The pages around these, up to `far` on each side, that may all be accessed as `need` says: the first one, and the one after
@@ -269,7 +269,7 @@ pub(crate) unsafe extern "sysv64" fn exact(ctx: *mut Ctx, what: u64) -> u64 {
     let (ctx, host) = unsafe { parts(ctx) };
     let (bytes, write) = (what >> 32, what & 2 != 0);
     let (remember, place) = (what >> 8 & 1 != 0, what >> 16 & 0xffff);
-    let first = ctx.asked_at;
+    let first = ctx.lookup.address;
     let Some(last) = first.checked_add(bytes - 1) else {
         return 1;
     };
@@ -279,7 +279,7 @@ pub(crate) unsafe extern "sysv64" fn exact(ctx: *mut Ctx, what: u64) -> u64 {
         return 1;
     };
     if remember {
-        ctx.ranges[place as usize] = [run.start, run.end - run.start + 1 - bytes];
+        ctx.remembered.ranges[place as usize] = [run.start, run.end - run.start + 1 - bytes];
     }
     0
 }
@@ -299,7 +299,7 @@ pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     let (bytes, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
     let offset = (what >> 32) as i32 as i64;
     // Another place's range must not be taken for this one's.
-    ctx.ranges[place as usize] = [0; 2];
+    ctx.remembered.ranges[place as usize] = [0; 2];
     let address = |lane: usize| {
         let [lo, hi] = [0, 1].map(|k| ctx.addresses[k].0[lane] as u64);
         (lo | hi << 32).wrapping_add_signed(offset)
@@ -309,8 +309,8 @@ pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     };
     let last = lanes(ctx).map(address).max().unwrap_or(first);
     let inside = |at: u64| {
-        at.checked_sub(ctx.linear_base)
-            .filter(|&at| at < ctx.linear_bytes)
+        at.checked_sub(ctx.memory.start)
+            .filter(|&at| at < ctx.memory.bytes)
     };
     let (Some(low), Some(high)) = (inside(first), last.checked_add(bytes - 1).and_then(inside))
     else {
@@ -319,11 +319,11 @@ pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     if high / PAGE_SIZE - low / PAGE_SIZE > AROUND {
         return 1;
     }
-    let Some(run) = permitted((memory, ctx.linear_base), pages, low, high, need, AROUND) else {
+    let Some(run) = permitted((memory, ctx.memory.start), pages, low, high, need, AROUND) else {
         return 1;
     };
     // Where accesses may begin, without the constant. All addresses have one upper half.
-    let base = |at: u64| (ctx.linear_base + at).wrapping_add_signed(-offset);
+    let base = |at: u64| (ctx.memory.start + at).wrapping_add_signed(-offset);
     let (mut start, past) = (base(run.start), base(run.end).wrapping_sub(bytes - 1));
     let first = first.wrapping_add_signed(-offset);
     if start >> 32 != first >> 32 {
@@ -331,14 +331,14 @@ pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     }
     let upper = (start >> 32 << 32) + (1 << 32);
     let count = past.min(upper).wrapping_sub(start);
-    if (start ^ start.wrapping_add_signed(offset)) & !ctx.host_bits != 0 {
+    if (start ^ start.wrapping_add_signed(offset)) & !ctx.memory.host_bits != 0 {
         return 1;
     }
     let far = last.wrapping_add_signed(-offset).wrapping_sub(start) >= count;
     if far || first < start {
         return 1;
     }
-    ctx.ranges[place as usize] = [start, count];
+    ctx.remembered.ranges[place as usize] = [start, count];
     0
 }
 
@@ -356,7 +356,7 @@ pub(crate) unsafe extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: the caller's.
     let (ctx, host, wave) = unsafe {
         let (ctx, host) = parts(ctx);
-        let wave = &*ctx.wave;
+        let wave = &*ctx.current.wave;
         (ctx, host, wave)
     };
     let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
@@ -417,9 +417,9 @@ pub(crate) unsafe extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: the caller's.
     let (ctx, call) = unsafe {
         let (ctx, _) = parts(ctx);
-        let call = &**ctx.calls.add(what as usize);
+        let call = &**ctx.helpers.slow_paths.add(what as usize);
         (ctx, call)
     };
-    ctx.slow_calls += 1;
-    !call.run(&mut ctx.data, ctx.lanes_on) as u64
+    ctx.helpers.slow_path_calls += 1;
+    !call.run(&mut ctx.data, ctx.call.lanes) as u64
 }

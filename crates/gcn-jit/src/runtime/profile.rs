@@ -113,18 +113,18 @@ impl Counts {
         }
         let tallies = &mut self.regions[region];
         tallies.resize(blocks + 1, Tally::default());
-        ctx.tallies = tallies.as_mut_ptr();
+        ctx.counts.tallies = tallies.as_mut_ptr();
         // Until a block begins.
-        ctx.tally_now = ctx.tallies.wrapping_add(blocks);
-        ctx.tally_since = ticks();
+        ctx.counts.now = ctx.counts.tallies.wrapping_add(blocks);
+        ctx.counts.since = ticks();
     }
 
     /// The code has returned. `rolled_back`: the block that was rolled back, and EXEC.
     pub fn end(&mut self, region: usize, ctx: &Ctx, rolled_back: Option<(usize, u64)>) {
-        let spent = ticks().wrapping_sub(ctx.tally_since);
+        let spent = ticks().wrapping_sub(ctx.counts.since);
         let tallies = &mut self.regions[region];
         let now =
-            (ctx.tally_now as usize).wrapping_sub(tallies.as_ptr() as usize) / size_of::<Tally>();
+            (ctx.counts.now as usize).wrapping_sub(tallies.as_ptr() as usize) / size_of::<Tally>();
         if let Some(tally) = tallies.get_mut(now) {
             tally.ticks = tally.ticks.wrapping_add(spent);
         }

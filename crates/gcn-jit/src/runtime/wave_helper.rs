@@ -93,7 +93,7 @@ pub unsafe extern "sysv64" fn whole(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: the caller's.
     let (ctx, host, wave, pages) = unsafe {
         let (ctx, host) = parts(ctx);
-        let (wave, pages) = (&mut *ctx.wave, page_states(ctx));
+        let (wave, pages) = (&mut *ctx.current.wave, page_states(ctx));
         (ctx, host, wave, pages)
     };
     let linear = Linear {
@@ -196,12 +196,15 @@ impl Linear<'_> {
     }
 
     fn host(self, at: u64) -> *mut u8 {
-        self.ctx.bias.wrapping_add(at & self.ctx.host_bits) as *mut u8
+        self.ctx
+            .memory
+            .bias
+            .wrapping_add(at & self.ctx.memory.host_bits) as *mut u8
     }
 
     /// Returns true if `size` bytes are mapped and may be accessed as `need` says.
     fn may_access(self, at: u64, size: u64, need: u8) -> bool {
-        let first = at.wrapping_sub(self.ctx.linear_base);
+        let first = at.wrapping_sub(self.ctx.memory.start);
         let state = |offset: u64| {
             let page = self.pages.get((offset / PAGE_SIZE) as usize)?;
             Some(page.load(Relaxed))
@@ -231,7 +234,7 @@ fn store(linear: Linear<'_>, wave: &WaveState, dwords: usize, offset: i32, flat:
     for lane in lanes(exec) {
         let at = (ctx.stage[0][lane] as u64 | (ctx.stage[1][lane] as u64) << 32)
             .wrapping_add_signed(offset as i64);
-        let first = at.wrapping_sub(ctx.linear_base);
+        let first = at.wrapping_sub(ctx.memory.start);
         if first / PAGE_SIZE != page || first % PAGE_SIZE > PAGE_SIZE - size as u64 {
             if !linear.may_access(at, size as u64, 2) {
                 return false;

@@ -50,11 +50,11 @@ pub const BIAS: Gpr = R13;
 const PAGES: Gpr = R14;
 const FUEL: Gpr = R15;
 macro_rules! ctx {
-    ($field:ident) => {
-        mem(CTX, offset_of!(Ctx, $field) as i32)
+    ($($field:ident).+) => {
+        mem(CTX, offset_of!(Ctx, $($field).+) as i32)
     };
-    ($field:ident, $plus:expr) => {
-        mem(CTX, (offset_of!(Ctx, $field) + $plus) as i32)
+    ($($field:ident).+, $plus:expr) => {
+        mem(CTX, (offset_of!(Ctx, $($field).+) + $plus) as i32)
     };
 }
 
@@ -234,13 +234,13 @@ fn emit_for<V: Vectors>(
     let (barrier, ended) = time_slices::between::<V>(&mut a, exit, waits, single.then_some(first));
     let batch = batch.map(|live_ins| time_slices::begin::<V>(&mut a, live_ins, first));
     let slow = [
-        slow_call::<V>(&mut a, offset_of!(Ctx, load)),
-        slow_call::<V>(&mut a, offset_of!(Ctx, store)),
-        slow_call::<V>(&mut a, offset_of!(Ctx, rare)),
+        slow_call::<V>(&mut a, offset_of!(Ctx, helpers.load)),
+        slow_call::<V>(&mut a, offset_of!(Ctx, helpers.store)),
+        slow_call::<V>(&mut a, offset_of!(Ctx, helpers.slow_path)),
     ];
-    let range_call = slow_call::<V>(&mut a, offset_of!(Ctx, range));
-    let around_call = slow_call::<V>(&mut a, offset_of!(Ctx, around));
-    let exact_call = slow_call::<V>(&mut a, offset_of!(Ctx, exact));
+    let range_call = slow_call::<V>(&mut a, offset_of!(Ctx, lookup.range));
+    let around_call = slow_call::<V>(&mut a, offset_of!(Ctx, lookup.around));
+    let exact_call = slow_call::<V>(&mut a, offset_of!(Ctx, lookup.exact));
     let common = Common {
         labels: region.blocks.iter().map(|c| (c.start, a.label())).collect(),
         exit,
@@ -356,20 +356,20 @@ fn entry_and_exit(a: &mut Asm, default: FpEnv) -> Label {
     }
     a.alu_imm(alu::SUB, true, Rm::R(RSP), 8);
     a.mov(true, CTX, Rm::R(RDI));
-    a.mov(true, WAVE, Rm::M(ctx!(wave)));
-    a.mov(true, VGPRS, Rm::M(ctx!(vgprs)));
+    a.mov(true, WAVE, Rm::M(ctx!(current.wave)));
+    a.mov(true, VGPRS, Rm::M(ctx!(current.vgprs)));
     a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
-    a.mov(true, BIAS, Rm::M(ctx!(bias)));
-    a.mov(true, PAGES, Rm::M(ctx!(pages)));
-    a.mov(true, FUEL, Rm::M(ctx!(fuel)));
+    a.mov(true, BIAS, Rm::M(ctx!(memory.bias)));
+    a.mov(true, PAGES, Rm::M(ctx!(memory.pages)));
+    a.mov(true, FUEL, Rm::M(ctx!(clock.fuel)));
     let same = unless_mxcsr(a, default);
     a.ldmxcsr(mxcsr_of(default));
     a.bind(same);
     a.jmp_to(Rm::R(RSI));
     let exit = a.here();
-    a.store(true, ctx!(fuel), FUEL);
+    a.store(true, ctx!(clock.fuel), FUEL);
     let same = unless_mxcsr(a, default);
-    a.ldmxcsr(ctx!(host_mxcsr));
+    a.ldmxcsr(ctx!(call.host_mxcsr));
     a.bind(same);
     a.vzeroupper();
     a.alu_imm(alu::ADD, true, Rm::R(RSP), 8);
@@ -382,7 +382,7 @@ fn entry_and_exit(a: &mut Asm, default: FpEnv) -> Label {
 
 fn mxcsr_of(key: FpEnv) -> Mem {
     let at = key.round as usize | (key.daz as usize) << 2 | (key.ftz as usize) << 3;
-    mem(CTX, (offset_of!(Ctx, mxcsr) + 4 * at) as i32)
+    mem(CTX, (offset_of!(Ctx, call.mxcsr) + 4 * at) as i32)
 }
 
 /// Jumps to the label if the host's MXCSR is the wanted one. Exception flags are ignored, since nobody reads them. Setting MXCSR
@@ -390,7 +390,7 @@ fn mxcsr_of(key: FpEnv) -> Mem {
 fn unless_mxcsr(a: &mut Asm, wanted: FpEnv) -> Label {
     const FLAGS: i32 = 0x3f;
     let same = a.label();
-    a.mov(false, RCX, Rm::M(ctx!(host_mxcsr)));
+    a.mov(false, RCX, Rm::M(ctx!(call.host_mxcsr)));
     a.alu_imm(alu::AND, false, Rm::R(RCX), !FLAGS);
     a.alu_imm(
         alu::CMP,
@@ -409,13 +409,13 @@ fn slow_call<V: Vectors>(a: &mut Asm, helper: usize) -> Label {
         a.push(r);
     }
     V::save(a);
-    a.store(true, ctx!(fuel), FUEL);
-    a.stmxcsr(ctx!(saved_mxcsr));
-    a.ldmxcsr(ctx!(host_mxcsr));
+    a.store(true, ctx!(clock.fuel), FUEL);
+    a.stmxcsr(ctx!(call.saved_mxcsr));
+    a.ldmxcsr(ctx!(call.host_mxcsr));
     a.vzeroupper();
     a.mov(true, RDI, Rm::R(CTX));
     a.call(Rm::M(mem(CTX, helper as i32)));
-    a.ldmxcsr(ctx!(saved_mxcsr));
+    a.ldmxcsr(ctx!(call.saved_mxcsr));
     V::restore(a);
     for r in [R11, R10, R9, R8, RDI, RDX, RCX] {
         a.pop(r);
@@ -612,13 +612,13 @@ impl<V: Vectors> Emit<'_, V> {
     fn interpret(&mut self, jumps: bool) {
         // The helper counts the instruction itself.
         self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), 1);
-        self.a.store(true, ctx!(fuel), FUEL);
-        self.a.ldmxcsr(ctx!(host_mxcsr));
+        self.a.store(true, ctx!(clock.fuel), FUEL);
+        self.a.ldmxcsr(ctx!(call.host_mxcsr));
         self.a.vzeroupper();
         self.a.mov(true, RDI, Rm::R(CTX));
         self.a.imm(RSI, self.c.start);
-        self.a.call(Rm::M(ctx!(interpret)));
-        self.a.mov(true, FUEL, Rm::M(ctx!(fuel)));
+        self.a.call(Rm::M(ctx!(helpers.interpret)));
+        self.a.mov(true, FUEL, Rm::M(ctx!(clock.fuel)));
         self.a.ldmxcsr(mxcsr_of(self.common.default));
         let stop = self.a.label();
         self.a.test(false, RAX, RAX);

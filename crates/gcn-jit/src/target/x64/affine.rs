@@ -19,12 +19,12 @@ pub(super) fn decided(g: &Guard) -> bool {
 
 impl<V: Vectors> Emit<'_, V> {
     pub(super) fn base_slot(&self, q: Base) -> Mem {
-        ctx!(affine_bases, 16 * (q as usize).min(AFFINE_BASES - 1))
+        ctx!(affine.bases, 16 * (q as usize).min(AFFINE_BASES - 1))
     }
 
     pub(super) fn address_slot(&self, address: u16) -> Mem {
         ctx!(
-            affine_addresses,
+            affine.addresses,
             32 * (address as usize).min(AFFINE_ADDRESSES - 1)
         )
     }
@@ -72,7 +72,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.out.paces = number + places;
         let last = Mem {
             index,
-            ..ctx!(paces, 8 * (number % PACES))
+            ..ctx!(remembered.paces, 8 * (number % PACES))
         };
         self.a.mov(true, RCX, Rm::R(RAX));
         self.a.alu(alu::SUB, true, RCX, Rm::M(last));

@@ -243,7 +243,7 @@ impl<V: Vectors> Emit<'_, V> {
         V::staged_in_lds(self, addresses, slow);
         let (some, found) = (self.a.label(), self.a.label());
         let exec = sgpr_home(EXEC as u8);
-        self.a.mov(true, RDI, Rm::M(ctx!(lds)));
+        self.a.mov(true, RDI, Rm::M(ctx!(lds.base)));
         self.a.alu_imm(alu::CMP, true, Rm::M(exec), -1);
         self.a.jcc(Cc::Ne, some);
         self.a.imm(RCX, 0);
@@ -557,6 +557,6 @@ impl<V: Vectors> Emit<'_, V> {
             ..sgpr_home(EXEC as u8)
         };
         self.a.g(false, &[0x0f, 0xb7], RAX, Rm::M(bits));
-        self.a.store16(ctx!(lanes_on), RAX);
+        self.a.store16(ctx!(call.lanes), RAX);
     }
 }

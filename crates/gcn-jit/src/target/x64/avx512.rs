@@ -108,13 +108,13 @@ impl VectorIsa for Avx512 {
 
     fn save_truth(a: &mut Asm) {
         for k in 1..OPMASKS {
-            a.kstore16(ctx!(save_k, 8 * k as usize), k);
+            a.kstore16(ctx!(saved.opmasks, 8 * k as usize), k);
         }
     }
 
     fn restore_truth(a: &mut Asm) {
         for k in 1..OPMASKS {
-            a.kload16(k, ctx!(save_k, 8 * k as usize));
+            a.kload16(k, ctx!(saved.opmasks, 8 * k as usize));
         }
     }
 

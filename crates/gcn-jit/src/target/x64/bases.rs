@@ -180,7 +180,7 @@ impl<V: Vectors> Emit<'_, V> {
         let a = base.address;
         let asked = a.from as u32 as u64 | (a.to as u32 as u64) << 32;
         self.a.imm(RAX, asked);
-        self.a.store(true, ctx!(asked), RAX);
+        self.a.store(true, ctx!(lookup.bytes), RAX);
         let step = if a.whole { 0 } else { a.step as u32 };
         let what = base.number as u64 | (a.need as u64) << 8 | (step as u64) << 32;
         self.ask_range(what, range);

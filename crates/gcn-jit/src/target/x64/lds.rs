@@ -59,7 +59,7 @@ impl<V: Vectors> Emit<'_, V> {
             multiple,
         };
         V::staged_in_lds(self, addresses, slow);
-        self.a.mov(true, RCX, Rm::M(ctx!(lds)));
+        self.a.mov(true, RCX, Rm::M(ctx!(lds.base)));
         V::store_two(self, two);
         self.a.jmp(done);
         self.a.bind(slow);

@@ -91,14 +91,14 @@ impl<V: Vectors> Emit<'_, V> {
     /// RAX becomes the host's address of `bytes` bytes of LDS from EAX on; jumps to `bad` if they are not all within it. RCX is clobbered.
     pub(super) fn lds_range(&mut self, bytes: i32, limit: Id, bad: Label) {
         self.a.lea(RCX, mem(RAX, bytes));
-        self.a.alu(alu::CMP, true, RCX, Rm::M(ctx!(lds_bytes)));
+        self.a.alu(alu::CMP, true, RCX, Rm::M(ctx!(lds.bytes)));
         self.a.jcc(Cc::A, bad);
         if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
             self.sload(RDX, limit);
             self.a.alu(alu::CMP, true, RCX, Rm::R(RDX));
             self.a.jcc(Cc::A, bad);
         }
-        self.a.alu(alu::ADD, true, RAX, Rm::M(ctx!(lds)));
+        self.a.alu(alu::ADD, true, RAX, Rm::M(ctx!(lds.base)));
     }
 
     pub(super) fn add_high(&mut self, hi: Id, offset: i32) {
@@ -731,7 +731,7 @@ impl<V: Vectors> Emit<'_, V> {
     /// RAX: the highest address from which `bytes` bytes are within LDS and the limit. Jumps to `none` if there is none. RDX is
     /// clobbered.
     pub(super) fn last_in_lds(&mut self, limit: Id, bytes: i32, none: Label) {
-        self.a.mov(true, RAX, Rm::M(ctx!(lds_bytes)));
+        self.a.mov(true, RAX, Rm::M(ctx!(lds.bytes)));
         if self.konst(limit).is_none_or(|l| l < u32::MAX as u64) {
             self.sload(RDX, limit);
             self.a.alu(alu::CMP, true, RDX, Rm::R(RAX));

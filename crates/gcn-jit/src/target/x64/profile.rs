@@ -9,31 +9,31 @@ use crate::context::Tally;
 /// The fields of the context that are worth a name, and where they begin.
 pub(super) fn field(displacement: usize) -> Option<&'static str> {
     let fields = [
-        (offset_of!(Ctx, lanes), "lane numbers"),
-        (offset_of!(Ctx, strides), "strides"),
-        (offset_of!(Ctx, even), "even elements"),
-        (offset_of!(Ctx, odd), "odd elements"),
-        (offset_of!(Ctx, zip_low), "zip"),
+        (offset_of!(Ctx, tables.lanes), "lane numbers"),
+        (offset_of!(Ctx, tables.strides), "strides"),
+        (offset_of!(Ctx, tables.even), "even elements"),
+        (offset_of!(Ctx, tables.odd), "odd elements"),
+        (offset_of!(Ctx, tables.zip_low), "zip"),
         (offset_of!(Ctx, addresses), "helper's addresses"),
         (offset_of!(Ctx, data), "helper's data"),
-        (offset_of!(Ctx, wave), ""),
-        (offset_of!(Ctx, bias), "bias"),
-        (offset_of!(Ctx, pages), ""),
-        (offset_of!(Ctx, linear_base), "linear base"),
-        (offset_of!(Ctx, linear_bytes), "linear bytes"),
-        (offset_of!(Ctx, lds), "LDS"),
-        (offset_of!(Ctx, lds_bytes), "LDS bytes"),
-        (offset_of!(Ctx, fuel), "fuel"),
-        (offset_of!(Ctx, synced), ""),
-        (offset_of!(Ctx, interpret), "interpreter"),
-        (offset_of!(Ctx, load), ""),
-        (offset_of!(Ctx, mxcsr), "MXCSR"),
-        (offset_of!(Ctx, lanes_on), "lanes on"),
+        (offset_of!(Ctx, current.wave), ""),
+        (offset_of!(Ctx, memory.bias), "bias"),
+        (offset_of!(Ctx, memory.pages), ""),
+        (offset_of!(Ctx, memory.start), "linear base"),
+        (offset_of!(Ctx, memory.bytes), "linear bytes"),
+        (offset_of!(Ctx, lds.base), "LDS"),
+        (offset_of!(Ctx, lds.bytes), "LDS bytes"),
+        (offset_of!(Ctx, clock.fuel), "fuel"),
+        (offset_of!(Ctx, clock.synced), ""),
+        (offset_of!(Ctx, helpers.interpret), "interpreter"),
+        (offset_of!(Ctx, helpers.load), ""),
+        (offset_of!(Ctx, call.mxcsr), "MXCSR"),
+        (offset_of!(Ctx, call.lanes), "lanes on"),
         (offset_of!(Ctx, scalars), "scalar"),
-        (offset_of!(Ctx, save), "saved"),
+        (offset_of!(Ctx, saved.vectors), "saved"),
         (offset_of!(Ctx, vectors), "spilled"),
-        (offset_of!(Ctx, ranges), "range"),
-        (offset_of!(Ctx, range_tags), "range's tag"),
+        (offset_of!(Ctx, remembered.ranges), "range"),
+        (offset_of!(Ctx, remembered.tags), "range's tag"),
     ];
     let known = fields.into_iter().filter(|f| f.0 <= displacement);
     let (_, name) = known.max_by_key(|f| f.0)?;
@@ -47,7 +47,7 @@ impl<V: Vectors> Emit<'_, V> {
         let kept = [RAX, RCX, RDX];
         for (n, r) in kept.into_iter().enumerate() {
             self.a
-                .store(true, at(offset_of!(Ctx, tally_kept) + 8 * n), r);
+                .store(true, at(offset_of!(Ctx, counts.saved) + 8 * n), r);
         }
         let here = |offset: usize| Mem {
             index: None,
@@ -57,16 +57,22 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.shift_imm(4, true, RDX, 32);
         self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
         self.a.mov(true, RDX, Rm::R(RAX));
+        self.a.alu(
+            alu::SUB,
+            true,
+            RDX,
+            Rm::M(at(offset_of!(Ctx, counts.since))),
+        );
+        self.a.store(true, at(offset_of!(Ctx, counts.since)), RAX);
         self.a
-            .alu(alu::SUB, true, RDX, Rm::M(at(offset_of!(Ctx, tally_since))));
-        self.a.store(true, at(offset_of!(Ctx, tally_since)), RAX);
-        self.a.mov(true, RCX, Rm::M(at(offset_of!(Ctx, tally_now))));
+            .mov(true, RCX, Rm::M(at(offset_of!(Ctx, counts.now))));
         self.a
             .g(true, &[0x01], RDX, Rm::M(here(offset_of!(Tally, ticks)))); // add
-        self.a.mov(true, RCX, Rm::M(at(offset_of!(Ctx, tallies))));
+        self.a
+            .mov(true, RCX, Rm::M(at(offset_of!(Ctx, counts.tallies))));
         let bytes = (number * size_of::<Tally>()) as i32;
         self.a.alu_imm(alu::ADD, true, Rm::R(RCX), bytes);
-        self.a.store(true, at(offset_of!(Ctx, tally_now)), RCX);
+        self.a.store(true, at(offset_of!(Ctx, counts.now)), RCX);
         self.a
             .alu_imm(alu::ADD, true, Rm::M(here(offset_of!(Tally, times))), 1);
         self.a.buf.push(0xf3); // popcnt
@@ -76,16 +82,19 @@ impl<V: Vectors> Emit<'_, V> {
             .g(true, &[0x01], RAX, Rm::M(here(offset_of!(Tally, lanes))));
         for (n, r) in kept.into_iter().enumerate() {
             self.a
-                .mov(true, r, Rm::M(at(offset_of!(Ctx, tally_kept) + 8 * n)));
+                .mov(true, r, Rm::M(at(offset_of!(Ctx, counts.saved) + 8 * n)));
         }
     }
 
     /// Counts a run, by all lanes, of other blocks that this one replaces.
     pub(super) fn tally_too(&mut self, numbers: &[usize]) {
-        let kept = mem(CTX, offset_of!(Ctx, tally_kept) as i32);
+        let kept = mem(CTX, offset_of!(Ctx, counts.saved) as i32);
         self.a.store(true, kept, RCX);
-        self.a
-            .mov(true, RCX, Rm::M(mem(CTX, offset_of!(Ctx, tallies) as i32)));
+        self.a.mov(
+            true,
+            RCX,
+            Rm::M(mem(CTX, offset_of!(Ctx, counts.tallies) as i32)),
+        );
         for number in numbers {
             for (field, by) in [
                 (offset_of!(Tally, times), 1),

@@ -73,10 +73,10 @@ impl Spot {
         let at = self.at as usize;
         let dword = match self.part {
             Part::Place(byte) if (byte as i32) < TAG => {
-                offset_of!(Ctx, ranges) + 16 * slot + byte as usize
+                offset_of!(Ctx, remembered.ranges) + 16 * slot + byte as usize
             }
             Part::Place(byte) => {
-                offset_of!(Ctx, range_tags) + 4 * slot + (byte as i32 - TAG) as usize
+                offset_of!(Ctx, remembered.tags) + 4 * slot + (byte as i32 - TAG) as usize
             }
             Part::Number => number as usize,
             Part::Slot => {
@@ -239,7 +239,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.check_pages(out.bytes, out.need, refused, out.bad);
             self.a.mov(true, RCX, Rm::R(RAX));
             self.a.mov(true, RDX, Rm::R(RAX));
-            self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(linear_base)));
+            self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(memory.start)));
             self.a.alu_imm(alu::AND, true, Rm::R(RCX), 4095);
             // The page's start, and the highest offset in it at which a load may start.
             self.a.alu(alu::SUB, true, RDX, Rm::R(RCX));
@@ -264,7 +264,7 @@ impl<V: Vectors> Emit<'_, V> {
     /// Asks whether an access at RAX may be made that the page map refuses, and jumps to `bad` where it may not. If there is a range, it
     /// remembers what is permitted around it. RCX, RDX and RSI are clobbered.
     fn ask_exact(&mut self, bytes: i32, need: u8, range: Option<Range>, bad: Label) {
-        self.a.store(true, ctx!(asked_at), RAX);
+        self.a.store(true, ctx!(lookup.address), RAX);
         let what = (bytes as u64) << 32 | need as u64;
         match range {
             Some(range) => self.ask_range(what | 1 << 8, range),
@@ -277,6 +277,6 @@ impl<V: Vectors> Emit<'_, V> {
         if let Some(range) = range {
             self.tag(range);
         }
-        self.a.mov(true, RAX, Rm::M(ctx!(asked_at)));
+        self.a.mov(true, RAX, Rm::M(ctx!(lookup.address)));
     }
 }

@@ -590,11 +590,11 @@ impl<V: Vectors> Emit<'_, V> {
     /// Jumps to `refused` where the page map does not permit an access, to `bad` where it has no such pages.
     pub(super) fn check_pages(&mut self, bytes: i32, need: u8, refused: Label, bad: Label) {
         self.a.mov(true, RCX, Rm::R(RAX));
-        self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(linear_base)));
+        self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(memory.start)));
         self.a.lea(RSI, mem(RCX, bytes - 1));
-        self.a.alu(alu::CMP, true, RCX, Rm::M(ctx!(linear_bytes)));
+        self.a.alu(alu::CMP, true, RCX, Rm::M(ctx!(memory.bytes)));
         self.a.jcc(Cc::Ae, bad);
-        self.a.alu(alu::CMP, true, RSI, Rm::M(ctx!(linear_bytes)));
+        self.a.alu(alu::CMP, true, RSI, Rm::M(ctx!(memory.bytes)));
         self.a.jcc(Cc::Ae, bad);
         self.a.shift_imm(5, true, RCX, 12);
         self.a.shift_imm(5, true, RSI, 12);

@@ -311,7 +311,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             Inst::Const(v) => self.d32(v as u32),
             Inst::Exec => V::active_lanes(self),
             Inst::VIn(v) => self.load(At::dwords(vgpr_line(v, 0))),
-            Inst::Lane => self.load(At::dwords(ctx!(lanes))),
+            Inst::Lane => self.load(At::dwords(ctx!(tables.lanes))),
             Inst::Affine { base, .. } if boolean => V::affine_truth(self, base),
             Inst::Affine { base, step } => V::affine(self, base, step),
             Inst::Part(k) if n.vec => {

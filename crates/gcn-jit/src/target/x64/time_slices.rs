@@ -2,7 +2,6 @@
 //! the barrier, and when all waves of a workgroup have ended to the next workgroup ([`Batch`]).
 
 use super::*;
-use crate::context::Batch;
 use crate::context::LiveIns;
 use gcn_emu::group::Row;
 
@@ -14,10 +13,10 @@ macro_rules! turn {
 
 macro_rules! batch {
     ($field:ident) => {
-        ctx!(batch, offset_of!(Batch, $field))
+        ctx!(batch.$field)
     };
     ($field:ident, $plus:expr) => {
-        ctx!(batch, offset_of!(Batch, $field) + $plus)
+        ctx!(batch.$field, $plus)
     };
 }
 
@@ -42,9 +41,9 @@ pub(super) fn between<V: Vectors>(
     let (no_lds, clear) = (a.label(), a.label());
     let barrier = a.here();
     let noted = a.label();
-    a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
     a.store(true, turn!(pc), RSI);
-    a.mov(true, RSI, Rm::M(ctx!(synced)));
+    a.mov(true, RSI, Rm::M(ctx!(clock.synced)));
     a.alu(alu::SUB, true, RSI, Rm::R(FUEL));
     a.g(true, &[0x01], RSI, Rm::M(turn!(late)));
     a.jmp(noted);
@@ -58,16 +57,16 @@ pub(super) fn between<V: Vectors>(
         a.alu(alu::SUB, true, RDI, Rm::R(RSI));
         a.alu(alu::ADD, true, RDI, Rm::R(FUEL));
         a.store(true, batch!(spare), RDI);
-        a.mov(true, RCX, Rm::M(ctx!(turn)));
+        a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
         a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
         a.bind(go);
-        a.store(true, ctx!(turn), RCX);
-        a.alu(alu::CMP, true, RCX, Rm::M(ctx!(turns_end)));
+        a.store(true, ctx!(current.time_slice), RCX);
+        a.alu(alu::CMP, true, RCX, Rm::M(ctx!(current.end)));
         a.jcc(Cc::E, round);
         a.alu(alu::CMP, true, RSI, Rm::R(RDI));
         a.jcc(Cc::G, pause);
         a.mov(true, FUEL, Rm::R(RSI));
-        a.store(true, ctx!(synced), FUEL);
+        a.store(true, ctx!(clock.synced), FUEL);
         a.jmp(first);
         a.bind(round);
         a.mov(true, RDX, Rm::M(batch!(row)));
@@ -75,7 +74,7 @@ pub(super) fn between<V: Vectors>(
         a.store(true, batch!(row), RDX);
         a.alu(alu::CMP, true, RDX, Rm::M(batch!(rows_end)));
         a.jcc(Cc::E, leave);
-        a.alu_imm(alu::CMP, true, Rm::M(ctx!(lds_bytes)), 0);
+        a.alu_imm(alu::CMP, true, Rm::M(ctx!(lds.bytes)), 0);
         a.jcc(Cc::Ne, clear);
         a.mov(true, RCX, Rm::M(batch!(turns)));
         a.jmp(go);
@@ -84,7 +83,7 @@ pub(super) fn between<V: Vectors>(
     a.imm(RDX, TimeSlice::ENDED as u64);
     a.alu_imm(alu::SUB, true, Rm::M(batch!(alive)), 1);
     a.bind(next);
-    a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
     a.bind(noted);
     a.store(true, turn!(code), RDX);
     a.alu_imm(alu::ADD, false, Rm::M(turn!(turns)), 1);
@@ -97,8 +96,8 @@ pub(super) fn between<V: Vectors>(
     a.bind(step);
     a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
     a.bind(begin);
-    a.store(true, ctx!(turn), RCX);
-    a.alu(alu::CMP, true, RCX, Rm::M(ctx!(turns_end)));
+    a.store(true, ctx!(current.time_slice), RCX);
+    a.alu(alu::CMP, true, RCX, Rm::M(ctx!(current.end)));
     a.jcc(Cc::E, around);
     a.mov(true, RDX, Rm::M(turn!(code)));
     a.alu_imm(alu::CMP, true, Rm::R(RDX), TimeSlice::ENDED as i32);
@@ -107,11 +106,11 @@ pub(super) fn between<V: Vectors>(
     a.mov(false, FUEL, Rm::M(turn!(given)));
     a.alu(alu::CMP, true, FUEL, Rm::M(batch!(spare)));
     a.jcc(Cc::G, pause);
-    a.store(true, ctx!(synced), FUEL);
+    a.store(true, ctx!(clock.synced), FUEL);
     a.mov(true, WAVE, Rm::M(turn!(wave)));
-    a.store(true, ctx!(wave), WAVE);
+    a.store(true, ctx!(current.wave), WAVE);
     a.mov(true, VGPRS, Rm::M(turn!(vgprs)));
-    a.store(true, ctx!(vgprs), VGPRS);
+    a.store(true, ctx!(current.vgprs), VGPRS);
     a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
     if waits {
         a.ret();
@@ -148,15 +147,15 @@ pub(super) fn between<V: Vectors>(
     a.store_imm(turn!(turns), 0);
     a.store(true, turn!(late), RDI);
     a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
-    a.alu(alu::CMP, true, RCX, Rm::M(ctx!(turns_end)));
+    a.alu(alu::CMP, true, RCX, Rm::M(ctx!(current.end)));
     a.jcc(Cc::Ne, again);
     a.mov(true, RDX, Rm::M(batch!(waves)));
     a.store(true, batch!(alive), RDX);
     a.bind(clear);
-    a.mov(true, RCX, Rm::M(ctx!(lds_bytes)));
+    a.mov(true, RCX, Rm::M(ctx!(lds.bytes)));
     a.test(true, RCX, RCX);
     a.jcc(Cc::E, no_lds);
-    a.mov(true, RDI, Rm::M(ctx!(lds)));
+    a.mov(true, RDI, Rm::M(ctx!(lds.base)));
     let (lines, bytes) = (a.label(), a.label());
     a.alu_imm(alu::CMP, true, Rm::R(RCX), 64);
     a.jcc(Cc::B, bytes);
@@ -186,7 +185,7 @@ pub(super) fn between<V: Vectors>(
 pub(super) fn begin<V: Vectors>(a: &mut Asm, live_ins: &LiveIns, first: Label) -> usize {
     const LINE: i32 = 64;
     let here = a.buf.len();
-    a.mov(true, RCX, Rm::M(ctx!(turn)));
+    a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
     a.bind(first);
     a.mov(true, RDX, Rm::M(turn!(start)));
     let mut at = 0;

@@ -83,14 +83,14 @@ pub(crate) trait VectorIsa: Sized + 'static {
     fn store_truth(_: &mut Asm, _: u8, _: Mem) {}
     fn move_truth(_: &mut Asm, _from: u8, _to: u8) {}
 
-    /// Saves and restores all registers of truth values in [`Ctx::save_k`], at levels that have such.
+    /// Saves and restores all registers of truth values in [`Ctx::saved`], at levels that have such.
     fn save_truth(_: &mut Asm) {}
     fn restore_truth(_: &mut Asm) {}
 
-    /// Saves all vector registers in [`Ctx::save`].
+    /// Saves all vector registers in [`Ctx::saved`].
     fn save(a: &mut Asm) {
         for r in 0..Self::REGISTERS[0] {
-            Self::store(a, Self::BYTES, r, ctx!(save, 64 * r as usize));
+            Self::store(a, Self::BYTES, r, ctx!(saved.vectors, 64 * r as usize));
         }
         Self::save_truth(a);
     }
@@ -98,7 +98,7 @@ pub(crate) trait VectorIsa: Sized + 'static {
     /// Restores what [`VectorIsa::save`] saved.
     fn restore(a: &mut Asm) {
         for r in 0..Self::REGISTERS[0] {
-            Self::load(a, Self::BYTES, r, ctx!(save, 64 * r as usize));
+            Self::load(a, Self::BYTES, r, ctx!(saved.vectors, 64 * r as usize));
         }
         Self::restore_truth(a);
     }

@@ -49,11 +49,11 @@ impl<V: Vectors> Emit<'_, V> {
         let done = done.or_else(|| self.store_together(w));
         let lanes = self.in_memory(w).map(|m| self.lanes_to_memory(m));
         let restart = self.restart();
-        self.a.ldmxcsr(ctx!(host_mxcsr));
+        self.a.ldmxcsr(ctx!(call.host_mxcsr));
         self.a.vzeroupper();
         self.a.mov(true, RDI, Rm::R(CTX));
         self.a.imm(RSI, what);
-        self.a.call(Rm::M(ctx!(whole)));
+        self.a.call(Rm::M(ctx!(helpers.wave)));
         self.a.ldmxcsr(mxcsr_of(self.common.default));
         self.a.test(false, RAX, RAX);
         self.a.jcc(Cc::Ne, restart);

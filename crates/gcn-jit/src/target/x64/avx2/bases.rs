@@ -67,7 +67,7 @@ impl Emit<'_, Avx2> {
             self.last_in_lds(limit, a.to, leave);
             Avx2::broadcast_gpr(self.a, t, RAX);
             self.a.y(ZXDQ, u, 0, H::R(r));
-            let lds = ctx!(lds);
+            let lds = ctx!(lds.base);
             self.a.x(MINUD, t, t, H::R(r));
             self.a.x(EQD, t, t, H::R(r));
             self.a.x(MOVMSKPS, RDX, 0, H::R(t));
@@ -93,11 +93,11 @@ impl Emit<'_, Avx2> {
             return;
         };
         if self.common.aliased {
-            self.a.y(STORE, r, 0, H::M(ctx!(guest_bases)));
+            self.a.y(STORE, r, 0, H::M(ctx!(affine.guest)));
             let bits = self.a.every(!ALIAS, true);
             self.a.y(AND, u, r, bits);
         }
-        self.a.y(BROADCASTQ, t, 0, H::M(ctx!(bias)));
+        self.a.y(BROADCASTQ, t, 0, H::M(ctx!(memory.bias)));
         self.a
             .y(ADDQ, u, if self.common.aliased { u } else { r }, H::R(t));
         self.a.y(STORE, u, 0, H::M(slot));
@@ -152,7 +152,7 @@ impl Emit<'_, Avx2> {
             self.a.alu(alu::CMP, false, RDX, Rm::R(RAX));
             self.a.jcc(Cc::A, leave);
             self.a.alu(alu::SUB, true, RSI, Rm::R(RCX));
-            self.a.alu(alu::ADD, true, RSI, Rm::M(ctx!(lds)));
+            self.a.alu(alu::ADD, true, RSI, Rm::M(ctx!(lds.base)));
             let to = Mem {
                 disp: slot.disp + 8 * slice,
                 ..slot

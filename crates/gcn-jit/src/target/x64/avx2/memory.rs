@@ -132,7 +132,7 @@ impl Emit<'_, Avx2> {
         };
         self.a.y(STORE, upper, 0, H::M(ctx!(addresses, 64)));
         self.active_to(l.active, RAX);
-        self.a.store16(ctx!(lanes_on), RAX);
+        self.a.store16(ctx!(call.lanes), RAX);
     }
 
     /// `t`: the offsets of active lanes' addresses in the remembered range; RAX: the host's address of that
@@ -197,7 +197,7 @@ impl Emit<'_, Avx2> {
         }
         let unlimited = self.konst(limit).is_some_and(|l| l >= u32::MAX as u64);
         if unlimited && matches!(bytes, 4 | 8 | 12 | 16) {
-            let places = ctx!(lds_places, bytes as usize);
+            let places = ctx!(lds.limits, bytes as usize);
             self.a.y(BROADCASTD, u, 0, H::M(places));
             self.a.y(MAXUD, u, u, H::R(index));
             self.a.y(EQD, u, u, H::R(index));
@@ -221,7 +221,7 @@ impl Emit<'_, Avx2> {
         }
         self.test_active(l.active, RCX, RAX);
         self.a.jcc(Cc::Ne, from);
-        self.a.mov(true, RAX, Rm::M(ctx!(lds)));
+        self.a.mov(true, RAX, Rm::M(ctx!(lds.base)));
         index
     }
 
@@ -233,7 +233,8 @@ impl Emit<'_, Avx2> {
             self.a.jcc(Cc::Ne, apart);
         }
         let log = (l.bytes * l.count).trailing_zeros() as usize;
-        self.a.y(SUBD, u, index, H::M(ctx!(strides, 64 * log)));
+        self.a
+            .y(SUBD, u, index, H::M(ctx!(tables.strides, 64 * log)));
         self.a.y(BROADCASTD, w, 0, H::R(u));
         self.a.y(EQD, w, w, H::R(u));
         self.bits_of(RCX, w);
@@ -261,7 +262,7 @@ impl Emit<'_, Avx2> {
             }
             self.in_range(l, range, [lo, t, u, w], Some(hi), from);
             for log in (0..8usize).filter(|log| size >> log & 1 != 0) {
-                self.a.y(SUBD, t, t, H::M(ctx!(strides, 64 * log)));
+                self.a.y(SUBD, t, t, H::M(ctx!(tables.strides, 64 * log)));
             }
             match part {
                 0 => self.a.y(BROADCASTD, base, 0, H::R(t)),

@@ -131,7 +131,7 @@ impl SlowPaths for Avx2 {
                 e.a.jmp(back);
                 e.a.bind(some);
             }
-            e.a.store16(ctx!(lanes_on), RCX);
+            e.a.store16(ctx!(call.lanes), RCX);
             // Operands that are not in registers go through the result's register, which is stored.
             for (at, kind, parts) in leaves {
                 let mut registers = Vec::new();

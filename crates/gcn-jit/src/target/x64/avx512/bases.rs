@@ -74,7 +74,7 @@ impl Machine<Avx512> for B {
                 let x = if bytes == 8 { op::BCASTQ } else { op::BCASTD };
                 e.a.evex(x.l(bytes / 8), p.r(0), 0, Rm::M(m), ALL, None);
             }
-            B::Firsts => e.short(op::MOVDQU32, p.r(0), 0, Rm::M(ctx!(firsts))),
+            B::Firsts => e.short(op::MOVDQU32, p.r(0), 0, Rm::M(ctx!(affine.firsts))),
             B::Shared(SharedBase::Vgpr(v)) => {
                 let home = |slice: i32| mem(VGPRS, (v as i32 - VGPR_BIAS) * 256 + 64 * slice);
                 let r = p.r(0);
@@ -172,7 +172,7 @@ impl Emit<'_, Avx512> {
             self.short(op::BCASTD_R, T, 0, Rm::R(RAX));
             self.a.evex(op::CMPUD.l(0), 1, r, Rm::R(T), ALL, Some(6));
             self.long(op::PMOVZXDQ, U, 0, Rm::R(r));
-            self.long(op::ADDQ, U, U, Rm::B(ctx!(lds)));
+            self.long(op::ADDQ, U, U, Rm::B(ctx!(lds.base)));
             self.long(op::MOVDQU32_ST, U, 0, Rm::M(slot));
             self.a.kortest(1, 1);
             self.a.jcc(Cc::Ne, from);
@@ -188,11 +188,11 @@ impl Emit<'_, Avx512> {
             return;
         };
         if self.common.aliased {
-            self.long(op::MOVDQU32_ST, r, 0, Rm::M(ctx!(guest_bases)));
+            self.long(op::MOVDQU32_ST, r, 0, Rm::M(ctx!(affine.guest)));
             self.long(op::ANDQ, U, r, Rm::C(!ALIAS));
-            self.long(op::ADDQ, U, U, Rm::B(ctx!(bias)));
+            self.long(op::ADDQ, U, U, Rm::B(ctx!(memory.bias)));
         } else {
-            self.long(op::ADDQ, U, r, Rm::B(ctx!(bias)));
+            self.long(op::ADDQ, U, r, Rm::B(ctx!(memory.bias)));
         }
         self.long(op::MOVDQU32_ST, U, 0, Rm::M(slot));
         self.long(op::SUBQ, T, r, Rm::B(range.start()));
@@ -243,7 +243,7 @@ impl Emit<'_, Avx512> {
         self.long(op::PMOVZXDQ, T, 0, Rm::R(t));
         self.long(op::PMOVZXDQ, first, 0, Rm::R(first));
         self.long(op::SUBQ, T, T, Rm::R(first));
-        self.long(op::ADDQ, T, T, Rm::B(ctx!(lds)));
+        self.long(op::ADDQ, T, T, Rm::B(ctx!(lds.base)));
         self.long(op::MOVDQU32_ST, T, 0, Rm::M(slot));
     }
 }

@@ -213,10 +213,11 @@ impl Emit<'_, Avx512> {
     pub(super) fn distances(&mut self, d: u8, step: i32) {
         let log = step.unsigned_abs().trailing_zeros() as usize;
         if step > 0 && step.unsigned_abs().is_power_of_two() && log < 8 {
-            self.a.z(op::MOVDQU32, d, 0, Rm::M(ctx!(strides, 64 * log)));
+            self.a
+                .z(op::MOVDQU32, d, 0, Rm::M(ctx!(tables.strides, 64 * log)));
             return;
         }
-        self.a.z(op::MOVDQU32, d, 0, Rm::M(ctx!(strides)));
+        self.a.z(op::MOVDQU32, d, 0, Rm::M(ctx!(tables.strides)));
         self.a.z(op::MULLD, d, d, Rm::C(step as u32 as u64));
     }
 
@@ -273,10 +274,10 @@ pub(crate) enum Mix {
 impl Mix {
     pub fn index(self) -> Mem {
         match self {
-            Mix::Even => ctx!(even),
-            Mix::Odd => ctx!(odd),
-            Mix::ZipLow => ctx!(zip_low),
-            Mix::ZipHigh => ctx!(zip_high),
+            Mix::Even => ctx!(tables.even),
+            Mix::Odd => ctx!(tables.odd),
+            Mix::ZipLow => ctx!(tables.zip_low),
+            Mix::ZipHigh => ctx!(tables.zip_high),
         }
     }
 }

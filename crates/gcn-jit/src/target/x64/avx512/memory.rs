@@ -158,7 +158,7 @@ impl Emit<'_, Avx512> {
             (None, None) => r.lo,
         };
         self.a.z(store, upper, 0, Rm::M(ctx!(addresses, 64)));
-        self.a.kstore16(ctx!(lanes_on), K_EXEC);
+        self.a.kstore16(ctx!(call.lanes), K_EXEC);
     }
 
     /// `t`: the offsets of active lanes' addresses in the remembered range; RAX: the host's address of that
@@ -202,7 +202,7 @@ impl Emit<'_, Avx512> {
         }
         let unlimited = self.konst(limit).is_some_and(|l| l >= u32::MAX as u64);
         if unlimited && matches!(bytes, 4 | 8 | 12 | 16) {
-            let places = Rm::B(ctx!(lds_places, bytes as usize));
+            let places = Rm::B(ctx!(lds.limits, bytes as usize));
             self.a.zi(op::CMPUD, k, t, places, keep(K_EXEC), 5);
         } else {
             self.last_in_lds(limit, bytes as i32, from);
@@ -211,7 +211,7 @@ impl Emit<'_, Avx512> {
         }
         self.a.kortest(k, k);
         self.a.jcc(Cc::Ne, from);
-        self.a.mov(true, RAX, Rm::M(ctx!(lds)));
+        self.a.mov(true, RAX, Rm::M(ctx!(lds.base)));
     }
 
     /// RAX: that and the distance of lane 0, where active lanes' distances in `t` are as far apart as their elements are long. Jumps to
@@ -238,7 +238,7 @@ impl Emit<'_, Avx512> {
     fn without_places(&mut self, to: u8, distances: u8, size: u8) {
         let mut from = distances;
         for log in (0..8).filter(|log| size >> log & 1 != 0) {
-            let places = Rm::M(ctx!(strides, 64 * log as usize));
+            let places = Rm::M(ctx!(tables.strides, 64 * log as usize));
             self.a.z(op::SUBD, to, from, places);
             from = to;
         }
@@ -381,7 +381,8 @@ impl Emit<'_, Avx512> {
         let Regs { lo, t, u, v, k, .. } = r;
         // RAX: the address of the first lane if it were active, where all follow each other.
         let log = stride.trailing_zeros() as usize;
-        self.a.z(op::SUBD, t, lo, Rm::M(ctx!(strides, 64 * log)));
+        self.a
+            .z(op::SUBD, t, lo, Rm::M(ctx!(tables.strides, 64 * log)));
         self.a.zk(op::COMPRESSD, t, 0, Rm::R(u), zero(K_EXEC));
         self.a.evex(op::MOVD_ST.l(0), u, 0, Rm::R(RAX), ALL, None);
         self.a.z(op::BCASTD, u, 0, Rm::R(u));
@@ -409,7 +410,7 @@ impl Emit<'_, Avx512> {
         self.a.store_imm(ctx!(outside), 1);
         self.last_in_lds(l.scalar.unwrap_or(0), 4, helper);
         self.a.z(op::BCASTD_R, t, 0, Rm::R(RAX));
-        self.a.mov(true, RCX, Rm::M(ctx!(lds)));
+        self.a.mov(true, RCX, Rm::M(ctx!(lds.base)));
         for (&d, &n) in loaded.iter().zip(&l.wanted) {
             match n {
                 0 => self.a.z(op::MOVDQU32, u, 0, Rm::R(lo)),
@@ -431,7 +432,7 @@ impl Emit<'_, Avx512> {
         let count = stored.len();
         self.last_in_lds(l.scalar.unwrap_or(0), 4 * count as i32, helper);
         self.a.z(op::BCASTD_R, t, 0, Rm::R(RAX));
-        self.a.mov(true, RCX, Rm::M(ctx!(lds)));
+        self.a.mov(true, RCX, Rm::M(ctx!(lds.base)));
         let to = |index: u8, disp: i32| Rm::M(indexed(RCX, index, disp));
         if let &[d] = stored {
             // Bytes beyond the end are not stored.
@@ -573,9 +574,9 @@ impl Emit<'_, Avx512> {
         }
         let total = l.bytes as u64 * l.count as u64;
         // A page's byte is read with the three after it.
-        let linear = ctx!(linear_base);
+        let linear = ctx!(memory.start);
         self.a.z(op::SUBQ, u, t, Rm::B(linear));
-        let limit = ctx!(linear_bytes);
+        let limit = ctx!(memory.bytes);
         self.a.mov(true, RAX, Rm::M(limit));
         self.a.alu_imm(alu::SUB, true, Rm::R(RAX), 3 << 12);
         self.a.z(op::BCASTQ_R, v, 0, Rm::R(RAX));
@@ -804,7 +805,7 @@ impl Emit<'_, Avx512> {
         let at = |by: i32| Rm::M(place(offset + by));
         self.a.z(op::MOVDQU32, t, 0, at(0));
         for (&d, &n) in loaded.iter().zip(wanted) {
-            let index = |k: usize| Rm::M(ctx!(untriples, 128 * n as usize + 64 * k));
+            let index = |k: usize| Rm::M(ctx!(tables.untriples, 128 * n as usize + 64 * k));
             self.a.z(op::MOVDQU32, u, 0, index(0));
             self.a.z(op::PERMI2D, u, t, at(64));
             self.a.z(op::MOVDQU32, d, 0, index(1));
@@ -887,7 +888,7 @@ impl Emit<'_, Avx512> {
         self.bytes_on(a.bytes, a.step, k);
         self.a
             .zk(op::MOVDQU8, t, 0, Rm::M(mem(RAX, a.offset)), zero(k));
-        let places = ctx!(bytes_in, 64 * (a.step as usize - 1));
+        let places = ctx!(tables.bytes_in, 64 * (a.step as usize - 1));
         self.a.z(op::MOVDQU32, d, 0, Rm::M(places));
         self.a.z(op::PERMB, d, d, Rm::R(t));
         if a.bytes < 4 {
@@ -899,7 +900,7 @@ impl Emit<'_, Avx512> {
     /// The same the other way: lanes' bytes do not overlap.
     fn store_close(&mut self, a: Affine, data: u8, t: u8, k: u8) {
         self.bytes_on(a.bytes, a.step, k);
-        let places = ctx!(bytes_out, 64 * (a.step as usize - 1));
+        let places = ctx!(tables.bytes_out, 64 * (a.step as usize - 1));
         self.a.z(op::MOVDQU32, t, 0, Rm::M(places));
         self.a.z(op::PERMB, t, t, Rm::R(data));
         self.a
@@ -1001,7 +1002,7 @@ impl Emit<'_, Avx512> {
             (_, &[x, y, z]) => {
                 // Of all lanes.
                 for n in 0..3 {
-                    let index = |k: usize| Rm::M(ctx!(triples, 128 * n + 64 * k));
+                    let index = |k: usize| Rm::M(ctx!(tables.triples, 128 * n + 64 * k));
                     self.a.z(op::MOVDQU32, t, 0, index(0));
                     self.a.z(op::PERMI2D, t, x, Rm::R(y));
                     self.a.z(op::MOVDQU32, u, 0, index(1));

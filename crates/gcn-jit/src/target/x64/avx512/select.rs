@@ -894,7 +894,7 @@ impl Selection for Avx512 {
         }
         let packed = s.q64(packed);
         let nibbles = s.constant(Constant::Shuffle(0), |_| {
-            let load = Shared::Load(At::same(ctx!(nibbles)));
+            let load = Shared::Load(At::same(ctx!(tables.nibbles)));
             (load.into(), Again::Memory, 0)
         });
         let index = s.two(op::SRLVD, packed, nibbles);

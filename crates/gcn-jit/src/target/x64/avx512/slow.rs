@@ -131,7 +131,7 @@ impl SlowPaths for Avx512 {
                 e.copy_lanes(to[0], rm, wide, ALL);
                 e.a.z(op::MOVDQU32_ST, to[0], 0, Rm::M(line(at)));
             }
-            e.a.kstore16(ctx!(lanes_on), lanes);
+            e.a.kstore16(ctx!(call.lanes), lanes);
             e.call_slow(slow.call);
             for (part, &d) in to.iter().enumerate() {
                 let m = line(RESULT + part);
