@@ -175,7 +175,6 @@ pub struct Clock {
     pub fuel: i64,
     /// The fuel when the wave's clock was last updated.
     pub synced: i64,
-    pub exit_pc: u64,
 }
 
 /// The functions that code calls, but for those of [`RangeLookup`].
@@ -213,7 +212,6 @@ pub struct Counts {
 pub struct HelperCall {
     /// The state that helpers work on, opaque to compiled code.
     pub host: usize,
-    pub rsp: u64,
     /// MXCSR, by environment; that of the host; that of the code which calls.
     pub mxcsr: [u32; 16],
     pub host_mxcsr: u32,
