@@ -136,6 +136,35 @@ const BLOCK_INSNS: u32 = 400;
 pub(crate) struct Builder<'a> {
     s: &'a CompileRequest<'a>,
     g: Graph,
+    code: CodeRange,
+    regs: RegisterValues,
+    memory: Accesses,
+    wave_helper: Option<WaveHelperCall>,
+    lane_inserts: Vec<(u16, Id, Id)>,
+    /// The VGPRs of the inserted lanes.
+    inserted_lanes: Vec<u16>,
+    /// See [`Block::may_write`].
+    may_write: Option<Vec<u16>>,
+    guards: Vec<Id>,
+    fp: Option<FpEnv>,
+    /// The DPP of the instruction.
+    dpp: Option<Dpp>,
+    /// For each value: it is a scalar that depends on lanes.
+    late: Vec<bool>,
+    /// Scalar registers that the region writes.
+    written: u128,
+    /// The VGPRs that are affine where blocks begin, if that has been found out.
+    affine: Option<&'a Map<u64, AffineVgprs>>,
+    /// All lanes are active throughout: EXEC is a constant.
+    all_active: bool,
+    assumed: Vec<AssumedCompare>,
+    /// The block begins where waves start.
+    at_entry: bool,
+}
+
+/// The instructions of a block.
+#[derive(Default)]
+struct CodeRange {
     start: u64,
     end: u64,
     insns: u32,
@@ -145,38 +174,48 @@ pub(crate) struct Builder<'a> {
     last: u64,
     /// The last instruction is a jump.
     jumped: bool,
-    v: Map<u16, Id>,
-    sc: Map<u8, Id>,
+}
+
+impl CodeRange {
+    /// Makes an instruction the only one.
+    fn only(&mut self, pc: u64, next: u64) {
+        (self.start, self.end, self.vector_end) = (pc, next, next);
+        self.insns = 1;
+    }
+
+    /// Adds an instruction.
+    fn add(&mut self, pc: u64, next: u64, vector: bool, jumps: bool) {
+        self.insns += 1;
+        self.end = next;
+        self.last = pc;
+        self.jumped = jumps;
+        if vector || self.insns == 1 {
+            self.vector_end = next;
+        }
+    }
+}
+
+/// The values that registers have at the end of a block.
+#[derive(Clone, Default)]
+struct RegisterValues {
+    vgprs: Map<u16, Id>,
+    sgprs: Map<u8, Id>,
     scc: Option<Id>,
     /// Scalar registers whose values are known at the block's start.
     known: Map<u8, u32>,
-    /// See [`Block::may_write`].
-    may_write: Option<Vec<u16>>,
+}
+
+/// The memory accesses of a block.
+#[derive(Default)]
+struct Accesses {
+    /// It loads, but not by scalars.
+    loads: bool,
     store: Option<Store>,
-    stores: Vec<Store>,
-    /// The VGPRs that are affine where blocks begin, if that has been found out.
-    affine: Option<&'a Map<u64, AffineVgprs>>,
+    /// Stores that happen when all lanes have loaded.
+    deferred: Vec<Store>,
     /// The rows that the block has read, and those that it writes at its end.
     row_loads: Vec<(Id, i32)>,
     rows: Vec<(Id, i32, Id)>,
-    whole: Option<WaveHelperCall>,
-    lane_inserts: Vec<(u16, Id, Id)>,
-    /// The VGPRs of the inserted lanes.
-    inserted_lanes: Vec<u16>,
-    loads: bool,
-    guards: Vec<Id>,
-    fp: Option<FpEnv>,
-    /// Scalar registers that the region writes.
-    written: u128,
-    /// The DPP of the instruction.
-    dpp: Option<Dpp>,
-    /// For each value: it is a scalar that depends on lanes.
-    late: Vec<bool>,
-    /// All lanes are active throughout: EXEC is a constant.
-    full: bool,
-    decided: Vec<AssumedCompare>,
-    /// The block begins where waves start.
-    at_entry: bool,
 }
 
 /// Why an instruction does not become a part of the block.
@@ -196,8 +235,8 @@ impl From<Unsupported> for Refusal {
 /// The changes that an instruction makes.
 #[derive(Default)]
 pub(crate) struct Changes {
-    v: Vec<(u16, Id)>,
-    s: Vec<(u8, Id)>,
+    vgprs: Vec<(u16, Id)>,
+    sgprs: Vec<(u8, Id)>,
     scc: Option<Id>,
     jump: Option<(Option<Id>, u64)>,
     signal: Option<Signal>,
@@ -207,7 +246,7 @@ pub(crate) struct Changes {
     /// The second store of ds_write2.
     store2: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
-    whole: Option<WaveHelperCall>,
+    wave_helper: Option<WaveHelperCall>,
     lane_inserts: Vec<(u16, Id, Id)>,
     /// The computed address that it jumps to.
     indirect: Option<Id>,
@@ -228,33 +267,21 @@ impl<'a> Builder<'a> {
                 mode: s.mode,
                 known_bits: !s.left_out.has(Optional::KnownBits),
             },
-            start: 0,
-            end: 0,
-            insns: 0,
-            vector_end: 0,
-            last: 0,
-            jumped: false,
-            v: Map::default(),
-            sc: Map::default(),
-            scc: None,
-            known: Map::default(),
-            may_write: Some(Vec::new()),
-            store: None,
-            stores: Vec::new(),
-            affine: None,
-            row_loads: Vec::new(),
-            rows: Vec::new(),
-            whole: None,
+            code: CodeRange::default(),
+            regs: RegisterValues::default(),
+            memory: Accesses::default(),
+            wave_helper: None,
             lane_inserts: Vec::new(),
             inserted_lanes: Vec::new(),
-            loads: false,
+            may_write: Some(Vec::new()),
             guards: Vec::new(),
             fp: None,
-            written: 0,
             dpp: None,
             late: Vec::new(),
-            full: false,
-            decided: Vec::new(),
+            written: 0,
+            affine: None,
+            all_active: false,
+            assumed: Vec::new(),
             at_entry: false,
         }
     }
@@ -266,87 +293,26 @@ impl<'a> Builder<'a> {
         live: &Map<u64, LiveSet>,
         blocks: &mut Vec<Block>,
     ) {
-        let everything = LiveSet::all();
-        let after = |pc: u64| live.get(&pc).unwrap_or(&everything);
-        let nothing = LiveSet::none();
-        let ends = matches!(terminator, Terminator::End) && !self.s.all_live;
-        let (mut v_after, mut s_after) = (after(self.vector_end), after(self.end));
-        if matches!(terminator, Terminator::Branch { .. } | Terminator::Jump(_)) && self.insns > 0 {
-            // Registers that are live before a branch are live on both paths after it, and branches change no register.
-            let jumps = |pc: u64| self.jumped && pc == self.end;
-            if self.jumped {
-                s_after = after(self.last);
-            }
-            if jumps(self.vector_end) {
-                v_after = after(self.last);
-            }
-        }
-        if ends {
-            (v_after, s_after) = (&nothing, &nothing);
-        } else if self.s.precise || matches!(terminator, Terminator::Indirect(_) | Terminator::End)
-        {
-            (v_after, s_after) = (&everything, &everything);
-        }
-        let mut vgprs: Vec<_> = self
-            .v
-            .drain()
-            .filter(|&(n, id)| self.g.get(id).op != Inst::VIn(n))
-            .map(|(n, id)| match v_after.v[n as usize] {
-                LiveLanes::Within(_) => (n, id, LiveLanes::All),
-                live => (n, id, live),
-            })
-            .filter(|w| w.2 != LiveLanes::No)
-            .collect();
-        vgprs.sort_by_key(|w| w.0);
-        // Registers that hold the value already need no write.
-        let g = &self.g;
-        let known = &self.known;
-        self.sc.retain(|code, id| {
-            known
-                .get(code)
-                .is_none_or(|&v| g.value_of(*id) != Some(v as u64))
-        });
-        // The state at the start of the next block, if no other edge leads there.
-        for (&code, &id) in &self.sc {
-            match self.g.value_of(id) {
-                // A dead register is not written.
-                Some(v) if s_after.s >> code & 1 != 0 => self.known.insert(code, v as u32),
-                Some(_) => self.known.remove(&code),
-                None if self.g.get(id).op == Inst::SIn(code) => None,
-                None => self.known.remove(&code),
-            };
-        }
-        // EXEC is always read from its register.
-        self.known
-            .retain(|&code, _| code as u16 != EXEC && code as u16 != EXEC + 1);
-        // A wave that enters from outside may have any value there.
-        if !matches!(terminator, Terminator::Jump(_)) || self.jumped || self.s.entry.is_none() {
-            self.known.clear();
-        }
-        let mut sgprs: Vec<_> = self
-            .sc
-            .drain()
-            .filter(|&(c, id)| self.g.get(id).op != Inst::SIn(c) && s_after.s >> c & 1 != 0)
-            .collect();
-        sgprs.sort_by_key(|w| w.0);
-        let scc = self
-            .scc
-            .take()
-            .filter(|&id| s_after.scc && self.g.get(id).op != Inst::SccIn);
+        let bounds = [LiveSet::none(), LiveSet::all()];
+        let (v_after, s_after) = self.live_after(&terminator, live, &bounds);
+        let vgprs = self.written_vgprs(v_after);
+        self.know_next(&terminator, s_after);
+        let sgprs = self.written_sgprs(s_after);
+        let scc = self.regs.scc.take();
         let effects = Effects {
             vgprs,
             sgprs,
-            scc,
-            store: self.store.take(),
-            deferred_stores: std::mem::take(&mut self.stores),
-            rows: std::mem::take(&mut self.rows),
-            wave_helper: self.whole.take(),
+            scc: scc.filter(|&id| s_after.scc && self.g.get(id).op != Inst::SccIn),
+            store: self.memory.store.take(),
+            deferred_stores: std::mem::take(&mut self.memory.deferred),
+            rows: std::mem::take(&mut self.memory.rows),
+            wave_helper: self.wave_helper.take(),
             lane_inserts: std::mem::take(&mut self.lane_inserts),
         };
         blocks.push(Block {
-            start: self.start,
-            end: self.end,
-            insns: self.insns,
+            start: self.code.start,
+            end: self.code.end,
+            insns: self.code.insns,
             graph: std::mem::take(&mut self.g.nodes),
             fast_paths: std::mem::take(&mut self.g.fast_paths),
             effects,
@@ -361,28 +327,111 @@ impl<'a> Builder<'a> {
         });
         self.late.clear();
         self.inserted_lanes.clear();
-        self.row_loads.clear();
-        self.loads = false;
-        self.insns = 0;
-        self.start = self.end;
+        self.memory.row_loads.clear();
+        self.memory.loads = false;
+        self.code.insns = 0;
+        self.code.start = self.code.end;
+    }
+
+    /// The VGPRs and the scalar registers that are live at the block's end. `bounds`: none and all.
+    fn live_after<'l>(
+        &self,
+        terminator: &Terminator,
+        live: &'l Map<u64, LiveSet>,
+        bounds: &'l [LiveSet; 2],
+    ) -> (&'l LiveSet, &'l LiveSet) {
+        let [none, all] = bounds;
+        if matches!(terminator, Terminator::End) && !self.s.all_live {
+            return (none, none);
+        }
+        if self.s.precise || matches!(terminator, Terminator::Indirect(_) | Terminator::End) {
+            return (all, all);
+        }
+        let after = |pc: u64| live.get(&pc).unwrap_or(all);
+        let code = &self.code;
+        let (mut vgprs, mut scalars) = (after(code.vector_end), after(code.end));
+        if matches!(terminator, Terminator::Branch { .. } | Terminator::Jump(_)) && code.insns > 0 {
+            // Registers that are live before a branch are live on both paths after it, and branches change no register.
+            if code.jumped {
+                scalars = after(code.last);
+            }
+            if code.jumped && code.vector_end == code.end {
+                vgprs = after(code.last);
+            }
+        }
+        (vgprs, scalars)
+    }
+
+    /// The VGPRs that the block changes, with the lanes in which they are live after it.
+    fn written_vgprs(&mut self, after: &LiveSet) -> Vec<(u16, Id, LiveLanes)> {
+        let mut vgprs: Vec<_> = self
+            .regs
+            .vgprs
+            .drain()
+            .filter(|&(n, id)| self.g.get(id).op != Inst::VIn(n))
+            .map(|(n, id)| match after.v[n as usize] {
+                LiveLanes::Within(_) => (n, id, LiveLanes::All),
+                live => (n, id, live),
+            })
+            .filter(|w| w.2 != LiveLanes::No)
+            .collect();
+        vgprs.sort_by_key(|w| w.0);
+        vgprs
+    }
+
+    /// Notes the scalar registers whose values are known at the start of the next block.
+    fn know_next(&mut self, terminator: &Terminator, after: &LiveSet) {
+        let g = &self.g;
+        let RegisterValues { sgprs, known, .. } = &mut self.regs;
+        // Registers that hold the value already need no write.
+        sgprs.retain(|code, id| {
+            known
+                .get(code)
+                .is_none_or(|&v| g.value_of(*id) != Some(v as u64))
+        });
+        for (&code, &id) in &*sgprs {
+            match g.value_of(id) {
+                // A dead register is not written.
+                Some(v) if after.s >> code & 1 != 0 => known.insert(code, v as u32),
+                Some(_) => known.remove(&code),
+                None if g.get(id).op == Inst::SIn(code) => None,
+                None => known.remove(&code),
+            };
+        }
+        // EXEC is always read from its register.
+        known.retain(|&code, _| code as u16 != EXEC && code as u16 != EXEC + 1);
+        // Other edges may lead to the next block, and a wave that enters from outside may have any value there.
+        let only = matches!(terminator, Terminator::Jump(_)) && !self.code.jumped;
+        if !only || self.s.entry.is_none() {
+            known.clear();
+        }
+    }
+
+    /// The scalar registers that the block changes and that are live after it.
+    fn written_sgprs(&mut self, after: &LiveSet) -> Vec<(u8, Id)> {
+        let mut sgprs: Vec<_> = self
+            .regs
+            .sgprs
+            .drain()
+            .filter(|&(c, id)| self.g.get(id).op != Inst::SIn(c) && after.s >> c & 1 != 0)
+            .collect();
+        sgprs.sort_by_key(|w| w.0);
+        sgprs
     }
 
     /// Adds an instruction, and ends blocks before and after it where needed.
     fn step(&mut self, pc: u64, k: &InsnInfo, live: &Map<u64, LiveSet>, blocks: &mut Vec<Block>) {
         let next = pc + k.insn.len as u64;
         let mut tried = self.lower(pc, k);
-        if matches!(tried, Err(Refusal::NewBlock)) && self.insns > 0 {
+        if matches!(tried, Err(Refusal::NewBlock)) && self.code.insns > 0 {
             self.finish(Terminator::Jump(pc), live, blocks);
             tried = self.lower(pc, k);
         }
         let Ok(changes) = tried else {
-            if self.insns > 0 {
+            if self.code.insns > 0 {
                 self.finish(Terminator::Jump(pc), live, blocks);
             }
-            self.start = pc;
-            self.end = next;
-            self.insns = 1;
-            self.vector_end = next;
+            self.code.only(pc, next);
             self.note_writes(k);
             let jumps = k.flow != Flow::Next || changes_mode(&k.insn);
             let nodes = &gcn_emu::interp::program(&k.insn).nodes;
@@ -391,11 +440,11 @@ impl<'a> Builder<'a> {
             return;
         };
         let changes = self.take(changes, pc, next, k);
-        if changes.whole.is_some() {
+        if changes.wave_helper.is_some() {
             for n in changes.helped {
-                self.v.remove(&n);
+                self.regs.vgprs.remove(&n);
             }
-            self.whole = changes.whole;
+            self.wave_helper = changes.wave_helper;
             self.finish(Terminator::Jump(next), live, blocks);
             return;
         }
@@ -432,49 +481,44 @@ impl<'a> Builder<'a> {
 
     /// Adds the changes of an instruction to the block. Returns those that end the block.
     fn take(&mut self, mut changes: Changes, pc: u64, next: u64, k: &InsnInfo) -> Changes {
-        for (n, id) in changes.v.drain(..) {
-            self.v.insert(n, id);
+        for (n, id) in changes.vgprs.drain(..) {
+            self.regs.vgprs.insert(n, id);
         }
-        for (c, id) in changes.s.drain(..) {
-            self.sc.insert(c, id);
+        for (c, id) in changes.sgprs.drain(..) {
+            self.regs.sgprs.insert(c, id);
         }
         if changes.scc.is_some() {
-            self.scc = changes.scc;
+            self.regs.scc = changes.scc;
         }
         if changes.waits {
-            self.stores.extend(self.store.take());
-            self.stores.extend(changes.store.take());
-            self.stores.extend(changes.store2.take());
+            self.memory.deferred.extend(self.memory.store.take());
+            self.memory.deferred.extend(changes.store.take());
+            self.memory.deferred.extend(changes.store2.take());
         } else if changes.store.is_some() {
-            self.store = changes.store.take();
+            self.memory.store = changes.store.take();
         }
         for row in changes.rows.drain(..) {
             // The last write takes precedence.
-            self.rows.retain(|r| (r.0, r.1) != (row.0, row.1));
-            self.rows.push(row);
+            self.memory.rows.retain(|r| (r.0, r.1) != (row.0, row.1));
+            self.memory.rows.push(row);
         }
         self.guards.append(&mut changes.guards);
         self.inserted_lanes
             .extend(changes.lane_inserts.iter().map(|p| p.0));
         self.lane_inserts.append(&mut changes.lane_inserts);
         self.note_writes(k);
-        self.insns += 1;
-        self.end = next;
-        self.last = pc;
-        self.jumped = changes.jump.is_some();
-        if k.insn.row.format.is_vector() || self.insns == 1 {
-            self.vector_end = next;
-        }
+        let vector = k.insn.row.format.is_vector();
+        self.code.add(pc, next, vector, changes.jump.is_some());
         changes
     }
 
     fn vgpr(&mut self, n: u16) -> Id {
         let n = if n < self.s.vgprs { n } else { 0 };
-        if let Some(&id) = self.v.get(&n) {
+        if let Some(&id) = self.regs.vgprs.get(&n) {
             return id;
         }
         let id = self.g.node(Inst::VIn(n), Ty::B32, Ty::B32, true, [0; 3]);
-        self.v.insert(n, id);
+        self.regs.vgprs.insert(n, id);
         id
     }
 
@@ -482,16 +526,16 @@ impl<'a> Builder<'a> {
         if code >= 128 {
             return self.g.constant(Ty::B32, 0);
         }
-        if let Some(&id) = self.sc.get(&(code as u8)) {
+        if let Some(&id) = self.regs.sgprs.get(&(code as u8)) {
             return id;
         }
-        if let Some(&v) = self.known.get(&(code as u8)) {
+        if let Some(&v) = self.regs.known.get(&(code as u8)) {
             return self.c32(v as u64);
         }
         let id = self
             .g
             .node(Inst::SIn(code as u8), Ty::B32, Ty::B32, false, [0; 3]);
-        self.sc.insert(code as u8, id);
+        self.regs.sgprs.insert(code as u8, id);
         id
     }
 
@@ -501,18 +545,18 @@ impl<'a> Builder<'a> {
     }
 
     fn scc(&mut self) -> Id {
-        match self.scc {
+        match self.regs.scc {
             Some(id) => id,
             None => {
                 let id = self.g.node(Inst::SccIn, Ty::Bool, Ty::Bool, false, [0; 3]);
-                self.scc = Some(id);
+                self.regs.scc = Some(id);
                 id
             }
         }
     }
 
     fn exec(&mut self) -> Id {
-        if self.full {
+        if self.all_active {
             return self.g.constant(Ty::Bool, 1);
         }
         self.g.node(Inst::Exec, Ty::Bool, Ty::Bool, true, [0; 3])
@@ -524,7 +568,7 @@ impl<'a> Builder<'a> {
 
     /// Returns true if the addresses of all stores are affine.
     fn affine_addresses(&self, stores: &[&Store]) -> bool {
-        let facts = self.affine.and_then(|at| at.get(&self.start));
+        let facts = self.affine.and_then(|at| at.get(&self.code.start));
         facts.is_some_and(|facts| affine::stores(&self.g.nodes, facts, stores))
     }
 

@@ -89,10 +89,10 @@ impl<'a> Tracer<'a> {
                 most = over.len() - 1;
                 continue;
             };
-            if b.decided.is_empty() {
+            if b.assumed.is_empty() {
                 return None;
             }
-            let decided = std::mem::take(&mut b.decided);
+            let decided = std::mem::take(&mut b.assumed);
             let mut made = Vec::new();
             b.finish(terminator, self.live, &mut made);
             let mut trace = made.pop()?;
@@ -119,12 +119,12 @@ impl<'a> Tracer<'a> {
     fn builder(&self) -> Builder<'a> {
         let mut b = Builder {
             affine: Some(self.facts),
-            full: true,
+            all_active: true,
             ..Builder::new(self.s)
         };
         b.written = self.written;
         for half in 0..2 {
-            b.known.insert(EXEC as u8 + half, u32::MAX);
+            b.regs.known.insert(EXEC as u8 + half, u32::MAX);
         }
         b
     }
@@ -140,7 +140,7 @@ impl<'a> Tracer<'a> {
         stops: &dyn Fn(u64) -> bool,
         over: &mut Vec<u64>,
     ) -> Option<Terminator> {
-        (b.start, b.end) = (start, start);
+        (b.code.start, b.code.end) = (start, start);
         let mut pc = start;
         loop {
             let begins = starts.contains(&pc);
@@ -151,13 +151,13 @@ impl<'a> Tracer<'a> {
                     return stop;
                 }
             }
-            let Some(k) = self.insns.get(&pc).filter(|_| b.insns < BLOCK_INSNS) else {
+            let Some(k) = self.insns.get(&pc).filter(|_| b.code.insns < BLOCK_INSNS) else {
                 return stop;
             };
             let Ok(mut changes) = b.lower(pc, k) else {
                 return stop;
             };
-            if changes.whole.is_some() || changes.indirect.is_some() {
+            if changes.wave_helper.is_some() || changes.indirect.is_some() {
                 return stop;
             }
             if begins {
@@ -168,7 +168,7 @@ impl<'a> Tracer<'a> {
             let (jump, signal) = (changes.jump, changes.signal);
             b.take(changes, pc, next, k);
             // Liveness is that at the variant's end.
-            (b.vector_end, b.jumped) = (next, false);
+            (b.code.vector_end, b.code.jumped) = (next, false);
             match (jump, signal) {
                 (_, Some(Signal::Endpgm)) => return Some(Terminator::End),
                 (_, Some(Signal::Barrier)) => return Some(Terminator::Barrier),
@@ -184,7 +184,7 @@ impl<'a> Tracer<'a> {
                             }
                         }
                         (None, Some(when)) => {
-                            b.jumped = true;
+                            b.code.jumped = true;
                             return Some(Terminator::Branch {
                                 when,
                                 taken: to,
@@ -193,8 +193,8 @@ impl<'a> Tracer<'a> {
                         }
                         (None, None) => return None,
                     };
-                    b.end = pc;
-                    b.vector_end = pc;
+                    b.code.end = pc;
+                    b.code.vector_end = pc;
                 }
             }
         }
@@ -221,8 +221,8 @@ impl Builder<'_> {
     /// Assumes the results of the comparisons in a mask that an instruction writes to EXEC. Also assumes the result of a
     /// comparison for equality that it writes to any mask, since addresses may depend on it: those of neighbours at an edge do.
     fn decide(&mut self, changes: &mut Changes) {
-        for at in 1..changes.s.len() {
-            let [(code, lo), (next, hi)] = [changes.s[at - 1], changes.s[at]];
+        for at in 1..changes.sgprs.len() {
+            let [(code, lo), (next, hi)] = [changes.sgprs[at - 1], changes.sgprs[at]];
             if code % 2 == 0 && next == code + 1 {
                 self.decide_pair(changes, code, [lo, hi]);
             }
@@ -253,14 +253,14 @@ impl Builder<'_> {
         self.g.nodes.truncate(nodes);
         let Some(all) = all else { return };
         let value = self.c32(if all { u32::MAX as u64 } else { 0 });
-        for w in &mut changes.s {
+        for w in &mut changes.sgprs {
             if w.0 | 1 == code | 1 {
                 w.1 = value;
             }
         }
         for d in decided {
-            if !self.decided.contains(&d) {
-                self.decided.push(d);
+            if !self.assumed.contains(&d) {
+                self.assumed.push(d);
             }
         }
     }
@@ -298,7 +298,7 @@ impl Builder<'_> {
             Op::Ge => (Op::Le, [y, x], true),
             _ => return None,
         };
-        let facts = self.affine.and_then(|at| at.get(&self.start))?;
+        let facts = self.affine.and_then(|at| at.get(&self.code.start))?;
         if !n.vec || n.ty.bits() != 32 || n.ty.is_float() {
             return None;
         }

@@ -36,10 +36,14 @@ impl Builder<'_> {
     /// These bits of a scalar register's value, as far as that is known, otherwise of its value when the region was entered.
     pub(super) fn guess(&self, code: u16, mask: u32) -> u32 {
         let code8 = code as u8;
-        let made = self.sc.get(&code8).and_then(|&id| self.g.value_of(id));
+        let made = self
+            .regs
+            .sgprs
+            .get(&code8)
+            .and_then(|&id| self.g.value_of(id));
         let value = match made {
             Some(v) => v as u32,
-            None => match self.known.get(&code8) {
+            None => match self.regs.known.get(&code8) {
                 Some(&v) => v,
                 None => {
                     *self.s.guessed.borrow_mut().entry(code8).or_default() |= mask;

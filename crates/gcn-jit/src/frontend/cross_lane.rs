@@ -92,7 +92,7 @@ impl Builder<'_> {
             Inst::VIn(n) if !self.inserted_lanes.contains(&n) => Ok(n),
             Inst::VIn(_) => Err(Refusal::NewBlock),
             // A value that the instruction itself computed is not in memory.
-            _ if self.insns == 0 || value as usize >= first => Err(Refusal::Interpreter),
+            _ if self.code.insns == 0 || value as usize >= first => Err(Refusal::Interpreter),
             _ => Err(Refusal::NewBlock),
         }
     }
@@ -277,7 +277,8 @@ impl Builder<'_> {
     fn no_vgpr_changed(&self) -> bool {
         self.lane_inserts.is_empty()
             && self
-                .v
+                .regs
+                .vgprs
                 .iter()
                 .all(|(&n, &id)| self.g.get(id).op == Inst::VIn(n))
     }
@@ -321,7 +322,7 @@ impl Builder<'_> {
             return Err(Refusal::NewBlock);
         }
         let number = self.g.lo(number);
-        if self.g.get(number).vec || !out.v.is_empty() {
+        if self.g.get(number).vec || !out.vgprs.is_empty() {
             return Err(Refusal::Interpreter);
         }
         let mut inputs = vec![number, self.g.lo(value)];

@@ -58,15 +58,15 @@ impl Builder<'_> {
     /// Lowers an instruction. Whatever the result is, only the graph has grown.
     pub(super) fn lower(&mut self, pc: u64, k: &InsnInfo) -> Result<Changes, Refusal> {
         let nodes = self.g.nodes.len();
-        let (v, sc, scc, fp) = (self.v.clone(), self.sc.clone(), self.scc, self.fp);
-        let loads = self.loads;
-        let row_loads = self.row_loads.len();
+        let (regs, fp) = (self.regs.clone(), self.fp);
+        let (loads, row_loads) = (self.memory.loads, self.memory.row_loads.len());
         let result = self.try_lower(pc, k);
         if result.is_err() {
             self.g.nodes.truncate(nodes);
             self.late.truncate(nodes);
-            (self.v, self.sc, self.scc, self.fp, self.loads) = (v, sc, scc, fp, loads);
-            self.row_loads.truncate(row_loads);
+            (self.regs, self.fp) = (regs, fp);
+            self.memory.loads = loads;
+            self.memory.row_loads.truncate(row_loads);
         }
         result
     }
@@ -104,7 +104,7 @@ impl Builder<'_> {
             && let Some(store) = &out.store
         {
             let new = [store].into_iter().chain(&out.store2);
-            let all: Vec<&Store> = self.store.iter().chain(new).collect();
+            let all: Vec<&Store> = self.memory.store.iter().chain(new).collect();
             if !self.affine_addresses(&all) {
                 return Err(Refusal::NewBlock);
             }
@@ -153,7 +153,7 @@ impl Builder<'_> {
         let one = program.nodes.iter().any(|n| n.op == Op::ReadLane)
             || (program.effects.iter()).any(|e| matches!(e.change, Change::DstLane(_)));
         let made = |v: &u16| {
-            let value = self.v.get(v);
+            let value = self.regs.vgprs.get(v);
             value.is_some_and(|&id| self.g.get(id).op != Inst::VIn(*v))
         };
         if one && k.vreads.iter().any(made) {
@@ -167,8 +167,8 @@ impl Builder<'_> {
             return Err(Refusal::NewBlock);
         }
         let exec_changed = |c: u16| {
-            self.sc.get(&(c as u8)).is_some_and(|&id| {
-                let on = self.full && self.g.value_of(id) == Some(u32::MAX as u64);
+            self.regs.sgprs.get(&(c as u8)).is_some_and(|&id| {
+                let on = self.all_active && self.g.value_of(id) == Some(u32::MAX as u64);
                 !on && self.g.get(id).op != Inst::SIn(c as u8)
             })
         };
@@ -199,13 +199,13 @@ impl Builder<'_> {
             self.late.push(from_late || !n.vec && n.op == Inst::Ballot);
         }
         let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
-        let mut held: Vec<Id> = out.v.iter().map(|w| w.1).collect();
+        let mut held: Vec<Id> = out.vgprs.iter().map(|w| w.1).collect();
         held.extend(out.rows.iter().flat_map(|r| [r.0, r.2]));
         for s in out.store.iter().chain(&out.store2) {
             held.extend([s.lo, s.hi]);
             held.extend(&s.data);
         }
-        held.extend(out.whole.iter().flat_map(|w| &w.inputs));
+        held.extend(out.wave_helper.iter().flat_map(|w| &w.inputs));
         if held.iter().any(late) || out.guards.iter().any(late) {
             return Err(Refusal::NewBlock);
         }
@@ -356,11 +356,11 @@ impl Lowering<'_, '_, '_> {
     ) -> Result<Val, Refusal> {
         let b = &mut *self.b;
         let lds = |space: Space| space == Space::Lds;
-        let mut before = b.store.iter().chain(&b.stores);
+        let mut before = b.memory.store.iter().chain(&b.memory.deferred);
         if before.any(|s| lds(s.space) == lds(space)) {
             return Err(Refusal::NewBlock);
         }
-        if let Some(store) = &b.store {
+        if let Some(store) = &b.memory.store {
             if !b.affine_addresses(&[store]) {
                 return Err(Refusal::NewBlock);
             }
@@ -374,14 +374,14 @@ impl Lowering<'_, '_, '_> {
             let at = row_offset(plus + offset).ok_or(Refusal::Interpreter)?;
             return b.load_row(address, at);
         }
-        if !b.rows.is_empty() && space != Space::Lds {
+        if !b.memory.rows.is_empty() && space != Space::Lds {
             return Err(Refusal::NewBlock);
         }
         let (address, plus) = self.address(address)?;
         let b = &mut *self.b;
         let bytes = (node.out.bits() / 8).max(1) as u8;
         let group = self.groups[&at];
-        b.loads = true;
+        b.memory.loads = true;
         let id = match self.made.get(&group.first) {
             Some(&id) => id,
             None => {
@@ -625,10 +625,10 @@ impl Lowering<'_, '_, '_> {
             return Err(Refusal::Interpreter);
         }
         let lo = b.g.lo(v);
-        self.out.s.push((code, lo));
+        self.out.sgprs.push((code, lo));
         if state != State::M0 {
             let hi = b.g.hi(v);
-            self.out.s.push((code + 1, hi));
+            self.out.sgprs.push((code + 1, hi));
         }
         Ok(())
     }
@@ -651,12 +651,12 @@ impl Lowering<'_, '_, '_> {
         let read = |r: &(Id, i32)| *r == (address, at) || r.0 != address;
         let other = |r: &(Id, i32, Id)| r.0 != address;
         let group = |n: &crate::ir::Node| matches!(n.op, Inst::Group { .. });
-        let loads = b.loads && b.row_loads.is_empty() && b.g.nodes.iter().any(group);
-        if b.store.is_some()
-            || !b.stores.is_empty()
+        let loads = b.memory.loads && b.memory.row_loads.is_empty() && b.g.nodes.iter().any(group);
+        if b.memory.store.is_some()
+            || !b.memory.deferred.is_empty()
             || loads
-            || b.row_loads.iter().any(read)
-            || b.rows.iter().any(other)
+            || b.memory.row_loads.iter().any(read)
+            || b.memory.rows.iter().any(other)
         {
             return Err(Refusal::NewBlock);
         }
@@ -672,10 +672,11 @@ impl Lowering<'_, '_, '_> {
         when: Option<Id>,
     ) -> Result<(), Refusal> {
         let b = &*self.b;
-        if !b.rows.is_empty() {
+        if !b.memory.rows.is_empty() {
             return Err(Refusal::NewBlock);
         }
-        self.out.waits |= b.loads || b.store.is_some() || !b.stores.is_empty();
+        self.out.waits |=
+            b.memory.loads || b.memory.store.is_some() || !b.memory.deferred.is_empty();
         if self.out.waits && b.affine.is_none() {
             return Err(Refusal::NewBlock);
         }

@@ -239,14 +239,19 @@ impl Builder<'_> {
 
     /// A dword of each lane, side by side from the address plus the constant on.
     pub(super) fn load_row(&mut self, address: Id, at: i32) -> Result<Val, Refusal> {
-        if let Some(row) = self.rows.iter().find(|r| (r.0, r.1) == (address, at)) {
+        if let Some(row) = self
+            .memory
+            .rows
+            .iter()
+            .find(|r| (r.0, r.1) == (address, at))
+        {
             return Ok(Val::Id(row.2));
         }
-        if self.rows.iter().any(|r| r.0 != address) {
+        if self.memory.rows.iter().any(|r| r.0 != address) {
             return Err(Refusal::NewBlock);
         }
-        self.loads = true;
-        self.row_loads.push((address, at));
+        self.memory.loads = true;
+        self.memory.row_loads.push((address, at));
         let args = [address, 0, 0];
         let id = self.g.node(Inst::Row(at), Ty::B32, Ty::B32, true, args);
         Ok(Val::Id(id))

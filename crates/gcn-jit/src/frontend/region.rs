@@ -158,21 +158,21 @@ impl Code {
         for (i, &pc) in pcs.iter().enumerate() {
             let k = &self.insns[&pc];
             let next = pc + k.insn.len as u64;
-            let begins = self.leaders.contains(&pc) || b.end != pc;
-            if b.insns > 0 && (begins || b.insns >= BLOCK_INSNS) {
-                b.finish(Terminator::Jump(b.end), &self.live, &mut blocks);
+            let begins = self.leaders.contains(&pc) || b.code.end != pc;
+            if b.code.insns > 0 && (begins || b.code.insns >= BLOCK_INSNS) {
+                b.finish(Terminator::Jump(b.code.end), &self.live, &mut blocks);
             }
             if begins {
-                b.known.clear();
+                b.regs.known.clear();
             }
-            if b.insns == 0 {
-                b.start = pc;
-                b.end = pc;
+            if b.code.insns == 0 {
+                b.code.start = pc;
+                b.code.end = pc;
             }
             b.step(pc, k, &self.live, &mut blocks);
             let last = pcs.get(i + 1).is_none_or(|&n| n != next);
-            if b.insns > 0 && last {
-                let to = b.end;
+            if b.code.insns > 0 && last {
+                let to = b.code.end;
                 b.finish(Terminator::Jump(to), &self.live, &mut blocks);
             }
         }

@@ -182,7 +182,7 @@ impl Builder<'_> {
         if written.ty.is_float() && mods.clamp {
             value = self.clamped(value, written.ty)?;
         }
-        let have = out.v.iter().rev().find(|w| w.0 == n).map(|w| w.1);
+        let have = out.vgprs.iter().rev().find(|w| w.0 == n).map(|w| w.1);
         let old = have.unwrap_or_else(|| self.vgpr(n));
         let shift = 16 * (half as u64 & 1);
         let (by, rest, low) = (
@@ -194,7 +194,7 @@ impl Builder<'_> {
         let value = self.g.alu(Op::Shl, Ty::B32, Ty::B32, [value, by, 0])?;
         let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
         let whole = self.g.alu(Op::Or, Ty::B32, Ty::B32, [value, old, 0])?;
-        out.v.push((n, whole));
+        out.vgprs.push((n, whole));
         Ok(())
     }
 
@@ -265,7 +265,7 @@ impl Builder<'_> {
                             .g
                             .alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
                     }
-                    out.s.push(((code + half) as u8, part));
+                    out.sgprs.push(((code + half) as u8, part));
                 }
             }
             Place::Vgpr(n) => {
@@ -297,7 +297,7 @@ impl Builder<'_> {
                         let old = b.vgpr(n);
                         part = b.g.alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
                     }
-                    out.v.push((n, part));
+                    out.vgprs.push((n, part));
                     Ok(())
                 };
                 if self.g.get(v).out == Ty::Bool && self.g.get(v).vec {

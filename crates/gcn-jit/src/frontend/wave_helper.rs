@@ -10,17 +10,20 @@ impl Builder<'_> {
         inputs: Vec<Id>,
         out: &mut Changes,
     ) -> Result<(), Refusal> {
-        if out.whole.is_some() || out.store.is_some() || !out.rows.is_empty() {
+        if out.wave_helper.is_some() || out.store.is_some() || !out.rows.is_empty() {
             return Err(Refusal::Interpreter);
         }
         if inputs.len() > WaveHelper::OPERANDS {
             return Err(Refusal::Interpreter);
         }
-        if self.store.is_some() || !self.stores.is_empty() || !self.rows.is_empty() {
+        if self.memory.store.is_some()
+            || !self.memory.deferred.is_empty()
+            || !self.memory.rows.is_empty()
+        {
             return Err(Refusal::NewBlock);
         }
         act.encode().ok_or(Refusal::Interpreter)?;
-        out.whole = Some(WaveHelperCall {
+        out.wave_helper = Some(WaveHelperCall {
             helper: act,
             inputs,
         });
@@ -113,7 +116,7 @@ impl Builder<'_> {
         let Some(WaveHelperCall {
             helper: WaveHelper::Atomic { dst, ty, .. },
             ..
-        }) = &mut out.whole
+        }) = &mut out.wave_helper
         else {
             return Err(Refusal::Interpreter);
         };
