@@ -84,6 +84,28 @@ def cs_version() -> tuple[int, int, int]:
     return int(major), int(minor), int(patch)
 
 
+def version_bind() -> tuple[int, int, int]:
+    """The version of the Python package, which is the library's."""
+    return cs_version()
+
+
+def cs_support(query: str) -> bool:
+    """Whether a target is known.
+
+    >>> gcn.cs_support("gfx803"), gcn.cs_support("gfx1030")
+    (True, False)
+    """
+    try:
+        return bool(Cs(query))
+    except CsError:
+        return False
+
+
+def CS_SKIPDATA_CALLBACK(call):  # noqa: N802  capstone's name
+    """The function itself: what capstone wraps for C is called as it is."""
+    return call
+
+
 def debug() -> str:
     """A line about the version and the targets, as capstone's function of this name gives."""
     return f"gcn-{__version__}: {', '.join(TARGETS)}"
@@ -101,5 +123,5 @@ def __getattr__(name: str):
 __all__ = [
     "TARGETS", "Buffer", "Campaign", "Cs", "CsError", "CsInsn", "CsIter", "CsOp", "Doc", "Error", "Gpu", "Journal", "Kernel", "Ks", "KsError", "Lanes",
     "Listing", "Local", "Program", "Record", "State", "Stats", "Uc", "__version__", "analyze", "asm", "assemble", "check", "compile",
-    "cs_disasm_lite", "cs_disasm_quick", "cs_version", "debug", "dis", "disasm", "doc", "eval", "examples", "info", "merge", "run_plan", "run_shard", *_NAMES,
+    "cs_disasm_lite", "cs_disasm_quick", "cs_support", "cs_version", "debug", "version_bind", "CS_SKIPDATA_CALLBACK", "dis", "disasm", "doc", "eval", "examples", "info", "merge", "run_plan", "run_shard", *_NAMES,
 ]

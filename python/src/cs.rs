@@ -133,6 +133,29 @@ fn group_name(id: u32) -> Option<&'static str> {
     GROUPS.iter().find(|(n, _)| *n == id).map(|(_, name)| *name)
 }
 
+/// The number of an instruction, from 1.
+fn number_of(insn: &Insn) -> usize {
+    insts::number(insn.row) + 1
+}
+
+/// The name of the row of an instruction's number, which counts from 1.
+fn row_name(id: usize) -> Option<&'static str> {
+    insts::all().nth(id.checked_sub(1)?).map(|row| row.name)
+}
+
+/// A callback of skipped data, if it is not `None`.
+fn callback(value: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+    match value {
+        none if none.is_none() => Ok(None),
+        call if call.is_callable() => Ok(Some(call.clone().unbind())),
+        _ => Err(
+            Told::new("usage", "skipdata_setup: the second value is no function")
+                .class("Error")
+                .into(),
+        ),
+    }
+}
+
 /// What the instructions of one disassembler share.
 struct Shared {
     target: Target,
@@ -167,6 +190,10 @@ pub struct Cs {
     /// The mnemonic of skipped bytes.
     #[pyo3(get, set)]
     skipdata_mnem: Option<String>,
+    /// A function that says how many bytes are skipped, and what it is given as its last argument.
+    skipdata_callback: Option<(Py<PyAny>, Py<PyAny>)>,
+    /// Mnemonics by the instruction's number that replace the usual ones.
+    renamed: HashMap<usize, String>,
 }
 
 #[pymethods]
@@ -189,6 +216,8 @@ impl Cs {
             detail: false,
             skipdata: false,
             skipdata_mnem: None,
+            skipdata_callback: None,
+            renamed: HashMap::default(),
         })
     }
 
@@ -228,20 +257,56 @@ impl Cs {
         Ok(())
     }
 
-    /// As in capstone: a tuple of mnemonic, callback and the callback's data. With a callback, `callback(code, offset, data)` says
-    /// how many bytes are skipped; 0 ends the disassembly.
+    /// As in capstone: a tuple of mnemonic, callback and the callback's data.
+    #[getter]
+    fn skipdata_setup(
+        &self,
+        py: Python<'_>,
+    ) -> (Option<String>, Option<Py<PyAny>>, Option<Py<PyAny>>) {
+        let (call, data) = match &self.skipdata_callback {
+            Some((call, data)) => (Some(call.clone_ref(py)), Some(data.clone_ref(py))),
+            None => (None, None),
+        };
+        (self.skipdata_mnem.clone(), call, data)
+    }
+
+    /// `callback(code, size, offset, data)` says how many bytes at `offset` of `code` are skipped; 0 ends the disassembly. Without a
+    /// callback they are words of 4 bytes, as the hardware fetches them.
     #[setter]
     fn set_skipdata_setup(&mut self, setup: &Bound<'_, PyAny>) -> PyResult<()> {
         let mnemonic: Option<String> = setup.get_item(0)?.extract()?;
-        if setup.len()? > 1 && !setup.get_item(1)?.is_none() {
-            return Err(Told::new(
-                "usage",
-                "skipdata_setup: callbacks are not supported; skipped data are words of 4 bytes, as the hardware fetches them",
-            )
-            .class("Error")
-            .into());
-        }
+        self.skipdata_callback = match setup.len()? {
+            0 | 1 => None,
+            n => {
+                let data = match n {
+                    2 => setup.py().None(),
+                    _ => setup.get_item(2)?.unbind(),
+                };
+                callback(&setup.get_item(1)?)?.map(|call| (call, data))
+            }
+        };
         self.skipdata_mnem = mnemonic;
+        Ok(())
+    }
+
+    /// The callback of `skipdata_setup` alone: a tuple of the function and its data.
+    #[setter]
+    fn set_skipdata_callback(&mut self, setup: &Bound<'_, PyAny>) -> PyResult<()> {
+        let call = callback(&setup.get_item(0)?)?;
+        let data = setup.get_item(1)?.unbind();
+        self.skipdata_callback = call.map(|call| (call, data));
+        Ok(())
+    }
+
+    /// Prints another mnemonic for the instruction of this number; `None` restores its own.
+    fn mnemonic_setup(&mut self, id: usize, mnemonic: Option<String>) -> PyResult<()> {
+        if row_name(id).is_none() {
+            return Err(cs_error(ERR_OPTION));
+        }
+        match mnemonic {
+            Some(text) => self.renamed.insert(id, text),
+            None => self.renamed.remove(&id),
+        };
         Ok(())
     }
 
@@ -296,19 +361,22 @@ impl Cs {
         String::from_utf8(out).map_err(|e| Told::new("usage", e.to_string()).into())
     }
 
-    /// The name of a register's number; `None` if there is none.
-    fn reg_name(&self, id: u32) -> Option<String> {
-        name(id, self.target.generation())
+    /// The name of a register's number; `default` if there is none.
+    #[pyo3(signature = (id, default = None))]
+    fn reg_name(&self, id: u32, default: Option<String>) -> Option<String> {
+        name(id, self.target.generation()).or(default)
     }
 
-    /// The name of an instruction's number.
-    fn insn_name(&self, id: usize) -> Option<&'static str> {
-        insts::all().nth(id.checked_sub(1)?).map(|row| row.name)
+    /// The name of an instruction's number; `default` if there is none.
+    #[pyo3(signature = (id, default = None))]
+    fn insn_name(&self, id: usize, default: Option<String>) -> Option<String> {
+        row_name(id).map(str::to_owned).or(default)
     }
 
-    /// The name of a group's number.
-    fn group_name(&self, id: u32) -> Option<&'static str> {
-        group_name(id)
+    /// The name of a group's number; `default` if there is none.
+    #[pyo3(signature = (id, default = None))]
+    fn group_name(&self, id: u32, default: Option<String>) -> Option<String> {
+        group_name(id).map(str::to_owned).or(default)
     }
 
     /// Always 0; errors are exceptions.
@@ -332,6 +400,8 @@ pub struct CsIter {
     lite: bool,
     detail: bool,
     skipdata: Option<String>,
+    skipdata_callback: Option<(Py<PyAny>, Py<PyAny>)>,
+    renamed: HashMap<usize, String>,
     /// The mnemonics met so far, by the instruction's form; several of a form are rare.
     mnemonics: HashMap<Box<[u8]>, Py<PyString>>,
     nothing: Py<PyString>,
@@ -362,11 +432,27 @@ impl CsIter {
             lite,
             detail: of.detail,
             skipdata,
+            skipdata_callback: of
+                .skipdata_callback
+                .as_ref()
+                .map(|(call, data)| (call.clone_ref(py), data.clone_ref(py))),
+            renamed: of.renamed.clone(),
             mnemonics: HashMap::default(),
             nothing: PyString::new(py, "").unbind(),
             shared,
             cs: cs.clone().unbind(),
         })
+    }
+
+    /// The number of bytes to skip here, where no instruction is.
+    fn skipped(&self, py: Python<'_>) -> PyResult<usize> {
+        let left = self.code.len() - self.at;
+        let Some((call, data)) = &self.skipdata_callback else {
+            return Ok(4.min(left));
+        };
+        let code = PyBytes::new(py, &self.code);
+        let size = call.call1(py, (code, self.code.len(), self.at, data))?;
+        Ok(size.extract::<usize>(py)?.min(left))
     }
 
     /// The strings of the text in `self.text`.
@@ -409,31 +495,46 @@ impl CsIter {
             return Ok(None);
         }
         let insn = self.decoder.decode(rest);
-        let size = insn.map_or(4.min(rest.len()), |i| i.len as usize);
         let mut bytes = [0; 8];
-        bytes[..size].copy_from_slice(&rest[..size]);
-        let address = self.offset.wrapping_add(self.at as u64);
-        let (mnemonic, operands) = match &insn {
+        let mut skipped = Box::default();
+        let (size, (mnemonic, operands)) = match &insn {
             Some(insn) => {
+                let size = insn.len as usize;
+                bytes[..size].copy_from_slice(&rest[..size]);
                 self.text.clear();
                 self.plans.print(insn, None, &mut self.text);
-                self.strings(py)
+                let (usual, operands) = self.strings(py);
+                let mnemonic = match self.renamed.is_empty() {
+                    true => usual,
+                    false => match self.renamed.get(&number_of(insn)) {
+                        Some(other) => PyString::new(py, other).unbind(),
+                        None => usual,
+                    },
+                };
+                (size, (mnemonic, operands))
             }
             None => {
                 let Some(mnemonic) = &self.skipdata else {
                     return Ok(None);
                 };
-                let (own, operands) = data(&bytes[..size]);
+                let size = match self.skipped(py)? {
+                    0 => return Ok(None),
+                    size => size,
+                };
+                skipped = rest[..size].into();
+                let (own, operands) = data(&skipped);
                 let mnemonic = match mnemonic.as_str() {
                     "" => own,
                     other => other,
                 };
-                (
+                let texts = (
                     PyString::new(py, mnemonic).unbind(),
                     PyString::new(py, &operands).unbind(),
-                )
+                );
+                (size, texts)
             }
         };
+        let address = self.offset.wrapping_add(self.at as u64);
         self.at += size;
         self.left -= 1;
         if self.lite {
@@ -445,7 +546,7 @@ impl CsIter {
             insn,
             address,
             bytes,
-            size: size as u8,
+            skipped,
             detail: self.detail,
             mnemonic,
             operands,
@@ -480,9 +581,8 @@ pub struct CsInsn {
     #[pyo3(get)]
     address: u64,
     bytes: [u8; 8],
-    /// The length in bytes, 4 or 8; skipped data at the end may have fewer.
-    #[pyo3(get)]
-    size: u8,
+    /// The bytes of skipped data.
+    skipped: Box<[u8]>,
     detail: bool,
     /// The mnemonic, as `v_add_f32_e32`.
     #[pyo3(get)]
@@ -498,6 +598,14 @@ const OP_IMM: u32 = 2;
 const OP_FP: u32 = 4;
 
 impl CsInsn {
+    /// The bytes.
+    fn raw(&self) -> &[u8] {
+        match &self.insn {
+            Some(insn) => &self.bytes[..insn.len as usize],
+            None => &self.skipped,
+        }
+    }
+
     /// The instruction, if details are there.
     fn detailed(&self) -> PyResult<&Insn> {
         match &self.insn {
@@ -617,28 +725,37 @@ impl CsInsn {
     /// The instruction's number, the same for all targets of this version; 0 for skipped data.
     #[getter]
     fn id(&self) -> usize {
-        self.insn.map_or(0, |insn| insts::number(insn.row) + 1)
+        self.insn.as_ref().map_or(0, number_of)
+    }
+
+    /// The length in bytes, 4 or 8; skipped data may have others.
+    #[getter]
+    fn size(&self) -> usize {
+        self.raw().len()
     }
 
     /// Its bytes.
     #[getter]
     fn bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyByteArray> {
-        PyByteArray::new(py, &self.bytes[..self.size as usize])
+        PyByteArray::new(py, self.raw())
     }
 
     /// The name of its row: the mnemonic without `_e32` and the like.
-    fn insn_name(&self) -> Option<&'static str> {
-        self.insn.map(|insn| insn.row.name)
+    #[pyo3(signature = (default = None))]
+    fn insn_name(&self, default: Option<String>) -> Option<String> {
+        self.insn.map(|insn| insn.row.name.to_owned()).or(default)
     }
 
-    /// The name of a register's number.
-    fn reg_name(&self, id: u32) -> Option<String> {
-        name(id, self.shared.target.generation())
+    /// The name of a register's number; `default` if there is none.
+    #[pyo3(signature = (id, default = None))]
+    fn reg_name(&self, id: u32, default: Option<String>) -> Option<String> {
+        name(id, self.shared.target.generation()).or(default)
     }
 
-    /// The name of a group's number.
-    fn group_name(&self, id: u32) -> Option<&'static str> {
-        group_name(id)
+    /// The name of a group's number; `default` if there is none.
+    #[pyo3(signature = (id, default = None))]
+    fn group_name(&self, id: u32, default: Option<String>) -> Option<String> {
+        group_name(id).map(str::to_owned).or(default)
     }
 
     /// The registers that it reads and that no field names, by number.
@@ -718,7 +835,7 @@ impl CsInsn {
         format!(
             "<CsInsn: address={:#x}, size={}, mnemonic={}, op_str={}>",
             self.address,
-            self.size,
+            self.size(),
             self.mnemonic.bind(py),
             self.operands.bind(py)
         )

@@ -90,6 +90,52 @@ def test_skipdata():
         list(cs.disasm(code))[1].groups
 
 
+def test_a_callback_says_how_much_is_skipped():
+    cs = gcn.Cs("gfx900")
+    code = CODE[:4] + b"\xff" * 10 + CODE[-4:] + b"\x01\x02"
+    cs.skipdata = True
+    asked = []
+
+    def skip(buffer, size, offset, data):
+        asked.append((bytes(buffer) == code, size, offset, data))
+        return 10
+
+    cs.skipdata_setup = (".db", gcn.CS_SKIPDATA_CALLBACK(skip), "mine")
+    insns = list(cs.disasm(code, 0x100))
+    assert [(i.address, i.size, i.mnemonic) for i in insns] == [(0x100, 4, "s_add_u32"), (0x104, 10, ".db"), (0x10E, 4, "s_endpgm"), (0x112, 2, ".db")]
+    assert bytes(insns[1].bytes) == b"\xff" * 10
+    assert asked == [(True, 20, 4, "mine"), (True, 20, 18, "mine")]
+    assert cs.skipdata_setup == (".db", skip, "mine")
+    cs.skipdata_callback = (lambda *_: 0, None)
+    assert len(list(cs.disasm(code))) == 1
+    cs.skipdata_setup = (".db", None, None)
+    assert list(cs.disasm(code))[1].size == 4
+    with pytest.raises(gcn.Error):
+        cs.skipdata_setup = (".db", 4, None)
+    cs.skipdata_callback = (lambda *_: "four", None)
+    with pytest.raises(TypeError):
+        list(cs.disasm(code))
+
+
+def test_mnemonics_can_be_renamed():
+    cs = gcn.Cs("gfx900")
+    end = list(cs.disasm(CODE))[-1]
+    cs.mnemonic_setup(end.id, "the_end")
+    assert [i[2] for i in cs.disasm_lite(CODE)][-1] == "the_end"
+    assert list(cs.disasm(CODE))[0].mnemonic == "s_add_u32" and cs.insn_name(end.id) == "s_endpgm"
+    cs.mnemonic_setup(end.id, None)
+    assert list(cs.disasm(CODE))[-1].mnemonic == "s_endpgm"
+    with pytest.raises(gcn.CsError):
+        cs.mnemonic_setup(1 << 20, "none")
+
+
+def test_defaults_of_names_and_versions():
+    cs = gcn.Cs("gfx900")
+    assert cs.reg_name(0, "none") == cs.insn_name(0, "none") == cs.group_name(0, "none") == "none"
+    assert gcn.version_bind() == gcn.cs_version()
+    assert gcn.cs_support("gfx900") and gcn.cs_support("vega10") and not gcn.cs_support("x86")
+
+
 def test_syntax():
     cs = gcn.Cs("gfx900")
     code = gcn.asm("v_add_f32 v0, s4, v1; s_load_dword s0, s[2:3], 0x10", "gfx900")
