@@ -126,10 +126,20 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
+/// The columns of the terminal, where the system says.
+pub fn columns() -> Option<usize> {
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(std::io::stdout())
+        && size.ws_col > 0
+    {
+        return Some(size.ws_col.into());
+    }
+    std::env::var("COLUMNS").ok()?.parse().ok()
+}
+
 /// Ends a subcommand with status 2: wrong usage.
 fn wrong_usage(subcommand: &str, kind: clap::error::ErrorKind, message: &str) -> ! {
-    use clap::CommandFactory;
-    let mut command = crate::Cli::command();
+    let mut command = crate::definition();
     let command = match command.find_subcommand_mut(subcommand) {
         Some(found) => {
             // The name that clap prints in a usage line.

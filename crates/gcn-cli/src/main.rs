@@ -7,7 +7,7 @@ mod commands;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::{
     analyze, asm, bundle, campaign, check, compile, debug, demo, dis, doc, eval, help, hip, info,
     merge, run, web,
@@ -83,8 +83,20 @@ enum Command {
     Man(help::ManOptions),
 }
 
+/// The command line's definition, its help laid out for the terminal.
+fn definition() -> clap::Command {
+    help::laid_out(Cli::command())
+}
+
+/// The command line.
+fn parsed() -> Result<Cli, clap::Error> {
+    let mut definition = definition();
+    let matches = definition.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut definition))
+}
+
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
+    let command = match parsed() {
         Ok(cli) => cli.command,
         Err(e) if e.use_stderr() => e.exit(),
         // The output of --help or --version.

@@ -21,18 +21,18 @@ use super::attend::{self, Interrupts};
 #[command(after_help = "\
 FILE.toml has sections; each item of one is independent of all others (docs/clusters.md has the whole form):
 
-  checks = \"-uninit\"              # what gcn check looks for in runs; \"none\": nothing, and code is compiled
+  checks = \"-uninit\"              # what gcn check looks for in runs, or \"none\"
   max-instructions = 100000000    # of a launch, so that every item ends
 
   [[sweep]]                       # a plan with other values: an item for each combination
   plan = \"saxpy.toml\"
-  matrix.n = [100, 1000, 4096]                    # a parameter that `set` uses
+  matrix.count = [100, 1000, 4096]                # a parameter that `set` uses
   matrix.\"launch.0.group\" = [[64], [256]]         # or a place of the plan
   matrix.\"buffers.x.random.seed\" = \"1..=100\"
-  set.\"buffers.x.count\" = \"${n}\"
-  set.\"launch.0.grid\" = [\"${n}\"]
-  set.\"launch.0.args.2\" = \"u32:${n}\"
-  exclude = [{ n = 100, \"launch.0.group\" = [256] }]
+  set.\"buffers.x.count\" = \"${count}\"
+  set.\"launch.0.grid\" = [\"${count}\"]
+  set.\"launch.0.args.2\" = \"u32:${count}\"
+  exclude = [{ count = 100, \"launch.0.group\" = [256] }]
 
   [[mutate]]                      # a plan whose code is changed in one instruction
   plan = \"sums.toml\"

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 #[derive(Args)]
 #[command(after_help = "\
 FILE and what is launched are those of `gcn run`: a plan, source, or a code object with --grid, --group
-and --arg (`gcn run --help` describes arguments). The kernel runs interpreted, workgroups in one order, so
-the reports are the same every time. With --static nothing runs: all paths through the code are looked at.
+and --arg (`gcn run --help` describes arguments). A launch in which nothing is suspicious runs compiled; any other
+runs again, interpreted, with its workgroups in one order, so the reports are the same every time. With --static nothing runs: all paths through the code are looked at.
 
 Exit status: 0 it ran and nothing was reported; 1 something was, or it failed; 2 the command line is
 wrong. docs/check.md describes the checks and how to read reports.

@@ -22,8 +22,8 @@ use serde_json::Value;
     .default_value_if("dap", ArgPredicate::IsPresent, "-")))]
 #[command(after_help = "\
 FILE and what is launched are those of `gcn run`: a plan, source, or a code object with --grid, --group
-and --arg (`gcn run --help` describes arguments). The launches run interpreted, on one thread, in the order
-of `gcn run --deterministic`, and compute the same, whatever is stepped, looked at or undone.
+and --arg (`gcn run --help` describes arguments). The launches run on one thread in the order of
+`gcn run --deterministic`, compiled between the stops, and compute the same, whatever is stepped, looked at or undone.
 
 On a terminal it shows code, waves, registers by lane, LDS and memory; `?` lists the keys. With -e or --script,
 commands are executed and their text is printed; so they are if standard input is no terminal. `help` lists

@@ -166,23 +166,12 @@ fn show(page: &str) -> Result<(), String> {
     }
     let colour = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
         && std::env::var_os("TERM").is_none_or(|v| v != "dumb");
-    let columns = columns().unwrap_or(terminal::WIDTH);
+    let columns = super::columns().unwrap_or(terminal::WIDTH);
     let text = terminal::render(page, colour, columns);
     match paged(&text) {
         true => Ok(()),
         false => io::print(text.as_bytes()),
     }
-}
-
-/// The columns of the terminal, where the system says.
-fn columns() -> Option<usize> {
-    #[cfg(unix)]
-    if let Ok(size) = rustix::termios::tcgetwinsize(std::io::stdout())
-        && size.ws_col > 0
-    {
-        return Some(size.ws_col.into());
-    }
-    std::env::var("COLUMNS").ok()?.parse().ok()
 }
 
 /// Sends a text through the pager. Returns false if there is none.
