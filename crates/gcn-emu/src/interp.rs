@@ -69,7 +69,7 @@ impl Step {
         });
         Step {
             to_lds: vdata.filter(|_| insn.data_in_lds()).map(|slot| slot as u8),
-            status: typed::status_register(&insn),
+            status: gcn_isa::access::status_register(&insn),
             program,
             gds: insn.field(Field::Gds) != 0,
             operands: insn

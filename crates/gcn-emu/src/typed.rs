@@ -217,31 +217,6 @@ pub(crate) fn lds_place(insn: &Insn, wave: &WaveState, lane: usize) -> usize {
     start.wrapping_add(4 * lane as i64) as usize
 }
 
-/// The VGPR that takes TFE's status: the one after the data. Returns `None` if the instruction writes no data.
-pub(crate) fn status_register(insn: &Insn) -> Option<u16> {
-    let buffer = matches!(insn.encoding, Encoding::Mubuf | Encoding::Mtbuf);
-    if !buffer || insn.field(Field::Tfe) == 0 || insn.data_in_lds() {
-        return None;
-    }
-    use gcn_isa::shape::Access;
-    let slot = insn.row.shape.slot(Role::Vdata)?;
-    let atomic = slot.access == Access::ReadWrite && slot.ty.bits() >= 32 && is_atomic(insn);
-    if slot.access == Access::Read || atomic && insn.field(Field::Glc) == 0 {
-        return None;
-    }
-    Some(insn.field(Field::Vdata) as u16 + insn.dwords(slot) as u16)
-}
-
-/// Returns true if the row is an atomic: it changes its data in memory and returns the old value only with GLC.
-fn is_atomic(insn: &Insn) -> bool {
-    use gcn_isa::meaning::{Op, meaning};
-    let program = meaning(insn.row, insn.target);
-    program
-        .nodes
-        .iter()
-        .any(|node| matches!(node.op, Op::Atomic(..)))
-}
-
 /// Writes TFE's status, which is always 0: no access fails here.
 pub(crate) fn write_status(wave: &mut WaveState, register: u16, lanes: u64) {
     operands::store(wave, register as usize, lanes, |_, _| 0);

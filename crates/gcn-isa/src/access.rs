@@ -1002,6 +1002,28 @@ fn names_masks(insn: &Insn, role: Role) -> bool {
     }
 }
 
+/// The VGPR that takes the status of TFE in a MUBUF or MTBUF instruction: the one after the data. Returns `None` if the instruction
+/// writes no data to VGPRs. An image's data operand includes the status.
+pub fn status_register(insn: &Insn) -> Option<u16> {
+    let buffer = matches!(insn.encoding, Encoding::Mubuf | Encoding::Mtbuf);
+    if !buffer || insn.field(Field::Tfe) == 0 || insn.data_in_lds() {
+        return None;
+    }
+    let slot = insn.row.shape.slot(Role::Vdata)?;
+    let atomic = slot.access == Access::ReadWrite && slot.ty.bits() >= 32 && is_atomic(insn);
+    if slot.access == Access::Read || atomic && insn.field(Field::Glc) == 0 {
+        return None;
+    }
+    Some(insn.field(Field::Vdata) as u16 + insn.dwords(slot) as u16)
+}
+
+/// Returns true if the row is an atomic: it changes its data in memory and returns the old value only with GLC.
+fn is_atomic(insn: &Insn) -> bool {
+    let program = meaning(insn.row, insn.target);
+    let mut nodes = program.nodes.iter();
+    nodes.any(|node| matches!(node.op, Op::Atomic(..)))
+}
+
 /// The accesses that the encoding adds to the row: the old destination of SDWA, TFE's status, M0 of GDS and of
 /// loads to LDS, a second scalar offset, the registers that hold STATUS's bits.
 fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
@@ -1032,15 +1054,7 @@ fn beside(insn: &Insn) -> [Option<RegAccess>; 6] {
             if insn.data_in_lds() {
                 list[0] = Some(access(File::Scalar, M0, 1, false));
             }
-            let data = insn.row.shape.slot(Role::Vdata);
-            // For images, the operand's own width includes it.
-            if insn.field(Field::Tfe) != 0
-                && insn.encoding != Encoding::Mimg
-                && let Some(slot) = data.filter(|s| s.access != Access::Read)
-            {
-                let after = insn.field(Field::Vdata) as u16 + insn.dwords(slot) as u16;
-                list[1] = Some(access(File::Vector, after, 1, true));
-            }
+            list[1] = status_register(insn).map(|n| access(File::Vector, n, 1, true));
         }
         Encoding::Flat if insn.data_in_lds() => {
             list[0] = Some(access(File::Scalar, M0, 1, false));

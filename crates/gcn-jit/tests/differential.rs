@@ -255,6 +255,14 @@ fn what_was_wrong_once() {
             "v_addc_u32_dpp v6, vcc, v5, v7, vcc quad_perm:[3,1,2,3] row_mask:0xf bank_mask:0x6 bound_ctrl:0\n\
              buffer_load_dwordx4 v[9:12], v[16:17], s[40:43], 0 idxen offen glc",
         ),
+        // An atomic without GLC writes no status of TFE, so the VGPR after its data stays what it was.
+        (
+            "gfx600",
+            "s_mov_b64 exec, -1\ns_mov_b32 s60, 0x14000\ns_mov_b32 s61, 1\ns_mov_b32 s62, 0x2000\ns_mov_b32 s63, 0x27fac\n\
+             v_mov_b32 v6, 0\nv_mul_hi_u32 v10, s0, v1\nbuffer_atomic_and v9, v16, s[40:43], 0 idxen offset:6 slc tfe\n\
+             v_lshrrev_b32 v2, v6, v10\nv_mbcnt_lo_u32_b32 v13, -1, 0\nv_mbcnt_hi_u32_b32 v13, -1, v13\n\
+             v_lshlrev_b32 v13, 2, v13\nbuffer_store_dword v2, v13, s[60:63], 0 offen",
+        ),
         // A jump to the last dword of all addresses.
         ("gfx900", "s_cbranch_execz 65534"),
         // Scalars that are constants on the path from the entry.
