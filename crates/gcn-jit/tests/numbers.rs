@@ -423,8 +423,8 @@ fn case_of(c: &Case, level: Level) {
             };
             let (mut a, mut b) = (wave.clone(), wave.clone());
             jit.forget();
-            jit.lean = round % 2 == 0;
-            jit.exact = round % 5 == 0;
+            jit.testing.lean = round % 2 == 0;
+            jit.testing.exact = round % 5 == 0;
             let before = jit.stats.restarts;
             let want = run(&mut interp, target, &code, &mut a, &memory);
             let got = run(&mut jit, target, &code, &mut b, &memory);
@@ -445,12 +445,12 @@ fn case_of(c: &Case, level: Level) {
             assert!(a == b, "{name}, {}: scalars differ", c.name);
             let again = jit.stats.restarts - before;
             assert!(
-                !jit.exact || again == 0 || wave.mode & 0x200 == 0,
+                !jit.testing.exact || again == 0 || wave.mode & 0x200 == 0,
                 "{name}, {}, round {round}: a NaN is not put right",
                 c.name
             );
             assert!(
-                !c.whole || again == 0 || wave.mode != 0x3f0 || !jit.lean,
+                !c.whole || again == 0 || wave.mode != 0x3f0 || !jit.testing.lean,
                 "{name}, {}, round {round}: run again",
                 c.name
             );

@@ -48,9 +48,32 @@ enum Progress {
     Stopped(Stop),
 }
 
+/// Gives the first waves' states the registers that the lines of a batch do not have.
+fn start_states(groups: &mut Groups<'_>, states: usize) {
+    let (ids, taken) = groups.ids();
+    let starts = groups.starts(&ids[..taken]);
+    for (w, wave) in groups.waves.iter_mut().take(states).enumerate() {
+        let state = &mut *wave.state;
+        if state.vgprs.len() != groups.like[w].vgprs() {
+            starts.start(w, state);
+        } else {
+            starts.rest(w, state);
+        }
+    }
+}
+
+/// The offsets in a wave where the workgroup's numbers are written. Missing numbers are written to the register of the first one.
+fn id_offsets(groups: &Groups<'_>) -> [usize; 3] {
+    let (ids, taken) = groups.ids();
+    std::array::from_fn(|n| {
+        let register = if n < taken { ids[n].0 } else { ids[0].0 };
+        offset_of!(WaveState, sgprs) + 4 * (register as usize).min(127)
+    })
+}
+
 impl Jit {
     /// The result of [`Engine::groups`](gcn_emu::engine::Engine::groups).
-    pub(crate) fn in_batch(
+    pub(crate) fn run_groups(
         &mut self,
         groups: &mut Groups<'_>,
         machine: &mut Machine<'_>,
@@ -59,7 +82,7 @@ impl Jit {
         let Some(like) = groups.like.first() else {
             return GroupStop::Ended;
         };
-        let possible = !self.check
+        let possible = !self.testing.compare
             && self.counts.is_none()
             && !self.recorded(machine)
             && !must_interpret(like.state());
@@ -79,7 +102,7 @@ impl Jit {
             if machine.global.asked() {
                 machine.global.all_ended(groups.number..groups.first());
             }
-            let stop = groups.alone(|group| self.go_on(group, machine, fuel));
+            let stop = groups.alone(|group| self.continue_group(group, machine, fuel));
             if stop != GroupStop::Ended || !groups.go_on(machine.lds) {
                 return stop;
             }
@@ -87,8 +110,12 @@ impl Jit {
     }
 
     /// Where the waves of workgroups begin, if all begin at the same address. Also prepares their initial state.
-    fn like(&mut self, groups: &Groups<'_>, machine: &mut Machine<'_>) -> Option<CodePointer> {
-        if let Some(row) = &self.row
+    fn prepare_like(
+        &mut self,
+        groups: &Groups<'_>,
+        machine: &mut Machine<'_>,
+    ) -> Option<CodePointer> {
+        if let Some(row) = &self.group.like
             && row.is_of(groups)
         {
             return row.at;
@@ -107,7 +134,7 @@ impl Jit {
         at = at.filter(|_| groups.like.iter().all(usual));
         let mut lines = Vec::new();
         if let Some(at) = at {
-            let region: &Compiled = &self.regions[at.region() as usize];
+            let region: &Compiled = &self.code.regions[at.region() as usize];
             for (w, like) in groups.like.iter().enumerate() {
                 let mut sgprs = like.state().sgprs;
                 if let Some((register, first, stride)) = groups.scratch
@@ -123,7 +150,7 @@ impl Jit {
                 }
             }
         }
-        self.row = Some(Box::new(Like {
+        self.group.like = Some(Box::new(Like {
             of: groups.like.iter().map(|like| like.id()).collect(),
             scratch: groups.scratch,
             at,
@@ -140,7 +167,7 @@ impl Jit {
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> Progress {
-        self.turns.clear();
+        self.group.time_slices.clear();
         let waves = groups.waves.len();
         let begun = |w: &group::GroupWave| w.doing != Doing::New;
         if waves != groups.like.len()
@@ -149,10 +176,10 @@ impl Jit {
         {
             return Progress::Within;
         }
-        let Some(at) = self.like(groups, machine) else {
+        let Some(at) = self.prepare_like(groups, machine) else {
             return Progress::Within;
         };
-        let known = &self.regions[at.region() as usize];
+        let known = &self.code.regions[at.region() as usize];
         // A batch that is often left only costs time.
         let useless = known.broken > 16 && known.in_batch < 8 * known.broken;
         let Some(begin) = known.batch.filter(|_| !useless) else {
@@ -161,12 +188,13 @@ impl Jit {
         if !self.fresh(at.region(), machine) {
             return Progress::Within;
         }
-        let region: &Compiled = &self.regions[at.region() as usize];
+        let region: &Compiled = &self.code.regions[at.region() as usize];
         let code = region.code.as_ptr();
         let begin = code.wrapping_add(begin as usize);
         let each = region.live_ins.lines();
         let Some(like) = self
-            .row
+            .group
+            .like
             .as_deref()
             .filter(|l| l.lines.len() == each * waves)
         else {
@@ -175,17 +203,7 @@ impl Jit {
         // Without barriers each wave can reuse the state of the one before it.
         let single = !region.waits;
         let states = if single { 1 } else { waves };
-        let (ids, taken) = groups.ids();
-        let starts = groups.starts(&ids[..taken]);
-        let begun = groups.waves.iter_mut().take(states).enumerate();
-        for (w, wave) in begun {
-            let state = &mut *wave.state;
-            if state.vgprs.len() != groups.like[w].vgprs() {
-                starts.start(w, state);
-            } else {
-                starts.rest(w, state);
-            }
-        }
+        start_states(groups, states);
         let first = &groups.waves[0];
         let given = first.turn(self.slice());
         let again = first.next_turn(self.slice());
@@ -194,7 +212,7 @@ impl Jit {
         }
         for (w, start) in like.lines.chunks_exact(each).enumerate() {
             let state = &mut *groups.waves[w % states].state;
-            self.turns.push(TimeSlice {
+            self.group.time_slices.push(TimeSlice {
                 code: begin,
                 vgprs: state.vgprs.as_mut_ptr().cast(),
                 wave: state,
@@ -212,7 +230,7 @@ impl Jit {
         let (rows, count) = (rows.as_ptr(), rows.len());
         let spare = (*fuel).min(i64::MAX as u64) as i64;
         let ctx = &mut *self.ctx;
-        ctx.current.time_slice = self.turns.as_mut_ptr();
+        ctx.current.time_slice = self.group.time_slices.as_mut_ptr();
         ctx.current.end = ctx.current.time_slice.wrapping_add(waves);
         ctx.batch = Batch {
             turns: ctx.current.time_slice,
@@ -225,13 +243,9 @@ impl Jit {
             alive: waves as i64,
             given: given as i64,
             spare,
-            // Missing numbers are written to the register of the first one.
-            ids: std::array::from_fn(|n| {
-                let register = if n < taken { ids[n].0 } else { ids[0].0 };
-                offset_of!(WaveState, sgprs) + 4 * (register as usize).min(127)
-            }),
+            ids: id_offsets(groups),
         };
-        let TimeSlice { wave, vgprs, .. } = self.turns[0];
+        let TimeSlice { wave, vgprs, .. } = self.group.time_slices[0];
         (ctx.current.wave, ctx.current.vgprs, ctx.clock.fuel) = (wave, vgprs, given as i64);
         // SAFETY: at `begin` the region's code gives each wave the registers that it needs and goes on to where the region's first
         // block begins. The states are those of waves of the group, different ones where one wave begins before another
@@ -249,19 +263,19 @@ impl Jit {
         self.stats.in_batch += ended;
         groups.turned += ended;
         groups.done += row;
-        let known = &mut self.regions[at.region() as usize];
+        let known = &mut self.code.regions[at.region() as usize];
         known.begun += ended;
         known.in_batch += ended;
         if row == count {
             return Progress::Ended;
         }
         let left = Left { at, exit, single };
-        self.broken_off(left, groups, machine, fuel)
+        self.leave_batch(left, groups, machine, fuel)
     }
 
     /// Ends a batch that was left before its last workgroup's end: records how far the waves of the current workgroup have come, and
     /// brings the wave that left the batch to its end.
-    fn broken_off(
+    fn leave_batch(
         &mut self,
         Left { at, exit, single }: Left,
         groups: &mut Groups<'_>,
@@ -269,9 +283,14 @@ impl Jit {
         fuel: &mut u64,
     ) -> Progress {
         if single {
-            let far =
-                (self.ctx.current.time_slice as usize).wrapping_sub(self.turns.as_ptr() as usize);
-            for turn in self.turns.iter_mut().take(far / size_of::<TimeSlice>()) {
+            let far = (self.ctx.current.time_slice as usize)
+                .wrapping_sub(self.group.time_slices.as_ptr() as usize);
+            for turn in self
+                .group
+                .time_slices
+                .iter_mut()
+                .take(far / size_of::<TimeSlice>())
+            {
                 (turn.code, turn.turns) = (std::ptr::without_provenance(TimeSlice::ENDED), 1);
             }
         }
@@ -281,7 +300,7 @@ impl Jit {
         groups.next = far;
         let those = groups.waves.iter();
         let begun = those.filter(|wave| wave.doing != Doing::New).count();
-        let known = &mut self.regions[at.region() as usize];
+        let known = &mut self.code.regions[at.region() as usize];
         known.begun += begun as u64;
         known.in_batch += far as u64;
         let (ids, taken) = groups.ids();
@@ -305,7 +324,7 @@ impl Jit {
         machine.global.all_ended(groups.number..groups.first());
         tell_ends(machine, groups.first(), groups.waves);
         let begun = *fuel;
-        let stop = self.alone_to_end(&mut groups.waves[far], far, exit, machine, fuel);
+        let stop = self.finish_alone(&mut groups.waves[far], far, exit, machine, fuel);
         self.stats.executed += begun - *fuel;
         if let Some(stop) = stop {
             return Progress::Stopped(stop);

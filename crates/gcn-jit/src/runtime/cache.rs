@@ -485,7 +485,7 @@ impl Kept {
     /// See [`Jit::looks`].
     #[doc(hidden)]
     pub fn look(&mut self) {
-        self.jit().looks = true;
+        self.jit().testing.as_workgroup = true;
     }
 
     fn jit(&mut self) -> &mut Jit {

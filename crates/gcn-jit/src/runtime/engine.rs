@@ -4,6 +4,7 @@ use crate::context::LiveIns;
 use crate::context::Tally;
 use crate::context::{Ctx, TimeSlice};
 use crate::frontend;
+use crate::ir::region::Region;
 use crate::passes::Dump;
 use crate::passes::optional::{LeftOut, Optional};
 use crate::runtime::cache::saved::{Noted, Origin, Request, Saved};
@@ -141,64 +142,87 @@ pub struct JitStats {
 /// The compiling engine of one host thread.
 pub struct Jit {
     pub(crate) interp: Interp,
-    pub(crate) regions: Vec<Known>,
-    pub(crate) entries: Table<Entry>,
-    /// Where its regions come from.
-    pub(crate) library: Library,
-    /// The number of dispatches that it has served. Code is compared with memory once in each.
-    pub(crate) session: u64,
+    pub(crate) code: KnownCode,
+    pub(crate) budget: CompileBudget,
     pub(crate) level: Level,
     pub(crate) ctx: Box<Ctx>,
     /// Counts for reports.
     pub stats: JitStats,
     /// The instructions that the interpreter ran, by name. Looking names up takes time, so they are counted only on request.
     pub names: Option<HashMap<&'static str, u64>>,
-    pub(crate) all_live: bool,
-    /// For tests: only live registers are written, also by code that is not a program.
-    #[doc(hidden)]
-    pub lean: bool,
-    /// For tests: code is compiled for NaNs at once.
-    #[doc(hidden)]
-    pub exact: bool,
-    /// For tests: a wave that has not run begins as one of a workgroup does, and all of its affine VGPRs are known.
-    #[doc(hidden)]
-    pub looks: bool,
-    /// The steps of the VGPRs of such a wave.
-    pub(crate) steps: Vec<(u16, i32)>,
-    /// For tests: each block is compared with the interpreter.
-    pub(crate) check: bool,
-    /// The program reads float exceptions, which only the interpreter records.
-    pub(crate) recorded: Option<bool>,
     /// The counts, if the engine counts.
     pub(crate) counts: Option<Box<profile::Counts>>,
-    /// Where the waves of a workgroup that wait at a barrier, or come from one, continue.
-    pub(crate) turns: Vec<TimeSlice>,
-    /// Where the wave that came to a barrier last continues, and the region.
-    pub(crate) behind: Option<(*const u8, u32)>,
-    /// Where the waves of a workgroup, by number, began last in this session, with the number of their `Like`.
-    pub(crate) entered: Vec<Option<(u64, CodePointer)>>,
-    /// The initial state of the waves of the last batch.
-    pub(crate) row: Option<Box<batch::Like>>,
+    #[doc(hidden)]
+    pub testing: Testing,
+    pub(crate) observer: Observer,
+    pub(crate) group: GroupState,
+    /// All registers are live at the end of code.
+    pub(crate) all_live: bool,
+    /// The VGPRs that are affine where the region under way begins, with their steps.
+    pub(crate) steps: Vec<(u16, i32)>,
+    /// The program reads float exceptions, which only the interpreter records.
+    pub(crate) recorded: Option<bool>,
     /// Why the interpreter stopped a wave in compiled code.
     pub(crate) stopped: Option<Stop>,
-    /// Some of its regions are not what memory holds.
-    pub(crate) stale: bool,
-    /// The library's count of drops when this engine last dropped its regions.
-    pub(crate) dropped: u64,
-    /// The regions that it has compiled in this session.
-    pub(crate) budget: CompileBudget,
-    /// Time slices end exactly, after [`EXACT_SLICE`] instructions.
-    pub(crate) exact_turns: bool,
-    /// A debugger's addresses, before which waves stop. Code is not compiled across them: the interpreter runs these instructions.
-    pub(crate) stops: HashSet<u64>,
-    /// Every register has its value where a block ends, because a debugger reads it.
-    pub(crate) observed: bool,
     /// The fuel with which the wave began.
     pub(crate) begun: u64,
     /// Takes the IR of what is compiled.
     pub(crate) dump: Option<Arc<DumpTo>>,
     /// Optimisations that its code is without.
     pub(crate) left_out: LeftOut,
+}
+
+/// The code that an engine knows.
+#[derive(Default)]
+pub(crate) struct KnownCode {
+    pub(crate) regions: Vec<Known>,
+    pub(crate) entries: Table<Entry>,
+    /// Where its regions come from.
+    pub(crate) library: Library,
+    /// The number of dispatches that the engine has served. Code is compared with memory once in each.
+    pub(crate) session: u64,
+    /// Some of the regions are not what memory holds.
+    pub(crate) stale: bool,
+    /// The library's count of drops when the engine last dropped its regions.
+    pub(crate) dropped: u64,
+}
+
+/// What tests ask.
+#[doc(hidden)]
+#[derive(Default)]
+pub struct Testing {
+    /// Only live registers are written, also by code that is not a program.
+    pub lean: bool,
+    /// Code is compiled for NaNs at once.
+    pub exact: bool,
+    /// A wave that has not run begins as one of a workgroup does, and all of its affine VGPRs are known.
+    pub as_workgroup: bool,
+    /// Each block is compared with the interpreter.
+    pub(crate) compare: bool,
+}
+
+/// What an observer, such as a debugger, asks.
+#[derive(Default)]
+pub(crate) struct Observer {
+    /// There is one: every register has its value where a block ends.
+    pub(crate) attached: bool,
+    /// Addresses before which waves stop. Code is not compiled across them: the interpreter runs these instructions.
+    pub(crate) stops: HashSet<u64>,
+    /// Time slices end exactly, after [`EXACT_SLICE`] instructions.
+    pub(crate) exact_slices: bool,
+}
+
+/// The workgroup that runs.
+#[derive(Default)]
+pub(crate) struct GroupState {
+    /// Where its waves that wait at a barrier, or come from one, continue.
+    pub(crate) time_slices: Vec<TimeSlice>,
+    /// Where the wave that came to a barrier last continues, and the region.
+    pub(crate) after_barrier: Option<(*const u8, u32)>,
+    /// Where its waves, by number, began last in this session, with the number of their `Like`.
+    pub(crate) entered: Vec<Option<(u64, CodePointer)>>,
+    /// The initial state of the waves of the last batch.
+    pub(crate) like: Option<Box<batch::Like>>,
 }
 
 /// The regions that an engine has compiled in a session.
@@ -255,6 +279,17 @@ pub(crate) fn steps(wave: &WaveState) -> Vec<(u16, i32)> {
         .collect()
 }
 
+/// The scalar registers of a wave of a workgroup in the middle of the dispatch.
+fn typical_sgprs(sgprs: &[u32; 128], machine: &Machine<'_>) -> [u32; 128] {
+    let mut sgprs = *sgprs;
+    for &(register, id) in machine.middle {
+        if let Some(s) = sgprs.get_mut(register as usize) {
+            *s = id;
+        }
+    }
+    sgprs
+}
+
 pub(crate) fn fetch(machine: &Machine<'_>, pc: u64) -> Option<Insn> {
     instruction(machine.target, machine.code, machine.memory, pc)
 }
@@ -278,33 +313,20 @@ impl Jit {
         ctx.lookup.exact = helpers::exact as *const () as usize;
         Jit {
             interp: Interp::new(),
-            regions: Vec::new(),
-            entries: Table::default(),
-            library: Library::default(),
-            session: 0,
+            code: KnownCode::default(),
+            budget: CompileBudget::default(),
             level,
             ctx,
             stats: JitStats::default(),
             names: None,
-            all_live: false,
-            lean: false,
-            exact: false,
-            looks: false,
-            steps: Vec::new(),
-            check: false,
-            recorded: None,
             counts: None,
-            turns: Vec::new(),
-            behind: None,
-            entered: Vec::new(),
-            row: None,
+            testing: Testing::default(),
+            observer: Observer::default(),
+            group: GroupState::default(),
+            all_live: false,
+            steps: Vec::new(),
+            recorded: None,
             stopped: None,
-            stale: false,
-            dropped: 0,
-            budget: CompileBudget::default(),
-            exact_turns: false,
-            stops: HashSet::new(),
-            observed: false,
             begun: 0,
             dump: None,
             left_out: LeftOut::default(),
@@ -319,8 +341,12 @@ impl Jit {
         dump: Option<Arc<DumpTo>>,
         left_out: LeftOut,
     ) -> Jit {
-        Jit {
+        let code = KnownCode {
             library,
+            ..KnownCode::default()
+        };
+        Jit {
+            code,
             dump,
             left_out,
             counts: counts.then(Box::default),
@@ -340,7 +366,7 @@ impl Jit {
     pub fn report(&self) -> Report {
         let counts = self.counts.as_deref();
         let mut report = counts.map(|c| c.before.clone()).unwrap_or_default();
-        for (n, region) in self.regions.iter().enumerate() {
+        for (n, region) in self.code.regions.iter().enumerate() {
             report.join(Report {
                 regions: vec![region.look(counts.map_or(&[], |c| c.of(n)))],
                 ..Report::default()
@@ -354,18 +380,18 @@ impl Jit {
         if self.counts.is_some() {
             self.counts = Some(Box::new(profile::Counts::behind(self.report())));
         }
-        self.regions.clear();
-        self.stale = false;
+        self.code.regions.clear();
+        self.code.stale = false;
     }
 
     /// Another dispatch begins.
     pub(crate) fn begin_session(&mut self) {
-        if self.stale {
-            self.entries.clear();
+        if self.code.stale {
+            self.code.entries.clear();
             self.drop_regions();
         }
         self.invalidate_wave_entries();
-        self.session += 1;
+        self.code.session += 1;
         self.recorded = None;
         self.interp.forget();
         self.begin_budget();
@@ -396,9 +422,9 @@ impl Jit {
 
     /// Drops the engine's regions if the library dropped its own. No wave may be in one.
     pub(crate) fn drop_stale_regions(&mut self) {
-        let dropped = self.library.dropped();
-        if self.dropped != dropped {
-            self.dropped = dropped;
+        let dropped = self.code.library.dropped();
+        if self.code.dropped != dropped {
+            self.code.dropped = dropped;
             self.drop_entry_points();
             self.drop_regions();
         }
@@ -408,7 +434,10 @@ impl Jit {
     /// its memory.
     pub fn checking(self) -> Jit {
         Jit {
-            check: true,
+            testing: Testing {
+                compare: true,
+                ..self.testing
+            },
             all_live: true,
             ..self
         }
@@ -423,39 +452,44 @@ impl Jit {
         machine: &Machine<'_>,
         exact: bool,
     ) {
-        let library = self.library.clone();
+        let library = self.code.library.clone();
         let make = || self.make(key, sgprs, machine, exact);
         match cache::get(&library, key, exact, machine, make) {
             Made::Nothing(those) => {
                 for &pc in &*those {
                     let here = (pc, key.1, key.2, key.3);
-                    self.entries.entry(here).or_insert(Entry::Interpret);
+                    self.code.entries.entry(here).or_insert(Entry::Interpret);
                 }
-                self.entries.entry(key).or_insert(Entry::Interpret);
+                self.code.entries.entry(key).or_insert(Entry::Interpret);
             }
             Made::Region(region) => {
-                let number = self.regions.len() as u32;
+                let number = self.code.regions.len() as u32;
                 let place = |at| CodePointer::new(number, at).map_or(Entry::Interpret, Entry::Code);
                 if key.3.is_some() {
                     // Its other blocks are not entered from outside.
-                    self.entries.insert(key, place(region.first));
+                    self.code.entries.insert(key, place(region.first));
                 } else {
                     for &(start, end, at, insns) in &region.blocks {
                         let here = |pc| (pc, key.1, key.2, None);
                         if insns > 0 && exact {
-                            self.entries.insert(here(start), place(at as u32));
+                            self.code.entries.insert(here(start), place(at as u32));
                         } else if insns > 0 {
                             let at = place(at as u32);
-                            self.entries.entry(here(start)).or_insert(at);
+                            self.code.entries.entry(here(start)).or_insert(at);
                         }
                         // A jump to the last dword of the address space has no address after it.
                         for inner in (start..end).step_by(4).skip(1) {
-                            self.entries.entry(here(inner)).or_insert(Entry::Interpret);
+                            self.code
+                                .entries
+                                .entry(here(inner))
+                                .or_insert(Entry::Interpret);
                         }
                     }
-                    self.entries.entry(key).or_insert(Entry::Interpret);
+                    self.code.entries.entry(key).or_insert(Entry::Interpret);
                 }
-                self.regions.push(Known::new(region, self.session));
+                self.code
+                    .regions
+                    .push(Known::new(region, self.code.session));
             }
         }
     }
@@ -497,8 +531,8 @@ impl Jit {
 
     /// Where a region is kept on disk, if it may be, with the VGPRs that its name depends on.
     fn stored(&self, key: Key, machine: &Machine<'_>, exact: bool) -> Option<Stored> {
-        let store = self.library.store()?;
-        let own = self.check || self.all_live || self.lean || self.left_out.any();
+        let store = self.code.library.store()?;
+        let own = self.testing.compare || self.all_live || self.testing.lean || self.left_out.any();
         if self.counts.is_some() || self.dump.is_some() || own {
             return None;
         }
@@ -526,24 +560,18 @@ impl Jit {
             done.ok().map(|()| u32::from_le_bytes(bytes))
         };
         let typical = entry.filter(|_| !self.left_out.has(Optional::Typical));
-        let typical = typical.map(|_| {
-            let mut sgprs = *sgprs;
-            for &(register, id) in machine.middle {
-                if let Some(s) = sgprs.get_mut(register as usize) {
-                    *s = id;
-                }
-            }
-            let read = &read;
-            frontend::TypicalWave { sgprs, read }
+        let typical = typical.map(|_| frontend::TypicalWave {
+            sgprs: typical_sgprs(sgprs, machine),
+            read: &read,
         });
         let mut request = frontend::CompileRequest {
             target: machine.target,
             mode,
             vgprs,
             all_live: self.all_live || matches!(machine.code, Code::Snippet(..)),
-            precise: self.check
-                || self.observed
-                || !self.lean && matches!(machine.code, Code::Snippet(..)),
+            precise: self.testing.compare
+                || self.observer.attached
+                || !self.testing.lean && matches!(machine.code, Code::Snippet(..)),
             entry,
             affine: entry.is_some() && !self.left_out.has(Optional::Affine),
             left_out: self.left_out,
@@ -553,7 +581,7 @@ impl Jit {
             guessed: Default::default(),
             facts,
             dump: dump.as_ref(),
-            fetch: &|pc| match self.stops.contains(&pc) {
+            fetch: &|pc| match self.observer.stops.contains(&pc) {
                 true => None,
                 false => noted.fetch(machine, pc),
             },
@@ -563,17 +591,7 @@ impl Jit {
         let live_ins = LiveIns::of(&region, vgprs);
         let batches = entry.is_some() && !counts && !self.left_out.has(Optional::Batch);
         let batch = (batches && live_ins.few()).then_some(&live_ins);
-        let style = x64::Style {
-            level: self.level,
-            tally: counts,
-            exact,
-            aliased: machine.memory.is_of_host(),
-            left_out: match Level::slow_gathers() {
-                true => self.left_out,
-                false => self.left_out.and(Optional::OneByOne),
-            },
-            dump: dump.as_ref(),
-        };
+        let style = self.style(exact, machine, dump.as_ref());
         let mut emitted = x64::emit(&region, mode, style, batch);
         if emitted.as_ref().err() == Some(&x64::Refused::TooLarge) && request.affine {
             // Without affine values it may fit.
@@ -585,37 +603,15 @@ impl Jit {
         if let (Some(to), Some(dump)) = (self.dump.as_deref(), dump) {
             to.add(&dump.text());
         }
-        let (mut bytes, mut ranges, mut spots) = (0, Vec::new(), Vec::new());
-        let refused = emitted.is_err();
-        let made = match emitted {
-            Err(why) => {
-                let mistake = why == x64::Refused::Mistake;
-                debug_assert!(!mistake, "no code for the region at {pc:#x}");
-                self.stats.mistakes += mistake as u64;
-                let those = region.blocks.iter().map(|c| c.start).collect();
-                Made::Nothing(those)
-            }
-            Ok(mut emitted) => {
-                bytes = emitted.code.len() as u64;
-                ranges = std::mem::take(&mut emitted.ranges);
-                spots = std::mem::take(&mut emitted.spots);
-                let made = Compiled::new(key, &region, emitted, live_ins, exact, machine);
-                made.map_or(Made::Nothing([pc].into()), |m| Made::Region(Arc::new(m)))
-            }
-        };
-        let saved = Saved {
-            made,
-            insns: region.blocks.iter().map(|c| c.insns as u64).sum(),
-            full: region
-                .blocks
-                .iter()
-                .filter(|c| c.all_active.is_some())
-                .count() as u64,
-            bytes,
-            refused,
-        };
+        let (mut ranges, mut spots) = (Vec::new(), Vec::new());
+        let emitted = emitted.map(|mut emitted| {
+            ranges = std::mem::take(&mut emitted.ranges);
+            spots = std::mem::take(&mut emitted.spots);
+            emitted
+        });
+        let saved = self.made_of(key, &region, emitted, live_ins, exact, machine);
         // A region for which the host had no memory may be possible later.
-        let lasts = refused || matches!(saved.made, Made::Region(_));
+        let lasts = saved.refused || matches!(saved.made, Made::Region(_));
         if let Some((store, name, _)) = stored.filter(|_| lasts) {
             let origin = Origin {
                 noted: &noted,
@@ -628,13 +624,70 @@ impl Jit {
         saved
     }
 
+    /// The options of a region's code.
+    fn style<'d>(
+        &self,
+        exact: bool,
+        machine: &Machine<'_>,
+        dump: Option<&'d Dump>,
+    ) -> x64::Style<'d> {
+        x64::Style {
+            level: self.level,
+            tally: self.counts.is_some(),
+            exact,
+            aliased: machine.memory.is_of_host(),
+            left_out: match Level::slow_gathers() {
+                true => self.left_out,
+                false => self.left_out.and(Optional::OneByOne),
+            },
+            dump,
+        }
+    }
+
+    /// The region of emitted code, or a region without code.
+    fn made_of(
+        &mut self,
+        key: Key,
+        region: &Region,
+        emitted: Result<x64::Emitted, x64::Refused>,
+        live_ins: LiveIns,
+        exact: bool,
+        machine: &Machine<'_>,
+    ) -> Saved {
+        let (mut bytes, refused) = (0, emitted.is_err());
+        let made = match emitted {
+            Err(why) => {
+                let mistake = why == x64::Refused::Mistake;
+                debug_assert!(!mistake, "no code for the region at {:#x}", key.0);
+                self.stats.mistakes += mistake as u64;
+                Made::Nothing(region.blocks.iter().map(|c| c.start).collect())
+            }
+            Ok(emitted) => {
+                bytes = emitted.code.len() as u64;
+                let made = Compiled::new(key, region, emitted, live_ins, exact, machine);
+                made.map_or(Made::Nothing([key.0].into()), |m| Made::Region(Arc::new(m)))
+            }
+        };
+        let all_active = region.blocks.iter().filter(|c| c.all_active.is_some());
+        Saved {
+            made,
+            insns: region.blocks.iter().map(|c| c.insns as u64).sum(),
+            full: all_active.count() as u64,
+            bytes,
+            refused,
+        }
+    }
+
     /// The code of the last region, for tools: bytes, and of each block its address and where its code begins.
     pub fn last_code(&self) -> Option<(&[u8], &[BlockEntry])> {
-        self.regions.last().map(|u| (&u.code[..], &u.blocks[..]))
+        self.code
+            .regions
+            .last()
+            .map(|u| (&u.code[..], &u.blocks[..]))
     }
 
     /// One instruction by the interpreter.
-    pub(crate) fn one(
+    pub(crate) fn interpret_one(
         &mut self,
         wave: &mut WaveState,
         machine: &mut Machine<'_>,
@@ -644,7 +697,7 @@ impl Jit {
             // The wave may have ended already.
             return Some(self.interp.run(wave, machine, fuel));
         }
-        if *fuel != self.begun && self.stops.contains(&wave.pc) {
+        if *fuel != self.begun && self.observer.stops.contains(&wave.pc) {
             return Some(Stop::Limit);
         }
         let mut one = 1;
@@ -680,12 +733,13 @@ impl Engine for Jit {
         self.begun = before;
         // A caller that steps observes dead registers and each store.
         let stop = if before == 1 {
-            self.one(wave, machine, fuel).unwrap_or(Stop::Limit)
+            self.interpret_one(wave, machine, fuel)
+                .unwrap_or(Stop::Limit)
         } else {
             self.drop_stale_regions();
             self.recorded(machine);
             self.bind(machine);
-            self.go(wave, machine, fuel, None)
+            self.run_wave(wave, machine, fuel, None)
         };
         self.stats.executed += before - *fuel;
         stop
@@ -698,7 +752,7 @@ impl Engine for Jit {
         fuel: &mut u64,
     ) -> GroupStop {
         self.drop_stale_regions();
-        self.together(group, machine, fuel)
+        self.run_group(group, machine, fuel)
     }
 
     fn groups(
@@ -708,35 +762,35 @@ impl Engine for Jit {
         fuel: &mut u64,
     ) -> GroupStop {
         self.drop_stale_regions();
-        self.in_batch(groups, machine, fuel)
+        self.run_groups(groups, machine, fuel)
     }
 
     fn slice(&self) -> u64 {
-        match self.exact_turns {
+        match self.observer.exact_slices {
             true => EXACT_SLICE,
             false => SLICE,
         }
     }
 
     fn exactly(&mut self, exact: bool) {
-        self.exact_turns = exact;
+        self.observer.exact_slices = exact;
     }
 
     fn stop_at(&mut self, addresses: &[u64]) -> bool {
         // What is compiled already goes across these addresses, or leaves registers out.
-        let same =
-            self.stops.len() == addresses.len() && addresses.iter().all(|a| self.stops.contains(a));
-        if !self.observed || !same {
-            self.library = Library::default();
-            (self.observed, self.all_live) = (true, true);
-            self.stops = addresses.iter().copied().collect();
+        let same = self.observer.stops.len() == addresses.len()
+            && addresses.iter().all(|a| self.observer.stops.contains(a));
+        if !self.observer.attached || !same {
+            self.code.library = Library::default();
+            (self.observer.attached, self.all_live) = (true, true);
+            self.observer.stops = addresses.iter().copied().collect();
             self.forget();
         }
         true
     }
 
     fn forget(&mut self) {
-        cache::clear(&self.library);
+        cache::clear(&self.code.library);
         self.drop_entry_points();
         self.drop_regions();
         self.recorded = None;
@@ -754,9 +808,9 @@ impl Jit {
     /// Invalidates the entry points. Waves may still be in regions.
     pub(crate) fn drop_entry_points(&mut self) {
         self.interp.forget();
-        self.entries.clear();
+        self.code.entries.clear();
         self.invalidate_wave_entries();
-        self.stale = true;
+        self.code.stale = true;
     }
 
     /// Returns true if the program reads float exceptions.
@@ -768,8 +822,8 @@ impl Jit {
 
     /// Invalidates where waves begin.
     pub(crate) fn invalidate_wave_entries(&mut self) {
-        self.entered.clear();
-        self.row = None;
+        self.group.entered.clear();
+        self.group.like = None;
     }
 
     /// Binds the context to the machine of the waves that are to run.
@@ -800,9 +854,9 @@ impl Jit {
 
     /// Returns true if a region is what memory holds, which is checked once per dispatch. Otherwise invalidates all entry points.
     pub(crate) fn fresh(&mut self, region: u32, machine: &Machine<'_>) -> bool {
-        let known = &mut self.regions[region as usize];
-        if known.seen != self.session {
-            known.seen = self.session;
+        let known = &mut self.code.regions[region as usize];
+        if known.seen != self.code.session {
+            known.seen = self.code.session;
             if !known.fresh(machine) {
                 self.drop_entry_points();
                 return false;
@@ -829,7 +883,7 @@ impl Jit {
         ctx.current.wave = wave;
         ctx.current.vgprs = wave.vgprs.as_mut_ptr().cast();
         ctx.clock.fuel = given;
-        let region = &self.regions[at.region() as usize];
+        let region = &self.code.regions[at.region() as usize];
         // The address lies in the region's code.
         let code = region.code.as_ptr().wrapping_add(at.at());
         if let Some(counts) = &mut self.counts {
@@ -868,11 +922,15 @@ impl Jit {
             machine,
             stop: &mut self.stopped,
             interpreted: &mut self.stats.interpreted,
-            slice: if self.exact_turns { EXACT_SLICE } else { SLICE },
+            slice: if self.observer.exact_slices {
+                EXACT_SLICE
+            } else {
+                SLICE
+            },
             names: &mut self.names,
         };
         ctx.call.host = &mut host as *mut Host<'_, '_> as usize;
-        let entered = &self.regions[region as usize];
+        let entered = &self.code.regions[region as usize];
         ctx.helpers.slow_paths = entered.calls.as_ptr();
         let base = entered.code.as_ptr();
         // SAFETY: the code is that of a region, whose first bytes are a function of this signature. It touches the context,
@@ -890,7 +948,7 @@ impl Jit {
 
     /// Handles the return of compiled code: why the wave stops, or where it continues, if that is known. `begun` is the fuel that
     /// its time slice began with.
-    pub(crate) fn left(
+    pub(crate) fn after_exit(
         &mut self,
         exit: Exit,
         wave: &mut WaveState,
@@ -898,19 +956,19 @@ impl Jit {
         begun: u64,
         fuel: &mut u64,
     ) -> Result<Option<CodePointer>, Stop> {
-        let region = &self.regions[exit.region as usize];
+        let region = &self.code.regions[exit.region as usize];
         let (start, end, ..) = region.blocks[exit.block()];
         match exit.why() {
             x64::EXIT_LEAVE => wave.pc = start,
             x64::EXIT_NOT_AFFINE => {
                 wave.pc = start;
                 self.stats.not_affine += 1;
-                let known = &mut self.regions[exit.region as usize];
+                let known = &mut self.code.regions[exit.region as usize];
                 known.missed += 1;
                 if known.missed > 64 && known.missed > known.begun / 4 {
                     // Waves that start had better begin in code that knows less.
                     let key = known.key;
-                    self.entries.insert(key, Entry::Interpret);
+                    self.code.entries.insert(key, Entry::Interpret);
                     self.invalidate_wave_entries();
                 }
             }
@@ -926,13 +984,13 @@ impl Jit {
             }
             x64::EXIT_BARRIER => {
                 wave.pc = end;
-                self.behind = Some((self.ctx.alone.code, exit.region));
+                self.group.after_barrier = Some((self.ctx.alone.code, exit.region));
                 return Err(Stop::Barrier);
             }
-            x64::EXIT_FUEL if self.exact_turns => {
+            x64::EXIT_FUEL if self.observer.exact_slices => {
                 wave.pc = start;
                 while *fuel > 0 {
-                    if let Some(stop) = self.one(wave, machine, fuel) {
+                    if let Some(stop) = self.interpret_one(wave, machine, fuel) {
                         return Err(stop);
                     }
                 }
@@ -948,12 +1006,12 @@ impl Jit {
                 let again = which == x64::EXIT_RESTART;
                 self.stats.restarts += again as u64;
                 // Counted first: the wave may end in the block.
-                let region = &mut self.regions[exit.region as usize];
+                let region = &mut self.code.regions[exit.region as usize];
                 region.restarts += again as u32;
                 let exact = region.checks && region.restarts >= NANS;
                 let key = region.key;
                 if again && exact && region.restarts == NANS && self.may_compile(key.1) {
-                    let region = &self.regions[exit.region as usize];
+                    let region = &self.code.regions[exit.region as usize];
                     let steps = region.steps(key.0).map(<[_]>::to_vec);
                     self.steps = steps.unwrap_or_default();
                     self.compile(key, &wave.sgprs, machine, true);
@@ -962,7 +1020,7 @@ impl Jit {
                 }
                 // The block on the interpreter, as far as the fuel goes.
                 loop {
-                    if let Some(stop) = self.one(wave, machine, fuel) {
+                    if let Some(stop) = self.interpret_one(wave, machine, fuel) {
                         return Err(stop);
                     }
                     if wave.pc <= start || wave.pc >= end {
@@ -972,7 +1030,7 @@ impl Jit {
                 if exact {
                     return Ok(None);
                 }
-                let region = &self.regions[exit.region as usize];
+                let region = &self.code.regions[exit.region as usize];
                 // The interpreter leaves alone what is off.
                 let linear = |pc| region.steps(pc).is_some_and(|steps| holds(steps, wave));
                 if region.key.3.is_some() && wave.mode == region.key.1 && linear(wave.pc) {
@@ -988,21 +1046,21 @@ impl Jit {
     fn first(&mut self, wave: &WaveState, machine: &Machine<'_>) -> Option<CodePointer> {
         let entry = Some(EntryVgprs::of(wave));
         let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
-        if !self.entries.contains_key(&key) && self.may_compile(key.1) {
+        if !self.code.entries.contains_key(&key) && self.may_compile(key.1) {
             self.steps = steps(wave);
-            self.compile(key, &wave.sgprs, machine, self.exact);
+            self.compile(key, &wave.sgprs, machine, self.testing.exact);
             self.steps.clear();
         }
-        let Some(&Entry::Code(at)) = self.entries.get(&key) else {
+        let Some(&Entry::Code(at)) = self.code.entries.get(&key) else {
             return None;
         };
-        let region = &self.regions[at.region() as usize];
+        let region = &self.code.regions[at.region() as usize];
         let linear = region.steps(key.0).is_some_and(|steps| holds(steps, wave));
         (linear && self.fresh(at.region(), machine)).then_some(at)
     }
 
     /// Runs a wave: from a place in compiled code, if one is known.
-    pub(crate) fn go(
+    pub(crate) fn run_wave(
         &mut self,
         wave: &mut WaveState,
         machine: &mut Machine<'_>,
@@ -1011,7 +1069,12 @@ impl Jit {
     ) -> Stop {
         let begun = *fuel;
         let recorded = self.recorded == Some(true);
-        if self.looks && wave.clock == 0 && from.is_none() && !recorded && !must_interpret(wave) {
+        if self.testing.as_workgroup
+            && wave.clock == 0
+            && from.is_none()
+            && !recorded
+            && !must_interpret(wave)
+        {
             from = self.first(wave, machine);
         }
         loop {
@@ -1019,19 +1082,19 @@ impl Jit {
                 at
             } else {
                 let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, None);
-                let place = match self.entries.get(&key).copied() {
+                let place = match self.code.entries.get(&key).copied() {
                     _ if recorded || must_interpret(wave) || wave.vgprs.is_empty() => {
                         Entry::Interpret
                     }
                     Some(place) => place,
                     None if !self.may_compile(wave.mode) => Entry::Interpret,
                     None => {
-                        self.compile(key, &wave.sgprs, machine, self.exact);
+                        self.compile(key, &wave.sgprs, machine, self.testing.exact);
                         continue;
                     }
                 };
                 let Entry::Code(at) = place else {
-                    if let Some(stop) = self.one(wave, machine, fuel) {
+                    if let Some(stop) = self.interpret_one(wave, machine, fuel) {
                         return stop;
                     }
                     continue;
@@ -1041,14 +1104,14 @@ impl Jit {
                 }
                 at
             };
-            let exit = match self.check {
+            let exit = match self.testing.compare {
                 true => match self.checked(at, wave, machine, fuel) {
                     Some(exit) => exit,
                     None => continue,
                 },
                 false => self.enter(at, wave, machine, fuel),
             };
-            match self.left(exit, wave, machine, begun, fuel) {
+            match self.after_exit(exit, wave, machine, begun, fuel) {
                 Ok(at) => from = at,
                 Err(stop) => return stop,
             }
@@ -1063,7 +1126,7 @@ impl Jit {
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> Option<Exit> {
-        let region = &self.regions[at.region() as usize];
+        let region = &self.code.regions[at.region() as usize];
         let insns = region.blocks.iter().find(|c| c.2 == at.at());
         let insns = insns.map_or(0, |c| c.3) as u64;
         if insns > *fuel {
@@ -1073,7 +1136,7 @@ impl Jit {
         let mut left = insns;
         let exit = self.enter(at, wave, machine, &mut left);
         *fuel -= insns - left;
-        let (start, end, ..) = self.regions[exit.region as usize].blocks[exit.block()];
+        let (start, end, ..) = self.code.regions[exit.region as usize].blocks[exit.block()];
         let why = exit.why();
         if matches!(
             why,

@@ -114,20 +114,33 @@ pub(crate) fn tell_ends(machine: &Machine<'_>, first: u64, waves: &[GroupWave]) 
     }
 }
 
+/// Time slices that can follow each other in compiled code.
+struct Ready {
+    count: usize,
+    /// The number of their waves that have not ended.
+    live: i64,
+    region: u32,
+    /// What the first one has: reading it back would wait for the stores.
+    code: *const u8,
+    wave: *mut WaveState,
+    vgprs: *mut u32,
+    given: u32,
+}
+
 impl Jit {
     /// See [`Engine::group`].
-    pub(crate) fn together(
+    pub(crate) fn run_group(
         &mut self,
         group: &mut Group<'_>,
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> GroupStop {
-        self.turns.clear();
-        self.go_on(group, machine, fuel)
+        self.group.time_slices.clear();
+        self.continue_group(group, machine, fuel)
     }
 
     /// The same, where `turns` has the code where waves continue, if it has any.
-    pub(crate) fn go_on(
+    pub(crate) fn continue_group(
         &mut self,
         group: &mut Group<'_>,
         machine: &mut Machine<'_>,
@@ -136,7 +149,7 @@ impl Jit {
         let Some(like) = group.starts.like.first() else {
             return GroupStop::Ended;
         };
-        if self.check || self.recorded(machine) || must_interpret(like.state()) {
+        if self.testing.compare || self.recorded(machine) || must_interpret(like.state()) {
             return group::run(self, group, machine, fuel);
         }
         let stop = self.rounds(group, machine, fuel);
@@ -153,7 +166,9 @@ impl Jit {
         fuel: &mut u64,
     ) -> GroupStop {
         self.bind(machine);
-        self.turns.resize(group.waves.len(), TimeSlice::NONE);
+        self.group
+            .time_slices
+            .resize(group.waves.len(), TimeSlice::NONE);
         let begun = *fuel;
         let stop = 'stop: loop {
             while group.next < group.waves.len() {
@@ -167,8 +182,8 @@ impl Jit {
                 if given > *fuel {
                     break 'stop GroupStop::Paused;
                 }
-                if doing == Doing::New || !self.turns[w].code.is_null() {
-                    match self.turns_on(group, machine, fuel) {
+                if doing == Doing::New || !self.group.time_slices[w].code.is_null() {
+                    match self.run_time_slices(group, machine, fuel) {
                         Some(Some(stop)) => break 'stop GroupStop::Wave(stop),
                         Some(None) => continue,
                         None => {}
@@ -180,7 +195,7 @@ impl Jit {
                     wave.doing = Doing::Running;
                 }
                 let mut left = given;
-                let stop = self.turn_ends(wave, w, None, machine, given, &mut left);
+                let stop = self.finish_time_slice(wave, w, None, machine, given, &mut left);
                 *fuel -= given - left;
                 if let Some(stop) = stop {
                     break 'stop GroupStop::Wave(stop);
@@ -200,70 +215,20 @@ impl Jit {
     /// Does the time slices of the waves from [`Group::next`] on that start or come from a barrier, without leaving compiled code
     /// between them; round after round if these are all waves. Returns why the last of them stopped, unless it ended or came to a
     /// barrier. Returns `None` if there is no such time slice.
-    fn turns_on(
+    fn run_time_slices(
         &mut self,
         group: &mut Group<'_>,
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> Option<Option<Stop>> {
         let first = group.next;
-        let mut end = group.waves.len();
-        if self.counts.is_some() {
-            end = first + 1;
-        }
-        let (mut count, mut alive, mut region) = (0, 0, 0);
-        // Kept here, since reading them back from the time slices would wait for the stores.
-        let mut begin = (
-            std::ptr::null(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            0,
-        );
-        let mut turns = std::mem::take(&mut self.turns);
-        let those = group.waves[first..end].iter_mut().zip(&mut turns[first..]);
-        for (n, (wave, turn)) in those.enumerate() {
-            let (code, of) = match wave.doing {
-                Doing::New => {
-                    let Some(at) = self.entry(&group.starts, first + n, machine) else {
-                        break;
-                    };
-                    self.start(&group.starts, first + n, at, &mut wave.state);
-                    let base = self.regions[at.region() as usize].code.as_ptr();
-                    (base.wrapping_add(at.at()), at.region())
-                }
-                Doing::Running => (turn.code, turn.region),
-                Doing::Ended if n > 0 => (std::ptr::without_provenance(TimeSlice::ENDED), region),
-                _ => break,
-            };
-            if code.is_null() || n > 0 && of != region {
-                break;
-            }
-            let given = wave.turn(self.slice()) as u32;
-            // The count must not wrap to 0, which means that the wave has not begun.
-            let turns = wave.turns.min(1 << 30);
-            let doing = wave.doing;
-            let state = &mut *wave.state;
-            turn.code = code;
-            turn.vgprs = state.vgprs.as_mut_ptr().cast();
-            turn.wave = state;
-            (turn.pc, turn.late) = (state.pc, 0);
-            turn.given = given;
-            turn.turns = turns;
-            turn.again = wave.next_turn(self.slice()) as u32;
-            turn.region = of;
-            if n == 0 {
-                region = of;
-                begin = (code, turn.wave, turn.vgprs, turn.given);
-            }
-            alive += (doing != Doing::Ended) as i64;
-            count += 1;
-        }
-        self.turns = turns;
-        if count == 0 || begin.3 as u64 > *fuel {
+        let ready = self.prepare_time_slices(group, machine);
+        let Ready { count, region, .. } = ready;
+        if count == 0 || ready.given as u64 > *fuel {
             return None;
         }
         let ctx = &mut *self.ctx;
-        ctx.current.time_slice = &mut self.turns[first];
+        ctx.current.time_slice = &mut self.group.time_slices[first];
         ctx.current.end = ctx.current.time_slice.wrapping_add(count);
         let none = std::ptr::null();
         ctx.batch.turns = match count == group.waves.len() {
@@ -272,21 +237,21 @@ impl Jit {
         };
         ctx.batch.row = none;
         ctx.batch.rows_end = none.wrapping_add(1);
-        ctx.batch.alive = alive;
+        ctx.batch.alive = ready.live;
         ctx.batch.spare = (*fuel).min(i64::MAX as u64) as i64;
         let spare = ctx.batch.spare;
-        let code = begin.0;
-        (ctx.current.wave, ctx.current.vgprs, ctx.clock.fuel) = (begin.1, begin.2, begin.3 as i64);
+        (ctx.current.wave, ctx.current.vgprs) = (ready.wave, ready.vgprs);
+        ctx.clock.fuel = ready.given as i64;
         if let Some(counts) = &mut self.counts {
             counts.begin(
                 region as usize,
-                self.regions[region as usize].blocks.len(),
+                self.code.regions[region as usize].blocks.len(),
                 ctx,
             );
         }
         // SAFETY: the time slices belong to different waves of the group. Each starts at a block of this region or continues at an
         // address that the region's code has recorded, and the engine keeps the code as long as it runs.
-        let exit = unsafe { self.call(region, code, machine) };
+        let exit = unsafe { self.call(region, ready.code, machine) };
         self.ctx.batch.row = none;
         if let Some(counts) = &mut self.counts {
             let exec = || group.waves[first].state.exec();
@@ -305,12 +270,76 @@ impl Jit {
         // The wave may read them as it continues.
         tell_ends(machine, group.starts.number, group.waves);
         let (w, wave) = (group.next, &mut group.waves[group.next]);
-        let stop = self.alone_to_end(wave, w, exit, machine, fuel);
+        let stop = self.finish_alone(wave, w, exit, machine, fuel);
         if stop.is_none() {
             group.turned += 1;
             group.next += 1;
         }
         Some(stop)
+    }
+
+    /// Fills in the time slices of the waves from [`Group::next`] on that can follow each other in compiled code.
+    #[inline]
+    fn prepare_time_slices(&mut self, group: &mut Group<'_>, machine: &mut Machine<'_>) -> Ready {
+        let first = group.next;
+        let end = match self.counts {
+            Some(_) => first + 1,
+            None => group.waves.len(),
+        };
+        let mut ready = Ready {
+            count: 0,
+            live: 0,
+            region: 0,
+            code: std::ptr::null(),
+            wave: std::ptr::null_mut(),
+            vgprs: std::ptr::null_mut(),
+            given: 0,
+        };
+        let mut turns = std::mem::take(&mut self.group.time_slices);
+        let those = group.waves[first..end].iter_mut().zip(&mut turns[first..]);
+        for (n, (wave, turn)) in those.enumerate() {
+            let (code, in_region) = match wave.doing {
+                Doing::New => {
+                    let Some(at) = self.entry(&group.starts, first + n, machine) else {
+                        break;
+                    };
+                    self.start(&group.starts, first + n, at, &mut wave.state);
+                    let base = self.code.regions[at.region() as usize].code.as_ptr();
+                    (base.wrapping_add(at.at()), at.region())
+                }
+                Doing::Running => (turn.code, turn.region),
+                Doing::Ended if n > 0 => {
+                    (std::ptr::without_provenance(TimeSlice::ENDED), ready.region)
+                }
+                _ => break,
+            };
+            if code.is_null() || n > 0 && in_region != ready.region {
+                break;
+            }
+            let given = wave.turn(self.slice()) as u32;
+            // The count must not wrap to 0, which means that the wave has not begun.
+            let turns = wave.turns.min(1 << 30);
+            let doing = wave.doing;
+            let state = &mut *wave.state;
+            let vgprs = state.vgprs.as_mut_ptr().cast();
+            (turn.pc, turn.late) = (state.pc, 0);
+            turn.code = code;
+            turn.vgprs = vgprs;
+            turn.wave = state;
+            turn.given = given;
+            turn.turns = turns;
+            turn.again = wave.next_turn(self.slice()) as u32;
+            turn.region = in_region;
+            if n == 0 {
+                ready.region = in_region;
+                (ready.code, ready.wave, ready.vgprs) = (code, turn.wave, vgprs);
+                ready.given = given;
+            }
+            ready.live += (doing != Doing::Ended) as i64;
+            ready.count += 1;
+        }
+        self.group.time_slices = turns;
+        ready
     }
 
     /// Records in the waves the progress of `count` time slices from `first` on after compiled code has returned. Returns the index,
@@ -323,10 +352,12 @@ impl Jit {
         exit: Exit,
     ) -> (usize, u64) {
         let far = (self.ctx.current.time_slice as usize)
-            .wrapping_sub(self.turns[first..].as_ptr() as usize);
+            .wrapping_sub(self.group.time_slices[first..].as_ptr() as usize);
         let far = (far / size_of::<TimeSlice>()).min(count);
         let mut turned = 0;
-        let those = waves[first..].iter_mut().zip(&mut self.turns[first..]);
+        let those = waves[first..]
+            .iter_mut()
+            .zip(&mut self.group.time_slices[first..]);
         for (n, (wave, turn)) in those.take(count).enumerate() {
             turned += (turn.turns - wave.turns.min(turn.turns)) as u64;
             wave.turns = turn.turns;
@@ -356,7 +387,7 @@ impl Jit {
 
     /// Completes the time slice in which compiled code has returned with `exit`. Returns why the wave stopped, unless it ended or came
     /// to a barrier.
-    pub(crate) fn alone_to_end(
+    pub(crate) fn finish_alone(
         &mut self,
         wave: &mut GroupWave,
         w: usize,
@@ -364,10 +395,10 @@ impl Jit {
         machine: &mut Machine<'_>,
         fuel: &mut u64,
     ) -> Option<Stop> {
-        let given = self.turns[w].given as u64;
+        let given = self.group.time_slices[w].given as u64;
         let mut left = self.ctx.clock.fuel as u64;
         wave.state.clock += 4 * (self.ctx.clock.synced - self.ctx.clock.fuel) as u64;
-        let stop = self.turn_ends(wave, w, Some(exit), machine, given, &mut left);
+        let stop = self.finish_time_slice(wave, w, Some(exit), machine, given, &mut left);
         *fuel -= given - left;
         if stop.is_none() {
             wave.turns = wave.turns.saturating_add(1);
@@ -377,7 +408,7 @@ impl Jit {
 
     /// Completes a wave's time slice, of whose `given` instructions `left` are left. `exit` is how compiled code has left it, if the
     /// wave was there. Returns why the wave stopped, unless it ended or came to a barrier.
-    fn turn_ends(
+    fn finish_time_slice(
         &mut self,
         wave: &mut GroupWave,
         w: usize,
@@ -386,21 +417,21 @@ impl Jit {
         given: u64,
         left: &mut u64,
     ) -> Option<Stop> {
-        self.behind = None;
+        self.group.after_barrier = None;
         let next = match exit {
-            Some(exit) => self.left(exit, &mut wave.state, machine, given, left),
+            Some(exit) => self.after_exit(exit, &mut wave.state, machine, given, left),
             None => Ok(None),
         };
         let stop = match next {
-            Ok(from) => self.go(&mut wave.state, machine, left, from),
+            Ok(from) => self.run_wave(&mut wave.state, machine, left, from),
             Err(stop) => stop,
         };
         wave.doing = match stop {
             Stop::Endpgm => Doing::Ended,
             Stop::Barrier => {
-                if let Some((code, region)) = self.behind {
+                if let Some((code, region)) = self.group.after_barrier {
                     let none = TimeSlice::NONE;
-                    self.turns[w] = TimeSlice {
+                    self.group.time_slices[w] = TimeSlice {
                         code,
                         region,
                         ..none
@@ -421,10 +452,10 @@ impl Jit {
         machine: &mut Machine<'_>,
     ) -> Option<CodePointer> {
         let like = &starts.like[w];
-        if let Some(&Some((known, at))) = self.entered.get(w)
+        if let Some(&Some((known, at))) = self.group.entered.get(w)
             && known == like.id()
         {
-            self.regions[at.region() as usize].begun += 1;
+            self.code.regions[at.region() as usize].begun += 1;
             return Some(at);
         }
         let state = like.state();
@@ -435,12 +466,12 @@ impl Jit {
             Some(like.entry()),
         );
         loop {
-            match self.entries.get(&key).copied() {
+            match self.code.entries.get(&key).copied() {
                 Some(Entry::Code(at)) => {
                     if self.fresh(at.region(), machine) {
-                        let count = starts.like.len().max(self.entered.len());
-                        self.entered.resize(count, None);
-                        self.entered[w] = Some((like.id(), at));
+                        let count = starts.like.len().max(self.group.entered.len());
+                        self.group.entered.resize(count, None);
+                        self.group.entered[w] = Some((like.id(), at));
                         return Some(at);
                     }
                 }
@@ -451,7 +482,7 @@ impl Jit {
                     let mut own = WaveState::new(0);
                     own.sgprs = state.sgprs;
                     starts.rest(w, &mut own);
-                    self.compile(key, &own.sgprs, machine, self.exact);
+                    self.compile(key, &own.sgprs, machine, self.testing.exact);
                 }
             }
         }
@@ -460,7 +491,7 @@ impl Jit {
     /// Copies the registers that its region reads to a wave that starts.
     fn start(&self, starts: &Starts<'_>, w: usize, at: CodePointer, wave: &mut WaveState) {
         let like = &starts.like[w];
-        let region = &self.regions[at.region() as usize];
+        let region = &self.code.regions[at.region() as usize];
         if wave.vgprs.len() != like.vgprs() {
             starts.start(w, wave);
             return;

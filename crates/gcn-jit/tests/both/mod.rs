@@ -219,8 +219,8 @@ impl Bench {
         };
         self.interp.forget();
         self.jit.forget();
-        self.jit.lean = case.how == How::Lean;
-        self.jit.looks = case.base != 0x100;
+        self.jit.testing.lean = case.how == How::Lean;
+        self.jit.testing.as_workgroup = case.base != 0x100;
         let mut kept = self.cache.engine();
         kept.look();
         let before = self.jit.stats;
