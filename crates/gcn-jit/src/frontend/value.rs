@@ -32,9 +32,24 @@ impl Builder<'_> {
         if o.f16_at.is_some() && Mode(self.s.mode).env16().flush_in {
             return Err(Refusal::Interpreter);
         }
+        let id = self.source(o, dword, vector)?;
+        if vector && o.ty == Ty::Mask && dword.is_none() && !matches!(o.place, Place::Vgpr(_)) {
+            return match self.g.value_of(id) {
+                Some(v) if v != 0 && v != u64::MAX => Err(Refusal::Interpreter),
+                _ => Ok(self.g.mask_of(id)),
+            };
+        }
+        if dword.is_some() {
+            return Ok(id);
+        }
+        self.modified(o, id)
+    }
+
+    /// The value of an operand before its modifiers, or one of its dwords.
+    fn source(&mut self, o: &Opnd, dword: Option<u8>, vector: bool) -> Result<Id, Refusal> {
         let d = dword.unwrap_or(0) as u16;
         let ty = if dword.is_some() { Ty::B32 } else { o.ty };
-        let mut id = match o.place {
+        Ok(match o.place {
             Place::Vgpr(n) => {
                 // A mask operand is never in VGPRs.
                 if !vector || o.ty == Ty::Mask {
@@ -88,16 +103,11 @@ impl Builder<'_> {
                 _ => return Err(Refusal::Interpreter),
             },
             Place::Nothing => self.c32(0),
-        };
-        if vector && o.ty == Ty::Mask && dword.is_none() && !matches!(o.place, Place::Vgpr(_)) {
-            return match self.g.value_of(id) {
-                Some(v) if v != 0 && v != u64::MAX => Err(Refusal::Interpreter),
-                _ => Ok(self.g.mask_of(id)),
-            };
-        }
-        if dword.is_some() {
-            return Ok(id);
-        }
+        })
+    }
+
+    /// An operand's value with its modifiers.
+    fn modified(&mut self, o: &Opnd, mut id: Id) -> Result<Id, Refusal> {
         let bits = o.ty.bits();
         if let Some(at) = o.f16_at {
             let (by, mask) = (self.c32(at as u64), self.c32(0xffff));
@@ -227,126 +237,150 @@ impl Builder<'_> {
         vector: bool,
         out: &mut Changes,
     ) -> Result<(), Refusal> {
-        let Written {
-            value,
-            ty: value_ty,
-            when,
-        } = written;
         let d = dword.unwrap_or(0) as u16;
         let ty = if dword.is_some() { Ty::B32 } else { o.ty };
         match o.place {
-            Place::Scalar(code) => {
-                let mut v = value;
-                let mut when = when;
-                if vector && ty == Ty::Mask && value_ty == Ty::Bool {
-                    if when.is_some() {
-                        v = self.kept_mask(v, when.take(), code)?;
-                    }
-                    v = self.ballot(v)?;
-                } else if self.g.get(v).vec {
+            Place::Scalar(code) => self.write_scalar(code, d, ty, written, vector, out),
+            Place::Vgpr(n) => self.write_vgpr(n + d, ty, o, mods, written, out),
+            Place::Const(_) | Place::Source(_) | Place::Nothing => Ok(()),
+        }
+    }
+
+    /// Writes scalar registers, from a dword of an operand on.
+    fn write_scalar(
+        &mut self,
+        code: u16,
+        dword: u16,
+        ty: Ty,
+        written: Written,
+        vector: bool,
+        out: &mut Changes,
+    ) -> Result<(), Refusal> {
+        let Written {
+            value: mut v,
+            ty: value_ty,
+            mut when,
+        } = written;
+        if vector && ty == Ty::Mask && value_ty == Ty::Bool {
+            if when.is_some() {
+                v = self.kept_mask(v, when.take(), code)?;
+            }
+            v = self.ballot(v)?;
+        } else if self.g.get(v).vec {
+            return Err(Refusal::Interpreter);
+        }
+        let code = code + dword;
+        for half in 0..ty.dwords().min(2) as u16 {
+            if code + half >= 128 {
+                continue;
+            }
+            let mut part = if half == 0 {
+                self.g.lo(v)
+            } else {
+                self.g.hi(v)
+            };
+            if let Some(when) = when {
+                if vector || self.g.get(when).vec {
                     return Err(Refusal::Interpreter);
                 }
-                let code = code + d;
-                for half in 0..ty.dwords().min(2) as u16 {
-                    if code + half >= 128 {
-                        continue;
-                    }
-                    let mut part = if half == 0 {
-                        self.g.lo(v)
-                    } else {
-                        self.g.hi(v)
-                    };
-                    if let Some(when) = when {
-                        if vector || self.g.get(when).vec {
-                            return Err(Refusal::Interpreter);
-                        }
-                        let old = self.sgpr(code + half);
-                        part = self
-                            .g
-                            .alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
-                    }
-                    out.sgprs.push(((code + half) as u8, part));
-                }
+                let old = self.sgpr(code + half);
+                part = self
+                    .g
+                    .alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
             }
-            Place::Vgpr(n) => {
-                let n = n + d;
-                let mode = Mode(self.s.mode);
-                let mut v = value;
-                if ty.is_float() && (mods.clamp || mods.omod != 0) {
-                    let env = match ty {
-                        Ty::F32 => mode.env32(),
-                        Ty::F64 => mode.env64(),
-                        _ => mode.env16(),
-                    };
-                    if mods.omod != 0 && !env.ieee && env.flush_out {
-                        return Err(Refusal::Interpreter);
-                    }
-                    if mods.clamp {
-                        v = self.clamped(v, ty)?;
-                    }
-                }
-                let put = |b: &mut Self,
-                           n: u16,
-                           mut part: Id,
-                           out: &mut Changes|
-                 -> Result<(), Refusal> {
-                    if n >= b.s.vgprs {
-                        return Ok(());
-                    }
-                    if let Some(when) = when {
-                        let old = b.vgpr(n);
-                        part = b.g.alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
-                    }
-                    out.vgprs.push((n, part));
-                    Ok(())
-                };
-                if self.g.get(v).out == Ty::Bool && self.g.get(v).vec {
-                    v = self.g.alu(Op::Zext, Ty::Bool, Ty::B32, [v, 0, 0])?;
-                }
-                if ty.bits() > 64 {
-                    return Err(Refusal::Interpreter);
-                }
-                if ty.bits() > 32 {
-                    let (lo, hi) = (self.g.lo(v), self.g.hi(v));
-                    put(self, n + 1, hi, out)?;
-                    put(self, n, lo, out)?;
-                } else if o.sel != 6 {
-                    let (shift, bits) = selection(o.sel);
-                    let mask = (u32::MAX >> (32 - bits)) << shift;
-                    let by = self.c32(shift as u64);
-                    let m = self.c32(mask as u64);
-                    let mut placed = self.g.alu(Op::Shl, Ty::B32, Ty::B32, [v, by, 0])?;
-                    placed = self.g.alu(Op::And, Ty::B32, Ty::B32, [placed, m, 0])?;
-                    match mods.unused {
-                        1 => {
-                            let up = self.c32((32 - bits - shift) as u64);
-                            placed = self.g.alu(Op::Shl, Ty::I32, Ty::I32, [placed, up, 0])?;
-                            placed = self.g.alu(Op::Shr, Ty::I32, Ty::I32, [placed, up, 0])?;
-                        }
-                        2 => {
-                            let (old, rest) = (self.vgpr(n), self.c32(!mask as u64));
-                            let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
-                            placed = self.g.alu(Op::Or, Ty::B32, Ty::B32, [placed, old, 0])?;
-                        }
-                        _ => {}
-                    }
-                    put(self, n, placed, out)?;
-                } else if ty.bits() == 16 && (o.high || mods.keeps_upper) {
-                    let shift = if o.high { 16 } else { 0 };
-                    let (old, rest) = (self.vgpr(n), self.c32((!(0xffffu32 << shift)) as u64));
-                    let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
-                    let (by, m) = (self.c32(shift), self.c32(0xffff));
-                    let low = self.g.alu(Op::And, Ty::B32, Ty::B32, [v, m, 0])?;
-                    let placed = self.g.alu(Op::Shl, Ty::B32, Ty::B32, [low, by, 0])?;
-                    let whole = self.g.alu(Op::Or, Ty::B32, Ty::B32, [placed, old, 0])?;
-                    put(self, n, whole, out)?;
-                } else {
-                    let low = self.g.lo(v);
-                    put(self, n, low, out)?;
-                }
-            }
-            Place::Const(_) | Place::Source(_) | Place::Nothing => {}
+            out.sgprs.push(((code + half) as u8, part));
         }
         Ok(())
+    }
+
+    /// Writes VGPRs.
+    fn write_vgpr(
+        &mut self,
+        n: u16,
+        ty: Ty,
+        o: &Opnd,
+        mods: &Modifiers,
+        written: Written,
+        out: &mut Changes,
+    ) -> Result<(), Refusal> {
+        let mode = Mode(self.s.mode);
+        let Written {
+            value: mut v, when, ..
+        } = written;
+        if ty.is_float() && (mods.clamp || mods.omod != 0) {
+            let env = match ty {
+                Ty::F32 => mode.env32(),
+                Ty::F64 => mode.env64(),
+                _ => mode.env16(),
+            };
+            if mods.omod != 0 && !env.ieee && env.flush_out {
+                return Err(Refusal::Interpreter);
+            }
+            if mods.clamp {
+                v = self.clamped(v, ty)?;
+            }
+        }
+        let put = |b: &mut Self, n: u16, mut part: Id, out: &mut Changes| -> Result<(), Refusal> {
+            if n >= b.s.vgprs {
+                return Ok(());
+            }
+            if let Some(when) = when {
+                let old = b.vgpr(n);
+                part = b.g.alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
+            }
+            out.vgprs.push((n, part));
+            Ok(())
+        };
+        if self.g.get(v).out == Ty::Bool && self.g.get(v).vec {
+            v = self.g.alu(Op::Zext, Ty::Bool, Ty::B32, [v, 0, 0])?;
+        }
+        if ty.bits() > 64 {
+            return Err(Refusal::Interpreter);
+        }
+        if ty.bits() > 32 {
+            let (lo, hi) = (self.g.lo(v), self.g.hi(v));
+            put(self, n + 1, hi, out)?;
+            put(self, n, lo, out)?;
+        } else if o.sel != 6 {
+            let placed = self.selected(o.sel, mods.unused, v, n)?;
+            put(self, n, placed, out)?;
+        } else if ty.bits() == 16 && (o.high || mods.keeps_upper) {
+            let shift = if o.high { 16 } else { 0 };
+            let (old, rest) = (self.vgpr(n), self.c32((!(0xffffu32 << shift)) as u64));
+            let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
+            let (by, m) = (self.c32(shift), self.c32(0xffff));
+            let low = self.g.alu(Op::And, Ty::B32, Ty::B32, [v, m, 0])?;
+            let placed = self.g.alu(Op::Shl, Ty::B32, Ty::B32, [low, by, 0])?;
+            let whole = self.g.alu(Op::Or, Ty::B32, Ty::B32, [placed, old, 0])?;
+            put(self, n, whole, out)?;
+        } else {
+            let low = self.g.lo(v);
+            put(self, n, low, out)?;
+        }
+        Ok(())
+    }
+
+    /// A value in the selected bits of a VGPR. `unused`: what the others become (1 the sign, 2 what they were, else 0).
+    fn selected(&mut self, sel: u8, unused: u8, v: Id, n: u16) -> Result<Id, Refusal> {
+        let (shift, bits) = selection(sel);
+        let mask = (u32::MAX >> (32 - bits)) << shift;
+        let by = self.c32(shift as u64);
+        let m = self.c32(mask as u64);
+        let mut placed = self.g.alu(Op::Shl, Ty::B32, Ty::B32, [v, by, 0])?;
+        placed = self.g.alu(Op::And, Ty::B32, Ty::B32, [placed, m, 0])?;
+        match unused {
+            1 => {
+                let up = self.c32((32 - bits - shift) as u64);
+                placed = self.g.alu(Op::Shl, Ty::I32, Ty::I32, [placed, up, 0])?;
+                placed = self.g.alu(Op::Shr, Ty::I32, Ty::I32, [placed, up, 0])?;
+            }
+            2 => {
+                let (old, rest) = (self.vgpr(n), self.c32(!mask as u64));
+                let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
+                placed = self.g.alu(Op::Or, Ty::B32, Ty::B32, [placed, old, 0])?;
+            }
+            _ => {}
+        }
+        Ok(placed)
     }
 }

@@ -71,27 +71,7 @@ impl Graph {
                 let x = self.alu(op, wide, Ty::F32, [x, 0, 0])?;
                 self.narrowed(x)
             }
-            Op::FloatToInt => {
-                let x = self.widened(a)?;
-                let signed = out.is_signed();
-                let wide = if signed { Ty::I32 } else { Ty::U32 };
-                if out.bits() > 32 {
-                    return Err(Unsupported);
-                }
-                let x = self.alu(op, Ty::F32, wide, [x, 0, 0])?;
-                if out.bits() == 32 {
-                    return Ok(x);
-                }
-                let mask = gcn_isa::meaning::width_mask(out);
-                let most = self.constant(Ty::B32, if signed { mask >> 1 } else { mask });
-                let x = self.alu(Op::Min, wide, wide, [x, most, 0])?;
-                if !signed {
-                    return Ok(x);
-                }
-                let least = self.constant(Ty::B32, !(mask >> 1));
-                let x = self.alu(Op::Max, wide, wide, [x, least, 0])?;
-                self.and(x, mask)
-            }
+            Op::FloatToInt => self.half_to_int(a, out),
             Op::Add
             | Op::Sub
             | Op::Mul
@@ -106,27 +86,7 @@ impl Graph {
                 let r = self.alu(op, Ty::F32, Ty::F32, [x, y, 0])?;
                 self.narrowed(r)
             }
-            Op::Fma if ty == Ty::F32 => {
-                // Rounded to f32 first it is the same, but half way between two f16, and where the f16 has fewer bits.
-                if !nearest || Mode(self.mode).env32().round != Round::NearestEven {
-                    return Err(Unsupported);
-                }
-                let r = self.alu(op, ty, ty, args)?;
-                let short = self.narrowed(r)?;
-                let c = |g: &mut Self, v: u64| g.constant(Ty::B32, v);
-                let size = self.and(r, 0x7fff_ffff)?;
-                let (least, normals) = (c(self, 0x3880_0000), c(self, 0x7f80_0000 - 0x3880_0000));
-                let above = self.alu(Op::Sub, Ty::U32, Ty::U32, [size, least, 0])?;
-                let normal = self.alu(Op::Le, Ty::U32, Ty::Bool, [above, normals, 0])?;
-                let (rest, half) = (self.and(r, 0x1fff)?, c(self, 0x1000));
-                let decided = self.alu(Op::Ne, Ty::U32, Ty::Bool, [rest, half, 0])?;
-                let zero = c(self, 0);
-                let zero = self.alu(Op::Eq, Ty::U32, Ty::Bool, [size, zero, 0])?;
-                let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [normal, decided, 0])?;
-                let when = self.alu(Op::Or, Ty::Bool, Ty::Bool, [when, zero, 0])?;
-                self.rare_alu(op, ty, out, args, when, short)
-                    .ok_or(Unsupported)
-            }
+            Op::Fma if ty == Ty::F32 => self.fma_to_half(args),
             Op::Fma if nearest => {
                 let (x, y, z) = (self.widened(a)?, self.widened(b)?, self.widened(c)?);
                 // Of f32 operands, rounded to odd.
@@ -145,27 +105,79 @@ impl Graph {
                 let r = self.alu(op, Ty::F32, Ty::F32, [x, n, 0])?;
                 self.narrowed(r)
             }
-            Op::Min | Op::Max => {
-                // The conversion would make a signalling NaN quiet, which changes which operand is chosen.
-                let limit = self.constant(Ty::B32, 0x7c00);
-                let mut numbers = [0; 2];
-                for (k, n) in numbers.iter_mut().enumerate() {
-                    let size = self.and(args[k], 0x7fff)?;
-                    *n = self.alu(Op::Le, Ty::U32, Ty::Bool, [size, limit, 0])?;
-                }
-                let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [numbers[0], numbers[1], 0])?;
-                let (x, y) = (self.widened(a)?, self.widened(b)?);
-                let r = self.alu(op, Ty::F32, Ty::F32, [x, y, 0])?;
-                let short = self.narrowed(r)?;
-                self.rare_alu(op, ty, out, args, when, short)
-                    .ok_or(Unsupported)
-            }
+            Op::Min | Op::Max => self.half_extreme(op, args),
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Unord => {
                 let (x, y) = (self.widened(a)?, self.widened(b)?);
                 self.alu(op, Ty::F32, Ty::Bool, [x, y, 0])
             }
             _ => Err(Unsupported),
         }
+    }
+
+    /// An integer of at most 32 bits of a f16.
+    fn half_to_int(&mut self, a: Id, out: Ty) -> Got {
+        let x = self.widened(a)?;
+        let signed = out.is_signed();
+        let wide = if signed { Ty::I32 } else { Ty::U32 };
+        if out.bits() > 32 {
+            return Err(Unsupported);
+        }
+        let x = self.alu(Op::FloatToInt, Ty::F32, wide, [x, 0, 0])?;
+        if out.bits() == 32 {
+            return Ok(x);
+        }
+        let mask = gcn_isa::meaning::width_mask(out);
+        let most = self.constant(Ty::B32, if signed { mask >> 1 } else { mask });
+        let x = self.alu(Op::Min, wide, wide, [x, most, 0])?;
+        if !signed {
+            return Ok(x);
+        }
+        let least = self.constant(Ty::B32, !(mask >> 1));
+        let x = self.alu(Op::Max, wide, wide, [x, least, 0])?;
+        self.and(x, mask)
+    }
+
+    /// A product and a sum of f32, rounded once to f16.
+    fn fma_to_half(&mut self, args: [Id; 3]) -> Got {
+        // Rounded to f32 first it is the same, but half way between two f16, and where the f16 has fewer bits.
+        let mode = Mode(self.mode);
+        let nearest = mode.env16().round == Round::NearestEven;
+        if !nearest || mode.env32().round != Round::NearestEven {
+            return Err(Unsupported);
+        }
+        let r = self.alu(Op::Fma, Ty::F32, Ty::F32, args)?;
+        let short = self.narrowed(r)?;
+        let c = |g: &mut Self, v: u64| g.constant(Ty::B32, v);
+        let size = self.and(r, 0x7fff_ffff)?;
+        let (least, normals) = (c(self, 0x3880_0000), c(self, 0x7f80_0000 - 0x3880_0000));
+        let above = self.alu(Op::Sub, Ty::U32, Ty::U32, [size, least, 0])?;
+        let normal = self.alu(Op::Le, Ty::U32, Ty::Bool, [above, normals, 0])?;
+        let (rest, half) = (self.and(r, 0x1fff)?, c(self, 0x1000));
+        let decided = self.alu(Op::Ne, Ty::U32, Ty::Bool, [rest, half, 0])?;
+        let zero = c(self, 0);
+        let zero = self.alu(Op::Eq, Ty::U32, Ty::Bool, [size, zero, 0])?;
+        let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [normal, decided, 0])?;
+        let when = self.alu(Op::Or, Ty::Bool, Ty::Bool, [when, zero, 0])?;
+        self.rare_alu(Op::Fma, Ty::F32, Ty::F16, args, when, short)
+            .ok_or(Unsupported)
+    }
+
+    /// The lesser or the greater of two f16.
+    fn half_extreme(&mut self, op: Op, args: [Id; 3]) -> Got {
+        let [a, b, _] = args;
+        // The conversion would make a signalling NaN quiet, which changes which operand is chosen.
+        let limit = self.constant(Ty::B32, 0x7c00);
+        let mut numbers = [0; 2];
+        for (k, n) in numbers.iter_mut().enumerate() {
+            let size = self.and(args[k], 0x7fff)?;
+            *n = self.alu(Op::Le, Ty::U32, Ty::Bool, [size, limit, 0])?;
+        }
+        let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [numbers[0], numbers[1], 0])?;
+        let (x, y) = (self.widened(a)?, self.widened(b)?);
+        let r = self.alu(op, Ty::F32, Ty::F32, [x, y, 0])?;
+        let short = self.narrowed(r)?;
+        self.rare_alu(op, Ty::F16, Ty::F16, args, when, short)
+            .ok_or(Unsupported)
     }
 
     /// The bits of 32 in reverse order.

@@ -23,55 +23,7 @@ impl Graph {
             return Ok(self.pair(lo, hi));
         }
         if matches!(op, Op::Shl | Op::Shr) {
-            let Some(by) = self.value_of(b) else {
-                // The count is as wide as the value.
-                let count = if self.wide(b) || self.get(b).op == Inst::Pair {
-                    b
-                } else {
-                    let zero = self.constant(Ty::B32, 0);
-                    self.pair(b, zero)
-                };
-                return Ok(self.node(Inst::Alu(op), ty, n, true, [a, count, 0]));
-            };
-            let (lo, hi) = (self.lo(a), self.hi(a));
-            let signed = op == Op::Shr && ty.is_signed();
-            let by = by.min(if signed { 63 } else { 64 });
-            let zero = self.constant(Ty::B32, 0);
-            let t32 = if signed { Ty::I32 } else { Ty::B32 };
-            let vec = true;
-            return Ok(match (op, by) {
-                (Op::Shl, 0..32) => {
-                    let l = self.and1(op, Ty::B32, lo, by)?;
-                    let h = if self.is(lo, 0) {
-                        self.and1(op, Ty::B32, hi, by)?
-                    } else {
-                        self.node(Inst::Shld(by as u8), Ty::B32, Ty::B32, vec, [hi, lo, 0])
-                    };
-                    self.pair(l, h)
-                }
-                (Op::Shl, _) => {
-                    let h = self.and1(op, Ty::B32, lo, by - 32)?;
-                    self.pair(zero, h)
-                }
-                (_, 0..32) => {
-                    let l = if self.is(lo, 0) {
-                        self.and1(Op::Shl, Ty::B32, hi, 32 - by)?
-                    } else {
-                        self.node(Inst::Shrd(by as u8), Ty::B32, Ty::B32, vec, [lo, hi, 0])
-                    };
-                    let h = self.and1(op, t32, hi, by)?;
-                    self.pair(l, h)
-                }
-                (_, _) => {
-                    let l = self.and1(op, t32, hi, by - 32)?;
-                    let h = if signed {
-                        self.and1(op, t32, hi, 31)?
-                    } else {
-                        zero
-                    };
-                    self.pair(l, h)
-                }
-            });
+            return self.shift_halves(op, ty, a, b);
         }
         if op == Op::Mul {
             return Ok(self.node(Inst::Alu(op), n, n, true, [a, b, 0]));
@@ -125,5 +77,59 @@ impl Graph {
             }
             _ => Err(Unsupported),
         }
+    }
+
+    /// A shift of 64 bits.
+    fn shift_halves(&mut self, op: Op, ty: Ty, a: Id, b: Id) -> Got {
+        let n = ty.as_bits();
+        let Some(by) = self.value_of(b) else {
+            // The count is as wide as the value.
+            let count = if self.wide(b) || self.get(b).op == Inst::Pair {
+                b
+            } else {
+                let zero = self.constant(Ty::B32, 0);
+                self.pair(b, zero)
+            };
+            return Ok(self.node(Inst::Alu(op), ty, n, true, [a, count, 0]));
+        };
+        let (lo, hi) = (self.lo(a), self.hi(a));
+        let signed = op == Op::Shr && ty.is_signed();
+        let by = by.min(if signed { 63 } else { 64 });
+        let zero = self.constant(Ty::B32, 0);
+        let t32 = if signed { Ty::I32 } else { Ty::B32 };
+        let vec = true;
+        Ok(match (op, by) {
+            (Op::Shl, 0..32) => {
+                let l = self.and1(op, Ty::B32, lo, by)?;
+                let h = if self.is(lo, 0) {
+                    self.and1(op, Ty::B32, hi, by)?
+                } else {
+                    self.node(Inst::Shld(by as u8), Ty::B32, Ty::B32, vec, [hi, lo, 0])
+                };
+                self.pair(l, h)
+            }
+            (Op::Shl, _) => {
+                let h = self.and1(op, Ty::B32, lo, by - 32)?;
+                self.pair(zero, h)
+            }
+            (_, 0..32) => {
+                let l = if self.is(lo, 0) {
+                    self.and1(Op::Shl, Ty::B32, hi, 32 - by)?
+                } else {
+                    self.node(Inst::Shrd(by as u8), Ty::B32, Ty::B32, vec, [lo, hi, 0])
+                };
+                let h = self.and1(op, t32, hi, by)?;
+                self.pair(l, h)
+            }
+            (_, _) => {
+                let l = self.and1(op, t32, hi, by - 32)?;
+                let h = if signed {
+                    self.and1(op, t32, hi, 31)?
+                } else {
+                    zero
+                };
+                self.pair(l, h)
+            }
+        })
     }
 }

@@ -215,69 +215,18 @@ fn emit_for<V: Vectors>(
     style: Style<'_>,
     batch: Option<&LiveIns>,
 ) -> Result<Emitted, Refused> {
-    let Style {
-        tally,
-        exact,
-        aliased,
-        left_out,
-        dump,
-        ..
-    } = style;
     let mut a = Asm::new();
     a.noted_from = Some(range::UNPLACED);
     let mode = Mode(mode);
-    let default = FpEnv::of(&mode.env32());
-    let exit = entry_and_exit(&mut a, default);
-    let first = a.label();
-    let waits = region.has_barrier();
-    let single = batch.is_some() && !waits;
-    let (barrier, ended) = time_slices::between::<V>(&mut a, exit, waits, single.then_some(first));
-    let batch = batch.map(|live_ins| time_slices::begin::<V>(&mut a, live_ins, first));
-    let slow = [
-        slow_call::<V>(&mut a, offset_of!(Ctx, helpers.load)),
-        slow_call::<V>(&mut a, offset_of!(Ctx, helpers.store)),
-        slow_call::<V>(&mut a, offset_of!(Ctx, helpers.slow_path)),
-    ];
-    let range_call = slow_call::<V>(&mut a, offset_of!(Ctx, lookup.range));
-    let around_call = slow_call::<V>(&mut a, offset_of!(Ctx, lookup.around));
-    let exact_call = slow_call::<V>(&mut a, offset_of!(Ctx, lookup.exact));
-    let common = Common {
-        labels: region.blocks.iter().map(|c| (c.start, a.label())).collect(),
-        exit,
-        barrier,
-        ended,
-        waits,
-        slow,
-        range_call,
-        around_call,
-        exact_call,
-        default,
-        mode,
-        precise: region.precise,
-        aliased,
-        left_out,
-    };
-    let mut starts = Vec::with_capacity(region.blocks.len());
+    let (common, batch) = Common::begin::<V>(&mut a, region, mode, style, batch);
     let options = passes::Options {
         mode,
-        exact,
+        exact: style.exact,
         precise: region.precise,
-        ternary_logic: V::TERNARY_LOGIC && !left_out.has(Optional::TernaryLogic),
+        ternary_logic: V::TERNARY_LOGIC && !style.left_out.has(Optional::TernaryLogic),
     };
-    let (mut too_large, mut mistake) = (false, false);
-    let mut out = References::default();
-    let mut checks = false;
-    // The plain block that an all-active one ends with.
-    let last = |c: &Block| {
-        let ends = |p: &Block| {
-            p.end == c.end && discriminant(&p.terminator) == discriminant(&c.terminator)
-        };
-        region.blocks.iter().position(ends)
-    };
-    let numbers = |starts: &[u64]| -> Vec<usize> {
-        let place = |start: &u64| region.blocks.iter().position(|p| p.start == *start);
-        starts.iter().skip(1).filter_map(place).collect()
-    };
+    let mut starts = Vec::with_capacity(region.blocks.len());
+    let mut out = RegionCode::default();
     let repeats = in_loops(&region.blocks);
     for (number, block) in region.blocks.iter().enumerate() {
         starts.push(a.buf.len());
@@ -294,55 +243,44 @@ fn emit_for<V: Vectors>(
                 c,
                 common: &common,
                 out: &mut out,
-                number: number as u64,
+                at: BlockNumbers::of(c, number, region),
                 full,
-                last: last(c).unwrap_or(number) as u64,
-                over: numbers(&c.replaces),
                 repeats: repeats[number],
-                plan: passes::plan(c, &options, dump),
+                plan: passes::plan(c, &options, style.dump),
                 slot_of: Map::default(),
                 next_scalar: 0,
                 s: Scalars::default(),
                 restart: None,
                 slice: 0,
                 looped: false,
-                scalar_out_of_line: Vec::new(),
-                exact_out_of_line: Vec::new(),
+                out_of_line: OutOfLine::default(),
                 call_of: Map::default(),
-                too_large: false,
-                mistake: false,
             };
-            e.block(tally);
-            too_large |= e.too_large;
-            mistake |= e.mistake;
-            checks |= e.plan.checks;
+            e.block(style.tally);
+            let checks = e.plan.checks;
+            out.checks |= checks;
         }
     }
     // A block that is too large may have no register left, so this is tested first.
-    if too_large {
+    if out.too_large {
         return Err(Refused::TooLarge);
     }
-    if mistake {
+    if out.mistake {
         return Err(Refused::Mistake);
     }
     a.finish();
-    let References {
-        calls,
-        ranges,
-        mut spots,
-        ..
-    } = out;
+    let mut spots = out.spots;
     spots.extend(range::displacements(&a.noted).ok_or(Refused::TooLarge)?);
-    range::put_all(&mut a.buf, &spots, &ranges);
+    range::put_all(&mut a.buf, &spots, &out.ranges);
     Ok(Emitted {
         end: a.end,
         code: a.buf,
-        ranges,
+        ranges: out.ranges,
         spots,
         outside: starts.clone(),
         starts,
-        calls,
-        checks,
+        calls: out.calls,
+        checks: out.checks,
         batch,
     })
 }
@@ -448,14 +386,94 @@ pub(crate) struct Common {
     left_out: LeftOut,
 }
 
-/// The references in the code of a region's blocks: see [`Emitted`].
+impl Common {
+    /// Writes what comes before the blocks. Returns also where waves of a batch begin.
+    fn begin<V: Vectors>(
+        a: &mut Asm,
+        region: &Region,
+        mode: Mode,
+        style: Style<'_>,
+        batch: Option<&LiveIns>,
+    ) -> (Common, Option<usize>) {
+        let default = FpEnv::of(&mode.env32());
+        let exit = entry_and_exit(a, default);
+        let first = a.label();
+        let waits = region.has_barrier();
+        let single = batch.is_some() && !waits;
+        let (barrier, ended) = time_slices::between::<V>(a, exit, waits, single.then_some(first));
+        let batch = batch.map(|live_ins| time_slices::begin::<V>(a, live_ins, first));
+        let slow = [
+            slow_call::<V>(a, offset_of!(Ctx, helpers.load)),
+            slow_call::<V>(a, offset_of!(Ctx, helpers.store)),
+            slow_call::<V>(a, offset_of!(Ctx, helpers.slow_path)),
+        ];
+        let common = Common {
+            slow,
+            range_call: slow_call::<V>(a, offset_of!(Ctx, lookup.range)),
+            around_call: slow_call::<V>(a, offset_of!(Ctx, lookup.around)),
+            exact_call: slow_call::<V>(a, offset_of!(Ctx, lookup.exact)),
+            labels: region.blocks.iter().map(|c| (c.start, a.label())).collect(),
+            exit,
+            barrier,
+            ended,
+            waits,
+            default,
+            mode,
+            precise: region.precise,
+            aliased: style.aliased,
+            left_out: style.left_out,
+        };
+        (common, batch)
+    }
+}
+
+/// What the blocks of a region add to its code: see [`Emitted`].
 #[derive(Default)]
-pub(crate) struct References {
+pub(crate) struct RegionCode {
     calls: Vec<Arc<Call>>,
     ranges: Vec<u32>,
     spots: Vec<range::Spot>,
-    /// The number of places where accesses remember where they were.
+    /// The number of accesses that remember where they were.
     paces: usize,
+    /// Blocks check for NaNs.
+    checks: bool,
+    /// A block needs more room than there is in the context.
+    too_large: bool,
+    /// A block has something that this target has no code for: the compiler is wrong.
+    mistake: bool,
+}
+
+/// The numbers of a block and of those that it stands for.
+struct BlockNumbers {
+    number: u64,
+    /// The number of the plain block that ends where this one does.
+    last: u64,
+    /// The numbers of the plain blocks after the first that this one replaces.
+    replaced: Vec<usize>,
+}
+
+impl BlockNumbers {
+    fn of(c: &Block, number: usize, region: &Region) -> BlockNumbers {
+        let ends = |p: &Block| {
+            p.end == c.end && discriminant(&p.terminator) == discriminant(&c.terminator)
+        };
+        let last = region.blocks.iter().position(ends);
+        let starting_at = |start: &u64| region.blocks.iter().position(|p| p.start == *start);
+        BlockNumbers {
+            number: number as u64,
+            last: last.unwrap_or(number) as u64,
+            replaced: c.replaces.iter().skip(1).filter_map(starting_at).collect(),
+        }
+    }
+}
+
+/// Code of scalar loads that is written after the block.
+#[derive(Default)]
+struct OutOfLine {
+    /// The slow paths of loads.
+    scalar: Vec<range::ScalarOut>,
+    /// The accesses that ask when the page map refuses them.
+    exact: Vec<range::ExactOut>,
 }
 
 /// The code of a block under construction.
@@ -465,14 +483,10 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     pub a: &'a mut Asm,
     pub c: &'a Block,
     pub common: &'a Common,
-    out: &'a mut References,
-    number: u64,
+    out: &'a mut RegionCode,
+    at: BlockNumbers,
     /// For an all-active block: the plain one that begins at the same address.
     full: Option<Label>,
-    /// The number of the plain block that ends where this one does.
-    last: u64,
-    /// The numbers of the plain blocks after the first that this one replaces.
-    over: Vec<usize>,
     /// It is in a loop.
     repeats: bool,
     /// The results of the passes for the block.
@@ -485,16 +499,9 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     /// The slice that code is written for, unless the code is the loop of all four.
     pub slice: u8,
     pub looped: bool,
-    /// The slow paths of scalar loads.
-    scalar_out_of_line: Vec<range::ScalarOut>,
-    /// The accesses that ask when the page map refuses them.
-    exact_out_of_line: Vec<range::ExactOut>,
+    out_of_line: OutOfLine,
     /// The region's numbers of this block's slow paths.
     call_of: Map<u16, u32>,
-    /// The block needs more room than there is in the context.
-    too_large: bool,
-    /// The block has something that this target has no code for: the compiler is wrong.
-    mistake: bool,
 }
 
 impl<V: Vectors> Emit<'_, V> {
@@ -530,7 +537,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.jmp(plain);
             return;
         }
-        let number = self.number;
+        let number = self.at.number;
         self.a.imm(RAX, why | number << 8);
         let exit = self.common.exit;
         self.a.jmp(exit);
@@ -544,7 +551,7 @@ impl<V: Vectors> Emit<'_, V> {
             Some(&label) => self.a.lea_label(RDX, label),
             None => self.a.imm(RDX, 0),
         }
-        self.a.imm(RAX, EXIT_BARRIER | self.last << 8);
+        self.a.imm(RAX, EXIT_BARRIER | self.at.last << 8);
         self.next_turn(self.common.barrier);
     }
 
@@ -579,10 +586,10 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.alu_imm(alu::SUB, true, Rm::R(FUEL), c.insns as i32);
         self.a.jcc(Cc::S, spent);
         if tally {
-            self.tally(self.number as usize);
-            let too = std::mem::take(&mut self.over);
-            if !too.is_empty() {
-                self.tally_too(&too);
+            self.tally(self.at.number as usize);
+            let replaced = std::mem::take(&mut self.at.replaced);
+            if !replaced.is_empty() {
+                self.tally_replaced(&replaced);
             }
         }
         if let Terminator::Interpret { jumps, alone } = c.terminator {
@@ -640,11 +647,11 @@ impl<V: Vectors> Emit<'_, V> {
     #[track_caller]
     fn mistaken(&mut self) {
         debug_assert!(
-            self.too_large,
+            self.out.too_large,
             "no code for a part of this block\n{}",
             self.c
         );
-        self.mistake = true;
+        self.out.mistake = true;
     }
 
     /// Makes the calls that evaluate slow paths.
@@ -728,7 +735,7 @@ impl<V: Vectors> Emit<'_, V> {
                 self.leave(EXIT_STOP);
             }
             Terminator::End => {
-                self.a.imm(RAX, EXIT_END | self.last << 8);
+                self.a.imm(RAX, EXIT_END | self.at.last << 8);
                 self.next_turn(self.common.ended);
             }
             Terminator::Barrier => self.wait(),

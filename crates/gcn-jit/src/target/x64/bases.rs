@@ -128,7 +128,7 @@ impl<V: Vectors> Emit<'_, V> {
         let c = self.c;
         let bases = &c.affine;
         if bases.ops.len() > AFFINE_BASES || bases.addresses.len() > AFFINE_ADDRESSES {
-            self.too_large = true;
+            self.out.too_large = true;
             return;
         }
         if bases.ops.is_empty() {

@@ -199,7 +199,7 @@ impl<V: Vectors> Emit<'_, V> {
         let n = self.v.next_slot;
         self.v.next_slot += 4;
         if self.v.next_slot as usize > VECTORS {
-            self.too_large = true;
+            self.out.too_large = true;
             self.v.next_slot = 0;
             return 0;
         }
@@ -211,7 +211,7 @@ impl<V: Vectors> Emit<'_, V> {
         let n = self.v.next_slot;
         self.v.next_slot += 1;
         if self.v.next_slot as usize > VECTORS {
-            self.too_large = true;
+            self.out.too_large = true;
             self.v.next_slot = 0;
         }
         n
@@ -379,7 +379,7 @@ impl<V: Vectors> Emit<'_, V> {
             return None;
         };
         if 64 * self.v.next_slot as usize + O::SLOT * out.slots as usize > 64 * (VECTORS - 1) {
-            self.too_large = true;
+            self.out.too_large = true;
         }
         Some(out)
     }

@@ -87,7 +87,7 @@ impl<V: Vectors> Emit<'_, V> {
     }
 
     /// Counts a run, by all lanes, of other blocks that this one replaces.
-    pub(super) fn tally_too(&mut self, numbers: &[usize]) {
+    pub(super) fn tally_replaced(&mut self, numbers: &[usize]) {
         let kept = mem(CTX, offset_of!(Ctx, counts.saved) as i32);
         self.a.store(true, kept, RCX);
         self.a.mov(

@@ -167,7 +167,7 @@ impl<V: Vectors> Emit<'_, V> {
     pub(super) fn new_range(&mut self) -> Range {
         let next = NEXT.fetch_update(Relaxed, Relaxed, |n| n.checked_add(1));
         let own = self.out.ranges.len() as u32;
-        self.too_large |= next.is_err() || own as i32 >= (i32::MAX - UNPLACED) / APART;
+        self.out.too_large |= next.is_err() || own as i32 >= (i32::MAX - UNPLACED) / APART;
         let number = next.unwrap_or(u32::MAX);
         self.out.ranges.push(number);
         Range { number, own }
@@ -221,7 +221,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.alu(alu::CMP, true, RCX, Rm::M(range.bytes()));
         self.a.jcc(Cc::Ae, from);
         self.a.bind(back);
-        self.scalar_out_of_line.push(ScalarOut {
+        self.out_of_line.scalar.push(ScalarOut {
             from,
             back,
             range,
@@ -233,7 +233,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// The code after the block: it looks, and remembers the page of the first byte.
     pub(super) fn scalar_out_of_line(&mut self) {
-        for out in std::mem::take(&mut self.scalar_out_of_line) {
+        for out in std::mem::take(&mut self.out_of_line.scalar) {
             self.a.bind(out.from);
             let refused = self.a.label();
             self.check_pages(out.bytes, out.need, refused, out.bad);
@@ -254,7 +254,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.ask_exact(out.bytes, out.need, Some(out.range), out.bad);
             self.a.jmp(out.back);
         }
-        for out in std::mem::take(&mut self.exact_out_of_line) {
+        for out in std::mem::take(&mut self.out_of_line.exact) {
             self.a.bind(out.from);
             self.ask_exact(out.bytes, out.need, None, out.bad);
             self.a.jmp(out.back);

@@ -210,7 +210,7 @@ impl<V: Vectors> Emit<'_, V> {
         let at = self.next_scalar.next_multiple_of(align);
         self.next_scalar = at + bytes;
         if self.next_scalar as usize > 8 * SCALARS {
-            self.too_large = true;
+            self.out.too_large = true;
             self.next_scalar = 0;
             return 0;
         }
@@ -578,7 +578,7 @@ impl<V: Vectors> Emit<'_, V> {
         let (from, back) = (self.a.label(), self.a.label());
         self.check_pages(bytes, need, from, bad);
         self.a.bind(back);
-        self.exact_out_of_line.push(ExactOut {
+        self.out_of_line.exact.push(ExactOut {
             from,
             back,
             bytes,

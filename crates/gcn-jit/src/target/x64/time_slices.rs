@@ -38,7 +38,7 @@ pub(super) fn between<V: Vectors>(
 ) -> (Label, Label) {
     const BYTES: i32 = size_of::<TimeSlice>() as i32;
     let [next, step, begin, around, again, pause, leave] = std::array::from_fn(|_| a.label());
-    let (no_lds, clear) = (a.label(), a.label());
+    let clear = a.label();
     let barrier = a.here();
     let noted = a.label();
     a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
@@ -49,36 +49,7 @@ pub(super) fn between<V: Vectors>(
     a.jmp(noted);
     let ended = a.here();
     if let Some(first) = first {
-        let (slice_layout, go, round) = (a.label(), a.label(), a.label());
-        a.alu_imm(alu::CMP, true, Rm::M(batch!(single)), 0);
-        a.jcc(Cc::E, slice_layout);
-        a.mov(true, RSI, Rm::M(batch!(given)));
-        a.mov(true, RDI, Rm::M(batch!(spare)));
-        a.alu(alu::SUB, true, RDI, Rm::R(RSI));
-        a.alu(alu::ADD, true, RDI, Rm::R(FUEL));
-        a.store(true, batch!(spare), RDI);
-        a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
-        a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
-        a.bind(go);
-        a.store(true, ctx!(current.time_slice), RCX);
-        a.alu(alu::CMP, true, RCX, Rm::M(ctx!(current.end)));
-        a.jcc(Cc::E, round);
-        a.alu(alu::CMP, true, RSI, Rm::R(RDI));
-        a.jcc(Cc::G, pause);
-        a.mov(true, FUEL, Rm::R(RSI));
-        a.store(true, ctx!(clock.synced), FUEL);
-        a.jmp(first);
-        a.bind(round);
-        a.mov(true, RDX, Rm::M(batch!(row)));
-        a.alu_imm(alu::ADD, true, Rm::R(RDX), size_of::<Row>() as i32);
-        a.store(true, batch!(row), RDX);
-        a.alu(alu::CMP, true, RDX, Rm::M(batch!(rows_end)));
-        a.jcc(Cc::E, leave);
-        a.alu_imm(alu::CMP, true, Rm::M(ctx!(lds.bytes)), 0);
-        a.jcc(Cc::Ne, clear);
-        a.mov(true, RCX, Rm::M(batch!(turns)));
-        a.jmp(go);
-        a.bind(slice_layout);
+        next_of_shared_state(a, first, [pause, leave, clear]);
     }
     a.imm(RDX, TimeSlice::ENDED as u64);
     a.alu_imm(alu::SUB, true, Rm::M(batch!(alive)), 1);
@@ -133,11 +104,7 @@ pub(super) fn between<V: Vectors>(
     a.alu_imm(alu::CMP, true, Rm::M(batch!(alive)), 0);
     a.jcc(Cc::Ne, begin);
     // All have ended.
-    a.mov(true, RDX, Rm::M(batch!(row)));
-    a.alu_imm(alu::ADD, true, Rm::R(RDX), size_of::<Row>() as i32);
-    a.store(true, batch!(row), RDX);
-    a.alu(alu::CMP, true, RDX, Rm::M(batch!(rows_end)));
-    a.jcc(Cc::E, leave);
+    next_row(a, leave);
     a.mov(true, RDX, Rm::M(batch!(begin)));
     a.mov(true, RSI, Rm::M(batch!(given)));
     a.imm(RDI, 0);
@@ -152,11 +119,62 @@ pub(super) fn between<V: Vectors>(
     a.mov(true, RDX, Rm::M(batch!(waves)));
     a.store(true, batch!(alive), RDX);
     a.bind(clear);
+    clear_lds::<V>(a);
+    a.mov(true, RCX, Rm::M(batch!(turns)));
+    a.jmp(begin);
+    (barrier, ended)
+}
+
+/// The code at the end of a wave of a batch whose waves share one state: the next wave begins at `first`. It goes on where batches are
+/// not such. `others`: where code leaves because a time slice must not begin, or because all workgroups have ended; and where LDS
+/// is cleared.
+fn next_of_shared_state(a: &mut Asm, first: Label, others: [Label; 3]) {
+    const BYTES: i32 = size_of::<TimeSlice>() as i32;
+    let [pause, leave, clear] = others;
+    let (slice_layout, go, round) = (a.label(), a.label(), a.label());
+    a.alu_imm(alu::CMP, true, Rm::M(batch!(single)), 0);
+    a.jcc(Cc::E, slice_layout);
+    a.mov(true, RSI, Rm::M(batch!(given)));
+    a.mov(true, RDI, Rm::M(batch!(spare)));
+    a.alu(alu::SUB, true, RDI, Rm::R(RSI));
+    a.alu(alu::ADD, true, RDI, Rm::R(FUEL));
+    a.store(true, batch!(spare), RDI);
+    a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
+    a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
+    a.bind(go);
+    a.store(true, ctx!(current.time_slice), RCX);
+    a.alu(alu::CMP, true, RCX, Rm::M(ctx!(current.end)));
+    a.jcc(Cc::E, round);
+    a.alu(alu::CMP, true, RSI, Rm::R(RDI));
+    a.jcc(Cc::G, pause);
+    a.mov(true, FUEL, Rm::R(RSI));
+    a.store(true, ctx!(clock.synced), FUEL);
+    a.jmp(first);
+    a.bind(round);
+    next_row(a, leave);
+    a.alu_imm(alu::CMP, true, Rm::M(ctx!(lds.bytes)), 0);
+    a.jcc(Cc::Ne, clear);
+    a.mov(true, RCX, Rm::M(batch!(turns)));
+    a.jmp(go);
+    a.bind(slice_layout);
+}
+
+/// Goes to the next workgroup of a batch, or leaves after the last.
+fn next_row(a: &mut Asm, leave: Label) {
+    a.mov(true, RDX, Rm::M(batch!(row)));
+    a.alu_imm(alu::ADD, true, Rm::R(RDX), size_of::<Row>() as i32);
+    a.store(true, batch!(row), RDX);
+    a.alu(alu::CMP, true, RDX, Rm::M(batch!(rows_end)));
+    a.jcc(Cc::E, leave);
+}
+
+/// Clears LDS. RAX, RCX, RDI and RSI are clobbered.
+fn clear_lds<V: Vectors>(a: &mut Asm) {
+    let [no_lds, lines, bytes] = std::array::from_fn(|_| a.label());
     a.mov(true, RCX, Rm::M(ctx!(lds.bytes)));
     a.test(true, RCX, RCX);
     a.jcc(Cc::E, no_lds);
     a.mov(true, RDI, Rm::M(ctx!(lds.base)));
-    let (lines, bytes) = (a.label(), a.label());
     a.alu_imm(alu::CMP, true, Rm::R(RCX), 64);
     a.jcc(Cc::B, bytes);
     // The last line is where LDS ends.
@@ -175,9 +193,6 @@ pub(super) fn between<V: Vectors>(
     a.imm(RAX, 0);
     a.stosb();
     a.bind(no_lds);
-    a.mov(true, RCX, Rm::M(batch!(turns)));
-    a.jmp(begin);
-    (barrier, ended)
 }
 
 /// The code where a wave of a batch begins: it loads the registers that the region reads, and goes to the region's first block.
