@@ -30,7 +30,7 @@ fn hash(bytes: &[u8]) -> u64 {
 fn of_first(emitted: &x64::Emitted) -> Vec<u8> {
     let mut code = emitted.code.clone();
     let numbers: Vec<u32> = (0..emitted.ranges.len() as u32).collect();
-    x64::range::put_all(&mut code, &emitted.spots, &numbers);
+    x64::range::apply_all(&mut code, &emitted.fixups, &numbers);
     code
 }
 

@@ -17,7 +17,7 @@ pub const AFFINE_BASES: usize = 1024;
 pub const AFFINE_ADDRESSES: usize = 128;
 /// The number of slots for remembered ranges of memory.
 pub const RANGES: usize = 1024;
-/// The number of places where accesses remember where they were. If there are more, some share one, and prefetch in vain.
+/// The number of accesses that remember where they were. If there are more, some share a slot, and prefetch in vain.
 pub const PACES: usize = 512;
 /// The first slots belong to one access each. Each of the others belongs to the access that its tag names.
 pub const OWN_RANGES: u32 = 768;
@@ -63,7 +63,7 @@ pub struct TimeSlice {
     pub given: u32,
     pub again: u32,
     /// The number of the wave's time slices that have ended.
-    pub turns: u32,
+    pub ended: u32,
     /// The number of its region, the same for all time slices of a call.
     pub region: u32,
 }
@@ -81,7 +81,7 @@ impl TimeSlice {
         late: 0,
         given: 0,
         again: 0,
-        turns: 0,
+        ended: 0,
         region: 0,
     };
 }
@@ -90,7 +90,7 @@ impl TimeSlice {
 #[repr(C)]
 pub struct Batch {
     /// The first wave's time slice, if all waves are there. Null if there is only one round of some waves.
-    pub turns: *mut TimeSlice,
+    pub time_slices: *mut TimeSlice,
     /// The current workgroup, and the end of the workgroups. For waves of one workgroup that have started: null, and the row after
     /// null.
     pub row: *const Row,
@@ -102,7 +102,7 @@ pub struct Batch {
     pub single: u64,
     /// The number of waves, and of waves of the current workgroup that have not ended.
     pub waves: i64,
-    pub alive: i64,
+    pub live: i64,
     /// The fuel of a first time slice, and the fuel that is left for time slices that have not ended.
     pub given: i64,
     pub spare: i64,

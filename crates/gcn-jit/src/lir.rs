@@ -35,10 +35,10 @@ pub(crate) enum Role {
     Temp,
 }
 
-/// Whether an instruction can be executed anywhere instead of spilling its result. It reads no registers then, and the memory that it
-/// reads does not change while the code runs.
+/// Whether the result of an instruction can be rematerialized instead of spilled: whether the instruction can be executed anywhere. It
+/// reads no registers then, and the memory that it reads does not change while the code runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Again {
+pub(crate) enum Remat {
     /// It is executed once, where it stands.
     No,
     /// It is executed where its result is needed.
@@ -52,7 +52,7 @@ pub(crate) enum Again {
 /// An instruction.
 pub(crate) struct Inst<O> {
     pub op: O,
-    pub again: Again,
+    pub remat: Remat,
     first: u32,
     count: u32,
 }
@@ -87,17 +87,17 @@ impl<O> Code<O> {
 
     /// Appends an instruction.
     pub fn push(&mut self, op: O, operands: &[(VReg, Role)]) {
-        self.push_as(op, Again::No, operands);
+        self.push_as(op, Remat::No, operands);
     }
 
     /// Appends an instruction that defines a register and can be executed anywhere.
-    pub fn push_again(&mut self, op: O, again: Again, class: Class) -> VReg {
+    pub fn push_remat(&mut self, op: O, remat: Remat, class: Class) -> VReg {
         let d = self.reg(class);
-        self.push_as(op, again, &[(d, Role::Def)]);
+        self.push_as(op, remat, &[(d, Role::Def)]);
         d
     }
 
-    fn push_as(&mut self, op: O, again: Again, operands: &[(VReg, Role)]) {
+    fn push_as(&mut self, op: O, remat: Remat, operands: &[(VReg, Role)]) {
         let at = self.insts.len() as u32;
         for &(reg, role) in operands {
             if matches!(role, Role::Def | Role::Early | Role::Tied | Role::Temp) {
@@ -107,7 +107,7 @@ impl<O> Code<O> {
         }
         self.insts.push(Inst {
             op,
-            again,
+            remat,
             first: self.operands.len() as u32,
             count: operands.len() as u32,
         });
@@ -115,8 +115,8 @@ impl<O> Code<O> {
     }
 
     /// Whether and where the instruction that defines a register can be executed.
-    pub fn again(&self, reg: VReg) -> Again {
-        self.insts[self.origin[reg.0 as usize] as usize].again
+    pub fn remat(&self, reg: VReg) -> Remat {
+        self.insts[self.origin[reg.0 as usize] as usize].remat
     }
 
     /// The operands of an instruction.

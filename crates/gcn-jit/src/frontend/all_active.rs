@@ -203,13 +203,13 @@ impl<'a> Tracer<'a> {
     /// Returns true if the VGPRs that later code takes to be affine are affine after the variant.
     fn keeps(&self, trace: &Block, facts: &AffineVgprs) -> bool {
         let after = affine::written(trace, facts);
-        let behind = match trace.terminator {
+        let successors = match trace.terminator {
             Terminator::Jump(pc) => [Some(pc), None],
             Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
             Terminator::Barrier => [Some(trace.end), None],
             _ => [None, None],
         };
-        behind.into_iter().flatten().all(|pc| {
+        successors.into_iter().flatten().all(|pc| {
             let wanted = self.facts.get(&pc);
             let mut wanted = wanted.into_iter().flatten();
             wanted.all(|(v, step)| after.get(v) == Some(step))

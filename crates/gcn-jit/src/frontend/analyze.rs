@@ -238,7 +238,7 @@ pub(super) fn liveness(
 ) -> Map<u64, LiveSet> {
     let pcs: Vec<u64> = known.keys().rev().copied().collect();
     let next_of = |pc: u64| pc + known[&pc].insn.len as u64;
-    // Where the analysis continues from elsewhere than the instruction behind: what is live there is remembered between rounds.
+    // The live registers at addresses that are not reached from the next instruction alone are remembered between rounds.
     let targets = known
         .iter()
         .filter_map(|(&pc, k)| k.flow.target(pc, &k.insn));

@@ -34,7 +34,7 @@ struct Lowering<'b, 'a, 'k> {
     /// The block's values before it.
     first: usize,
     tables: Vec<Option<cross_lane::Table>>,
-    /// The loads that lie side by side: see [`groups`].
+    /// The loads that are adjacent in memory: see [`groups`].
     groups: Map<usize, Group>,
     /// The load of each group that has been made, by the group's first node.
     made: Map<usize, Id>,
@@ -42,12 +42,12 @@ struct Lowering<'b, 'a, 'k> {
     out: Changes,
 }
 
-/// A load's place among those that lie side by side.
+/// A load among those that are adjacent in memory.
 #[derive(Clone, Copy)]
 struct Group {
     /// The first load of the group.
     first: usize,
-    /// The load's place in the group, and the number of loads.
+    /// The load's position in the group, and the number of loads.
     part: u8,
     count: u8,
     /// The offset of the first load.
@@ -691,7 +691,7 @@ impl Lowering<'_, '_, '_> {
         }
         let bytes = (bits / 8) as u8;
         let offset = plus.checked_add(offset).ok_or(Refusal::Interpreter)?;
-        let (lo, hi) = self.b.place(space, address, &mut self.out)?;
+        let (lo, hi) = self.b.split_address(space, address, &mut self.out)?;
         let one = Store {
             space,
             lo,
@@ -701,13 +701,13 @@ impl Lowering<'_, '_, '_> {
             data: vec![data],
             in_order: false,
         };
-        let behind = |s: &Store| {
+        let adjacent = |s: &Store| {
             (s.lo, s.hi, s.bytes) == (lo, hi, bytes)
                 && s.offset + bytes as i32 * s.data.len() as i32 == offset
         };
         match &mut self.out.store {
             None => self.out.store = Some(one),
-            Some(s) if behind(s) => s.data.push(data),
+            Some(s) if adjacent(s) => s.data.push(data),
             // ds_write2.
             Some(_) if space == Space::Lds && bytes == 4 => match &mut self.out.store2 {
                 None => self.out.store2 = Some(one),

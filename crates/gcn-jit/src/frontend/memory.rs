@@ -208,7 +208,7 @@ impl Builder<'_> {
     }
 
     /// The halves of an address, or an LDS address and the limit.
-    pub(super) fn place(
+    pub(super) fn split_address(
         &mut self,
         space: Space,
         address: Id,
@@ -280,7 +280,7 @@ impl Builder<'_> {
         if bytes > 4 || bytes < 4 && count != 1 {
             return Err(Refusal::Interpreter);
         }
-        let (lo, hi) = self.place(space, address, out)?;
+        let (lo, hi) = self.split_address(space, address, out)?;
         Ok(self.g.node(
             Inst::Group {
                 space,

@@ -85,7 +85,7 @@ impl Builder<'_> {
             Val::Id(id) => id,
             _ => return Err(Refusal::Interpreter),
         };
-        let (lo, hi) = self.place(space, address, out)?;
+        let (lo, hi) = self.split_address(space, address, out)?;
         let mut inputs = vec![lo, hi];
         for value in data {
             let Val::Id(value) = value else {

@@ -94,7 +94,7 @@ pub struct Address {
     pub from: i32,
     pub to: i32,
     /// Inactive lanes are read too.
-    pub whole: bool,
+    pub reads_inactive: bool,
     /// Each lane writes several dwords, the first of all lanes before the second of any. Writing slice after slice gives the
     /// same result if the slices lie like this.
     pub slice_layout: Option<SliceLayout>,

@@ -52,9 +52,9 @@ impl Found {
             }
         }
         let mask = self.at.len() - 1;
-        let mut place = Found::hash(node) as usize & mask;
+        let mut slot = Found::hash(node) as usize & mask;
         loop {
-            let id = self.at[place];
+            let id = self.at[slot];
             if id == NOWHERE {
                 break;
             }
@@ -67,20 +67,20 @@ impl Found {
             {
                 return Some(id);
             }
-            place = (place + 1) & mask;
+            slot = (slot + 1) & mask;
         }
-        self.at[place] = nodes.len() as Id;
+        self.at[slot] = nodes.len() as Id;
         self.used += 1;
         None
     }
 
     pub(crate) fn put(&mut self, node: &Node, id: Id) {
         let mask = self.at.len() - 1;
-        let mut place = Found::hash(node) as usize & mask;
-        while self.at[place] != NOWHERE {
-            place = (place + 1) & mask;
+        let mut slot = Found::hash(node) as usize & mask;
+        while self.at[slot] != NOWHERE {
+            slot = (slot + 1) & mask;
         }
-        self.at[place] = id;
+        self.at[slot] = id;
         self.used += 1;
     }
 }

@@ -276,7 +276,7 @@ impl Graph {
             mode: self.mode,
         };
         let exception = self.exception(short, &leaves);
-        self.rare(
+        self.with_slow_path(
             sub,
             leaves,
             (when, short),
@@ -302,7 +302,7 @@ impl Graph {
     }
 
     /// The value of an operation that has a fast path.
-    pub fn rare_alu(
+    pub fn alu_with_slow_path(
         &mut self,
         op: Op,
         ty: Ty,
@@ -328,10 +328,10 @@ impl Graph {
             generation: self.generation,
             mode: self.mode,
         };
-        self.rare(sub, leaves, (when, short), out, (true, None))
+        self.with_slow_path(sub, leaves, (when, short), out, (true, None))
     }
 
-    fn rare(
+    fn with_slow_path(
         &mut self,
         sub: Sub,
         leaves: Vec<Id>,
@@ -405,9 +405,9 @@ impl Graph {
             Inst::Lo => Step::Lo(arg(steps, 0)?),
             Inst::Hi => Step::Hi(arg(steps, 0)?),
             Inst::FastPath(number) => {
-                let rare = &self.fast_paths[number as usize];
+                let path = &self.fast_paths[number as usize];
                 let mut leaves = Vec::new();
-                for &l in &rare.leaves {
+                for &l in &path.leaves {
                     leaves.push(self.steps_of(l, steps, made)?);
                 }
                 let first = steps.len() as u16;
@@ -416,7 +416,7 @@ impl Graph {
                     From::Step(n) => From::Step(n + first),
                     From::Const(v) => From::Const(v),
                 };
-                for step in &rare.sub.steps {
+                for step in &path.sub.steps {
                     steps.push(match step.clone() {
                         Step::Meaning {
                             program,
@@ -504,7 +504,7 @@ impl Graph {
         let sub = self.sub_of(id, &leaves)?;
         let short = self.alu(Op::Div, n.out, n.out, [z, y, 0]).ok()?;
         let exception = Some(Exception::Quotient);
-        self.rare(sub, leaves, (when, short), n.out, (true, exception))
+        self.with_slow_path(sub, leaves, (when, short), n.out, (true, exception))
     }
 
     /// The steps of an f64 square root as one root. `None` if `id`, a value just made, is not the last of such steps.
@@ -561,7 +561,7 @@ impl Graph {
         let when = self.alu(Op::Lt, Ty::U32, Ty::Bool, [top, count, 0]).ok()?;
         let sub = self.sub_of(id, &[x])?;
         let short = self.alu(Op::Sqrt, Ty::F64, Ty::F64, [x, 0, 0]).ok()?;
-        self.rare(sub, vec![x], (when, short), Ty::F64, (true, None))
+        self.with_slow_path(sub, vec![x], (when, short), Ty::F64, (true, None))
     }
 
     /// Of v + v e: v and e.

@@ -158,7 +158,7 @@ impl Graph {
         let zero = self.alu(Op::Eq, Ty::U32, Ty::Bool, [size, zero, 0])?;
         let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [normal, decided, 0])?;
         let when = self.alu(Op::Or, Ty::Bool, Ty::Bool, [when, zero, 0])?;
-        self.rare_alu(Op::Fma, Ty::F32, Ty::F16, args, when, short)
+        self.alu_with_slow_path(Op::Fma, Ty::F32, Ty::F16, args, when, short)
             .ok_or(Unsupported)
     }
 
@@ -176,7 +176,7 @@ impl Graph {
         let (x, y) = (self.widened(a)?, self.widened(b)?);
         let r = self.alu(op, Ty::F32, Ty::F32, [x, y, 0])?;
         let short = self.narrowed(r)?;
-        self.rare_alu(op, Ty::F16, Ty::F16, args, when, short)
+        self.alu_with_slow_path(op, Ty::F16, Ty::F16, args, when, short)
             .ok_or(Unsupported)
     }
 

@@ -1,10 +1,10 @@
 //! Register allocation of straight code, in one pass forward.
 //!
 //! The next use of each value is known beforehand. Where no register is free the value with the latest next use leaves its one: it is
-//! stored to a spill slot, or forgotten if its instruction can be executed again. A value that can be executed again is computed where
+//! stored to a spill slot, or dropped if it can be rematerialized. A value that can be rematerialized is computed where
 //! it is first needed in a register. As every value is defined once, a slot stays valid until the value's last use.
 
-use super::{Again, Class, Code, Role, VReg};
+use super::{Class, Code, Remat, Role, VReg};
 
 /// Where an operand is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,7 +12,7 @@ pub(crate) enum Place {
     Reg(u8),
     /// A spill slot.
     Slot(u16),
-    /// The memory that an instruction reads ([`Again::Memory`]).
+    /// The memory that an instruction reads ([`Remat::Memory`]).
     Memory(u32),
 }
 
@@ -129,7 +129,7 @@ impl<O> State<'_, O> {
         let inst = &code.insts[at as usize];
         let operands = code.operands(at);
         let first = inst.first as usize;
-        if inst.again != Again::No {
+        if inst.remat != Remat::No {
             // Computed where it is needed.
             self.next[operands[0].0.0 as usize] = self.after[first];
             return Some(());
@@ -207,8 +207,8 @@ impl<O> State<'_, O> {
         self.code.classes[reg.0 as usize]
     }
 
-    fn again(&self, reg: VReg) -> Again {
-        self.code.again(reg)
+    fn remat(&self, reg: VReg) -> Remat {
+        self.code.remat(reg)
     }
 
     fn pin(&mut self, reg: VReg) {
@@ -258,7 +258,7 @@ impl<O> State<'_, O> {
                 continue;
             }
             let held = self.holds[class as usize][r as usize]?;
-            let clean = self.again(held) != Again::No || self.slot[held.0 as usize] != NO_SLOT;
+            let clean = self.remat(held) != Remat::No || self.slot[held.0 as usize] != NO_SLOT;
             let mut when = self.next[held.0 as usize];
             if clean {
                 when = when.saturating_add(CLEAN);
@@ -268,7 +268,7 @@ impl<O> State<'_, O> {
             }
         }
         let (_, r, held) = best?;
-        if self.again(held) == Again::No && self.slot[held.0 as usize] == NO_SLOT {
+        if self.remat(held) == Remat::No && self.slot[held.0 as usize] == NO_SLOT {
             let slot = self.free_slots.pop().unwrap_or_else(|| {
                 self.out.slots += 1;
                 self.out.slots - 1
@@ -317,7 +317,7 @@ impl<O> State<'_, O> {
 
     /// A place of a value that may be in memory.
     fn any(&mut self, reg: VReg, after: u32) -> Option<Place> {
-        if self.again(reg) == Again::Fixed {
+        if self.remat(reg) == Remat::Fixed {
             return Some(Place::Memory(self.code.origin[reg.0 as usize]));
         }
         let r = self.reg[reg.0 as usize];
@@ -325,7 +325,7 @@ impl<O> State<'_, O> {
             return Some(Place::Reg(r));
         }
         let slot = self.slot[reg.0 as usize];
-        if self.again(reg) == Again::Memory
+        if self.remat(reg) == Remat::Memory
             && (after == NEVER || self.free(self.class(reg)).is_none())
         {
             return Some(Place::Memory(self.code.origin[reg.0 as usize]));

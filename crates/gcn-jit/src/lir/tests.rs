@@ -1,7 +1,7 @@
 //! Allocations of made-up code, executed symbolically: every operand must be where its definition put it.
 
 use super::regalloc::{Allocation, Place, Step, allocate};
-use super::{Again, Code, Role, VReg};
+use super::{Code, Remat, Role, VReg};
 
 /// Executes an allocation. Panics if an operand is not where the allocation says.
 fn check(code: &Code<u32>, out: &Allocation, counts: [u8; 2]) {
@@ -22,10 +22,10 @@ fn check(code: &Code<u32>, out: &Allocation, counts: [u8; 2]) {
             Step::Inst { inst, places } => {
                 let operands = code.operands(inst);
                 let places = out.places(code, inst, places);
-                let again = code.insts[inst as usize].again;
-                if again == Again::No {
+                let remat = code.insts[inst as usize].remat;
+                if remat == Remat::No {
                     let between = &code.insts[executed as usize..inst as usize];
-                    assert!(between.iter().all(|i| i.again != Again::No), "in order");
+                    assert!(between.iter().all(|i| i.remat != Remat::No), "in order");
                     executed = inst + 1;
                 }
                 let mut read = Vec::new();
@@ -41,12 +41,12 @@ fn check(code: &Code<u32>, out: &Allocation, counts: [u8; 2]) {
                         Place::Reg(r) => regs[class][r as usize],
                         Place::Slot(s) => slots[s as usize],
                         Place::Memory(i) => {
-                            let again = code.insts[i as usize].again;
-                            assert!(matches!(again, Again::Memory | Again::Fixed));
+                            let remat = code.insts[i as usize].remat;
+                            assert!(matches!(remat, Remat::Memory | Remat::Fixed));
                             Some(code.operands(i)[0].0)
                         }
                     };
-                    let named = role == Role::Any && code.again(reg) == Again::Fixed;
+                    let named = role == Role::Any && code.remat(reg) == Remat::Fixed;
                     assert!(role == Role::Any || matches!(place, Place::Reg(_)));
                     assert!(!named || matches!(place, Place::Memory(_)));
                     assert_eq!(found, Some(reg), "operand of {inst}");
@@ -77,7 +77,7 @@ fn check(code: &Code<u32>, out: &Allocation, counts: [u8; 2]) {
         }
     }
     let left = code.insts[executed as usize..].iter();
-    assert!(left.into_iter().all(|i| i.again != Again::No), "all");
+    assert!(left.into_iter().all(|i| i.remat != Remat::No), "all");
 }
 
 fn value(code: &mut Code<u32>, of: &[VReg]) -> VReg {
@@ -128,8 +128,8 @@ fn the_value_with_the_latest_next_use_is_spilled() {
 #[test]
 fn what_can_be_executed_again_is_not_spilled() {
     let mut code = Code::default();
-    let k = code.push_again(1, Again::Value, 0);
-    let m = code.push_again(2, Again::Memory, 0);
+    let k = code.push_remat(1, Remat::Value, 0);
+    let m = code.push_remat(2, Remat::Memory, 0);
     let a = value(&mut code, &[k, m]);
     let b = value(&mut code, &[]);
     let d = code.reg(0);
@@ -157,7 +157,7 @@ fn what_can_be_executed_again_is_not_spilled() {
 #[test]
 fn a_register_that_is_not_allocated_is_named() {
     let mut code = Code::default();
-    let f = code.push_again(1, Again::Fixed, 1);
+    let f = code.push_remat(1, Remat::Fixed, 1);
     let a = value(&mut code, &[]);
     for _ in 0..2 {
         code.push(2, &[(a, Role::Use), (f, Role::Any)]);
@@ -208,8 +208,8 @@ fn random_code_keeps_its_values() {
         for _ in 0..random(120) {
             if random(4) == 0 {
                 let class = random(2);
-                let again = [Again::Value, Again::Memory, Again::Fixed][random(3)];
-                have[class].push(code.push_again(0, again, class as u8));
+                let remat = [Remat::Value, Remat::Memory, Remat::Fixed][random(3)];
+                have[class].push(code.push_remat(0, remat, class as u8));
                 continue;
             }
             let mut operands = Vec::new();

@@ -103,7 +103,7 @@ pub(crate) fn written(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
 }
 
 /// The VGPRs that are affine after a block, from those before it.
-fn behind(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
+fn after_block(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
     // The interpreter may have run the block instead.
     let Some(may_write) = &c.may_write else {
         return AffineVgprs::new();
@@ -146,7 +146,7 @@ pub(crate) fn facts(
         loop {
             while let Some(i) = work.pop() {
                 let c = &blocks[i];
-                let after = behind(c, before[i].as_ref().unwrap_or(&AffineVgprs::new()));
+                let after = after_block(c, before[i].as_ref().unwrap_or(&AffineVgprs::new()));
                 let to = match c.terminator {
                     Terminator::Jump(pc) => [Some(pc), None],
                     Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],

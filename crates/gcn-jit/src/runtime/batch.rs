@@ -38,7 +38,7 @@ struct Left {
     single: bool,
 }
 
-/// How far a batch has come.
+/// The progress of a batch.
 enum Progress {
     /// All workgroups have ended.
     Ended,
@@ -87,11 +87,11 @@ impl Jit {
             && !self.recorded(machine)
             && !must_interpret(like.state());
         loop {
-            let far = match possible {
+            let progress = match possible {
                 true => self.batch(groups, machine, fuel),
                 false => Progress::Within,
             };
-            match far {
+            match progress {
                 Progress::Ended => return GroupStop::Ended,
                 Progress::Within => {}
                 Progress::Stopped(stop) => {
@@ -221,7 +221,7 @@ impl Jit {
                 late: 0,
                 given: given as u32,
                 again: again as u32,
-                turns: 0,
+                ended: 0,
                 region: at.region(),
             });
         }
@@ -233,14 +233,14 @@ impl Jit {
         ctx.current.time_slice = self.group.time_slices.as_mut_ptr();
         ctx.current.end = ctx.current.time_slice.wrapping_add(waves);
         ctx.batch = Batch {
-            turns: ctx.current.time_slice,
+            time_slices: ctx.current.time_slice,
             row: rows,
             rows_end: rows.wrapping_add(count),
             begin,
             code: code.wrapping_add(at.at()),
             single: single as u64,
             waves: waves as i64,
-            alive: waves as i64,
+            live: waves as i64,
             given: given as i64,
             spare,
             ids: id_offsets(groups),
@@ -273,7 +273,7 @@ impl Jit {
         self.leave_batch(left, groups, machine, fuel)
     }
 
-    /// Ends a batch that was left before its last workgroup's end: records how far the waves of the current workgroup have come, and
+    /// Ends a batch that was left before its last workgroup's end: records the progress of the waves of the current workgroup, and
     /// brings the wave that left the batch to its end.
     fn leave_batch(
         &mut self,
@@ -283,31 +283,31 @@ impl Jit {
         fuel: &mut u64,
     ) -> Progress {
         if single {
-            let far = (self.ctx.current.time_slice as usize)
+            let current = (self.ctx.current.time_slice as usize)
                 .wrapping_sub(self.group.time_slices.as_ptr() as usize);
-            for turn in self
+            for slice in self
                 .group
                 .time_slices
                 .iter_mut()
-                .take(far / size_of::<TimeSlice>())
+                .take(current / size_of::<TimeSlice>())
             {
-                (turn.code, turn.turns) = (std::ptr::without_provenance(TimeSlice::ENDED), 1);
+                (slice.code, slice.ended) = (std::ptr::without_provenance(TimeSlice::ENDED), 1);
             }
         }
         let waves = groups.waves.len();
-        let (far, turned) = self.record_progress(groups.waves, 0, waves, exit);
+        let (current, turned) = self.record_progress(groups.waves, 0, waves, exit);
         groups.turned += turned;
-        groups.next = far;
+        groups.next = current;
         let those = groups.waves.iter();
         let begun = those.filter(|wave| wave.doing != Doing::New).count();
         let known = &mut self.code.regions[at.region() as usize];
         known.begun += begun as u64;
-        known.in_batch += far as u64;
+        known.in_batch += current as u64;
         let (ids, taken) = groups.ids();
         let starts = groups.starts(&ids[..taken]);
         let (hw_id, number) = (starts.hw_id, starts.number);
-        if single && far > 0 && far < waves {
-            let (before, now) = groups.waves.split_at_mut(far);
+        if single && current > 0 && current < waves {
+            let (before, now) = groups.waves.split_at_mut(current);
             std::mem::swap(&mut before[0].state, &mut now[0].state);
         }
         for (w, wave) in groups.waves.iter_mut().enumerate() {
@@ -316,7 +316,7 @@ impl Jit {
                 wave.state.number = number + w as u64;
             }
         }
-        if far == waves || exit.why() == EXIT_NEXT {
+        if current == waves || exit.why() == EXIT_NEXT {
             return Progress::Within;
         }
         // The wave goes on alone.
@@ -324,7 +324,7 @@ impl Jit {
         machine.global.all_ended(groups.number..groups.first());
         tell_ends(machine, groups.first(), groups.waves);
         let begun = *fuel;
-        let stop = self.finish_alone(&mut groups.waves[far], far, exit, machine, fuel);
+        let stop = self.finish_alone(&mut groups.waves[current], current, exit, machine, fuel);
         self.stats.executed += begun - *fuel;
         if let Some(stop) = stop {
             return Progress::Stopped(stop);

@@ -270,8 +270,8 @@ pub(crate) fn holds(steps: &[(u16, i32)], wave: &WaveState) -> bool {
 pub(crate) fn steps(wave: &WaveState) -> Vec<(u16, i32)> {
     let step = |v: &[u32; 64]| {
         let step = v[1].wrapping_sub(v[0]);
-        let linear = |s: &[u32]| s.windows(2).all(|w| w[1].wrapping_sub(w[0]) == step);
-        v.chunks(16).all(linear).then_some(step as i32)
+        let affine = |s: &[u32]| s.windows(2).all(|w| w[1].wrapping_sub(w[0]) == step);
+        v.chunks(16).all(affine).then_some(step as i32)
     };
     let vgprs = wave.vgprs.iter().enumerate();
     vgprs
@@ -306,8 +306,8 @@ impl Jit {
         ctx.helpers.interpret = helpers::interpret as *const () as usize;
         ctx.helpers.load = helpers::load as *const () as usize;
         ctx.helpers.store = helpers::store as *const () as usize;
-        ctx.helpers.slow_path = helpers::rare as *const () as usize;
-        ctx.helpers.wave = wave_helper::whole as *const () as usize;
+        ctx.helpers.slow_path = helpers::slow_path as *const () as usize;
+        ctx.helpers.wave = wave_helper::run as *const () as usize;
         ctx.lookup.range = helpers::range as *const () as usize;
         ctx.lookup.around = helpers::around as *const () as usize;
         ctx.lookup.exact = helpers::exact as *const () as usize;
@@ -378,7 +378,7 @@ impl Jit {
     /// Drops the engine's regions, but keeps their counts.
     pub(crate) fn drop_regions(&mut self) {
         if self.counts.is_some() {
-            self.counts = Some(Box::new(profile::Counts::behind(self.report())));
+            self.counts = Some(Box::new(profile::Counts::after(self.report())));
         }
         self.code.regions.clear();
         self.code.stale = false;
@@ -464,17 +464,17 @@ impl Jit {
             }
             Made::Region(region) => {
                 let number = self.code.regions.len() as u32;
-                let place = |at| CodePointer::new(number, at).map_or(Entry::Interpret, Entry::Code);
+                let entry = |at| CodePointer::new(number, at).map_or(Entry::Interpret, Entry::Code);
                 if key.3.is_some() {
                     // Its other blocks are not entered from outside.
-                    self.code.entries.insert(key, place(region.first));
+                    self.code.entries.insert(key, entry(region.first));
                 } else {
                     for &(start, end, at, insns) in &region.blocks {
                         let here = |pc| (pc, key.1, key.2, None);
                         if insns > 0 && exact {
-                            self.code.entries.insert(here(start), place(at as u32));
+                            self.code.entries.insert(here(start), entry(at as u32));
                         } else if insns > 0 {
-                            let at = place(at as u32);
+                            let at = entry(at as u32);
                             self.code.entries.entry(here(start)).or_insert(at);
                         }
                         // A jump to the last dword of the address space has no address after it.
@@ -603,10 +603,10 @@ impl Jit {
         if let (Some(to), Some(dump)) = (self.dump.as_deref(), dump) {
             to.add(&dump.text());
         }
-        let (mut ranges, mut spots) = (Vec::new(), Vec::new());
+        let (mut ranges, mut fixups) = (Vec::new(), Vec::new());
         let emitted = emitted.map(|mut emitted| {
             ranges = std::mem::take(&mut emitted.ranges);
-            spots = std::mem::take(&mut emitted.spots);
+            fixups = std::mem::take(&mut emitted.fixups);
             emitted
         });
         let saved = self.made_of(key, &region, emitted, live_ins, exact, machine);
@@ -619,7 +619,7 @@ impl Jit {
                 sgprs,
                 machine,
             };
-            saved.save((&store, &name), &origin, &ranges, &spots);
+            saved.save((&store, &name), &origin, &ranges, &fixups);
         }
         saved
     }
@@ -879,7 +879,7 @@ impl Jit {
         ctx.alone = TimeSlice::NONE;
         ctx.current.time_slice = &mut ctx.alone;
         ctx.current.end = ctx.current.time_slice.wrapping_add(1);
-        ctx.batch.turns = std::ptr::null_mut();
+        ctx.batch.time_slices = std::ptr::null_mut();
         ctx.current.wave = wave;
         ctx.current.vgprs = wave.vgprs.as_mut_ptr().cast();
         ctx.clock.fuel = given;
@@ -889,7 +889,7 @@ impl Jit {
         if let Some(counts) = &mut self.counts {
             counts.begin(at.region() as usize, region.blocks.len(), ctx);
         }
-        // SAFETY: `code` is where one of the region's blocks begins. The context's turn is its own; wave and VGPRs are those
+        // SAFETY: `code` is where one of the region's blocks begins. The context's time slice is its own; wave and VGPRs are those
         // of a wave that outlives the call.
         let exit = unsafe { self.call(at.region(), code, machine) };
         if let Some(counts) = &mut self.counts {
@@ -906,7 +906,7 @@ impl Jit {
     /// Calls compiled code. The context has the wave, its fuel, and the time slices that follow.
     ///
     /// # Safety
-    /// `code` is where one of the region's blocks begins for the context's wave; so is that of each turn that follows. The
+    /// `code` is where one of the region's blocks begins for the context's wave; so is that of each time slice that follows. The
     /// waves and their VGPRs outlive the call, and nobody else uses them meanwhile.
     #[inline]
     pub(crate) unsafe fn call(
@@ -997,7 +997,7 @@ impl Jit {
                 return Err(Stop::Limit);
             }
             x64::EXIT_FUEL if begun != *fuel => {
-                // The rest is for the next turn, which begins where a block does.
+                // The rest is for the next time slice, which begins where a block does.
                 wave.pc = start;
                 return Err(Stop::Limit);
             }
@@ -1032,8 +1032,8 @@ impl Jit {
                 }
                 let region = &self.code.regions[exit.region as usize];
                 // The interpreter leaves alone what is off.
-                let linear = |pc| region.steps(pc).is_some_and(|steps| holds(steps, wave));
-                if region.key.3.is_some() && wave.mode == region.key.1 && linear(wave.pc) {
+                let affine = |pc| region.steps(pc).is_some_and(|steps| holds(steps, wave));
+                if region.key.3.is_some() && wave.mode == region.key.1 && affine(wave.pc) {
                     let at = region.inside(wave.pc);
                     return Ok(at.and_then(|at| CodePointer::new(exit.region, at)));
                 }
@@ -1055,11 +1055,11 @@ impl Jit {
             return None;
         };
         let region = &self.code.regions[at.region() as usize];
-        let linear = region.steps(key.0).is_some_and(|steps| holds(steps, wave));
-        (linear && self.fresh(at.region(), machine)).then_some(at)
+        let affine = region.steps(key.0).is_some_and(|steps| holds(steps, wave));
+        (affine && self.fresh(at.region(), machine)).then_some(at)
     }
 
-    /// Runs a wave: from a place in compiled code, if one is known.
+    /// Runs a wave: from an address in compiled code, if one is known.
     pub(crate) fn run_wave(
         &mut self,
         wave: &mut WaveState,
@@ -1082,18 +1082,18 @@ impl Jit {
                 at
             } else {
                 let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, None);
-                let place = match self.code.entries.get(&key).copied() {
+                let entry = match self.code.entries.get(&key).copied() {
                     _ if recorded || must_interpret(wave) || wave.vgprs.is_empty() => {
                         Entry::Interpret
                     }
-                    Some(place) => place,
+                    Some(entry) => entry,
                     None if !self.may_compile(wave.mode) => Entry::Interpret,
                     None => {
                         self.compile(key, &wave.sgprs, machine, self.testing.exact);
                         continue;
                     }
                 };
-                let Entry::Code(at) = place else {
+                let Entry::Code(at) = entry else {
                     if let Some(stop) = self.interpret_one(wave, machine, fuel) {
                         return stop;
                     }

@@ -139,7 +139,7 @@ impl Jit {
         self.continue_group(group, machine, fuel)
     }
 
-    /// The same, where `turns` has the code where waves continue, if it has any.
+    /// The same, where the time slices have the code where waves continue, if it has any.
     pub(crate) fn continue_group(
         &mut self,
         group: &mut Group<'_>,
@@ -231,13 +231,13 @@ impl Jit {
         ctx.current.time_slice = &mut self.group.time_slices[first];
         ctx.current.end = ctx.current.time_slice.wrapping_add(count);
         let none = std::ptr::null();
-        ctx.batch.turns = match count == group.waves.len() {
+        ctx.batch.time_slices = match count == group.waves.len() {
             true => ctx.current.time_slice,
             false => std::ptr::null_mut(),
         };
         ctx.batch.row = none;
         ctx.batch.rows_end = none.wrapping_add(1);
-        ctx.batch.alive = ready.live;
+        ctx.batch.live = ready.live;
         ctx.batch.spare = (*fuel).min(i64::MAX as u64) as i64;
         let spare = ctx.batch.spare;
         (ctx.current.wave, ctx.current.vgprs) = (ready.wave, ready.vgprs);
@@ -261,10 +261,10 @@ impl Jit {
             counts.end(region as usize, &self.ctx, rolled_back);
         }
         *fuel -= (spare - self.ctx.batch.spare) as u64;
-        let (far, turned) = self.record_progress(group.waves, first, count, exit);
+        let (current, turned) = self.record_progress(group.waves, first, count, exit);
         group.turned += turned;
-        group.next = first + far;
-        if far == count || exit.why() == EXIT_NEXT {
+        group.next = first + current;
+        if current == count || exit.why() == EXIT_NEXT {
             return Some(None);
         }
         // The wave may read them as it continues.
@@ -295,9 +295,9 @@ impl Jit {
             vgprs: std::ptr::null_mut(),
             given: 0,
         };
-        let mut turns = std::mem::take(&mut self.group.time_slices);
-        let those = group.waves[first..end].iter_mut().zip(&mut turns[first..]);
-        for (n, (wave, turn)) in those.enumerate() {
+        let mut slices = std::mem::take(&mut self.group.time_slices);
+        let those = group.waves[first..end].iter_mut().zip(&mut slices[first..]);
+        for (n, (wave, slice)) in those.enumerate() {
             let (code, in_region) = match wave.doing {
                 Doing::New => {
                     let Some(at) = self.entry(&group.starts, first + n, machine) else {
@@ -307,7 +307,7 @@ impl Jit {
                     let base = self.code.regions[at.region() as usize].code.as_ptr();
                     (base.wrapping_add(at.at()), at.region())
                 }
-                Doing::Running => (turn.code, turn.region),
+                Doing::Running => (slice.code, slice.region),
                 Doing::Ended if n > 0 => {
                     (std::ptr::without_provenance(TimeSlice::ENDED), ready.region)
                 }
@@ -318,27 +318,27 @@ impl Jit {
             }
             let given = wave.turn(self.slice()) as u32;
             // The count must not wrap to 0, which means that the wave has not begun.
-            let turns = wave.turns.min(1 << 30);
+            let ended = wave.turns.min(1 << 30);
             let doing = wave.doing;
             let state = &mut *wave.state;
             let vgprs = state.vgprs.as_mut_ptr().cast();
-            (turn.pc, turn.late) = (state.pc, 0);
-            turn.code = code;
-            turn.vgprs = vgprs;
-            turn.wave = state;
-            turn.given = given;
-            turn.turns = turns;
-            turn.again = wave.next_turn(self.slice()) as u32;
-            turn.region = in_region;
+            (slice.pc, slice.late) = (state.pc, 0);
+            slice.code = code;
+            slice.vgprs = vgprs;
+            slice.wave = state;
+            slice.given = given;
+            slice.ended = ended;
+            slice.again = wave.next_turn(self.slice()) as u32;
+            slice.region = in_region;
             if n == 0 {
                 ready.region = in_region;
-                (ready.code, ready.wave, ready.vgprs) = (code, turn.wave, vgprs);
+                (ready.code, ready.wave, ready.vgprs) = (code, slice.wave, vgprs);
                 ready.given = given;
             }
             ready.live += (doing != Doing::Ended) as i64;
             ready.count += 1;
         }
-        self.group.time_slices = turns;
+        self.group.time_slices = slices;
         ready
     }
 
@@ -351,38 +351,38 @@ impl Jit {
         count: usize,
         exit: Exit,
     ) -> (usize, u64) {
-        let far = (self.ctx.current.time_slice as usize)
+        let current = (self.ctx.current.time_slice as usize)
             .wrapping_sub(self.group.time_slices[first..].as_ptr() as usize);
-        let far = (far / size_of::<TimeSlice>()).min(count);
+        let current = (current / size_of::<TimeSlice>()).min(count);
         let mut turned = 0;
         let those = waves[first..]
             .iter_mut()
             .zip(&mut self.group.time_slices[first..]);
-        for (n, (wave, turn)) in those.take(count).enumerate() {
-            turned += (turn.turns - wave.turns.min(turn.turns)) as u64;
-            wave.turns = turn.turns;
-            wave.state.clock += 4 * std::mem::take(&mut turn.late) as u64;
-            wave.doing = match turn.code as usize {
+        for (n, (wave, slice)) in those.take(count).enumerate() {
+            turned += (slice.ended - wave.turns.min(slice.ended)) as u64;
+            wave.turns = slice.ended;
+            wave.state.clock += 4 * std::mem::take(&mut slice.late) as u64;
+            wave.doing = match slice.code as usize {
                 TimeSlice::ENDED => Doing::Ended,
-                _ if n < far => {
-                    wave.state.pc = turn.pc;
+                _ if n < current => {
+                    wave.state.pc = slice.pc;
                     Doing::Waiting
                 }
-                _ if n == far && exit.why() != EXIT_NEXT => {
-                    turn.code = std::ptr::null();
+                _ if n == current && exit.why() != EXIT_NEXT => {
+                    slice.code = std::ptr::null();
                     Doing::Running
                 }
-                _ if turn.turns == 0 => {
-                    turn.code = std::ptr::null();
+                _ if slice.ended == 0 => {
+                    slice.code = std::ptr::null();
                     Doing::New
                 }
                 _ => {
-                    wave.state.pc = turn.pc;
+                    wave.state.pc = slice.pc;
                     Doing::Running
                 }
             };
         }
-        (far, turned)
+        (current, turned)
     }
 
     /// Completes the time slice in which compiled code has returned with `exit`. Returns why the wave stopped, unless it ended or came

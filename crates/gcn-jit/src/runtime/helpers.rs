@@ -41,10 +41,10 @@ pub(crate) unsafe fn parts<'c>(ctx: *mut Ctx) -> (&'c mut Ctx, &'c mut Host<'c, 
 /// As of [`parts`].
 pub(crate) unsafe extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     // SAFETY: the caller's.
-    let (ctx, host, wave, turn) = unsafe {
+    let (ctx, host, wave, time_slice) = unsafe {
         let (ctx, host) = parts(ctx);
-        let (wave, turn) = (&mut *ctx.current.wave, &mut *ctx.current.time_slice);
-        (ctx, host, wave, turn)
+        let (wave, time_slice) = (&mut *ctx.current.wave, &mut *ctx.current.time_slice);
+        (ctx, host, wave, time_slice)
     };
     wave.pc = pc;
     if !ctx.batch.row.is_null() {
@@ -57,14 +57,14 @@ pub(crate) unsafe extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
         *names.entry(insn.row.name).or_default() += 1;
     }
     let mut fuel = 1;
-    let late = std::mem::take(&mut turn.late);
+    let late = std::mem::take(&mut time_slice.late);
     wave.clock += 4 * (ctx.clock.synced - ctx.clock.fuel + late) as u64;
     let stop = host.interp.run(wave, host.machine, &mut fuel);
     *host.interpreted += 1 - fuel;
     ctx.clock.fuel -= 1 - fuel as i64;
     ctx.clock.synced = ctx.clock.fuel;
     // The instruction may have changed the priority, and so the time slices.
-    turn.again = next_turn(wave, host.slice) as u32;
+    time_slice.again = next_turn(wave, host.slice) as u32;
     match stop {
         Stop::Limit => 0,
         stop => {
@@ -156,7 +156,7 @@ pub(crate) unsafe extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         let (wave, pages) = (&*ctx.current.wave, page_states(ctx));
         (ctx, wave, pages, host.machine.memory)
     };
-    let (address, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
+    let (address, need, slot) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
     // Bytes from lane to lane, up or down, if inactive lanes are not accessed.
     let step = (what >> 32) as i32;
     let apart = step.unsigned_abs() as u64;
@@ -196,12 +196,12 @@ pub(crate) unsafe extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
         }
     }
     // Another access's range must not be taken for this one's.
-    ctx.remembered.ranges[place as usize] = [0; 2];
+    ctx.remembered.ranges[slot as usize] = [0; 2];
     if let Some(run) = run {
         let start = (ctx.memory.start + run.start).wrapping_sub(from);
         let bytes = run.end - run.start;
         let span = to.wrapping_sub(from);
-        ctx.remembered.ranges[place as usize] = [start, (bytes + 1).saturating_sub(span)];
+        ctx.remembered.ranges[slot as usize] = [start, (bytes + 1).saturating_sub(span)];
     }
     0
 }
@@ -268,7 +268,7 @@ pub(crate) unsafe extern "sysv64" fn exact(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: the caller's.
     let (ctx, host) = unsafe { parts(ctx) };
     let (bytes, write) = (what >> 32, what & 2 != 0);
-    let (remember, place) = (what >> 8 & 1 != 0, what >> 16 & 0xffff);
+    let (remember, slot) = (what >> 8 & 1 != 0, what >> 16 & 0xffff);
     let first = ctx.lookup.address;
     let Some(last) = first.checked_add(bytes - 1) else {
         return 1;
@@ -279,7 +279,7 @@ pub(crate) unsafe extern "sysv64" fn exact(ctx: *mut Ctx, what: u64) -> u64 {
         return 1;
     };
     if remember {
-        ctx.remembered.ranges[place as usize] = [run.start, run.end - run.start + 1 - bytes];
+        ctx.remembered.ranges[slot as usize] = [run.start, run.end - run.start + 1 - bytes];
     }
     0
 }
@@ -296,10 +296,10 @@ pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
         let pages = page_states(ctx);
         (ctx, pages, host.machine.memory)
     };
-    let (bytes, need, place) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
+    let (bytes, need, slot) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
     let offset = (what >> 32) as i32 as i64;
-    // Another place's range must not be taken for this one's.
-    ctx.remembered.ranges[place as usize] = [0; 2];
+    // The range of another access in this slot must not be taken for this one's.
+    ctx.remembered.ranges[slot as usize] = [0; 2];
     let address = |lane: usize| {
         let [lo, hi] = [0, 1].map(|k| ctx.addresses[k].0[lane] as u64);
         (lo | hi << 32).wrapping_add_signed(offset)
@@ -338,7 +338,7 @@ pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
     if far || first < start {
         return 1;
     }
-    ctx.remembered.ranges[place as usize] = [start, count];
+    ctx.remembered.ranges[slot as usize] = [start, count];
     0
 }
 
@@ -413,7 +413,7 @@ pub(crate) unsafe extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
 ///
 /// # Safety
 /// As of [`parts`]; and `what` is the index of one of the calls that the region keeps whose code called this.
-pub(crate) unsafe extern "sysv64" fn rare(ctx: *mut Ctx, what: u64) -> u64 {
+pub(crate) unsafe extern "sysv64" fn slow_path(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: the caller's.
     let (ctx, call) = unsafe {
         let (ctx, _) = parts(ctx);

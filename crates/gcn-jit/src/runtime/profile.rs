@@ -94,7 +94,7 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// No counts yet, after those of `before`.
-    pub fn behind(before: Report) -> Counts {
+    pub fn after(before: Report) -> Counts {
         Counts {
             before,
             regions: Vec::new(),

@@ -89,7 +89,7 @@ impl WaveHelper {
 ///
 /// # Safety
 /// As of [`parts`].
-pub unsafe extern "sysv64" fn whole(ctx: *mut Ctx, what: u64) -> u64 {
+pub unsafe extern "sysv64" fn run(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: the caller's.
     let (ctx, host, wave, pages) = unsafe {
         let (ctx, host) = parts(ctx);

@@ -131,7 +131,7 @@ pub struct Emitted {
     pub calls: Vec<Arc<Call>>,
     /// The numbers of the remembered ranges, and their addresses in the code.
     pub ranges: Vec<u32>,
-    pub spots: Vec<range::Spot>,
+    pub fixups: Vec<range::Fixup>,
     /// The entry of each block for a wave from outside the region, about which nothing is known. Not used for regions for waves
     /// that start ([`CompileRequest::entry`](crate::frontend::CompileRequest::entry)).
     pub outside: Vec<usize>,
@@ -216,7 +216,7 @@ fn emit_for<V: Vectors>(
     batch: Option<&LiveIns>,
 ) -> Result<Emitted, Refused> {
     let mut a = Asm::new();
-    a.noted_from = Some(range::UNPLACED);
+    a.noted_from = Some(range::UNRESOLVED);
     let mode = Mode(mode);
     let (common, batch) = Common::begin::<V>(&mut a, region, mode, style, batch);
     let options = passes::Options {
@@ -269,14 +269,14 @@ fn emit_for<V: Vectors>(
         return Err(Refused::Mistake);
     }
     a.finish();
-    let mut spots = out.spots;
-    spots.extend(range::displacements(&a.noted).ok_or(Refused::TooLarge)?);
-    range::put_all(&mut a.buf, &spots, &out.ranges);
+    let mut fixups = out.fixups;
+    fixups.extend(range::displacements(&a.noted).ok_or(Refused::TooLarge)?);
+    range::apply_all(&mut a.buf, &fixups, &out.ranges);
     Ok(Emitted {
         end: a.end,
         code: a.buf,
         ranges: out.ranges,
-        spots,
+        fixups,
         outside: starts.clone(),
         starts,
         calls: out.calls,
@@ -432,7 +432,7 @@ impl Common {
 pub(crate) struct RegionCode {
     calls: Vec<Arc<Call>>,
     ranges: Vec<u32>,
-    spots: Vec<range::Spot>,
+    fixups: Vec<range::Fixup>,
     /// The number of accesses that remember where they were.
     paces: usize,
     /// Blocks check for NaNs.
@@ -703,9 +703,9 @@ impl<V: Vectors> Emit<'_, V> {
                 self.scalar(at as Id);
             }
         }
-        if let Some(w) = self.whole() {
+        if let Some(w) = self.wave_helper_call() {
             self.leave_regs(0);
-            self.call_whole(&w);
+            self.call_wave_helper(&w);
         }
         // Nothing fails from here on.
         self.deferred_stores();

@@ -470,7 +470,7 @@ impl Making<'_> {
         let of = shape.unwrap_or(Shape::Dense);
         let (from, to) = of.touched(step, a.bytes, a.count, offset);
         let dense = a.count > 1 && shape == Some(Shape::Dense);
-        let whole = a.need == 1 && (dense || of.reads_more(step));
+        let reads_inactive = a.need == 1 && (dense || of.reads_more(step));
         let slice_layout = match shape {
             _ if a.need == 1 || a.count == 1 => None,
             Some(Shape::Dense) => match size >> index.unwrap_or(0) {
@@ -487,7 +487,7 @@ impl Making<'_> {
             let x = &mut self.out.addresses[at];
             x.from = x.from.min(from);
             x.to = x.to.max(to);
-            x.whole |= whole;
+            x.reads_inactive |= reads_inactive;
             x.slice_layout = x.slice_layout.max(slice_layout);
             return at as u16;
         }
@@ -501,7 +501,7 @@ impl Making<'_> {
             need: a.need,
             from,
             to,
-            whole,
+            reads_inactive,
             slice_layout,
         });
         (self.out.addresses.len() - 1) as u16

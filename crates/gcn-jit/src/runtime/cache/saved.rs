@@ -7,7 +7,7 @@ use crate::runtime::cache::{Compiled, Key, Made, executable};
 use crate::runtime::disk::{self, Name, Store};
 use crate::runtime::engine::fetch;
 use crate::target::Level;
-use crate::target::x64::range::{self, Part, Spot};
+use crate::target::x64::range::{self, Fixup, Part};
 use gcn_emu::engine::{Code, Machine};
 use gcn_isa::decode::Insn;
 use std::cell::RefCell;
@@ -86,12 +86,12 @@ pub(crate) struct Saved {
     pub refused: bool,
 }
 
-impl Spot {
+impl Fixup {
     fn save(&self, out: &mut Out) {
         out.u32(self.at);
         out.u32(self.range);
         let (kind, byte) = match self.part {
-            Part::Place(byte) => (0, byte),
+            Part::Displacement(byte) => (0, byte),
             Part::Number => (1, 0),
             Part::Slot => (2, 0),
         };
@@ -99,12 +99,12 @@ impl Spot {
         out.u8(byte);
     }
 
-    fn load(from: &mut In<'_>) -> Option<Spot> {
-        Some(Spot {
+    fn load(from: &mut In<'_>) -> Option<Fixup> {
+        Some(Fixup {
             at: from.u32()?,
             range: from.u32()?,
             part: match (from.u8()?, from.u8()?) {
-                (0, byte) => Part::Place(byte),
+                (0, byte) => Part::Displacement(byte),
                 (1, _) => Part::Number,
                 (2, _) => Part::Slot,
                 _ => return None,
@@ -114,13 +114,13 @@ impl Spot {
 }
 
 impl Saved {
-    /// Writes it to disk if it has a form there. `ranges` and `spots`: see [`crate::target::x64::Emitted`].
+    /// Writes it to disk if it has a form there. `ranges` and `fixups`: see [`crate::target::x64::Emitted`].
     pub fn save(
         &self,
         (store, name): (&Store, &Name),
         origin: &Origin<'_>,
         ranges: &[u32],
-        spots: &[Spot],
+        fixups: &[Fixup],
     ) {
         let Origin {
             noted,
@@ -156,7 +156,7 @@ impl Saved {
                 out.u8(1);
                 out.u32(ranges.len() as u32);
                 out.u32(range::alone(ranges));
-                out.list(spots, |out, spot| spot.save(out));
+                out.list(fixups, |out, fixup| fixup.save(out));
                 region.save(&mut out)
             }
         };
@@ -198,14 +198,14 @@ impl Saved {
             0 => Made::Nothing(from.list(|from| from.u64())?.into()),
             1 => {
                 let (count, alone) = (from.u32()?, from.u32()?);
-                let spots = from.list(Spot::load)?;
+                let fixups = from.list(Fixup::load)?;
                 let mut region = Compiled::load(from, request.key, machine, |code| {
-                    let fit = |s: &Spot| s.fits(code.len(), count as usize);
-                    let numbers = spots
+                    let fit = |s: &Fixup| s.fits(code.len(), count as usize);
+                    let numbers = fixups
                         .iter()
                         .all(fit)
                         .then(|| range::numbers(count, alone))??;
-                    range::put_all(code, &spots, &numbers);
+                    range::apply_all(code, &fixups, &numbers);
                     Some(())
                 })?;
                 region.first = region.inside(request.key.0)?;

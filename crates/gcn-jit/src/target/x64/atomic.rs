@@ -51,10 +51,10 @@ enum ToMemory {
     Store,
 }
 
-/// The place of lanes' distances from the beginning of the remembered range, among the operands: after all that these have.
+/// The position of lanes' distances from the beginning of the remembered range, among the operands: after all that these have.
 const DISTANCE: usize = WaveHelper::OPERANDS - 1;
 
-/// The place of what lanes find, among the operands: where the data's upper half would be.
+/// The position of what lanes find, among the operands: where the data's upper half would be.
 const FOUND: usize = DATA + 1;
 
 /// Whether it takes one operand, and is one or two of the host's instructions.
@@ -172,19 +172,19 @@ impl<V: Vectors> Emit<'_, V> {
         V::reduce_staged(self, j);
         self.a.mov(true, RSI, Rm::R(RAX));
         self.of_host(RSI);
-        let place = Rm::M(Mem {
+        let location = Rm::M(Mem {
             base: BIAS,
             index: Some((RSI, 1)),
             disp: 0,
         });
         let lock = |e: &mut Self, opcode: &[u8]| {
             e.a.buf.push(0xf0);
-            e.a.g(false, opcode, RCX, place);
+            e.a.g(false, opcode, RCX, location);
         };
         match j.op {
             AtomicOp::Min | AtomicOp::Max => {
                 // Where the value stays as it is nothing is written.
-                self.a.mov(false, RAX, place);
+                self.a.mov(false, RAX, location);
                 let again = self.a.here();
                 self.a.alu(alu::CMP, false, RCX, Rm::R(RAX));
                 let stays = match (j.op, j.signed) {
@@ -274,13 +274,13 @@ impl<V: Vectors> Emit<'_, V> {
         done
     }
 
-    /// The atomic of lane RCX + `behind` on LDS at RDI. RDX, RSI and R9 are clobbered.
-    fn lane_in_lds(&mut self, lanes: Lanes, behind: usize) {
+    /// The atomic of lane RCX + `offset` on LDS at RDI. RDX, RSI and R9 are clobbered.
+    fn lane_in_lds(&mut self, lanes: Lanes, offset: usize) {
         let of = |operand: usize| Mem {
             index: Some((RCX, 4)),
-            ..ctx!(stage, 256 * operand + 4 * behind)
+            ..ctx!(stage, 256 * operand + 4 * offset)
         };
-        let place = Mem {
+        let location = Mem {
             base: RDI,
             index: Some((RDX, 1)),
             disp: 0,
@@ -288,7 +288,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.mov(false, RDX, Rm::M(of(0)));
         self.a.mov(false, RSI, Rm::M(of(DATA)));
         if lanes.dst.is_some() {
-            self.a.mov(false, R9, Rm::M(place));
+            self.a.mov(false, R9, Rm::M(location));
             self.a.store(false, of(FOUND), R9);
         }
         let opcode = match lanes.op {
@@ -299,7 +299,7 @@ impl<V: Vectors> Emit<'_, V> {
             AtomicOp::Xor => 0x31,
             AtomicOp::Swap => 0x89,
             _ => {
-                self.a.mov(false, R9, Rm::M(place));
+                self.a.mov(false, R9, Rm::M(location));
                 self.a.alu(alu::CMP, false, RSI, Rm::R(R9));
                 let better = match (lanes.op == AtomicOp::Min, lanes.signed) {
                     (true, true) => Cc::L,
@@ -308,11 +308,11 @@ impl<V: Vectors> Emit<'_, V> {
                     (false, false) => Cc::A,
                 };
                 self.a.cmov(better, false, R9, Rm::R(RSI));
-                self.a.store(false, place, R9);
+                self.a.store(false, location, R9);
                 return;
             }
         };
-        self.a.g(false, &[opcode], RSI, Rm::M(place));
+        self.a.g(false, &[opcode], RSI, Rm::M(location));
     }
 
     /// Whether a helper is one whose work on memory compiled code does itself, unless an address is not aligned or not permitted.
@@ -456,7 +456,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// The atomic of lane RCX at RDI + RDX. What it finds goes where its data was. RAX, RSI and R9 are clobbered.
     fn lane_in_memory(&mut self, (op, signed): (AtomicOp, bool), wide: bool, found: bool) {
-        let place = Rm::M(Mem {
+        let location = Rm::M(Mem {
             base: RDI,
             index: Some((RDX, 1)),
             disp: 0,
@@ -464,7 +464,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.staged_data(RSI, DATA, wide);
         let lock = |e: &mut Self, opcode: &[u8], r: Gpr| {
             e.a.buf.push(0xf0);
-            e.a.g(wide, opcode, r, place);
+            e.a.g(wide, opcode, r, location);
         };
         let plain: Option<&[u8]> = match op {
             AtomicOp::Add => Some(&[0x01]),
@@ -486,7 +486,7 @@ impl<V: Vectors> Emit<'_, V> {
             }
             (AtomicOp::Swap, _) => {
                 // XCHG is atomic without a prefix.
-                self.a.g(wide, &[0x87], RSI, place);
+                self.a.g(wide, &[0x87], RSI, location);
                 self.a.mov(true, RAX, Rm::R(RSI));
             }
             (AtomicOp::CmpSwap, _) => {
@@ -503,7 +503,7 @@ impl<V: Vectors> Emit<'_, V> {
                     (false, false) => Cc::Be,
                 };
                 let end = self.a.label();
-                self.a.mov(wide, RAX, place);
+                self.a.mov(wide, RAX, location);
                 let again = self.a.here();
                 self.a.alu(alu::CMP, wide, RSI, Rm::R(RAX));
                 self.a.jcc(stays, end);
@@ -512,7 +512,7 @@ impl<V: Vectors> Emit<'_, V> {
                 self.a.bind(end);
             }
             _ => {
-                self.a.mov(wide, RAX, place);
+                self.a.mov(wide, RAX, location);
                 let again = self.a.here();
                 self.a.mov(true, R9, Rm::R(RAX));
                 let with = match op {

@@ -17,7 +17,7 @@ use super::select::Shared;
 use super::slice::vgpr_line;
 use super::*;
 use crate::lir::regalloc::CLASSES;
-use crate::lir::{Again, Class, VReg};
+use crate::lir::{Class, Remat, VReg};
 use std::rc::Rc;
 
 mod bases;
@@ -70,7 +70,7 @@ impl VectorIsa for Avx2 {
     const PARTS: u8 = 2;
     const REGISTERS: [u8; CLASSES] = [REGISTERS, 0];
     const TRUTH: Class = 0;
-    const BROADCAST: Again = Again::Value;
+    const BROADCAST: Remat = Remat::Value;
     const KEEPS: bool = false;
 
     fn looped(operations: usize) -> bool {

@@ -11,7 +11,7 @@ use super::select::Shared;
 use super::slice::vgpr_line;
 use super::*;
 use crate::lir::regalloc::CLASSES;
-use crate::lir::{Again, Class, Role, VReg};
+use crate::lir::{Class, Remat, Role, VReg};
 use std::rc::Rc;
 
 mod bases;
@@ -55,7 +55,7 @@ impl VectorIsa for Avx512 {
     const PARTS: u8 = 1;
     const REGISTERS: [u8; CLASSES] = [REGISTERS, K_BAD - 1];
     const TRUTH: Class = 1;
-    const BROADCAST: Again = Again::Memory;
+    const BROADCAST: Remat = Remat::Memory;
     const KEEPS: bool = true;
 
     fn looped(operations: usize) -> bool {

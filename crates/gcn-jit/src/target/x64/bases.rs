@@ -6,7 +6,7 @@ use super::range::Range;
 use super::*;
 use crate::context::{AFFINE_ADDRESSES, AFFINE_BASES};
 use crate::ir::affine::{Address, Base, BaseOp, Guard, SliceLayout};
-use crate::lir::{Again, Code, Role, VReg};
+use crate::lir::{Code, Remat, Role, VReg};
 use std::rc::Rc;
 
 /// The machine instructions of a level for bases: on the four slices' dwords in the lower 128 bits of a register, or their qwords in 256.
@@ -80,7 +80,7 @@ pub(crate) struct BaseAddress {
 }
 
 /// The operands of an address: see [`Address`].
-type Whole = (Base, Base, Option<u8>);
+type AddressOperands = (Base, Base, Option<u8>);
 
 /// The selection of bases.
 pub(crate) struct Bases<'t, 'a, V: VectorIsa> {
@@ -93,8 +93,8 @@ pub(crate) struct Bases<'t, 'a, V: VectorIsa> {
     pub begun: bool,
     pub held: Option<VReg>,
     within: Vec<(Base, i32)>,
-    /// The last result of [`Bases::whole`].
-    last_whole: Option<(Whole, VReg)>,
+    /// The last result of [`Bases::full_address`].
+    last_full_address: Option<(AddressOperands, VReg)>,
 }
 
 /// The bases that are computed: those that are stored or checked, and what they need.
@@ -142,7 +142,7 @@ impl<V: Vectors> Emit<'_, V> {
             begun: false,
             held: None,
             within: Vec::new(),
-            last_whole: None,
+            last_full_address: None,
         };
         b.all();
         let code = b.code;
@@ -181,7 +181,7 @@ impl<V: Vectors> Emit<'_, V> {
         let asked = a.from as u32 as u64 | (a.to as u32 as u64) << 32;
         self.a.imm(RAX, asked);
         self.a.store(true, ctx!(lookup.bytes), RAX);
-        let step = if a.whole { 0 } else { a.step as u32 };
+        let step = if a.reads_inactive { 0 } else { a.step as u32 };
         let what = base.number as u64 | (a.need as u64) << 8 | (step as u64) << 32;
         self.ask_range(what, range);
         let call = self.common.range_call;
@@ -215,7 +215,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
 
     fn broadcast(&mut self, from: Mem, bytes: u8) -> VReg {
         let op = SharedBase::Broadcast(from, bytes).into();
-        self.code.push_again(op, V::BROADCAST, 0)
+        self.code.push_remat(op, V::BROADCAST, 0)
     }
 
     fn all(&mut self) {
@@ -259,7 +259,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
         let r = match op.op {
             BaseKind::Vgpr(v) => self
                 .code
-                .push_again(SharedBase::Vgpr(v).into(), Again::Value, 0),
+                .push_remat(SharedBase::Vgpr(v).into(), Remat::Value, 0),
             BaseKind::Lane => V::Base::firsts(self, 1),
             BaseKind::Const(v) => self.constant(v),
             BaseKind::Scalar(id) => {
@@ -487,13 +487,13 @@ impl<V: Vectors> Bases<'_, '_, V> {
             Some(_) => lo,
             None => {
                 base.range = Some(self.e.new_range());
-                let mut whole = self.whole(a, lo);
+                let mut address = self.full_address(a, lo);
                 if let Some((low, high)) = a.plus {
                     let plus = self.e.scalar_halves(low, high);
                     let plus = self.broadcast(plus, 8);
-                    whole = V::Base::qword_add(self, [whole, plus]);
+                    address = V::Base::qword_add(self, [address, plus]);
                 }
-                whole
+                address
             }
         };
         let mut operands = vec![(r, Role::Use)];
@@ -503,35 +503,35 @@ impl<V: Vectors> Bases<'_, '_, V> {
     }
 
     /// The address of 64 bits without what is added to it. Accesses that follow each other often have the same.
-    fn whole(&mut self, a: Address, lo: VReg) -> VReg {
+    fn full_address(&mut self, a: Address, lo: VReg) -> VReg {
         let which = (a.lo, a.hi, a.index);
-        if let Some((last, r)) = self.last_whole
+        if let Some((last, r)) = self.last_full_address
             && last == which
         {
             return r;
         }
         let r = match a.index {
             Some(by) => {
-                let whole = V::Base::qword(self, true, lo);
+                let address = V::Base::qword(self, true, lo);
                 match by {
-                    0 => whole,
-                    _ => V::Base::qword_shl(self, whole, by),
+                    0 => address,
+                    _ => V::Base::qword_shl(self, address, by),
                 }
             }
             None => {
-                let whole = V::Base::qword(self, false, lo);
+                let address = V::Base::qword(self, false, lo);
                 match self.e.c.affine.ops[a.hi as usize].op {
-                    BaseKind::Const(0) => whole,
+                    BaseKind::Const(0) => address,
                     _ => {
                         let hi = self.base(a.hi);
                         let hi = V::Base::qword(self, false, hi);
                         let hi = V::Base::qword_shl(self, hi, 32);
-                        V::Base::qword_or(self, [whole, hi])
+                        V::Base::qword_or(self, [address, hi])
                     }
                 }
             }
         };
-        self.last_whole = Some((which, r));
+        self.last_full_address = Some((which, r));
         r
     }
 }

@@ -463,12 +463,12 @@ impl<V: Vectors> Emit<'_, V> {
     /// number of registers that hold values of other slices.
     pub(super) fn run(&mut self, code: &Code<V::Op>, both: bool, ballots: bool, fewer: usize) {
         if let Some(out) = self.allocate(code, V::REGISTERS, fewer) {
-            self.turns(both, |e| e.steps(code, &out), ballots);
+            self.each_slice(both, |e| e.steps(code, &out), ballots);
         }
     }
 
     /// Writes code for each part of each slice, or in a loop of four slices. It is skipped where no lane is active.
-    pub(super) fn turns(&mut self, both: bool, code: impl Fn(&mut Self), ballots: bool) {
+    pub(super) fn each_slice(&mut self, both: bool, code: impl Fn(&mut Self), ballots: bool) {
         let slices = if self.looped { 1 } else { 4 };
         let halves = if both { 1 } else { V::PARTS };
         if self.full.is_some() {
@@ -555,7 +555,7 @@ impl<V: Vectors> Emit<'_, V> {
                 V::Op::spill(e.a, 0, r, to);
             }
         };
-        self.turns(false, copy, false);
+        self.each_slice(false, copy, false);
     }
 
     /// Stores operands of a wave-wide helper that are the same for a slice where the helper reads them.

@@ -6,7 +6,7 @@ use super::range::Range;
 use super::select::{Select, Shared};
 use super::*;
 use crate::ir::region::{Store, WaveHelper, WaveHelperCall};
-use crate::lir::{Again, Role, VReg};
+use crate::lir::{Remat, Role, VReg};
 use crate::passes::affine::{Shape, row_of, within_register};
 use std::rc::Rc;
 
@@ -622,7 +622,7 @@ impl<V: Vectors> Emit<'_, V> {
                     Deferred::Line(line) => select.load(At::dwords(line_mem(line))),
                     Deferred::Kept(n) => {
                         let kept = Shared::Kept(n).into();
-                        select.code.push_again(kept, Again::Value, 0)
+                        select.code.push_remat(kept, Remat::Value, 0)
                     }
                 })
                 .collect();

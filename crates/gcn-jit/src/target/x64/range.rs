@@ -24,7 +24,7 @@ fn slot(number: u32) -> usize {
 
 /// Displacements from here on are those of ranges until the code is finished: which of the region's, and the byte in question.
 /// Numbers are the process's, so code that is kept for others says where it has them.
-pub(crate) const UNPLACED: i32 = 1 << 30;
+pub(crate) const UNRESOLVED: i32 = 1 << 30;
 const APART: i32 = 64;
 /// The bytes of a range, then those of its tag.
 const TAG: i32 = size_of::<[u64; 2]>() as i32;
@@ -34,30 +34,30 @@ const TAG: i32 = size_of::<[u64; 2]>() as i32;
 #[repr(u8)]
 pub enum Part {
     /// A displacement of 32 bits to a byte of the range, or of the tag after it.
-    Place(u8),
+    Displacement(u8),
     /// The number, of 32 bits.
     Number,
-    /// Which place in the context, of 16 bits.
+    /// The slot in the context, of 16 bits.
     Slot,
 }
 
-/// A place in code that has to do with one of the region's ranges.
+/// A part of the code that depends on the number of one of the region's ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct Fixup {
     pub at: u32,
     pub range: u32,
     pub part: Part,
 }
 
-impl Spot {
+impl Fixup {
     /// Of a displacement that was written. `None` if it is beyond what a range has.
-    fn of(at: u32, disp: i32) -> Option<Spot> {
-        let by = disp - UNPLACED;
+    fn of(at: u32, disp: i32) -> Option<Fixup> {
+        let by = disp - UNRESOLVED;
         let byte = by % APART;
-        (byte < TAG + 4).then_some(Spot {
+        (byte < TAG + 4).then_some(Fixup {
             at,
             range: (by / APART) as u32,
-            part: Part::Place(byte as u8),
+            part: Part::Displacement(byte as u8),
         })
     }
 
@@ -68,14 +68,14 @@ impl Spot {
     }
 
     /// Puts it into code, for the range's number.
-    fn put(&self, code: &mut [u8], number: u32) {
+    fn apply(&self, code: &mut [u8], number: u32) {
         let slot = slot(number);
         let at = self.at as usize;
         let dword = match self.part {
-            Part::Place(byte) if (byte as i32) < TAG => {
+            Part::Displacement(byte) if (byte as i32) < TAG => {
                 offset_of!(Ctx, remembered.ranges) + 16 * slot + byte as usize
             }
-            Part::Place(byte) => {
+            Part::Displacement(byte) => {
                 offset_of!(Ctx, remembered.tags) + 4 * slot + (byte as i32 - TAG) as usize
             }
             Part::Number => number as usize,
@@ -89,15 +89,18 @@ impl Spot {
 }
 
 /// Puts the ranges' numbers into code.
-pub fn put_all(code: &mut [u8], spots: &[Spot], numbers: &[u32]) {
-    for spot in spots {
-        spot.put(code, numbers[spot.range as usize]);
+pub fn apply_all(code: &mut [u8], fixups: &[Fixup], numbers: &[u32]) {
+    for fixup in fixups {
+        fixup.apply(code, numbers[fixup.range as usize]);
     }
 }
 
 /// The displacements that the assembler noted.
-pub(super) fn displacements(noted: &[(u32, i32)]) -> Option<Vec<Spot>> {
-    noted.iter().map(|&(at, disp)| Spot::of(at, disp)).collect()
+pub(super) fn displacements(noted: &[(u32, i32)]) -> Option<Vec<Fixup>> {
+    noted
+        .iter()
+        .map(|&(at, disp)| Fixup::of(at, disp))
+        .collect()
 }
 
 // A number takes 32 bits where it is written.
@@ -105,7 +108,7 @@ const _: () = assert!(OWN_RANGES > i8::MAX as u32 && RANGES <= 1 << 16);
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Numbers for code that was made before, whose first `alone` ranges have places of their own. `None` if there are no such
+/// Numbers for code that was made before, whose first `alone` ranges have slots of their own. `None` if there are no such
 /// numbers left: the code must be compiled again.
 pub fn numbers(count: u32, alone: u32) -> Option<Vec<u32>> {
     let enough = |first: u32| {
@@ -116,7 +119,7 @@ pub fn numbers(count: u32, alone: u32) -> Option<Vec<u32>> {
     Some((first..first + count).collect())
 }
 
-/// How many of these, the first, have places of their own.
+/// The number of these, the first, that have slots of their own.
 pub fn alone(numbers: &[u32]) -> u32 {
     numbers.iter().take_while(|&&n| n < OWN_RANGES).count() as u32
 }
@@ -127,7 +130,7 @@ impl Range {
     }
 
     fn at(self, byte: i32) -> Mem {
-        mem(CTX, UNPLACED + APART * self.own as i32 + byte)
+        mem(CTX, UNRESOLVED + APART * self.own as i32 + byte)
     }
 
     pub fn start(self) -> Mem {
@@ -163,27 +166,27 @@ pub(crate) struct ExactOut {
 }
 
 impl<V: Vectors> Emit<'_, V> {
-    /// A place for another access. No two have one number: code is not made any more when these are used up.
+    /// The range of another access. Numbers are not reused: when they are used up, no more code is made.
     pub(super) fn new_range(&mut self) -> Range {
         let next = NEXT.fetch_update(Relaxed, Relaxed, |n| n.checked_add(1));
         let own = self.out.ranges.len() as u32;
-        self.out.too_large |= next.is_err() || own as i32 >= (i32::MAX - UNPLACED) / APART;
+        self.out.too_large |= next.is_err() || own as i32 >= (i32::MAX - UNRESOLVED) / APART;
         let number = next.unwrap_or(u32::MAX);
         self.out.ranges.push(number);
         Range { number, own }
     }
 
     /// Marks the last bytes of code as part of a range.
-    fn spot(&mut self, range: Range, part: Part, before: usize) {
+    fn fixup(&mut self, range: Range, part: Part, before: usize) {
         let at = (self.a.buf.len() - before) as u32;
         let range = range.own;
-        self.out.spots.push(Spot { at, range, part });
+        self.out.fixups.push(Fixup { at, range, part });
     }
 
     /// RSI: a helper's argument, with the number of the remembered range in bits 16 to 31.
     pub(super) fn ask_range(&mut self, what: u64, range: Range) {
         self.a.imm64(RSI, what & !(0xffff << 16));
-        self.spot(range, Part::Slot, 6);
+        self.fixup(range, Part::Slot, 6);
     }
 
     /// Goes to the label where the range is another access's.
@@ -191,7 +194,7 @@ impl<V: Vectors> Emit<'_, V> {
         if range.shared() {
             self.a
                 .alu_imm(alu::CMP, false, Rm::M(range.tag()), range.number as i32);
-            self.spot(range, Part::Number, 4);
+            self.fixup(range, Part::Number, 4);
             self.a.jcc(Cc::Ne, from);
         }
     }
@@ -200,7 +203,7 @@ impl<V: Vectors> Emit<'_, V> {
     pub(super) fn tag(&mut self, range: Range) {
         if range.shared() {
             self.a.imm(RAX, range.number as u64);
-            self.spot(range, Part::Number, 4);
+            self.fixup(range, Part::Number, 4);
             self.a.store(false, range.tag(), RAX);
         }
     }

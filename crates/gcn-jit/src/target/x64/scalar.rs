@@ -230,7 +230,7 @@ impl<V: Vectors> Emit<'_, V> {
     }
 
     /// The address of a scalar, if it is in memory, and whether it has 64 bits.
-    fn place(&self, id: Id) -> Option<(Mem, bool)> {
+    fn scalar_address(&self, id: Id) -> Option<(Mem, bool)> {
         let n = self.node(id);
         let wide = n.out.bits() > 32;
         if let Some(&at) = self.slot_of.get(&id) {
@@ -246,10 +246,10 @@ impl<V: Vectors> Emit<'_, V> {
                 let at = *self.slot_of.get(&n.args[0])?;
                 Some((room_mem(at + 4 * k as u32), false))
             }
-            Inst::Lo if !n.vec => Some((self.place(n.args[0])?.0, false)),
+            Inst::Lo if !n.vec => Some((self.scalar_address(n.args[0])?.0, false)),
             Inst::Hi if !n.vec => {
-                let (m, whole) = self.place(n.args[0])?;
-                whole.then_some((plus(m, 4), false))
+                let (m, wide) = self.scalar_address(n.args[0])?;
+                wide.then_some((plus(m, 4), false))
             }
             Inst::Pair => {
                 let (load, k) = self.loaded_pair(id)?;
@@ -262,7 +262,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// The address of a scalar in memory. Clobbers RAX.
     pub(super) fn smem(&mut self, id: Id) -> Mem {
-        if let Some((m, _)) = self.place(id) {
+        if let Some((m, _)) = self.scalar_address(id) {
             return m;
         }
         match self.node(id).op {
@@ -293,7 +293,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// The address of two scalars side by side in memory. Clobbers RAX and RDX.
     pub(super) fn scalar_halves(&mut self, low: Id, high: Id) -> Mem {
-        if let (Some((a, _)), Some((b, _))) = (self.place(low), self.place(high))
+        if let (Some((a, _)), Some((b, _))) = (self.scalar_address(low), self.scalar_address(high))
             && (a.base, a.index, a.disp + 4) == (b.base, b.index, b.disp)
         {
             return a;
@@ -319,7 +319,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.imm(to, v);
         } else if let Some(r) = self.in_reg(id) {
             self.a.mov(true, to, Rm::R(r));
-        } else if let Some((m, wide)) = self.place(id) {
+        } else if let Some((m, wide)) = self.scalar_address(id) {
             self.a.mov(wide, to, Rm::M(m));
         } else {
             match n.op {
@@ -428,8 +428,8 @@ impl<V: Vectors> Emit<'_, V> {
     /// A scalar as the second operand of an operation of 32 or 64 bits.
     fn srm(&mut self, id: Id, wide: bool) -> Rm {
         if self.in_reg(id).is_none()
-            && let Some((m, whole)) = self.place(id)
-            && (whole || !wide)
+            && let Some((m, has_64)) = self.scalar_address(id)
+            && (has_64 || !wide)
         {
             return Rm::M(m);
         }

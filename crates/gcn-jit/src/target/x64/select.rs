@@ -9,7 +9,7 @@ use super::slow::{Fix, Slow};
 use super::*;
 use crate::ir::affine::Base;
 use crate::ir::region::Store;
-use crate::lir::{Again, Code, Role, VReg};
+use crate::lir::{Code, Remat, Role, VReg};
 use gcn_emu::fp::Round;
 use std::rc::Rc;
 
@@ -211,13 +211,13 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     pub fn constant(
         &mut self,
         which: V::Constant,
-        make: impl FnOnce(&mut Self) -> (V::Op, Again, crate::lir::Class),
+        make: impl FnOnce(&mut Self) -> (V::Op, Remat, crate::lir::Class),
     ) -> VReg {
         if let Some(&r) = self.constants.get(&which) {
             return r;
         }
         let (op, again, class) = make(self);
-        let r = self.code.push_again(op, again, class);
+        let r = self.code.push_remat(op, again, class);
         self.constants.insert(which, r);
         r
     }
@@ -238,7 +238,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     pub fn load(&mut self, at: At) -> VReg {
         let at = self.at(at);
         self.code
-            .push_again(Shared::Load(at).into(), Again::Memory, 0)
+            .push_remat(Shared::Load(at).into(), Remat::Memory, 0)
     }
 
     pub fn store_to(&mut self, at: At, r: VReg) {
@@ -250,18 +250,18 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     pub fn broadcast(&mut self, at: At, bytes: u8) -> VReg {
         // An address that is computed is not named by other instructions.
         let again = match at.slice != 0 && self.e.looped {
-            true => Again::Value,
+            true => Remat::Value,
             false => V::BROADCAST,
         };
         self.code
-            .push_again(Shared::Broadcast(at, bytes).into(), again, 0)
+            .push_remat(Shared::Broadcast(at, bytes).into(), again, 0)
     }
 
     /// Truth values that bits in memory say.
     pub fn bits(&mut self, at: At) -> VReg {
         let at = self.at(at);
         self.code
-            .push_again(Shared::Bits(at).into(), Again::Value, V::TRUTH)
+            .push_remat(Shared::Bits(at).into(), Remat::Value, V::TRUTH)
     }
 
     // ---- values ----
@@ -394,7 +394,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
 
     // ---- the slice ----
 
-    /// The whole code.
+    /// All code.
     pub fn slice(&mut self) {
         let c = self.e.c;
         let halves = 1 + self.now.is_some() as u8;
@@ -415,7 +415,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             }
         }
         self.pos = self.e.plan.ops.len() as u32;
-        let whole = self.e.whole();
+        let call = self.e.wave_helper_call();
         for half in 0..halves {
             self.enter(half);
             for i in 0..self.e.v.ballots.len() {
@@ -442,7 +442,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                 let (address, offset, value) = c.effects.rows[row];
                 self.store_row(address, offset, value);
             }
-            match (&whole, &c.effects.store, c.affine.store) {
+            match (&call, &c.effects.store, c.affine.store) {
                 (Some(w), ..) => self.stage(w),
                 (None, Some(store), Some((address, offset))) => {
                     self.affine_store(store, address, offset);
@@ -571,7 +571,10 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
 
     /// Whether values of a slice can stay in registers while others are computed.
     fn can_keep(&self) -> bool {
-        V::KEEPS && !self.e.looped && self.e.whole().is_none() && self.e.with(Optional::Keep)
+        V::KEEPS
+            && !self.e.looped
+            && self.e.wave_helper_call().is_none()
+            && self.e.with(Optional::Keep)
     }
 
     /// Keeps the data that deferred stores will write.
@@ -746,7 +749,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     pub fn ordered(&mut self, x: Id, y: Id) -> (VReg, VReg) {
         let again = |e: &Emit<'_, V>, id: Id| {
             let n = e.node(id);
-            V::BROADCAST == Again::Memory && !n.vec
+            V::BROADCAST == Remat::Memory && !n.vec
                 || matches!(n.op, Inst::Const(_) | Inst::VIn(_) | Inst::Lane)
         };
         let (a, b) = (self.val(x), self.val(y));

@@ -5,7 +5,7 @@ use super::*;
 use crate::context::LiveIns;
 use gcn_emu::group::Row;
 
-macro_rules! turn {
+macro_rules! slice {
     ($field:ident) => {
         mem(RCX, offset_of!(TimeSlice, $field) as i32)
     };
@@ -42,45 +42,45 @@ pub(super) fn between<V: Vectors>(
     let barrier = a.here();
     let noted = a.label();
     a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
-    a.store(true, turn!(pc), RSI);
+    a.store(true, slice!(pc), RSI);
     a.mov(true, RSI, Rm::M(ctx!(clock.synced)));
     a.alu(alu::SUB, true, RSI, Rm::R(FUEL));
-    a.g(true, &[0x01], RSI, Rm::M(turn!(late)));
+    a.g(true, &[0x01], RSI, Rm::M(slice!(late)));
     a.jmp(noted);
     let ended = a.here();
     if let Some(first) = first {
         next_of_shared_state(a, first, [pause, leave, clear]);
     }
     a.imm(RDX, TimeSlice::ENDED as u64);
-    a.alu_imm(alu::SUB, true, Rm::M(batch!(alive)), 1);
+    a.alu_imm(alu::SUB, true, Rm::M(batch!(live)), 1);
     a.bind(next);
     a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
     a.bind(noted);
-    a.store(true, turn!(code), RDX);
-    a.alu_imm(alu::ADD, false, Rm::M(turn!(turns)), 1);
+    a.store(true, slice!(code), RDX);
+    a.alu_imm(alu::ADD, false, Rm::M(slice!(ended)), 1);
     // A wave that runs alone leaves with the fuel that it has left, and was given 0.
-    a.mov(false, RSI, Rm::M(turn!(given)));
+    a.mov(false, RSI, Rm::M(slice!(given)));
     a.alu(alu::SUB, true, FUEL, Rm::R(RSI));
     a.g(true, &[0x01], FUEL, Rm::M(batch!(spare)));
-    a.mov(false, RSI, Rm::M(turn!(again)));
-    a.store(false, turn!(given), RSI);
+    a.mov(false, RSI, Rm::M(slice!(again)));
+    a.store(false, slice!(given), RSI);
     a.bind(step);
     a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
     a.bind(begin);
     a.store(true, ctx!(current.time_slice), RCX);
     a.alu(alu::CMP, true, RCX, Rm::M(ctx!(current.end)));
     a.jcc(Cc::E, around);
-    a.mov(true, RDX, Rm::M(turn!(code)));
+    a.mov(true, RDX, Rm::M(slice!(code)));
     a.alu_imm(alu::CMP, true, Rm::R(RDX), TimeSlice::ENDED as i32);
     a.jcc(Cc::E, step);
     a.jcc(Cc::B, pause);
-    a.mov(false, FUEL, Rm::M(turn!(given)));
+    a.mov(false, FUEL, Rm::M(slice!(given)));
     a.alu(alu::CMP, true, FUEL, Rm::M(batch!(spare)));
     a.jcc(Cc::G, pause);
     a.store(true, ctx!(clock.synced), FUEL);
-    a.mov(true, WAVE, Rm::M(turn!(wave)));
+    a.mov(true, WAVE, Rm::M(slice!(wave)));
     a.store(true, ctx!(current.wave), WAVE);
-    a.mov(true, VGPRS, Rm::M(turn!(vgprs)));
+    a.mov(true, VGPRS, Rm::M(slice!(vgprs)));
     a.store(true, ctx!(current.vgprs), VGPRS);
     a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
     if waits {
@@ -98,10 +98,10 @@ pub(super) fn between<V: Vectors>(
     a.jmp(exit);
     // All waves have had a time slice.
     a.bind(around);
-    a.mov(true, RCX, Rm::M(batch!(turns)));
+    a.mov(true, RCX, Rm::M(batch!(time_slices)));
     a.test(true, RCX, RCX);
     a.jcc(Cc::E, leave);
-    a.alu_imm(alu::CMP, true, Rm::M(batch!(alive)), 0);
+    a.alu_imm(alu::CMP, true, Rm::M(batch!(live)), 0);
     a.jcc(Cc::Ne, begin);
     // All have ended.
     next_row(a, leave);
@@ -109,18 +109,18 @@ pub(super) fn between<V: Vectors>(
     a.mov(true, RSI, Rm::M(batch!(given)));
     a.imm(RDI, 0);
     a.bind(again);
-    a.store(true, turn!(code), RDX);
-    a.store(false, turn!(given), RSI);
-    a.store_imm(turn!(turns), 0);
-    a.store(true, turn!(late), RDI);
+    a.store(true, slice!(code), RDX);
+    a.store(false, slice!(given), RSI);
+    a.store_imm(slice!(ended), 0);
+    a.store(true, slice!(late), RDI);
     a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
     a.alu(alu::CMP, true, RCX, Rm::M(ctx!(current.end)));
     a.jcc(Cc::Ne, again);
     a.mov(true, RDX, Rm::M(batch!(waves)));
-    a.store(true, batch!(alive), RDX);
+    a.store(true, batch!(live), RDX);
     a.bind(clear);
     clear_lds::<V>(a);
-    a.mov(true, RCX, Rm::M(batch!(turns)));
+    a.mov(true, RCX, Rm::M(batch!(time_slices)));
     a.jmp(begin);
     (barrier, ended)
 }
@@ -154,7 +154,7 @@ fn next_of_shared_state(a: &mut Asm, first: Label, others: [Label; 3]) {
     next_row(a, leave);
     a.alu_imm(alu::CMP, true, Rm::M(ctx!(lds.bytes)), 0);
     a.jcc(Cc::Ne, clear);
-    a.mov(true, RCX, Rm::M(batch!(turns)));
+    a.mov(true, RCX, Rm::M(batch!(time_slices)));
     a.jmp(go);
     a.bind(slice_layout);
 }
@@ -202,7 +202,7 @@ pub(super) fn begin<V: Vectors>(a: &mut Asm, live_ins: &LiveIns, first: Label) -
     let here = a.buf.len();
     a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
     a.bind(first);
-    a.mov(true, RDX, Rm::M(turn!(start)));
+    a.mov(true, RDX, Rm::M(slice!(start)));
     let mut at = 0;
     let mut copy = |a: &mut Asm, to: Mem| {
         let z = (at / LINE % 8) as u8;

@@ -17,7 +17,7 @@ use super::slow::{Fix, Slow};
 use super::*;
 use crate::ir::affine::Base;
 use crate::lir::regalloc::CLASSES;
-use crate::lir::{Again, Class, Role, VReg};
+use crate::lir::{Class, Remat, Role, VReg};
 use std::rc::Rc;
 
 /// All of a level.
@@ -52,7 +52,7 @@ pub(crate) trait VectorIsa: Sized + 'static {
     const TRUTH: Class;
 
     /// Whether instructions name elements in memory for all lanes.
-    const BROADCAST: Again;
+    const BROADCAST: Remat;
 
     /// A slice's values can stay in registers while others are computed.
     const KEEPS: bool;

@@ -7,7 +7,7 @@ use crate::ir::region::WaveHelperCall;
 impl<V: Vectors> Emit<'_, V> {
     /// The helper that the block calls at its end. Stores of several dwords to memory also have one, because after a fault memory must
     /// have what the lanes before store, element by element.
-    pub fn whole(&self) -> Option<WaveHelperCall> {
+    pub fn wave_helper_call(&self) -> Option<WaveHelperCall> {
         let c = self.c;
         if c.effects.wave_helper.is_some() {
             return c.effects.wave_helper.clone();
@@ -22,20 +22,17 @@ impl<V: Vectors> Emit<'_, V> {
         }
         let mut inputs = vec![s.lo, s.hi];
         inputs.extend(&s.data);
-        let act = WaveHelper::Store {
+        let helper = WaveHelper::Store {
             space: s.space,
             dwords: s.data.len() as u8,
             two: false,
             offset: s.offset,
         };
-        Some(WaveHelperCall {
-            helper: act,
-            inputs,
-        })
+        Some(WaveHelperCall { helper, inputs })
     }
 
     /// Calls the helper when all lanes' operands are there. No vector register holds anything then.
-    pub fn call_whole(&mut self, w: &WaveHelperCall) {
+    pub fn call_wave_helper(&mut self, w: &WaveHelperCall) {
         let Some(what) = w.helper.encode() else {
             self.mistaken();
             return;

@@ -79,7 +79,7 @@ impl Emit<'_, Avx2> {
             self.a.bind(back);
             self.section(move |e| {
                 e.a.bind(from);
-                if !a.whole {
+                if !a.reads_inactive {
                     e.lanes_of_lds(a, slot, r, leave);
                 } else if e.full.is_some() {
                     e.a.jmp(leave);
@@ -210,7 +210,7 @@ impl Build for Bases<'_, '_> {
             return r;
         }
         let (op, again) = Plain::constant(self.e.a, words);
-        let r = self.code.push_again(B::Plain(op), again, 0);
+        let r = self.code.push_remat(B::Plain(op), again, 0);
         self.constants.insert(words, r);
         r
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::lir::regalloc::Place;
-use crate::lir::{Again, Role, VReg};
+use crate::lir::{Remat, Role, VReg};
 use crate::target::x64::machine::Places;
 
 pub(crate) const MOVMSKPS: X = X(1, 0, 0, 0x50);
@@ -62,13 +62,13 @@ pub(crate) trait VexMachine: Machine<Avx2> {
 
 impl Plain {
     /// An instruction that makes a constant.
-    pub fn constant(a: &mut Asm, words: [u32; 8]) -> (Plain, Again) {
+    pub fn constant(a: &mut Asm, words: [u32; 8]) -> (Plain, Remat) {
         match words {
-            [0, 0, 0, 0, 0, 0, 0, 0] => (Plain::Zero, Again::Value),
-            w if w == [u32::MAX; 8] => (Plain::Ones, Again::Value),
+            [0, 0, 0, 0, 0, 0, 0, 0] => (Plain::Zero, Remat::Value),
+            w if w == [u32::MAX; 8] => (Plain::Ones, Remat::Value),
             _ => match a.line(words) {
-                H::L(line) => (Plain::Line(line), Again::Memory),
-                _ => (Plain::Zero, Again::Value),
+                H::L(line) => (Plain::Line(line), Remat::Memory),
+                _ => (Plain::Zero, Remat::Value),
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ir::affine::Base;
-use crate::lir::{Again, Role, VReg};
+use crate::lir::{Remat, Role, VReg};
 
 /// Constants that have registers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,7 +59,7 @@ impl Select<'_, '_> {
         }
         self.constant(Constant::Lines(lines), |s| {
             let op = M::HalfLine(lines.map(|l| s.line(l)));
-            (op, Again::Memory, 0)
+            (op, Remat::Memory, 0)
         })
     }
 
@@ -317,7 +317,7 @@ impl Selection for Avx2 {
             None => steps,
         };
         let lines = lines.map(|l| s.line(l));
-        s.code.push_again(M::Affine(from, lines), Again::Value, 0)
+        s.code.push_remat(M::Affine(from, lines), Remat::Value, 0)
     }
 
     fn affine_truth(s: &mut Select<'_, '_>, base: Base) -> VReg {
@@ -334,7 +334,7 @@ impl Selection for Avx2 {
         }
         let at = s.at(EXEC_BITS);
         s.constant(Constant::Active(s.half() as u8), |_| {
-            (Shared::Bits(at).into(), Again::Value, 0)
+            (Shared::Bits(at).into(), Remat::Value, 0)
         })
     }
 

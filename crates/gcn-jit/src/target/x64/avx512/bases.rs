@@ -179,7 +179,7 @@ impl Emit<'_, Avx512> {
             self.a.bind(back);
             self.section(move |e| {
                 e.a.bind(from);
-                match a.whole {
+                match a.reads_inactive {
                     true => e.leave_unless_inactive(),
                     false => e.lanes_of_lds(a, slot, r, leave),
                 }
@@ -290,16 +290,16 @@ impl BaseOps<Avx512> for B {
             return r;
         }
         let again = match value {
-            0 | u32::MAX => Again::Value,
-            _ => Again::Memory,
+            0 | u32::MAX => Remat::Value,
+            _ => Remat::Memory,
         };
-        let r = b.code.push_again(B::Constant(value), again, 0);
+        let r = b.code.push_remat(B::Constant(value), again, 0);
         b.constants.insert([value; 8], r);
         r
     }
 
     fn firsts(b: &mut Bases<'_, '_>, step: u32) -> VReg {
-        let firsts = b.code.push_again(B::Firsts, Again::Value, 0);
+        let firsts = b.code.push_remat(B::Firsts, Remat::Value, 0);
         if step == 1 {
             return firsts;
         }

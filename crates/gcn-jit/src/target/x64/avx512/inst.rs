@@ -185,7 +185,7 @@ impl Places<'_> {
     pub(super) fn k(&self, k: usize) -> u8 {
         match self.places[k] {
             Place::Reg(r) => opmask(r),
-            // The only ones that are named: see `Again::Fixed`.
+            // The only ones that are named: see `Remat::Fixed`.
             _ => K_EXEC,
         }
     }

@@ -184,7 +184,7 @@ impl Select<'_, '_> {
     fn mix(&mut self, mix: Mix, a: VReg, b: VReg) -> VReg {
         let index = self.constant(Constant::Mix(mix as u8), |_| {
             let load = Shared::Load(At::same(mix.index()));
-            (load.into(), Again::Memory, 0)
+            (load.into(), Remat::Memory, 0)
         });
         self.three(op::PERMI2D, None, index, a, b)
     }
@@ -200,12 +200,12 @@ impl Select<'_, '_> {
 
     // ---- constants, truth values ----
 
-    fn truth_constant(&mut self, which: Constant, op: M, again: Again) -> VReg {
+    fn truth_constant(&mut self, which: Constant, op: M, again: Remat) -> VReg {
         self.constant(which, |_| (op, again, 1))
     }
 
     fn active_upper(&mut self) -> VReg {
-        self.truth_constant(Constant::ActiveUpper, M::MaskActiveUpper, Again::Value)
+        self.truth_constant(Constant::ActiveUpper, M::MaskActiveUpper, Remat::Value)
     }
 
     // ---- operations ----
@@ -431,7 +431,7 @@ impl Select<'_, '_> {
         let odd = self.two_regs(e, a, b);
         // The upper halves: of the former moved down, of the latter in place.
         let even = down(self, even);
-        let lanes = self.truth_constant(Constant::OddLanes, M::MaskBits(0xaaaa), Again::Value);
+        let lanes = self.truth_constant(Constant::OddLanes, M::MaskBits(0xaaaa), Remat::Value);
         self.blend(op::BLENDD, lanes, even, odd)
     }
 
@@ -762,8 +762,8 @@ impl Selection for Avx512 {
         };
         s.constant(which, |_| {
             let again = match free || value == 0 {
-                true => Again::Value,
-                false => Again::Memory,
+                true => Remat::Value,
+                false => Remat::Memory,
             };
             (M::Constant(value, wide), again, 0)
         })
@@ -777,7 +777,7 @@ impl Selection for Avx512 {
         };
         match (from, step) {
             (From::Memory(at), 0) => s.broadcast(at, 4),
-            _ => s.code.push_again(M::Affine(from, step), Again::Value, 0),
+            _ => s.code.push_remat(M::Affine(from, step), Remat::Value, 0),
         }
     }
 
@@ -788,7 +788,7 @@ impl Selection for Avx512 {
 
     fn distances(s: &mut Select<'_, '_>, step: i32) -> VReg {
         s.constant(Constant::Distances(step), |_| {
-            (M::Distances(step), Again::Value, 0)
+            (M::Distances(step), Remat::Value, 0)
         })
     }
 
@@ -796,20 +796,20 @@ impl Selection for Avx512 {
         if s.e.full.is_some() {
             return Avx512::same_truth(s, true);
         }
-        s.truth_constant(Constant::Active, M::MaskActive, Again::Fixed)
+        s.truth_constant(Constant::Active, M::MaskActive, Remat::Fixed)
     }
 
     fn same_truth(s: &mut Select<'_, '_>, value: bool) -> VReg {
-        s.truth_constant(Constant::Same(value), M::MaskSame(value), Again::Value)
+        s.truth_constant(Constant::Same(value), M::MaskSame(value), Remat::Value)
     }
 
     fn scalar_truth(s: &mut Select<'_, '_>, id: Id) -> VReg {
-        s.truth_constant(Constant::Scalar(id), M::MaskScalar(id), Again::Value)
+        s.truth_constant(Constant::Scalar(id), M::MaskScalar(id), Remat::Value)
     }
 
     fn truth_role(s: &Select<'_, '_>, r: VReg) -> Role {
-        match s.code.again(r) {
-            Again::Fixed => Role::Any,
+        match s.code.remat(r) {
+            Remat::Fixed => Role::Any,
             _ => Role::Use,
         }
     }
@@ -895,7 +895,7 @@ impl Selection for Avx512 {
         let packed = s.q64(packed);
         let nibbles = s.constant(Constant::Shuffle(0), |_| {
             let load = Shared::Load(At::same(ctx!(tables.nibbles)));
-            (load.into(), Again::Memory, 0)
+            (load.into(), Remat::Memory, 0)
         });
         let index = s.two(op::SRLVD, packed, nibbles);
         let x = s.val(x);
