@@ -6,7 +6,7 @@
 
 use crate::context::LiveIns;
 use crate::frontend;
-use crate::runtime::engine::facts;
+use crate::frontend::facts;
 use crate::target::{Level, x64};
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_isa::Target;

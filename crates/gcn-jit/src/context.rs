@@ -1,5 +1,6 @@
 //! The state that compiled code and the engine share while a wave runs.
 
+use crate::ir::fast_path::Line;
 use crate::ir::region::{FpEnv, Region, WaveHelper};
 use gcn_emu::fp::Round;
 use gcn_emu::group::Row;
@@ -39,11 +40,6 @@ const _: () = {
     assert!(Gen::Gfx8.lds_bytes() as usize <= LDS_MOST);
     assert!(Gen::Gfx9.lds_bytes() as usize <= LDS_MOST);
 };
-
-/// 64 bytes, for one vector register.
-#[repr(C, align(64))]
-#[derive(Clone, Copy)]
-pub struct Line(pub [u32; 16]);
 
 /// A time slice of a wave that starts in compiled code, waits there at a barrier, or comes from one. Compiled code does time
 /// slices that follow each other without leaving, as long as the waves come to barriers or to their ends.

@@ -3,10 +3,10 @@
 //! that call helpers for all lanes, and the memory accesses whose addresses are affine.
 
 use crate::frontend;
+use crate::frontend::facts;
 use crate::ir::Inst;
 use crate::ir::region::Terminator;
 use crate::passes::affine;
-use crate::runtime::engine::facts;
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_isa::Target;
 use gcn_isa::decode::decode;

@@ -37,11 +37,13 @@ use gcn_isa::format::{Encoding, Field, Format};
 use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Shortcut, Signal, Space, State};
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
+use gcn_isa::target::TABLES;
 use gcn_isa::target::{Gen, Target};
 use insn::Val;
 pub use region::region;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 pub use typical::TypicalWave;
 
 /// The analysis of one instruction.
@@ -127,6 +129,12 @@ pub struct CompileRequest<'a> {
     /// Receives the blocks after each stage.
     pub dump: Option<&'a Dump>,
     pub fetch: &'a dyn Fn(u64) -> Option<Insn>,
+}
+
+/// The facts about a target's rows, computed once per process.
+pub(crate) fn facts(target: Target) -> &'static FactTable {
+    static FACTS: [OnceLock<FactTable>; TABLES] = [const { OnceLock::new() }; TABLES];
+    FACTS[target.table()].get_or_init(|| FactTable::new(target))
 }
 
 /// The maximum number of instructions of a block.

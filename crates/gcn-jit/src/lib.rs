@@ -17,6 +17,8 @@ mod coverage;
 mod frontend;
 mod hash;
 mod ir;
+#[cfg(test)]
+mod layers;
 mod lir;
 mod passes;
 mod runtime;

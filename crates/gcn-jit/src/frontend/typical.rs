@@ -87,7 +87,6 @@ impl InLane<'_> {
 mod tests {
     use super::*;
     use crate::frontend::{CompileRequest, region};
-    use crate::runtime::engine::facts;
     use gcn_isa::Target;
     use gcn_isa::decode::decode;
 
@@ -138,7 +137,7 @@ s_endpgm
                 sgprs,
                 typical: Some(TypicalWave { sgprs, read: &read }),
                 guessed: Default::default(),
-                facts: facts(target),
+                facts: crate::frontend::facts(target),
                 dump: None,
                 fetch: &fetch,
             },

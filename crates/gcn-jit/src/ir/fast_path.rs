@@ -936,6 +936,11 @@ impl Step {
     }
 }
 
+/// 64 bytes, for one vector register.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+pub struct Line(pub [u32; 16]);
+
 impl Call {
     /// Writes it as it is kept on disk. `None` where it has no form there.
     pub fn save(&self, out: &mut Out) -> Option<()> {
@@ -982,7 +987,7 @@ impl Call {
     }
 
     /// Evaluates the value for lanes, from and to the context's lines. Returns `false` if an operand is not known to the bit.
-    pub fn run(&self, data: &mut [crate::context::Line; 16], lanes: u16) -> bool {
+    pub fn run(&self, data: &mut [Line; 16], lanes: u16) -> bool {
         let mut leaves = [[0; LANES]; LEAVES];
         for (at, leaf) in self.leaves.iter().enumerate() {
             let (low, high) = (&data[2 * at].0, &data[2 * at + 1].0);

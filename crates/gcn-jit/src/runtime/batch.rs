@@ -1,7 +1,8 @@
 //! Workgroups one after the other, without leaving compiled code between their waves.
 
 use crate::context::GIVEN;
-use crate::context::{Batch, Line, TimeSlice};
+use crate::context::{Batch, TimeSlice};
+use crate::ir::fast_path::Line;
 use crate::runtime::cache::Compiled;
 use crate::runtime::engine::{CodePointer, Exit, Jit, must_interpret};
 use crate::runtime::group::tell_ends;

@@ -456,21 +456,10 @@ impl Cache {
     pub fn stats(&self) -> JitStats {
         lock(&self.idle)
             .iter()
-            .fold(JitStats::default(), |sum, jit| JitStats {
-                regions: sum.regions + jit.stats.regions,
-                found: sum.found + jit.stats.found,
-                refused: sum.refused + jit.stats.refused,
-                mistakes: sum.mistakes + jit.stats.mistakes,
-                insns: sum.insns + jit.stats.insns,
-                full: sum.full + jit.stats.full,
-                bytes: sum.bytes + jit.stats.bytes,
-                compiling: sum.compiling + jit.stats.compiling,
-                restarts: sum.restarts + jit.stats.restarts,
-                not_affine: sum.not_affine + jit.stats.not_affine,
-                slow_calls: sum.slow_calls + jit.ctx.helpers.slow_path_calls,
-                interpreted: sum.interpreted + jit.stats.interpreted,
-                executed: sum.executed + jit.stats.executed,
-                in_batch: sum.in_batch + jit.stats.in_batch,
+            .fold(JitStats::default(), |mut sum, jit| {
+                sum.add(&jit.stats);
+                sum.slow_calls += jit.ctx.helpers.slow_path_calls;
+                sum
             })
     }
 }

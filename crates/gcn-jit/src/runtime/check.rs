@@ -1,6 +1,7 @@
 //! A block's results compared with the interpreter's.
 
-use crate::runtime::engine::{facts, fetch};
+use crate::frontend::facts;
+use crate::runtime::engine::fetch;
 use gcn_emu::engine::{Machine, Stop};
 use gcn_emu::wave::WaveState;
 use gcn_isa::flow::Flow;

@@ -21,13 +21,10 @@ use gcn_emu::group::{Group, GroupStop, Groups};
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{ALIAS, LDS_MOST};
 use gcn_emu::wave::{WaveState, mode, status};
-use gcn_isa::Target;
-use gcn_isa::access::FactTable;
 use gcn_isa::decode::Insn;
-use gcn_isa::target::TABLES;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The instructions of a time slice, the most that a wave wastes waiting for others.
@@ -139,6 +136,26 @@ pub struct JitStats {
     pub in_batch: u64,
 }
 
+impl JitStats {
+    /// Adds the counts of another engine.
+    pub(crate) fn add(&mut self, other: &JitStats) {
+        self.regions += other.regions;
+        self.found += other.found;
+        self.refused += other.refused;
+        self.mistakes += other.mistakes;
+        self.insns += other.insns;
+        self.full += other.full;
+        self.bytes += other.bytes;
+        self.compiling += other.compiling;
+        self.restarts += other.restarts;
+        self.not_affine += other.not_affine;
+        self.slow_calls += other.slow_calls;
+        self.interpreted += other.interpreted;
+        self.executed += other.executed;
+        self.in_batch += other.in_batch;
+    }
+}
+
 /// The compiling engine of one host thread.
 pub struct Jit {
     pub(crate) interp: Interp,
@@ -244,12 +261,6 @@ impl Default for Jit {
         Jit::new()
     }
 }
-/// The facts about a target's rows, computed once per process.
-pub(crate) fn facts(target: Target) -> &'static FactTable {
-    static FACTS: [OnceLock<FactTable>; TABLES] = [const { OnceLock::new() }; TABLES];
-    FACTS[target.table()].get_or_init(|| FactTable::new(target))
-}
-
 /// Returns true if this host can run code of some level.
 pub fn available() -> bool {
     Level::best().is_some()
@@ -550,7 +561,7 @@ impl Jit {
         exact: bool,
         stored: Option<Stored>,
     ) -> Saved {
-        let facts = facts(machine.target);
+        let facts = frontend::facts(machine.target);
         let (pc, mode, vgprs, entry) = key;
         let dump = self.dump.as_deref().map(|to| Dump::after(&to.pass));
         let noted = Noted::default();

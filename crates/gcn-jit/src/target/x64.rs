@@ -226,7 +226,7 @@ fn emit_for<V: Vectors>(
         ternary_logic: V::TERNARY_LOGIC && !style.left_out.has(Optional::TernaryLogic),
     };
     let mut starts = Vec::with_capacity(region.blocks.len());
-    let mut out = RegionCode::default();
+    let mut out = RegionOutput::default();
     let repeats = in_loops(&region.blocks);
     for (number, block) in region.blocks.iter().enumerate() {
         starts.push(a.buf.len());
@@ -429,7 +429,7 @@ impl Common {
 
 /// What the blocks of a region add to its code: see [`Emitted`].
 #[derive(Default)]
-pub(crate) struct RegionCode {
+pub(crate) struct RegionOutput {
     calls: Vec<Arc<Call>>,
     ranges: Vec<u32>,
     fixups: Vec<range::Fixup>,
@@ -483,7 +483,7 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     pub a: &'a mut Asm,
     pub c: &'a Block,
     pub common: &'a Common,
-    out: &'a mut RegionCode,
+    out: &'a mut RegionOutput,
     at: BlockNumbers,
     /// For an all-active block: the plain one that begins at the same address.
     full: Option<Label>,
