@@ -1,7 +1,7 @@
 //! Variants of blocks for waves whose lanes are all active and stay active.
 //!
 //! Kernels compare each lane's number with a limit, and in most waves all lanes have the same result. Where the compared
-//! values are affine, the four bases tell the result. So a plain block may have an *all-active variant*: it begins at the
+//! values are affine, the four bases give the result. So a plain block may have an *all-active variant*: it begins at the
 //! same address, assumes that all lanes are active and that each such comparison has its usual result ([`AssumedCompare`]),
 //! and continues over branches that depend on nothing else. EXEC is a constant in it. The assumptions are checked before
 //! the variant changes anything. If one does not hold, or anything else fails, the plain block runs.

@@ -473,7 +473,7 @@ impl Lowering<'_, '_, '_> {
             None => None,
         };
         for effect in &self.program.effects {
-            // Nobody sees exceptions where compiled code runs.
+            // Exceptions are not visible where compiled code runs.
             if matches!(effect.change, Change::Raise(_)) {
                 continue;
             }

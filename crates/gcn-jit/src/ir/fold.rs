@@ -44,7 +44,7 @@ impl Graph {
             return self.halves(op, ty, out, args);
         }
         if op == Op::Class && self.value_of(b).is_none_or(|mask| mask & !0x207 != 0) {
-            // NaNs and infinities, which the host tells apart whatever MXCSR says of denormals.
+            // NaNs and infinities, which the host distinguishes for any MXCSR.
             return Err(Unsupported);
         }
         if vec && !supported(op, ty, out) || !vec && !scalar_supported(op, ty) {
@@ -324,14 +324,14 @@ impl Graph {
         }
     }
 
-    /// Whether the upper half of a 64-bit value is 0.
+    /// Returns true if the upper half of a 64-bit value is 0.
     pub(super) fn is_zero_high(&self, id: Id) -> bool {
         let n = self.get(id);
         n.op == Inst::Pair && self.is(n.args[1], 0)
     }
 }
 
-/// Whether the emitter has the vector operation.
+/// Returns true if the emitter has the vector operation.
 fn supported(op: Op, ty: Ty, out: Ty) -> bool {
     let bits = ty.bits();
     let float = matches!(ty, Ty::F32 | Ty::F64);
@@ -362,7 +362,7 @@ fn supported(op: Op, ty: Ty, out: Ty) -> bool {
     }
 }
 
-/// Whether the emitter has the scalar operation.
+/// Returns true if the emitter has the scalar operation.
 fn scalar_supported(op: Op, ty: Ty) -> bool {
     let bits = ty.bits();
     match op {

@@ -116,7 +116,7 @@ pub enum Terminator {
     },
     /// To an address that the wave has computed.
     Indirect(Id),
-    /// The interpreter runs the block's one instruction. Then the wave goes on with the next one, or at `wave.pc` if `jumps`.
+    /// The interpreter runs the block's one instruction. Then the wave continues with the next one, or at `wave.pc` if `jumps`.
     /// Compiled code calls the interpreter, or leaves for it if `alone`: the instruction waits for the ends of other waves,
     /// which must be made known first.
     Interpret {

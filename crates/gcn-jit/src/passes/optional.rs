@@ -41,7 +41,7 @@ pub enum Optional {
     Atomics,
     /// Vector operations whose operands are the same in all lanes are computed once for all slices.
     Uniform,
-    /// Accesses of memory and LDS: the interpreter makes them, and tells probes of them.
+    /// Accesses of memory and LDS: the interpreter executes them and reports them to probes.
     Accesses,
     /// Zeros and infinities that divisions and roots meet need no slow path.
     Extremes,

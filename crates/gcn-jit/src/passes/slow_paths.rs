@@ -1,4 +1,4 @@
-//! Says for each value with a fast path how its slow path is called: what is known of the operands.
+//! Decides for each value with a fast path how its slow path is called, from what is known of the operands.
 
 use super::demand::makes_float;
 use super::{Options, Plan};

@@ -43,7 +43,7 @@ struct Left {
 enum Progress {
     /// All workgroups have ended.
     Ended,
-    /// The workgroup under way goes on without a batch.
+    /// The current workgroup continues without a batch.
     Within,
     /// A wave of the workgroup under way has stopped so.
     Stopped(Stop),
@@ -320,7 +320,7 @@ impl Jit {
         if current == waves || exit.why() == EXIT_NEXT {
             return Progress::Within;
         }
-        // The wave goes on alone.
+        // The wave continues alone.
         known.broken += 1;
         machine.global.all_ended(groups.number..groups.first());
         tell_ends(machine, groups.first(), groups.waves);

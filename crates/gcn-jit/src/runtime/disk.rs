@@ -142,7 +142,7 @@ impl Store {
         (&file).take(MOST_OF_ONE).read_to_end(&mut bytes).ok()?;
         let rest = self.checked(name, &bytes)?.len();
         if about.modified().ok()?.elapsed().is_ok_and(|t| t > STALE) {
-            // It is a hint for whoever makes room.
+            // The time tells programs that make room which files are used.
             let _ = file.set_modified(SystemTime::now());
         }
         bytes.truncate(bytes.len() - HASH);

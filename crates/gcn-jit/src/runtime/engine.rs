@@ -1,4 +1,4 @@
-//! The engine: it finds or compiles the code for a wave, enters it, and says how a wave goes on when that has returned.
+//! The engine: it finds or compiles the code for a wave, enters it, and decides how a wave continues when the code has returned.
 
 use crate::context::LiveIns;
 use crate::context::Tally;
@@ -918,7 +918,7 @@ impl Jit {
     ///
     /// # Safety
     /// `code` is where one of the region's blocks begins for the context's wave; so is that of each time slice that follows. The
-    /// waves and their VGPRs outlive the call, and nobody else uses them meanwhile.
+    /// waves and their VGPRs outlive the call, and nothing else uses them meanwhile.
     #[inline]
     pub(crate) unsafe fn call(
         &mut self,
@@ -977,7 +977,7 @@ impl Jit {
                 let known = &mut self.code.regions[exit.region as usize];
                 known.missed += 1;
                 if known.missed > 64 && known.missed > known.begun / 4 {
-                    // Waves that start had better begin in code that knows less.
+                    // Waves that start should begin in code that assumes less.
                     let key = known.key;
                     self.code.entries.insert(key, Entry::Interpret);
                     self.invalidate_wave_entries();

@@ -35,7 +35,7 @@ pub(crate) unsafe fn parts<'c>(ctx: *mut Ctx) -> (&'c mut Ctx, &'c mut Host<'c, 
     }
 }
 
-/// Runs one instruction. Nonzero: `stop` says why the wave does not go on, or it has jumped.
+/// Runs one instruction. Nonzero: `stop` is why the wave does not continue, or it has jumped.
 ///
 /// # Safety
 /// As of [`parts`].

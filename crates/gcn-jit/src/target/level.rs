@@ -53,8 +53,8 @@ impl Level {
         }
     }
 
-    /// Whether this host's gathers take longer than a load for each lane: of AMD's processors it is known up to Zen 4, of which these are half
-    /// as fast.
+    /// Returns true if this host's gathers take longer than a load for each lane. AMD's processors up to Zen 4 are known for it: loads
+    /// take half the time.
     pub fn slow_gathers() -> bool {
         let vendor = std::arch::x86_64::__cpuid(0);
         let text = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);

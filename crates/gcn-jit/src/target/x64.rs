@@ -323,7 +323,7 @@ fn mxcsr_of(key: FpEnv) -> Mem {
     mem(CTX, (offset_of!(Ctx, call.mxcsr) + 4 * at) as i32)
 }
 
-/// Jumps to the label if the host's MXCSR is the wanted one. Exception flags are ignored, since nobody reads them. Setting MXCSR
+/// Jumps to the label if the host's MXCSR is the wanted one. Exception flags are ignored, because nothing reads them. Setting MXCSR
 /// takes longer than all else at entries and exits. Clobbers RCX.
 fn unless_mxcsr(a: &mut Asm, wanted: FpEnv) -> Label {
     const FLAGS: i32 = 0x3f;
@@ -509,7 +509,7 @@ impl<V: Vectors> Emit<'_, V> {
         &self.c.graph[id as usize]
     }
 
-    /// Whether an optimisation is not left out.
+    /// Returns true if an optimisation is not left out.
     fn with(&self, one: Optional) -> bool {
         !self.common.left_out.has(one)
     }

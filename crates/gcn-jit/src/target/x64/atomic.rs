@@ -57,7 +57,7 @@ const DISTANCE: usize = WaveHelper::OPERANDS - 1;
 /// The position of what lanes find, among the operands: where the data's upper half would be.
 const FOUND: usize = DATA + 1;
 
-/// Whether it takes one operand, and is one or two of the host's instructions.
+/// Returns true if it takes one operand, and is one or two of the host's instructions.
 fn plain(op: AtomicOp) -> bool {
     use AtomicOp as A;
     matches!(
@@ -79,7 +79,7 @@ impl Joined {
 }
 
 impl<V: Vectors> Emit<'_, V> {
-    /// Whether a helper is one that compiled code does mostly without.
+    /// An atomic without a result, of lanes that mostly have one address: compiled code reduces their data and accesses memory once.
     pub(super) fn joined(&self, w: &WaveHelperCall) -> Option<Joined> {
         let WaveHelper::Atomic {
             space: Space::Global | Space::Flat,
@@ -105,7 +105,7 @@ impl<V: Vectors> Emit<'_, V> {
         })
     }
 
-    /// Whether the lanes of each slice are known to have the same value.
+    /// Returns true if the lanes of each slice are known to have the same value.
     fn one_a_slice(&self, id: Id) -> bool {
         let n = self.node(id);
         match n.op {
@@ -115,7 +115,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Whether the helper's operand is put where it looks for it while the slices are computed.
+    /// Returns true if the helper's operand is put where it looks for it while the slices are computed.
     pub(super) fn staged(&self, w: &WaveHelperCall, operand: usize) -> bool {
         if self.two_in_lds(w).is_some() {
             return !matches!(operand, 1 | 3);
@@ -209,7 +209,7 @@ impl<V: Vectors> Emit<'_, V> {
         done
     }
 
-    /// Whether a helper is one of atomics on LDS that compiled code does itself, unless an address is cut or beyond the end.
+    /// The atomics on LDS of a helper, if compiled code does them itself unless an address is not aligned or beyond the end.
     pub(super) fn lanes_in_lds(&self, w: &WaveHelperCall) -> Option<Lanes> {
         let WaveHelper::Atomic {
             space: Space::Lds,
@@ -315,7 +315,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.g(false, &[opcode], RSI, Rm::M(location));
     }
 
-    /// Whether a helper is one whose work on memory compiled code does itself, unless an address is not aligned or not permitted.
+    /// The work of a helper on memory, if compiled code does it itself unless an address is not aligned or not permitted.
     pub(super) fn in_memory(&self, w: &WaveHelperCall) -> Option<InMemory> {
         match w.helper {
             WaveHelper::Atomic {

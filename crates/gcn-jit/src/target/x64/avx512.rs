@@ -40,7 +40,7 @@ const K_BAD: u8 = 6;
 
 pub(crate) struct Avx512;
 
-/// Whether lanes may have what they must not.
+/// Returns true if the block checks conditions that no active lane may meet.
 fn checks(e: &Emit<'_, Avx512>) -> bool {
     let c = e.c;
     e.plan.checks || c.guards.iter().any(|&g| c.graph[g as usize].vec)

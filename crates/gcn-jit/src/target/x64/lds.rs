@@ -26,7 +26,7 @@ pub(crate) struct Two {
 }
 
 impl<V: Vectors> Emit<'_, V> {
-    /// Whether a helper is one that stores to two addresses of LDS, which compiled code does itself where all is within it.
+    /// The stores of a helper to two addresses of LDS, which compiled code does itself where all bytes are within LDS.
     pub(super) fn two_in_lds(&self, w: &WaveHelperCall) -> Option<Two> {
         let WaveHelper::Store {
             space: Space::Lds,

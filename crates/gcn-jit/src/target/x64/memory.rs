@@ -30,12 +30,12 @@ impl<V: Vectors> Emit<'_, V> {
         parts
     }
 
-    /// Returns true if it is worth a test whether lanes' elements follow each other that are at these addresses.
+    /// Returns true if a test pays whether the elements at these addresses are adjacent.
     fn consecutive(&self, of: [Id; 2]) -> bool {
         self.with(Optional::Consecutive) && self.computed(of)
     }
 
-    /// Returns true if no load of the block is among what computes these values.
+    /// Returns true if these values do not depend on a load of the block.
     fn computed(&self, of: [Id; 2]) -> bool {
         let mut work = of.to_vec();
         let mut seen = Vec::new();
@@ -196,12 +196,12 @@ impl Lanes {
         }
     }
 
-    /// Whether it is tested if lanes' elements follow each other, other than three in a row.
+    /// Returns true if the code tests whether lanes' elements are adjacent. It does not for three dwords a lane.
     pub fn consecutive(&self) -> bool {
         self.computed && self.count != 3
     }
 
-    /// Whether 16 bytes of each lane may be loaded: of memory, all that an access remembers reaches that far.
+    /// Returns true if 16 bytes of each lane may be loaded. Remembered ranges of memory reach that far.
     pub fn in_rows(&self) -> bool {
         self.rows && self.bytes == 4 && (self.count == 4 || self.count == 3 && self.range.is_some())
     }

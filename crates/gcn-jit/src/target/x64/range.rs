@@ -23,7 +23,7 @@ fn slot(number: u32) -> usize {
 }
 
 /// Displacements from here on are those of ranges until the code is finished: which of the region's, and the byte in question.
-/// Numbers are the process's, so code that is kept for others says where it has them.
+/// Numbers belong to the process, so stored code lists where it contains them.
 pub(crate) const UNRESOLVED: i32 = 1 << 30;
 const APART: i32 = 64;
 /// The bytes of a range, then those of its tag.

@@ -783,7 +783,7 @@ impl<V: Vectors> Emit<'_, V> {
             Op::Add => 0,
             _ => 5,
         };
-        // The second operand is rather the constant, or the one that is used again.
+        // A constant, or an operand that is used again, becomes the second one.
         let swap = o != Op::Sub
             && (self.konst(x).is_some()
                 || self.konst(y).is_none() && self.in_reg(y).is_some() && !self.used_later(y));

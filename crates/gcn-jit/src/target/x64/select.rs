@@ -375,7 +375,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         [r, r]
     }
 
-    /// Whether a value is not used after the current operation.
+    /// Returns true if a value is not used after the current operation.
     pub fn dies(&self, id: Id) -> bool {
         let uses = &self.e.plan.uses[id as usize];
         let at = uses.partition_point(|&p| p <= self.pos);
@@ -569,7 +569,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         Deferred::Line(self.e.lines())
     }
 
-    /// Whether values of a slice can stay in registers while others are computed.
+    /// Returns true if values of a slice can stay in registers while others are computed.
     fn can_keep(&self) -> bool {
         V::KEEPS
             && !self.e.looped
@@ -732,7 +732,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         }
     }
 
-    /// Whether the product of two 64-bit values needs only their lower halves.
+    /// Returns true if the product of two 64-bit values needs only their lower halves.
     pub fn short_product(&self, ids: [Id; 2]) -> bool {
         let short = |i: Id| {
             let n = self.e.node(i);
@@ -745,7 +745,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         ids.into_iter().all(short)
     }
 
-    /// The operands in the order in which the second is rather the one that is in memory.
+    /// The operands, ordered so that one in memory comes second.
     pub fn ordered(&mut self, x: Id, y: Id) -> (VReg, VReg) {
         let again = |e: &Emit<'_, V>, id: Id| {
             let n = e.node(id);

@@ -125,8 +125,8 @@ pub(super) fn between<V: Vectors>(
     (barrier, ended)
 }
 
-/// The code at the end of a wave of a batch whose waves share one state: the next wave begins at `first`. It goes on where batches are
-/// not such. `others`: where code leaves because a time slice must not begin, or because all workgroups have ended; and where LDS
+/// The code at the end of a wave of a batch whose waves share one state: the next wave begins at `first`. The code after it is for other
+/// batches. `others`: where code leaves because a time slice must not begin, or because all workgroups have ended; and where LDS
 /// is cleared.
 fn next_of_shared_state(a: &mut Asm, first: Label, others: [Label; 3]) {
     const BYTES: i32 = size_of::<TimeSlice>() as i32;

@@ -24,7 +24,7 @@ impl std::convert::From<SharedBase> for B {
 }
 
 impl Emit<'_, Avx2> {
-    /// Goes on if a condition holds in all slices, whose truth values are the operand, or in all with active lanes.
+    /// Leaves the block unless a condition, whose truth values are the operand, holds in all slices with active lanes.
     pub(super) fn guards_code(&mut self, p: Places<'_>) {
         let (held, t, u) = (p.r(0), p.r(1), p.r(2));
         self.a.x(MOVMSKPS, RAX, 0, H::R(held));

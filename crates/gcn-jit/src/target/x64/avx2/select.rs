@@ -12,7 +12,7 @@ pub(crate) enum Constant {
     Active(u8),
 }
 
-/// Whether a shuffle moves values between the halves of a slice.
+/// Returns true if a shuffle moves values between the halves of a slice.
 pub(super) fn crosses(digits: u64) -> bool {
     (0..16).any(|lane| (digits >> (4 * lane) & 15) / 8 != lane / 8)
 }

@@ -123,7 +123,7 @@ impl Emit<'_, Avx512> {
         self.a.evex(e.l(1), d, a, rm, ALL, None);
     }
 
-    /// Goes on if all conditions hold in all slices, or in all with active lanes.
+    /// Leaves the block unless all conditions hold in all slices with active lanes.
     fn guards_code(&mut self) {
         if self.full.is_some() {
             // All four.

@@ -290,7 +290,7 @@ fn masks(row: &Row, to_memory: bool) -> Vec<K> {
     }
 }
 
-/// Whether it works on 128 bits, with a general register or memory.
+/// Returns true if it works on 128 bits, with a general register or memory.
 fn short(row: &Row) -> bool {
     matches!(
         row.name,
