@@ -9,6 +9,7 @@ mod analyze;
 mod buffer;
 mod cross_lane;
 mod insn;
+mod joined;
 mod memory;
 mod region;
 mod typical;
@@ -168,6 +169,7 @@ pub(crate) struct Builder<'a> {
     assumed: Vec<AssumedCompare>,
     /// The block begins where waves start.
     at_entry: bool,
+    joins: joined::Joins<'a>,
 }
 
 /// The instructions of a block.
@@ -291,6 +293,7 @@ impl<'a> Builder<'a> {
             all_active: false,
             assumed: Vec::new(),
             at_entry: false,
+            joins: Default::default(),
         }
     }
 
@@ -329,9 +332,12 @@ impl<'a> Builder<'a> {
             fp: self.fp.take(),
             terminator,
             affine: Default::default(),
+            full: self.all_active,
             assumed: Vec::new(),
             replaces: Vec::new(),
+            skipped: std::mem::take(&mut self.joins.skipped),
             all_active: None,
+            joined: None,
         });
         self.late.clear();
         self.inserted_lanes.clear();
@@ -567,7 +573,12 @@ impl<'a> Builder<'a> {
         if self.all_active {
             return self.g.constant(Ty::Bool, 1);
         }
-        self.g.node(Inst::Exec, Ty::Bool, Ty::Bool, true, [0; 3])
+        let all = self.g.node(Inst::Exec, Ty::Bool, Ty::Bool, true, [0; 3]);
+        let narrowed = self.joins.narrowed.map(|mask| {
+            let args = [mask, all, 0];
+            self.g.alu(Op::And, Ty::Bool, Ty::Bool, args)
+        });
+        narrowed.and_then(Result::ok).unwrap_or(all)
     }
 
     fn c32(&mut self, value: u64) -> Id {

@@ -103,7 +103,7 @@ pub(crate) const PASSES: &[Pass] = &[
 
 /// The names of what can be dumped, in order: the stages that make a region, and the passes that plan each of its blocks.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let stages = ["frontend", "affine", "all_active"];
+    let stages = ["frontend", "affine", "all_active", "joined"];
     stages.into_iter().chain(PASSES.iter().map(|p| p.name))
 }
 

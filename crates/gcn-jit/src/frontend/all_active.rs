@@ -44,7 +44,8 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
     let stops = |pc: u64| heads.contains(&pc);
     let mut passed: HashSet<u64> = HashSet::new();
     for c in blocks {
-        if passed.contains(&c.start) || !tracer.compares(c) {
+        let begins = c.start == tracer.entry && tracer.s.entry.is_some();
+        if passed.contains(&c.start) || !begins && !tracer.compares(c) {
             continue;
         }
         let Some((mut trace, over)) = tracer.longest(c.start, &starts, &stops) else {
@@ -57,8 +58,9 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
         if !tracer.s.left_out.has(Optional::InOrder) {
             affine::keep_order(&mut trace);
         }
-        // The variant must save branches or checks of addresses.
-        if over.len() > 1 || trace.affine.addresses.len() > c.affine.addresses.len() {
+        // The variant must save branches or checks of addresses, or where waves start, looks at the lanes of accesses.
+        let entry = begins && !trace.affine.addresses.is_empty();
+        if over.len() > 1 || entry || trace.affine.addresses.len() > c.affine.addresses.len() {
             passed.extend(&over);
             trace.replaces = over;
             c.all_active = Some(Box::new(trace));
@@ -89,7 +91,7 @@ impl<'a> Tracer<'a> {
                 most = over.len() - 1;
                 continue;
             };
-            if b.assumed.is_empty() {
+            if b.assumed.is_empty() && start != self.entry {
                 return None;
             }
             let decided = std::mem::take(&mut b.assumed);
@@ -201,7 +203,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns true if the VGPRs that later code takes to be affine are affine after the variant.
-    fn keeps(&self, trace: &Block, facts: &AffineVgprs) -> bool {
+    pub(super) fn keeps(&self, trace: &Block, facts: &AffineVgprs) -> bool {
         let after = affine::written(trace, facts);
         let successors = match trace.terminator {
             Terminator::Jump(pc) => [Some(pc), None],

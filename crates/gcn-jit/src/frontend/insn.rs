@@ -60,6 +60,7 @@ impl Builder<'_> {
         let nodes = self.g.nodes.len();
         let (regs, fp) = (self.regs.clone(), self.fp);
         let (loads, row_loads) = (self.memory.loads, self.memory.row_loads.len());
+        self.joins.narrowed = None;
         let result = self.try_lower(pc, k);
         if result.is_err() {
             self.g.nodes.truncate(nodes);
@@ -74,6 +75,7 @@ impl Builder<'_> {
     fn try_lower(&mut self, pc: u64, k: &InsnInfo) -> Result<Changes, Refusal> {
         let insn = &k.insn;
         let program = gcn_emu::interp::program(insn);
+        let first = self.g.nodes.len();
         self.accept(k, program)?;
         let generation = self.s.target.generation();
         let mods = Modifiers::new(insn);
@@ -116,12 +118,13 @@ impl Builder<'_> {
                 *g = self.g.alu(Op::And, Ty::Bool, Ty::Bool, [*g, exec, 0])?;
             }
         }
+        self.select_narrowed(&mut out, first, pc + insn.len as u64)?;
         self.check_late(&out)?;
         Ok(out)
     }
 
     /// Refuses instructions that can have no code here.
-    fn accept(&self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
+    fn accept(&mut self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
         let insn = &k.insn;
         if self.s.left_out.has(Optional::Accesses) && self.s.facts.of(insn).memory(insn).is_some() {
             return Err(Refusal::Interpreter);
@@ -143,7 +146,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn accept_vector(&self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
+    fn accept_vector(&mut self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
         let gfx8 = self.s.target.generation() >= Gen::Gfx8;
         if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && gfx8 {
             return Err(Refusal::Interpreter);
@@ -172,10 +175,10 @@ impl Builder<'_> {
                 !on && self.g.get(id).op != Inst::SIn(c as u8)
             })
         };
-        if exec_changed(EXEC) || exec_changed(EXEC + 1) {
-            return Err(Refusal::NewBlock);
+        match exec_changed(EXEC) || exec_changed(EXEC + 1) {
+            true => self.accept_narrowed(k),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Refuses vector values, and what lanes take, that depend on a scalar which depends on lanes of this block: such scalars

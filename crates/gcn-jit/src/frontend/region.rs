@@ -42,18 +42,22 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             at
         };
         dump(s, "affine", &blocks);
+        let tracer = all_active::Tracer {
+            insns: &code.insns,
+            live: &code.live,
+            s,
+            facts: &at,
+            written: code.written,
+            entry,
+        };
         if !s.precise && !s.left_out.has(Optional::AllActive) {
-            let tracer = all_active::Tracer {
-                insns: &code.insns,
-                live: &code.live,
-                s,
-                facts: &at,
-                written: code.written,
-                entry,
-            };
             all_active::add_variants(&tracer, &mut blocks);
         }
         dump(s, "all_active", &blocks);
+        if !s.precise && !s.left_out.has(Optional::Joined) {
+            tracer.add_joined(&mut blocks);
+        }
+        dump(s, "joined", &blocks);
     }
     add_exits(&mut blocks);
     let live_in = code.live.get(&entry).map_or(([true; 256], !0), |a| {

@@ -258,6 +258,12 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
     let e = &mut block.effects;
     match name {
         "guard" => block.guards.push(words.id()?),
+        "all_active" => block.full = true,
+        "skipped" => {
+            let count = words.number()? as u32;
+            words.next()?;
+            block.skipped.push((words.id()?, count));
+        }
         "assume" => {
             let (op, of) = words.next()?.split_once('.').ok_or("expected OP.TYPE")?;
             let found = ALU.into_iter().find(|a| a.name() == op);
@@ -265,6 +271,7 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
             let of_ = [words.id()?, words.id()?];
             let ty = ty(of)?;
             block.assumed.push(AssumedCompare { op, ty, of: of_ });
+            block.full = true;
         }
         "jump" => block.terminator = Terminator::Jump(words.number()? as u64),
         "branch" => {

@@ -141,12 +141,18 @@ impl Block {
         for (id, node) in self.graph.iter().enumerate() {
             writeln!(f, "  %{id} = {node}")?;
         }
+        if self.full && self.assumed.is_empty() {
+            writeln!(f, "  all_active")?;
+        }
         for d in &self.assumed {
             let ty = format!("{:?}", d.ty).to_lowercase();
             writeln!(f, "  assume {}.{ty} {}", d.op.name(), list(&d.of))?;
         }
         for g in &self.guards {
             writeln!(f, "  guard %{g}")?;
+        }
+        for (id, count) in &self.skipped {
+            writeln!(f, "  skipped {count} if %{id}")?;
         }
         let e = &self.effects;
         if let Some(s) = &e.store {

@@ -185,12 +185,18 @@ pub struct Block {
     pub terminator: Terminator,
     /// The values that are affine in the lane.
     pub affine: AffineState,
+    /// It is an all-active block.
+    pub full: bool,
     /// Of an all-active block: the comparisons whose results it assumes.
     pub assumed: Vec<AssumedCompare>,
     /// Of an all-active block: where the plain blocks begin that it replaces.
     pub replaces: Vec<u64>,
+    /// Of a joined variant: conditions, scalars, and the number of instructions that were skipped where each is true.
+    pub skipped: Vec<(Id, u32)>,
     /// The variant that runs instead when all lanes are active and all assumptions hold.
     pub all_active: Option<Box<Block>>,
+    /// The variant that runs instead otherwise, over changes of EXEC.
+    pub joined: Option<Box<Block>>,
 }
 
 impl Block {
@@ -208,9 +214,12 @@ impl Block {
             fp: None,
             terminator,
             affine: AffineState::default(),
+            full: false,
             assumed: Vec::new(),
             replaces: Vec::new(),
+            skipped: Vec::new(),
             all_active: None,
+            joined: None,
         }
     }
 
@@ -222,6 +231,7 @@ impl Block {
         roots.extend(e.sgprs.iter().map(|w| w.1));
         roots.extend(e.scc);
         roots.extend(&self.guards);
+        roots.extend(self.skipped.iter().map(|s| s.0));
         for s in e.store.iter().chain(&e.deferred_stores) {
             roots.extend([s.lo, s.hi]);
             roots.extend(&s.data);

@@ -29,7 +29,7 @@ pub fn region(region: &Region) -> Verified {
         "two blocks begin at one address"
     );
     for b in &region.blocks {
-        let variants = [Some(b), b.all_active.as_deref()];
+        let variants = [Some(b), b.all_active.as_deref(), b.joined.as_deref()];
         for b in variants.into_iter().flatten() {
             let to = match b.terminator {
                 Terminator::Jump(pc) => [Some(pc), None],
@@ -47,12 +47,31 @@ pub fn region(region: &Region) -> Verified {
                 a.start == b.start && a.all_active.is_none(),
                 "a variant begins elsewhere\n{a}"
             );
-            rule!(!a.assumed.is_empty(), "a variant assumes nothing\n{a}");
+            rule!(a.full, "a variant has inactive lanes\n{a}");
+            rule!(
+                a.joined.is_none() && a.skipped.is_empty(),
+                "a variant has one of its own, or skips\n{a}"
+            );
             rule!(
                 a.replaces.first() == Some(&b.start),
                 "a variant does not replace its block\n{a}"
             );
         }
+        if let Some(a) = &b.joined {
+            rule!(
+                a.start == b.start && a.all_active.is_none() && a.joined.is_none(),
+                "a joined variant begins elsewhere\n{a}"
+            );
+            rule!(
+                !a.full && a.assumed.is_empty(),
+                "a joined variant assumes\n{a}"
+            );
+            rule!(
+                a.replaces.first() == Some(&b.start) && a.replaces.len() > 1,
+                "a joined variant does not replace blocks\n{a}"
+            );
+        }
+        rule!(b.skipped.is_empty(), "a plain block skips\n{b}");
     }
     Ok(())
 }
@@ -201,6 +220,13 @@ fn effects(b: &Block) -> Verified {
         rule!(
             !node(id).vec,
             "a scalar register takes %{id}, which has lanes"
+        );
+    }
+    for &(id, count) in &b.skipped {
+        rule!(
+            !node(id).vec && count <= b.insns,
+            "{count} instructions of {} are skipped by %{id}",
+            b.insns
         );
     }
     for &(_, lane, value) in &e.lane_inserts {

@@ -11,6 +11,8 @@ pub enum Optional {
     InOrder,
     /// Bitwise operations on three values.
     TernaryLogic,
+    /// Variants of blocks in loops that go on where EXEC changes.
+    Joined,
     /// Memory that later waves will probably access is prefetched, and with it [`Optional::Pace`].
     Prefetch,
     /// The same at the pace at which a loop, or lanes that turned out to be consecutive, moved the last time.
@@ -49,11 +51,12 @@ pub enum Optional {
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 21] = [
+    pub const ALL: [Optional; 22] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::InOrder,
         Optional::TernaryLogic,
+        Optional::Joined,
         Optional::Prefetch,
         Optional::Pace,
         Optional::Batch,
@@ -80,6 +83,7 @@ impl Optional {
             Optional::AllActive => "all_active",
             Optional::InOrder => "in_order",
             Optional::TernaryLogic => "ternary_logic",
+            Optional::Joined => "joined",
             Optional::Prefetch => "prefetch",
             Optional::Pace => "pace",
             Optional::Batch => "batch",

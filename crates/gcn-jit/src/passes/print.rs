@@ -28,7 +28,7 @@ impl Dump {
         if pass == self.pass {
             for b in blocks {
                 self.block(b, None);
-                if let Some(b) = &b.all_active {
+                for b in b.all_active.iter().chain(&b.joined) {
                     self.block(b, None);
                 }
             }

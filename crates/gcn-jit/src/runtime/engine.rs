@@ -575,6 +575,7 @@ impl Jit {
             sgprs: typical_sgprs(sgprs, machine),
             read: &read,
         });
+        let counts = self.counts.is_some();
         let mut request = frontend::CompileRequest {
             target: machine.target,
             mode,
@@ -585,7 +586,11 @@ impl Jit {
                 || !self.testing.lean && matches!(machine.code, Code::Snippet(..)),
             entry,
             affine: entry.is_some() && !self.left_out.has(Optional::Affine),
-            left_out: self.left_out,
+            // Counts are those of plain blocks.
+            left_out: match counts {
+                true => self.left_out.and(Optional::Joined),
+                false => self.left_out,
+            },
             steps: self.steps.clone(),
             sgprs: *sgprs,
             typical,
@@ -597,7 +602,6 @@ impl Jit {
                 false => noted.fetch(machine, pc),
             },
         };
-        let counts = self.counts.is_some();
         let mut region = frontend::region(pc, &request);
         let live_ins = LiveIns::of(&region, vgprs);
         let batches = entry.is_some() && !counts && !self.left_out.has(Optional::Batch);

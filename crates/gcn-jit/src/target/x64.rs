@@ -231,12 +231,13 @@ fn emit_for<V: Vectors>(
     for (number, block) in region.blocks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(common.labels[&block.start]);
-        let plain = a.label();
-        for c in block.all_active.as_deref().into_iter().chain([block]) {
-            let full = c.assumed.first().map(|_| plain);
-            if full.is_none() {
-                a.bind(plain);
-            }
+        let variants = [&block.all_active, &block.joined];
+        let variants = variants.into_iter().filter_map(|v| v.as_deref());
+        let mut here = a.label();
+        for (c, plain) in variants.map(|c| (c, false)).chain([(block, true)]) {
+            a.bind(here);
+            here = a.label();
+            let other = (!plain).then_some(here);
             let mut e: Emit<'_, V> = Emit {
                 v: State::default(),
                 a: &mut a,
@@ -244,7 +245,8 @@ fn emit_for<V: Vectors>(
                 common: &common,
                 out: &mut out,
                 at: BlockNumbers::of(c, number, region),
-                full,
+                full: other.filter(|_| c.full),
+                other,
                 repeats: repeats[number],
                 plan: passes::plan(c, &options, style.dump),
                 slot_of: Map::default(),
@@ -485,8 +487,10 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     pub common: &'a Common,
     out: &'a mut RegionOutput,
     at: BlockNumbers,
-    /// For an all-active block: the plain one that begins at the same address.
+    /// For an all-active block: as `other`.
     full: Option<Label>,
+    /// For a variant: the next one of the blocks that begin at the same address, the last of which is the plain one.
+    other: Option<Label>,
     /// It is in a loop.
     repeats: bool,
     /// The results of the passes for the block.
@@ -533,8 +537,8 @@ impl<V: Vectors> Emit<'_, V> {
     }
 
     fn leave(&mut self, why: u64) {
-        if let Some(plain) = self.full {
-            self.a.jmp(plain);
+        if let Some(other) = self.other {
+            self.a.jmp(other);
             return;
         }
         let number = self.at.number;
@@ -718,6 +722,7 @@ impl<V: Vectors> Emit<'_, V> {
         if let Terminator::Indirect(to) = c.terminator {
             self.sload(RDX, to);
         }
+        self.take_off_skipped();
         let cc = self.commit_scalars();
         match c.terminator {
             Terminator::Jump(pc) => self.goto(pc),

@@ -21,7 +21,7 @@ struct Elements<'a> {
 /// Gives loads and stores the order of memory where that makes no difference.
 pub(crate) fn keep_order(c: &mut Block) {
     // Lanes that are not active would be elements of all lanes.
-    if c.assumed.is_empty() {
+    if !c.full {
         return;
     }
     let stores = c.effects.deferred_stores.len();

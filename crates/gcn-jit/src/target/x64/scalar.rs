@@ -117,6 +117,9 @@ impl<V: Vectors> Emit<'_, V> {
         if let Terminator::Indirect(to) = c.terminator {
             self.note(to, end, &mut needed);
         }
+        for &(id, _) in &c.skipped {
+            self.note(id, end, &mut needed);
+        }
         for &(_, lane, value) in &c.effects.lane_inserts {
             self.note(lane, end, &mut needed);
             self.note(value, end, &mut needed);
@@ -920,6 +923,18 @@ impl<V: Vectors> Emit<'_, V> {
         if lost && !self.slot_of.contains_key(&id) {
             self.keep(id);
             self.s.kept.push(id);
+        }
+    }
+
+    /// Takes off the instructions that were skipped from those that were executed.
+    pub(super) fn take_off_skipped(&mut self) {
+        let c = self.c;
+        self.s.now = self.end_time();
+        for &(id, count) in &c.skipped {
+            self.s.busy = 0;
+            let cc = self.ask(id);
+            self.a.lea(RCX, mem(FUEL, count as i32));
+            self.a.cmov(cc, true, FUEL, Rm::R(RCX));
         }
     }
 

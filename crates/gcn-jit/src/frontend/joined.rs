@@ -1,0 +1,599 @@
+//! Variants of blocks in loops that go on where EXEC changes.
+//!
+//! A plain block has one EXEC, so an iteration of a loop that lanes leave, or of one with an `if`, is several blocks, and each
+//! loads and stores the registers that it needs. A *joined* variant begins at the same address as a plain block and takes the place of
+//! several. EXEC is a value in it, as other masks are: where it is narrower than at the block's start, what an instruction
+//! writes to a VGPR is selected by the mask. Such instructions access no memory and have no slow paths. `s_cbranch_execz` over
+//! few instructions is not a branch: without active lanes the instructions do nothing, and what they do to scalars is
+//! selected. The instructions that were skipped are taken off the number of those executed ([`Block::skipped`]).
+//!
+//! Where a variant fails, the plain block runs.
+
+use super::all_active::Tracer;
+use super::*;
+use std::collections::HashSet;
+
+/// The maximum number of instructions of a joined variant.
+const MOST: u32 = 160;
+
+/// The maximum number of instructions that a variant executes although no lane may be active.
+const SKIPPED: u32 = 24;
+
+/// What a block under construction knows of EXEC.
+#[derive(Default)]
+pub(super) struct Joins<'a> {
+    /// The block goes on where EXEC changes.
+    on: bool,
+    /// The lanes in which the current instruction has an effect, of those that are active at the block's start, if not all.
+    pub narrowed: Option<Id>,
+    /// See [`Block::skipped`].
+    pub skipped: Vec<(Id, u32)>,
+    /// The registers that are live before instructions.
+    live: Option<&'a Map<u64, LiveSet>>,
+}
+
+/// A branch over instructions that a variant executes in any case.
+struct Pending {
+    /// Where the branch goes, and where it is.
+    to: u64,
+    at: u64,
+    /// No lane is active.
+    when: Id,
+    /// The mask of active lanes.
+    exec: Id,
+    /// The number of instructions before it, and the scalars.
+    insns: u32,
+    scalars: Map<u8, Id>,
+    scc: Option<Id>,
+}
+
+/// How far a variant came.
+enum Followed {
+    /// To the start of a plain block or a terminator.
+    Ended(Terminator),
+    /// Into a plain block.
+    Within,
+    /// The branch at an address must end the variant.
+    Refused(u64),
+}
+
+/// Masks as functions of other masks: a bit for each combination of the values that up to six of them have in a lane.
+#[derive(Default)]
+struct Tables {
+    atoms: Vec<Id>,
+}
+
+impl Tables {
+    const COLUMNS: [u64; 6] = [
+        0xaaaa_aaaa_aaaa_aaaa,
+        0xcccc_cccc_cccc_cccc,
+        0xf0f0_f0f0_f0f0_f0f0,
+        0xff00_ff00_ff00_ff00,
+        0xffff_0000_ffff_0000,
+        0xffff_ffff_0000_0000,
+    ];
+
+    /// A mask's function. `zero` is a mask without bits.
+    fn of(&mut self, g: &Graph, id: Id, zero: Option<Id>) -> Option<u64> {
+        if zero == Some(id) {
+            return Some(0);
+        }
+        let n = g.get(id);
+        match n.op {
+            Inst::Const(value @ (0 | u64::MAX)) => return Some(value),
+            Inst::Alu(op) if !n.vec && n.ty.bits() == 64 => {
+                let a = n.args[0];
+                let b = n.args[1];
+                match op {
+                    Op::Not => return Some(!self.of(g, a, zero)?),
+                    Op::And => return Some(self.of(g, a, zero)? & self.of(g, b, zero)?),
+                    Op::Or => return Some(self.of(g, a, zero)? | self.of(g, b, zero)?),
+                    Op::Xor => return Some(self.of(g, a, zero)? ^ self.of(g, b, zero)?),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        let at = self.atoms.iter().position(|&a| a == id);
+        let at = at.unwrap_or_else(|| {
+            self.atoms.push(id);
+            self.atoms.len() - 1
+        });
+        Tables::COLUMNS.get(at).copied()
+    }
+
+    /// The combinations that occur if a ballot has bits of active lanes only.
+    fn possible(&self, g: &Graph, exec: u64) -> u64 {
+        let ballots = self.atoms.iter().zip(Tables::COLUMNS);
+        let ballots = ballots.filter(|a| g.get(*a.0).op == Inst::Ballot);
+        ballots.fold(u64::MAX, |all, (_, column)| all & (!column | exec))
+    }
+}
+
+impl Builder<'_> {
+    /// EXEC as it was at the block's start.
+    fn exec_before(&mut self) -> Id {
+        if self.all_active {
+            return self.g.constant(Ty::B64, u64::MAX);
+        }
+        let (ty, code) = (Ty::B64, EXEC as u8);
+        self.g.node(Inst::SIn(code), ty, ty, false, [0; 3])
+    }
+
+    /// How a mask compares with EXEC at the block's start: it has no other bits, and all of its bits.
+    fn compared(&mut self, mask: Id) -> (bool, bool) {
+        let exec = self.exec_before();
+        let mut tables = Tables::default();
+        let both = tables.of(&self.g, exec, None);
+        let both = both.and_then(|exec| Some((exec, tables.of(&self.g, mask, None)?)));
+        let Some((exec, mask)) = both else {
+            return (false, false);
+        };
+        let possible = tables.possible(&self.g, exec);
+        (mask & !exec & possible == 0, exec & !mask & possible == 0)
+    }
+
+    /// Returns true if a truth value says that a mask has no bits.
+    fn is_zero(&self, id: Id, mask: Id) -> bool {
+        let compares = |id: Id, op: Op| {
+            let n = self.g.get(id);
+            n.op == Inst::Alu(op) && n.args[0] == mask && self.g.is(n.args[1], 0)
+        };
+        let n = self.g.get(id);
+        let not = n.op == Inst::Alu(Op::Not) && n.ty == Ty::Bool;
+        compares(id, Op::Eq) || not && compares(n.args[0], Op::Ne)
+    }
+
+    /// Accepts a vector instruction where the block has changed EXEC, and sets the lanes in which it has an effect.
+    pub(super) fn accept_narrowed(&mut self, k: &InsnInfo) -> Result<(), Refusal> {
+        if !self.joins.on {
+            return Err(Refusal::NewBlock);
+        }
+        let mask = self.sgpr_pair(EXEC);
+        match self.compared(mask) {
+            (true, true) if !self.all_active => {
+                for code in [EXEC as u8, EXEC as u8 + 1] {
+                    let before = (self.g).node(Inst::SIn(code), Ty::B32, Ty::B32, false, [0; 3]);
+                    self.regs.sgprs.insert(code, before);
+                }
+                return Ok(());
+            }
+            (true, _) => {}
+            (false, _) => return Err(Refusal::NewBlock),
+        }
+        if k.touches_inactive || self.s.facts.of(&k.insn).memory(&k.insn).is_some() {
+            return Err(Refusal::NewBlock);
+        }
+        let truth = self.g.mask_of(mask);
+        self.joins.narrowed = Some(self.where_active(truth, 8)?);
+        Ok(())
+    }
+
+    /// A truth value that is the same in lanes that are active at the block's start.
+    fn where_active(&mut self, id: Id, depth: u32) -> Result<Id, Refusal> {
+        let n = *self.g.get(id);
+        let of_exec = |g: &Graph| {
+            let mask = g.get(n.args[0]);
+            mask.op == Inst::SIn(EXEC as u8) && mask.out.bits() == 64
+        };
+        match n.op {
+            Inst::Exec => Ok(self.g.constant(Ty::Bool, 1)),
+            Inst::MaskOf if of_exec(&self.g) => Ok(self.g.constant(Ty::Bool, 1)),
+            Inst::Alu(op @ (Op::And | Op::Or | Op::Xor | Op::Not))
+                if n.vec && n.ty == Ty::Bool && depth > 0 =>
+            {
+                let a = self.where_active(n.args[0], depth - 1)?;
+                if op == Op::Not {
+                    return Ok(self.g.alu(op, Ty::Bool, Ty::Bool, [a, 0, 0])?);
+                }
+                let b = self.where_active(n.args[1], depth - 1)?;
+                let one = |g: &Graph, id| g.is(id, 1);
+                let (op, args) = match op {
+                    Op::Xor if one(&self.g, a) => (Op::Not, [b, 0, 0]),
+                    Op::Xor if one(&self.g, b) => (Op::Not, [a, 0, 0]),
+                    _ => (op, [a, b, 0]),
+                };
+                Ok(self.g.alu(op, Ty::Bool, Ty::Bool, args)?)
+            }
+            _ => Ok(id),
+        }
+    }
+
+    /// Selects what an instruction writes in the lanes in which it has no effect, from the value `first` on in the graph.
+    pub(super) fn select_narrowed(
+        &mut self,
+        out: &mut Changes,
+        first: usize,
+        next: u64,
+    ) -> Result<(), Refusal> {
+        let Some(mask) = self.joins.narrowed else {
+            return Ok(());
+        };
+        let slow = |n: &crate::ir::Node| matches!(n.op, Inst::FastPath(_));
+        let elsewhere = out.store.is_some() || !out.rows.is_empty() || out.wave_helper.is_some();
+        if self.g.nodes[first..].iter().any(slow) || elsewhere || !out.lane_inserts.is_empty() {
+            return Err(Refusal::NewBlock);
+        }
+        let live = self.joins.live.and_then(|live| live.get(&next));
+        for k in 0..out.vgprs.len() {
+            let (n, value) = out.vgprs[k];
+            // Nobody reads the lanes that are not active now.
+            if live.is_some_and(|live| live.v[n as usize] <= LiveLanes::Active) {
+                continue;
+            }
+            let old = self.vgpr(n);
+            let args = [mask, value, old];
+            out.vgprs[k].1 = self.g.alu(Op::Select, Ty::B32, Ty::B32, args)?;
+        }
+        Ok(())
+    }
+
+    /// The end of the instructions that a branch may have skipped: what they wrote to scalars counts where it did not. Returns false if
+    /// that cannot be.
+    fn join(&mut self, p: &Pending, live: Option<&LiveSet>) -> bool {
+        let skipped = self.code.insns - p.insns;
+        if skipped > SKIPPED {
+            return false;
+        }
+        let mut changed = Vec::new();
+        for (&code, &id) in &self.regs.sgprs {
+            let had = p.scalars.get(&code).copied();
+            let read = self.g.get(id).op == Inst::SIn(code) && had.is_none();
+            if had != Some(id) && !read {
+                changed.push((code, had, id));
+            }
+        }
+        changed.sort_by_key(|c| c.0);
+        for (code, had, id) in changed {
+            let pair = code & !1;
+            if pair as u16 == EXEC {
+                // Without active lanes there are none afterwards.
+                let mask = self.sgpr_pair(EXEC);
+                if Tables::default().of(&self.g, mask, Some(p.exec)) != Some(0) {
+                    return false;
+                }
+                continue;
+            }
+            if live.is_some_and(|live| live.s >> code & 1 == 0) {
+                continue;
+            }
+            let before = |b: &mut Self, code: u8| match p.scalars.get(&code) {
+                Some(&id) => id,
+                None => (b.g).node(Inst::SIn(code), Ty::B32, Ty::B32, false, [0; 3]),
+            };
+            // A mask that does not change without active lanes.
+            let halves = [before(self, pair), before(self, pair + 1)];
+            let old = self.g.pair(halves[0], halves[1]);
+            let new = self.sgpr_pair(pair as u16);
+            let mut tables = Tables::default();
+            let old = tables.of(&self.g, old, Some(p.exec));
+            let new = tables.of(&self.g, new, Some(p.exec));
+            if old.is_some() && old == new {
+                continue;
+            }
+            let had = match had {
+                Some(id) => id,
+                None => before(self, code),
+            };
+            let args = [p.when, had, id];
+            match self.g.alu(Op::Select, Ty::B32, Ty::B32, args) {
+                Ok(id) => self.regs.sgprs.insert(code, id),
+                Err(_) => return false,
+            };
+        }
+        if self.regs.scc != p.scc && live.is_none_or(|live| live.scc) {
+            return false;
+        }
+        self.joins.skipped.push((p.when, skipped));
+        true
+    }
+}
+
+impl<'a> Tracer<'a> {
+    /// Adds joined variants to blocks in loops.
+    pub(super) fn add_joined(&self, blocks: &mut [Block]) {
+        let mut loops: Vec<(u64, u64)> = Vec::new();
+        for c in blocks.iter() {
+            let to = match c.terminator {
+                Terminator::Jump(pc) => pc,
+                Terminator::Branch { taken, next, .. } => taken.min(next),
+                _ => continue,
+            };
+            if to <= c.start {
+                loops.push((to, c.start));
+            }
+        }
+        let starts: HashSet<u64> = blocks.iter().map(|c| c.start).collect();
+        let within = |pc: u64| loops.iter().any(|l| (l.0..=l.1).contains(&pc));
+        let mut found = Vec::new();
+        for (n, c) in blocks.iter().enumerate() {
+            let none = matches!(
+                c.terminator,
+                Terminator::Interpret { .. } | Terminator::Leave | Terminator::Barrier
+            );
+            if none || !within(c.start) {
+                continue;
+            }
+            // It does not go on into loops that its own start is not in.
+            let stops = |pc: u64| {
+                let begin = |l: &&(u64, u64)| l.0 == pc;
+                let mut of = loops.iter().filter(begin).peekable();
+                of.peek().is_some() && of.all(|l| !(l.0..=l.1).contains(&c.start))
+            };
+            if let Some((block, over)) = self.longest_joined(c.start, &starts, &stops)
+                && over.len() > 1
+            {
+                found.push((n, block, over));
+            }
+        }
+        found.sort_by_key(|f| std::cmp::Reverse(f.2.len()));
+        let mut passed: HashSet<u64> = HashSet::new();
+        for (n, mut block, over) in found {
+            let start = blocks[n].start;
+            let facts = self.facts.get(&start).cloned().unwrap_or_default();
+            if passed.contains(&start) || !self.keeps(&block, &facts) {
+                continue;
+            }
+            if !affine::extract_affine(&mut block, facts) {
+                continue;
+            }
+            passed.extend(&over);
+            block.replaces = over;
+            blocks[n].joined = Some(Box::new(block));
+        }
+    }
+
+    fn longest_joined(
+        &self,
+        start: u64,
+        starts: &HashSet<u64>,
+        stops: &dyn Fn(u64) -> bool,
+    ) -> Option<(Block, Vec<u64>)> {
+        let mut most = usize::MAX;
+        let mut refused = HashSet::new();
+        loop {
+            let mut b = Builder {
+                affine: Some(self.facts),
+                joins: Joins {
+                    on: true,
+                    live: Some(self.live),
+                    ..Joins::default()
+                },
+                written: self.written,
+                ..Builder::new(self.s)
+            };
+            let mut over = Vec::new();
+            let limits = (most, &refused);
+            match self.follow_joined(&mut b, start, limits, starts, stops, &mut over) {
+                _ if over.len() < 2 => return None,
+                Followed::Within => most = over.len() - 1,
+                Followed::Refused(at) => {
+                    refused.insert(at);
+                }
+                Followed::Ended(terminator) => {
+                    let mask = b.sgpr_pair(EXEC);
+                    let within = b.compared(mask).0;
+                    let mut made = Vec::new();
+                    b.finish(terminator, self.live, &mut made);
+                    let mut block = made.pop()?;
+                    for w in block.effects.vgprs.iter_mut().filter(|_| !within) {
+                        // Lanes are active that were not at the start.
+                        w.2 = w.2.max(LiveLanes::All);
+                    }
+                    return Some((block, over));
+                }
+            }
+        }
+    }
+
+    /// Adds instructions in the order in which they run, over at most so many plain blocks, and not over branches that are refused.
+    fn follow_joined(
+        &self,
+        b: &mut Builder<'a>,
+        start: u64,
+        (most, refused): (usize, &HashSet<u64>),
+        starts: &HashSet<u64>,
+        stops: &dyn Fn(u64) -> bool,
+        over: &mut Vec<u64>,
+    ) -> Followed {
+        (b.code.start, b.code.end) = (start, start);
+        let mut pending: Option<Pending> = None;
+        let mut pc = start;
+        loop {
+            if let Some(p) = pending.take_if(|p| p.to == pc)
+                && !b.join(&p, self.live.get(&pc))
+            {
+                return Followed::Refused(p.at);
+            }
+            let begins = starts.contains(&pc);
+            let stop = match (&pending, begins) {
+                (Some(p), _) => Followed::Refused(p.at),
+                (None, true) => Followed::Ended(Terminator::Jump(pc)),
+                (None, false) => Followed::Within,
+            };
+            if begins {
+                let again = over.contains(&pc);
+                if again || !over.is_empty() && stops(pc) || over.len() >= most {
+                    return stop;
+                }
+            }
+            let Some(k) = self.insns.get(&pc).filter(|_| b.code.insns < MOST) else {
+                return stop;
+            };
+            let Ok(changes) = b.lower(pc, k) else {
+                return stop;
+            };
+            let effects = changes.store.is_some() || !changes.rows.is_empty();
+            let effects = effects || changes.signal.is_some() || !changes.lane_inserts.is_empty();
+            if changes.wave_helper.is_some()
+                || changes.indirect.is_some()
+                || effects && pending.is_some()
+            {
+                return stop;
+            }
+            if begins {
+                over.push(pc);
+            }
+            let next = pc + k.insn.len as u64;
+            let (jump, signal) = (changes.jump, changes.signal);
+            b.take(changes, pc, next, k);
+            (b.code.vector_end, b.code.jumped) = (next, false);
+            match (jump, signal) {
+                (_, Some(Signal::Endpgm)) => return Followed::Ended(Terminator::End),
+                (_, Some(Signal::Barrier)) => return Followed::Ended(Terminator::Barrier),
+                (None, _) => pc = next,
+                (Some((when, to)), _) => {
+                    let taken = when.map_or(Some(1), |when| b.g.value_of(when));
+                    pc = match (taken, when) {
+                        (Some(v), _) if v & 1 != 0 => to,
+                        (Some(_), _) | (None, None) => next,
+                        (None, Some(when)) => {
+                            if let Some(p) = pending {
+                                return Followed::Refused(p.at);
+                            }
+                            let exec = b.sgpr_pair(EXEC);
+                            let none = b.is_zero(when, exec);
+                            if !none || to <= pc || refused.contains(&pc) {
+                                b.code.jumped = true;
+                                let taken = to;
+                                return Followed::Ended(Terminator::Branch { when, taken, next });
+                            }
+                            pending = Some(Pending {
+                                to,
+                                at: pc,
+                                when,
+                                exec,
+                                insns: b.code.insns,
+                                scalars: b.regs.sgprs.clone(),
+                                scc: b.regs.scc,
+                            });
+                            next
+                        }
+                    };
+                    b.code.end = pc;
+                    b.code.vector_end = pc;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gcn_isa::Target;
+    use gcn_isa::decode::decode;
+
+    /// A step of Collatz's sequence: both sides of an `if`, and a loop that lanes leave.
+    const CODE: &str = "\
+s_mov_b64 s[4:5], 0
+above:
+v_and_b32 v2, 1, v1
+v_cmp_eq_u32 vcc, 1, v2
+s_and_saveexec_b64 s[6:7], vcc
+s_xor_b64 s[6:7], exec, s[6:7]
+v_mul_lo_u32 v1, v1, 3
+v_add_u32 v1, 1, v1
+s_or_saveexec_b64 s[6:7], s[6:7]
+s_xor_b64 exec, exec, s[6:7]
+s_cbranch_execz join
+v_lshrrev_b32 v1, 1, v1
+join:
+s_or_b64 exec, exec, s[6:7]
+s_add_u32 s8, s8, 1
+v_cmp_eq_u32 vcc, 1, v1
+s_or_b64 s[4:5], vcc, s[4:5]
+s_andn2_b64 exec, exec, s[4:5]
+s_cbranch_execnz above
+s_mov_b64 exec, -1
+global_store_dword v3, v1, s[0:1]
+s_endpgm
+";
+
+    fn region_of(code: &str) -> Region {
+        let target = Target::parse("gfx900").expect("a target");
+        let text = gcn_asm::assemble_snippet(target, code, false).expect("it assembles");
+        let fetch = |pc: u64| decode(target, text.get(pc as usize..)?);
+        region(
+            0,
+            &CompileRequest {
+                target,
+                mode: 0x2c0,
+                vgprs: 8,
+                all_live: false,
+                precise: false,
+                entry: Some(EntryVgprs([
+                    Pattern::Consecutive,
+                    Pattern::Any,
+                    Pattern::Any,
+                ])),
+                affine: true,
+                left_out: Default::default(),
+                steps: Vec::new(),
+                sgprs: [0; 128],
+                typical: None,
+                guessed: Default::default(),
+                facts: crate::frontend::facts(target),
+                dump: None,
+                fetch: &fetch,
+            },
+        )
+    }
+
+    /// The joined variants of code: how many plain blocks each replaces, and its text.
+    fn joined(code: &str) -> Vec<(usize, String)> {
+        let region = region_of(code);
+        let variants = region.blocks.iter().filter_map(|b| b.joined.as_ref());
+        variants
+            .map(|b| (b.replaces.len(), b.to_string()))
+            .collect()
+    }
+
+    #[test]
+    fn an_iteration_is_one_block() {
+        let found = joined(CODE);
+        let [(count, text)] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert!(*count >= 4, "{count}\n{text}");
+        assert!(text.contains("  skipped 1 if %"), "{text}");
+        // Both sides write v1 in their lanes.
+        let lanes = text
+            .lines()
+            .filter(|l| l.contains("select.b32") && l.contains("lanes"));
+        assert_eq!(lanes.count(), 3, "{text}");
+        // The mask of the branch back is that of the lanes that go on.
+        assert!(text.contains("branch %"), "{text}");
+    }
+
+    #[test]
+    fn scalars_of_a_side_count_where_it_ran() {
+        let code = CODE.replace(
+            "v_lshrrev_b32 v1, 1, v1",
+            "v_lshrrev_b32 v1, 1, v1\ns_mov_b32 s8, 7",
+        );
+        let found = joined(&code);
+        let [(_, text)] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert!(text.contains("  skipped 2 if %"), "{text}");
+        // s8 is what it was where no lane was active.
+        let selects = text
+            .lines()
+            .filter(|l| l.contains("select.b32") && !l.contains("lanes"));
+        assert_eq!(selects.count(), 1, "{text}");
+    }
+
+    #[test]
+    fn memory_on_a_side_is_a_block_of_its_own() {
+        let code = CODE.replace(
+            "v_lshrrev_b32 v1, 1, v1",
+            "global_store_dword v3, v1, s[0:1]",
+        );
+        let longest = joined(&code).iter().map(|f| f.0).max();
+        assert!(
+            longest < joined(CODE).iter().map(|f| f.0).max(),
+            "{longest:?}"
+        );
+    }
+}
