@@ -258,7 +258,7 @@ pub trait Engine: Send {
     /// Runs the waves of a workgroup, in order, each until it ends or waits at a barrier. When all waves have reached the
     /// barrier, they continue after it. Returns when all waves have ended or the caller must handle something else. No wave
     /// may be halted at the start. Every instruction consumes one unit of `fuel`; a time slice of
-    /// [`GroupWave::turn`](crate::group::GroupWave::turn) instructions begins only if there is enough fuel for all of it.
+    /// [`GroupWave::time_slice`](crate::group::GroupWave::time_slice) instructions begins only if there is enough fuel for all of it.
     fn group(
         &mut self,
         group: &mut Group<'_>,

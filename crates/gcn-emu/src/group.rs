@@ -27,27 +27,27 @@ pub struct GroupWave {
     /// Its state of progress.
     pub doing: Doing,
     /// Time slices that it has used up or given up.
-    pub turns: u32,
+    pub time_slices: u32,
 }
 
 impl GroupWave {
     /// The number of instructions of its next time slice, if an engine wants `slice` of them. The first time slice is short,
     /// because a wave may begin by waiting. A wave of higher priority runs that number more for each priority step.
-    pub fn turn(&self, slice: u64) -> u64 {
-        match self.turns {
+    pub fn time_slice(&self, slice: u64) -> u64 {
+        match self.time_slices {
             0 => slice / 4,
-            _ => self.next_turn(slice),
+            _ => self.next_time_slice(slice),
         }
     }
 
-    /// As [`GroupWave::turn`], for the time slice after that one.
-    pub fn next_turn(&self, slice: u64) -> u64 {
-        next_turn(&self.state, slice)
+    /// As [`GroupWave::time_slice`], for the time slice after that one.
+    pub fn next_time_slice(&self, slice: u64) -> u64 {
+        next_time_slice(&self.state, slice)
     }
 }
 
-/// As [`GroupWave::next_turn`], for a wave in this state.
-pub fn next_turn(state: &WaveState, slice: u64) -> u64 {
+/// As [`GroupWave::next_time_slice`], for a wave in this state.
+pub fn next_time_slice(state: &WaveState, slice: u64) -> u64 {
     let prio = state.status >> status::USER_PRIO_SHIFT & 3;
     slice * (1 + prio as u64)
 }
@@ -182,7 +182,7 @@ pub struct Group<'a> {
     /// The wave whose time slice is next in this round; 0 at the start of a round.
     pub next: usize,
     /// The counter to which time slices that ended at a wave's end or at a barrier are added.
-    pub turned: u64,
+    pub ended_slices: u64,
 }
 
 /// The IDs of a workgroup, in the order of the registers that take them, followed by the first ID again.
@@ -209,8 +209,8 @@ pub struct Groups<'a> {
     pub done: usize,
     /// As [`Group::next`], for the current workgroup.
     pub next: usize,
-    /// As [`Group::turned`], for all workgroups.
-    pub turned: u64,
+    /// As [`Group::ended_slices`], for all workgroups.
+    pub ended_slices: u64,
 }
 
 impl<'a> Groups<'a> {
@@ -249,10 +249,10 @@ impl<'a> Groups<'a> {
             starts: self.starts(&ids[..count]),
             waves: self.waves,
             next: self.next,
-            turned: 0,
+            ended_slices: 0,
         };
         let result = run(&mut group);
-        (self.next, self.turned) = (group.next, self.turned + group.turned);
+        (self.next, self.ended_slices) = (group.next, self.ended_slices + group.ended_slices);
         result
     }
 
@@ -264,7 +264,7 @@ impl<'a> Groups<'a> {
             return false;
         }
         for wave in self.waves.iter_mut() {
-            (wave.doing, wave.turns) = (Doing::New, 0);
+            (wave.doing, wave.time_slices) = (Doing::New, 0);
         }
         lds.fill(0);
         true
@@ -277,8 +277,8 @@ pub enum GroupStop {
     /// All waves have ended, of all workgroups. The caller may still have to report this to the dispatch's
     /// [`Global`](crate::global::Global).
     Ended,
-    /// The time slice of [`Group::next`] has ended otherwise than at the wave's end or at a barrier. Its `turns` are not yet
-    /// incremented, and the stop has not been handled.
+    /// The time slice of [`Group::next`] has ended otherwise than at the wave's end or at a barrier. Its time slices are not yet
+    /// counted, and the stop has not been handled.
     Wave(Stop),
     /// The time slice of [`Group::next`], or a round, has not begun: there is too little fuel for it, or the caller must
     /// handle something else first.
@@ -306,7 +306,7 @@ pub fn run(
                     continue;
                 }
             }
-            let given = wave.turn(slice);
+            let given = wave.time_slice(slice);
             if given > *fuel {
                 return GroupStop::Paused;
             }
@@ -318,8 +318,8 @@ pub fn run(
                 Stop::Barrier => wave.doing = Doing::Waiting,
                 stop => return GroupStop::Wave(stop),
             }
-            wave.turns = wave.turns.saturating_add(1);
-            group.turned += 1;
+            wave.time_slices = wave.time_slices.saturating_add(1);
+            group.ended_slices += 1;
             group.next += 1;
         }
         if let Some(stop) = round(group) {

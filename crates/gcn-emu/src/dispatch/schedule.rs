@@ -584,7 +584,7 @@ impl Worker<'_> {
                 std::thread::sleep(Duration::from_micros(100));
                 continue;
             };
-            let mut turns = 0;
+            let mut rounds = 0;
             let round = loop {
                 if self.stopped() {
                     self.ring.push_back(group);
@@ -601,9 +601,9 @@ impl Worker<'_> {
                         break Round::Ended;
                     }
                     Ok(Round::Moved) => {
-                        turns += 1;
+                        rounds += 1;
                         group.grace += (failed != u64::MAX) as u32;
-                        if turns >= PATIENCE {
+                        if rounds >= PATIENCE {
                             break Round::Moved;
                         }
                     }
@@ -789,13 +789,13 @@ impl Worker<'_> {
         group.lds.reset(self.shared.lds as usize);
         group.waves.truncate(count);
         for wave in &mut group.waves {
-            (wave.doing, wave.turns) = (Doing::New, 0);
+            (wave.doing, wave.time_slices) = (Doing::New, 0);
         }
         while group.waves.len() < count {
             group.waves.push(GroupWave {
                 state: Box::new(WaveState::new(0)),
                 doing: Doing::New,
-                turns: 0,
+                time_slices: 0,
             });
         }
         group.notes.clear();
@@ -933,7 +933,7 @@ impl Worker<'_> {
     fn together(&mut self, group: &mut Group) -> Result<Option<(usize, bool)>, RunError> {
         let shared = self.shared;
         let slice = self.engine.slice();
-        let (mut next, mut turned) = (0, 0);
+        let (mut next, mut ended) = (0, 0);
         let end = self.gather(group);
         loop {
             let budget = match self.help {
@@ -954,7 +954,7 @@ impl Worker<'_> {
                 probe: None,
             };
             let mut done = 0;
-            let stop = if self.rows.len() > 1 && next == 0 && turned == 0 {
+            let stop = if self.rows.len() > 1 && next == 0 && ended == 0 {
                 let (registers, count) = group.own.registers();
                 let mut those = group::Groups {
                     waves: &mut group.waves,
@@ -966,23 +966,23 @@ impl Worker<'_> {
                     number: group.first,
                     done: 0,
                     next: 0,
-                    turned: 0,
+                    ended_slices: 0,
                 };
                 let _at_work = self.accesses.begin();
                 let stop = self.engine.groups(&mut those, &mut machine, &mut fuel);
-                (next, turned, done) = (those.next, those.turned, those.done);
+                (next, ended, done) = (those.next, those.ended_slices, those.done);
                 stop
             } else {
                 let mut those = group::Group {
                     waves: &mut group.waves,
                     starts: starts(&self.like.1, &group.own, group.first),
                     next,
-                    turned: 0,
+                    ended_slices: 0,
                 };
                 let _at_work = self.accesses.begin();
                 let stop = self.engine.group(&mut those, &mut machine, &mut fuel);
                 next = those.next;
-                turned += those.turned;
+                ended += those.ended_slices;
                 stop
             };
             let helped = self.help.is_none();
@@ -1005,9 +1005,9 @@ impl Worker<'_> {
             for note in &mut group.notes {
                 note.watched = false;
             }
-            let mut moved = turned > 0;
+            let mut moved = ended > 0;
             if let GroupStop::Wave(stop) = stop {
-                had_turn(group, next, &stop);
+                note_time_slice(group, next, &stop);
                 self.look_at(group, next, stop)?;
                 moved |= !group.notes[next].waits;
                 next += 1;
@@ -1036,7 +1036,7 @@ impl Worker<'_> {
                 });
             }
             if group.waves[w].doing == Doing::Running {
-                self.turn(group, w)?;
+                self.run_time_slice(group, w)?;
                 moved |= !group.notes[w].waits;
             }
         }
@@ -1083,14 +1083,14 @@ impl Worker<'_> {
     }
 
     /// Runs the time slice of one wave.
-    fn turn(&mut self, group: &mut Group, w: usize) -> Result<(), RunError> {
+    fn run_time_slice(&mut self, group: &mut Group, w: usize) -> Result<(), RunError> {
         self.settle();
         let note = &mut group.notes[w];
         note.retries = false;
         let stop = if note.suspect || note.waits {
             self.probe(group, w)?
         } else {
-            let wanted = group.waves[w].turn(self.engine.slice());
+            let wanted = group.waves[w].time_slice(self.engine.slice());
             let given = self.shared.take(wanted);
             let mut fuel = given;
             let stop = self.step(group, w, &mut fuel);
@@ -1099,7 +1099,7 @@ impl Worker<'_> {
             if stop == Stop::Limit && given == 0 {
                 return Err(self.limit(group, w));
             }
-            had_turn(group, w, &stop);
+            note_time_slice(group, w, &stop);
             stop
         };
         // It may have made a request to the host, and wait for it.
@@ -1263,7 +1263,7 @@ impl Worker<'_> {
             && let Some(stop) = self.settle_registers(group, w)?
         {
             let wave = &mut group.waves[w];
-            wave.turns = wave.turns.saturating_add(1);
+            wave.time_slices = wave.time_slices.saturating_add(1);
             self.shared.epoch.fetch_add(1, SeqCst);
             let note = &mut group.notes[w];
             (note.suspect, note.waits, note.retries) = (false, false, false);
@@ -1318,7 +1318,7 @@ impl Worker<'_> {
         note.stuck = quiet.then_some(epoch);
         note.looks_at = looks_at;
         let wave = &mut group.waves[w];
-        wave.turns = wave.turns.saturating_add(1);
+        wave.time_slices = wave.time_slices.saturating_add(1);
         Ok(stop)
     }
 
@@ -1461,15 +1461,15 @@ pub(super) fn starts<'a>(like: &'a [Like], own: &'a Own, number: u64) -> group::
 }
 
 /// Records that a wave had a time slice in which it was not observed.
-pub(super) fn had_turn(group: &mut Group, w: usize, stop: &Stop) {
+pub(super) fn note_time_slice(group: &mut Group, w: usize, stop: &Stop) {
     let (wave, note) = (&mut group.waves[w], &mut group.notes[w]);
     note.stuck = None;
     note.watched = false;
     note.waits = matches!(stop, Stop::Yield | Stop::Retry);
     note.retries = *stop == Stop::Retry;
-    wave.turns = wave.turns.saturating_add(1);
+    wave.time_slices = wave.time_slices.saturating_add(1);
     // Rarely: most waves that run for long are doing useful work.
-    note.suspect = *stop == Stop::Limit && wave.turns.is_power_of_two();
+    note.suspect = *stop == Stop::Limit && wave.time_slices.is_power_of_two();
 }
 
 /// Returns true if two states are the same except for the clock.

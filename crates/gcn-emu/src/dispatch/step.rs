@@ -10,7 +10,8 @@
 use super::abi::{Own, Setup, Shape};
 use super::host::{HostState, Output};
 use super::schedule::{
-    self, BATCH, Batch, Group, LISTED, LOOP, Note, PATIENCE, Spot, had_turn, list, same, starts,
+    self, BATCH, Batch, Group, LISTED, LOOP, Note, PATIENCE, Spot, list, note_time_slice, same,
+    starts,
 };
 use super::stuck::{self, StuckWave, Traits};
 use super::watch::Who;
@@ -91,7 +92,7 @@ struct State {
     epoch: u64,
     idle_rounds: usize,
     /// Rounds of the current workgroup since it was picked.
-    turns: u32,
+    rounds: u32,
     unsettled: bool,
     at: At,
     stats: Stats,
@@ -109,7 +110,7 @@ enum At {
     /// The engine runs the waves of the workgroup, and of those after it, together.
     Together(Together),
     /// Each wave from `w` on has its time slice.
-    Turn {
+    TimeSlice {
         w: usize,
         moved: bool,
         slice: Option<Slice>,
@@ -120,7 +121,7 @@ enum At {
 struct Together {
     w: usize,
     /// A wave has made progress.
-    turned: bool,
+    moved: bool,
     fuel: u64,
     /// The number after that of the last workgroup that runs with this one.
     end: u64,
@@ -302,7 +303,7 @@ impl Stepper {
                 fuel: launch.max_instructions.unwrap_or(u64::MAX),
                 epoch: 0,
                 idle_rounds: 0,
-                turns: 0,
+                rounds: 0,
                 unsettled: false,
                 at: At::Pick,
                 stats: Stats::default(),
@@ -397,7 +398,7 @@ impl Stepper {
             At::Together(Together {
                 w, left: Some(_), ..
             }) => *w,
-            At::Turn {
+            At::TimeSlice {
                 w, slice: Some(_), ..
             } => *w,
             _ => return None,
@@ -573,12 +574,12 @@ impl Stepper {
         self.ready_wave()?;
         let (w, left) = match &self.state.at {
             At::Together(t) => (t.w, t.left?),
-            At::Turn {
+            At::TimeSlice {
                 w,
                 slice: Some(Slice::Plain { left }),
                 ..
             } => (*w, *left),
-            At::Turn { w, .. } => (*w, 1),
+            At::TimeSlice { w, .. } => (*w, 1),
             _ => return None,
         };
         let memory = &self.gpu.memory;
@@ -630,7 +631,7 @@ impl Stepper {
                 t.left = None;
                 self.end_slice_together(w, stop);
             }
-            At::Turn {
+            At::TimeSlice {
                 slice: Some(Slice::Plain { left }),
                 ..
             } => {
@@ -642,15 +643,15 @@ impl Stepper {
                 self.give_back(unused);
                 self.state.epoch += 1;
                 if let Some(group) = &mut self.state.now {
-                    had_turn(group, w, stop);
+                    note_time_slice(group, w, stop);
                 }
-                self.end_turn(w, stop);
+                self.end_time_slice(w, stop);
             }
-            At::Turn {
+            At::TimeSlice {
                 slice: Some(Slice::Settle { .. }),
                 ..
             } => self.settle_registers(w, used, stop),
-            At::Turn {
+            At::TimeSlice {
                 slice: Some(Slice::Probe(_)),
                 ..
             } => self.probe(w, used, stop),
@@ -694,7 +695,7 @@ impl Stepper {
                 At::Pick => self.pick(),
                 At::Round => self.begin_round(),
                 At::Together(together) => self.together(together),
-                At::Turn { w, moved, .. } => self.next_turn(w, moved),
+                At::TimeSlice { w, moved, .. } => self.next_time_slice(w, moved),
             }
         }
     }
@@ -715,7 +716,7 @@ impl Stepper {
         match group {
             Some(group) => {
                 self.state.now = Some(group);
-                self.state.turns = 0;
+                self.state.rounds = 0;
                 self.state.at = At::Round;
             }
             None => {
@@ -817,7 +818,7 @@ impl Stepper {
             group.waves.push(GroupWave {
                 state: Box::new(state),
                 doing: Doing::Running,
-                turns: 0,
+                time_slices: 0,
             });
         }
         group
@@ -832,7 +833,7 @@ impl Stepper {
             && group.notes.iter().all(|note| !note.suspect && !note.waits)
             && group.waves.iter().all(|wave| wave.doing != Doing::Halted);
         if !ordinary {
-            self.state.at = At::Turn {
+            self.state.at = At::TimeSlice {
                 w: 0,
                 moved: false,
                 slice: None,
@@ -842,7 +843,7 @@ impl Stepper {
         let new = group
             .waves
             .iter()
-            .all(|w| w.turns == 0 && w.state.clock == 0)
+            .all(|w| w.time_slices == 0 && w.state.clock == 0)
             && group.waves.iter().all(|w| w.doing == Doing::Running);
         let end = match new {
             true => self.gather(group),
@@ -851,7 +852,7 @@ impl Stepper {
         let fuel = self.take(EXACT_SLICE * PATIENCE as u64);
         self.state.at = At::Together(Together {
             w: 0,
-            turned: false,
+            moved: false,
             fuel,
             end,
             left: None,
@@ -887,7 +888,7 @@ impl Stepper {
                 t.w += 1;
                 continue;
             }
-            let given = wave.turn(EXACT_SLICE);
+            let given = wave.time_slice(EXACT_SLICE);
             if given > t.fuel {
                 return self.leave_together(t, t.w);
             }
@@ -934,9 +935,9 @@ impl Stepper {
                 note.watched = false;
             }
         }
-        self.state.at = At::Turn {
+        self.state.at = At::TimeSlice {
             w: next,
-            moved: t.turned,
+            moved: t.moved,
             slice: None,
         };
     }
@@ -957,20 +958,20 @@ impl Stepper {
                 let t = *t;
                 self.leave_together(t, w + 1);
                 if let Some(group) = &mut self.state.now {
-                    had_turn(group, w, stop);
+                    note_time_slice(group, w, stop);
                 }
                 self.look_at(w, stop);
                 self.note_moved(w);
                 return;
             }
         }
-        wave.turns = wave.turns.saturating_add(1);
-        t.turned = true;
+        wave.time_slices = wave.time_slices.saturating_add(1);
+        t.moved = true;
         t.w += 1;
     }
 
     /// Begins the time slice of the next wave that can run, or ends the round.
-    fn next_turn(&mut self, w: usize, moved: bool) {
+    fn next_time_slice(&mut self, w: usize, moved: bool) {
         let Some(group) = &mut self.state.now else {
             return;
         };
@@ -981,7 +982,7 @@ impl Stepper {
         let note = &mut group.notes[w];
         note.retries = false;
         let (observed, watched) = (note.suspect || note.waits, note.watched);
-        let wanted = group.waves[w].turn(EXACT_SLICE);
+        let wanted = group.waves[w].time_slice(EXACT_SLICE);
         self.settle();
         let slice = match (observed, watched) {
             (false, _) => {
@@ -1004,7 +1005,7 @@ impl Stepper {
         if !matches!(slice, Slice::Plain { .. }) && self.limited() && self.state.fuel == 0 {
             return self.limit(w);
         }
-        self.state.at = At::Turn {
+        self.state.at = At::TimeSlice {
             w,
             moved,
             slice: Some(slice),
@@ -1028,7 +1029,7 @@ impl Stepper {
     /// After an instruction of a wave whose registers are not compared yet.
     fn settle_registers(&mut self, w: usize, used: u64, stop: &Stop) {
         self.take(used);
-        let At::Turn {
+        let At::TimeSlice {
             moved,
             slice: Some(Slice::Settle { ran }),
             ..
@@ -1050,12 +1051,12 @@ impl Stepper {
                 self.state.epoch += 1;
                 if let Some(group) = &mut self.state.now {
                     let wave = &mut group.waves[w];
-                    wave.turns = wave.turns.saturating_add(1);
+                    wave.time_slices = wave.time_slices.saturating_add(1);
                     let note = &mut group.notes[w];
                     (note.suspect, note.waits, note.retries) = (false, false, false);
                     (note.stuck, note.looks_at, note.watched) = (None, None, true);
                 }
-                return self.end_turn(w, stop);
+                return self.end_time_slice(w, stop);
             }
         }
         // Other waves may have seen its effects.
@@ -1069,7 +1070,7 @@ impl Stepper {
     fn probe(&mut self, w: usize, used: u64, stop: &Stop) {
         self.take(used);
         let limited = self.limited();
-        let At::Turn {
+        let At::TimeSlice {
             slice: Some(Slice::Probe(probing)),
             ..
         } = &mut self.state.at
@@ -1120,17 +1121,17 @@ impl Stepper {
         note.stuck = quiet.then_some(probing.epoch);
         note.looks_at = looks_at;
         let wave = &mut group.waves[w];
-        wave.turns = wave.turns.saturating_add(1);
-        self.end_turn(w, stop);
+        wave.time_slices = wave.time_slices.saturating_add(1);
+        self.end_time_slice(w, stop);
     }
 
     /// The time slice of a wave has ended.
-    fn end_turn(&mut self, w: usize, stop: &Stop) {
+    fn end_time_slice(&mut self, w: usize, stop: &Stop) {
         let moved = match &self.state.at {
-            At::Turn { moved, .. } => *moved,
+            At::TimeSlice { moved, .. } => *moved,
             _ => false,
         };
-        self.state.at = At::Turn {
+        self.state.at = At::TimeSlice {
             w: w + 1,
             moved,
             slice: None,
@@ -1152,7 +1153,7 @@ impl Stepper {
 
     /// Records that wave `w` had its time slice in this round.
     fn note_moved(&mut self, w: usize) {
-        if let (At::Turn { moved, .. }, Some(group)) = (&mut self.state.at, &self.state.now) {
+        if let (At::TimeSlice { moved, .. }, Some(group)) = (&mut self.state.at, &self.state.now) {
             *moved |= !group.notes[w].waits;
         }
     }
@@ -1235,8 +1236,8 @@ impl Stepper {
     }
 
     fn moved(&mut self) {
-        self.state.turns += 1;
-        match self.state.turns >= PATIENCE {
+        self.state.rounds += 1;
+        match self.state.rounds >= PATIENCE {
             true => self.leave(Round::Moved),
             false => self.state.at = At::Round,
         }

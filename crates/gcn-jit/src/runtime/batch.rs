@@ -206,8 +206,8 @@ impl Jit {
         let states = if single { 1 } else { waves };
         start_states(groups, states);
         let first = &groups.waves[0];
-        let given = first.turn(self.slice());
-        let again = first.next_turn(self.slice());
+        let given = first.time_slice(self.slice());
+        let again = first.next_time_slice(self.slice());
         if given > *fuel {
             return Progress::Within;
         }
@@ -262,7 +262,7 @@ impl Jit {
         *fuel -= spent as u64;
         self.stats.executed += spent as u64;
         self.stats.in_batch += ended;
-        groups.turned += ended;
+        groups.ended_slices += ended;
         groups.done += row;
         let known = &mut self.code.regions[at.region() as usize];
         known.begun += ended;
@@ -296,8 +296,8 @@ impl Jit {
             }
         }
         let waves = groups.waves.len();
-        let (current, turned) = self.record_progress(groups.waves, 0, waves, exit);
-        groups.turned += turned;
+        let (current, ended) = self.record_progress(groups.waves, 0, waves, exit);
+        groups.ended_slices += ended;
         groups.next = current;
         let those = groups.waves.iter();
         let begun = those.filter(|wave| wave.doing != Doing::New).count();
@@ -330,7 +330,7 @@ impl Jit {
         if let Some(stop) = stop {
             return Progress::Stopped(stop);
         }
-        groups.turned += 1;
+        groups.ended_slices += 1;
         groups.next += 1;
         Progress::Within
     }

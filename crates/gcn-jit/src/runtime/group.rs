@@ -178,7 +178,7 @@ impl Jit {
                     group.next += 1;
                     continue;
                 }
-                let given = group.waves[w].turn(self.slice());
+                let given = group.waves[w].time_slice(self.slice());
                 if given > *fuel {
                     break 'stop GroupStop::Paused;
                 }
@@ -200,8 +200,8 @@ impl Jit {
                 if let Some(stop) = stop {
                     break 'stop GroupStop::Wave(stop);
                 }
-                wave.turns = wave.turns.saturating_add(1);
-                group.turned += 1;
+                wave.time_slices = wave.time_slices.saturating_add(1);
+                group.ended_slices += 1;
                 group.next += 1;
             }
             if let Some(stop) = group::round(group) {
@@ -261,8 +261,8 @@ impl Jit {
             counts.end(region as usize, &self.ctx, rolled_back);
         }
         *fuel -= (spare - self.ctx.batch.spare) as u64;
-        let (current, turned) = self.record_progress(group.waves, first, count, exit);
-        group.turned += turned;
+        let (current, ended) = self.record_progress(group.waves, first, count, exit);
+        group.ended_slices += ended;
         group.next = first + current;
         if current == count || exit.why() == EXIT_NEXT {
             return Some(None);
@@ -272,7 +272,7 @@ impl Jit {
         let (w, wave) = (group.next, &mut group.waves[group.next]);
         let stop = self.finish_alone(wave, w, exit, machine, fuel);
         if stop.is_none() {
-            group.turned += 1;
+            group.ended_slices += 1;
             group.next += 1;
         }
         Some(stop)
@@ -316,9 +316,9 @@ impl Jit {
             if code.is_null() || n > 0 && in_region != ready.region {
                 break;
             }
-            let given = wave.turn(self.slice()) as u32;
+            let given = wave.time_slice(self.slice()) as u32;
             // The count must not wrap to 0, which means that the wave has not begun.
-            let ended = wave.turns.min(1 << 30);
+            let ended = wave.time_slices.min(1 << 30);
             let doing = wave.doing;
             let state = &mut *wave.state;
             let vgprs = state.vgprs.as_mut_ptr().cast();
@@ -328,7 +328,7 @@ impl Jit {
             slice.wave = state;
             slice.given = given;
             slice.ended = ended;
-            slice.again = wave.next_turn(self.slice()) as u32;
+            slice.again = wave.next_time_slice(self.slice()) as u32;
             slice.region = in_region;
             if n == 0 {
                 ready.region = in_region;
@@ -354,13 +354,13 @@ impl Jit {
         let current = (self.ctx.current.time_slice as usize)
             .wrapping_sub(self.group.time_slices[first..].as_ptr() as usize);
         let current = (current / size_of::<TimeSlice>()).min(count);
-        let mut turned = 0;
+        let mut ended = 0;
         let those = waves[first..]
             .iter_mut()
             .zip(&mut self.group.time_slices[first..]);
         for (n, (wave, slice)) in those.take(count).enumerate() {
-            turned += (slice.ended - wave.turns.min(slice.ended)) as u64;
-            wave.turns = slice.ended;
+            ended += (slice.ended - wave.time_slices.min(slice.ended)) as u64;
+            wave.time_slices = slice.ended;
             wave.state.clock += 4 * std::mem::take(&mut slice.late) as u64;
             wave.doing = match slice.code as usize {
                 TimeSlice::ENDED => Doing::Ended,
@@ -382,7 +382,7 @@ impl Jit {
                 }
             };
         }
-        (current, turned)
+        (current, ended)
     }
 
     /// Completes the time slice in which compiled code has returned with `exit`. Returns why the wave stopped, unless it ended or came
@@ -401,7 +401,7 @@ impl Jit {
         let stop = self.finish_time_slice(wave, w, Some(exit), machine, given, &mut left);
         *fuel -= given - left;
         if stop.is_none() {
-            wave.turns = wave.turns.saturating_add(1);
+            wave.time_slices = wave.time_slices.saturating_add(1);
         }
         stop
     }

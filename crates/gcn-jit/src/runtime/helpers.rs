@@ -3,7 +3,7 @@
 use crate::context::Ctx;
 use crate::runtime::engine::fetch;
 use gcn_emu::engine::{Engine, Machine, Stop};
-use gcn_emu::group::next_turn;
+use gcn_emu::group::next_time_slice;
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{MAPPED, Memory, PAGE_SIZE, Perm};
 use gcn_emu::wave::WaveState;
@@ -64,7 +64,7 @@ pub(crate) unsafe extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     ctx.clock.fuel -= 1 - fuel as i64;
     ctx.clock.synced = ctx.clock.fuel;
     // The instruction may have changed the priority, and so the time slices.
-    time_slice.again = next_turn(wave, host.slice) as u32;
+    time_slice.again = next_time_slice(wave, host.slice) as u32;
     match stop {
         Stop::Limit => 0,
         stop => {

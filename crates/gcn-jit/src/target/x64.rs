@@ -556,11 +556,11 @@ impl<V: Vectors> Emit<'_, V> {
             None => self.a.imm(RDX, 0),
         }
         self.a.imm(RAX, EXIT_BARRIER | self.at.last << 8);
-        self.next_turn(self.common.barrier);
+        self.end_time_slice(self.common.barrier);
     }
 
     /// Ends the wave's time slice, at `between`.
-    fn next_turn(&mut self, between: Label) {
+    fn end_time_slice(&mut self, between: Label) {
         if self.common.waits {
             self.a.call_label(between);
             self.a.jmp_to(Rm::R(RDX));
@@ -741,7 +741,7 @@ impl<V: Vectors> Emit<'_, V> {
             }
             Terminator::End => {
                 self.a.imm(RAX, EXIT_END | self.at.last << 8);
-                self.next_turn(self.common.ended);
+                self.end_time_slice(self.common.ended);
             }
             Terminator::Barrier => self.wait(),
             Terminator::Interpret { .. } | Terminator::Leave => {}
