@@ -885,6 +885,9 @@ impl<'s, 'o> Asm<'s, 'o> {
                     format!("section '{}' holds zeros only", section.name),
                 ));
             }
+        } else if section.data.is_empty() && *pattern == [0] {
+            // Memory of many zeros comes from the system when it is written.
+            section.data = vec![0; total as usize];
         } else if let [byte] = pattern {
             section
                 .data

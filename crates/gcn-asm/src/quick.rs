@@ -102,6 +102,8 @@ pub(crate) struct Quick<'s> {
     modifiers: Vec<Modifier>,
     /// Modifiers read before, by a hash of their text: most of them recur.
     known: Vec<(&'s str, Modifier)>,
+    /// Lines of instructions read before: in compiled code most of them recur.
+    lines: Lines<'s>,
     /// One more than the highest VGPR and SGPR named by the lines read.
     pub used: [u32; 2],
     /// The length of [`Quick::out`] at the start of the current run.
@@ -122,6 +124,7 @@ impl<'s> Quick<'s> {
             operands: Vec::with_capacity(MOST),
             modifiers: Vec::with_capacity(MOST),
             known: vec![("", NOTHING); KNOWN],
+            lines: Lines::new(src.len()),
             used: [0; 2],
             begin: 0,
             out: Vec::new(),
@@ -134,6 +137,9 @@ impl<'s> Quick<'s> {
         self.src = src;
         if (state.target, state.clrx) != (self.state.target, self.state.clrx) {
             self.plans = Plans::new();
+        }
+        if state != self.state {
+            self.lines.forget();
         }
         self.state = state;
     }
@@ -264,6 +270,40 @@ impl<'s> Quick<'s> {
         if c.byte() == b'.' {
             return self.data(c);
         }
+        let Some((text, place)) = self.lines.place(c) else {
+            return self.instruction(c);
+        };
+        if let Some(known) = self.lines.at(place, text) {
+            if known.short {
+                self.out
+                    .extend_from_slice(&(known.bits as u32).to_le_bytes());
+            } else {
+                self.out.extend_from_slice(&known.bits.to_le_bytes());
+            }
+            self.used = greatest(self.used, known.used.map(u32::from));
+            // The line's end.
+            c.pos += text.len() + 1;
+            return Some(());
+        }
+        let (begin, branches) = (self.out.len(), self.branches.len());
+        let used = std::mem::take(&mut self.used);
+        let read = self.instruction(c);
+        if read.is_some() && self.branches.len() == branches {
+            let [vgprs, sgprs] = self.used;
+            let known = Line {
+                text,
+                bits: 0,
+                used: [vgprs as u16, sgprs as u16],
+                short: self.out.len() - begin == 4,
+            };
+            self.lines.keep(place, known, &self.out[begin..]);
+        }
+        self.used = greatest(used, self.used);
+        read
+    }
+
+    /// Reads an instruction, which begins here; `None` if its line is not plain.
+    fn instruction(&mut self, c: &mut Cursor<'s>) -> Option<()> {
         let name = c.word();
         if !matches!(c.byte(), b' ' | b'\t' | b'\n' | b'\r') {
             return None;
@@ -407,6 +447,123 @@ impl<'s> Quick<'s> {
             return Some(());
         }
         None
+    }
+}
+
+/// Returns the greater ones of two pairs of numbers.
+fn greatest(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
+    [a[0].max(b[0]), a[1].max(b[1])]
+}
+
+/// A line of an instruction, and what it gives.
+#[derive(Clone, Copy)]
+struct Line<'s> {
+    /// The text without the blanks before it; empty if there is no line.
+    text: &'s str,
+    bits: u64,
+    /// The value of [`Quick::used`] for the line alone.
+    used: [u16; 2],
+    /// True if the instruction has 32 bits.
+    short: bool,
+}
+
+/// Lines read before, each in the place that a hash of its text gives.
+struct Lines<'s> {
+    /// A power of two of places.
+    list: Vec<Line<'s>>,
+    /// The number of lines looked for since the last decision about [`Lines::pause`], and how many were found.
+    sought: u32,
+    found: u32,
+    /// The number of lines that are not looked for, because few of those before were found.
+    pause: u32,
+}
+
+impl<'s> Lines<'s> {
+    const NONE: Line<'s> = Line {
+        text: "",
+        bits: 0,
+        used: [0; 2],
+        short: false,
+    };
+
+    /// For a text of a size in bytes.
+    fn new(size: usize) -> Lines<'s> {
+        let places = (size / 256).next_power_of_two().clamp(1 << 6, 1 << 13);
+        Lines {
+            list: vec![Lines::NONE; places],
+            sought: 0,
+            found: 0,
+            pause: 0,
+        }
+    }
+
+    fn forget(&mut self) {
+        self.list.fill(Lines::NONE);
+    }
+
+    /// Returns the text of the line that begins here, and its place; `None` if it is not looked for.
+    #[inline]
+    fn place(&mut self, c: &Cursor<'s>) -> Option<(&'s str, usize)> {
+        /// The number of lines after which looking for them is weighed.
+        const SOME: u32 = 1 << 10;
+        const PAUSE: u32 = 1 << 14;
+        /// The maximum length of a line.
+        const MOST: usize = 64;
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        if self.pause > 0 {
+            self.pause -= 1;
+            return None;
+        }
+        if self.sought == SOME {
+            if self.found < SOME / 8 {
+                self.pause = PAUSE;
+            }
+            (self.sought, self.found) = (0, 0);
+        }
+        let rest = c.bytes.get(c.pos..)?;
+        let mut hash = 0u64;
+        for (n, eight) in rest.chunks_exact(8).take(MOST / 8).enumerate() {
+            let mut word = u64::from_le_bytes(*eight.first_chunk()?);
+            // The lowest bit that is set belongs to the first line's end.
+            let other = word ^ ONES * b'\n' as u64;
+            let ends = other.wrapping_sub(ONES) & !other & ONES << 7;
+            let bytes = ends.trailing_zeros() / 8;
+            if ends != 0 {
+                word &= !(u64::MAX << (8 * bytes));
+            }
+            hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            if ends != 0 {
+                let end = c.pos + 8 * n + bytes as usize;
+                self.sought += 1;
+                let place = (hash >> 40) as usize & (self.list.len() - 1);
+                return Some((c.src.get(c.pos..end)?, place));
+            }
+        }
+        None
+    }
+
+    /// Returns the line in a place if it has this text.
+    #[inline]
+    fn at(&mut self, place: usize, text: &str) -> Option<Line<'s>> {
+        let line = *self.list.get(place)?;
+        if line.text != text || text.is_empty() {
+            return None;
+        }
+        self.found += 1;
+        Some(line)
+    }
+
+    /// Keeps a line with the bytes that it gives, if they are those of one instruction.
+    fn keep(&mut self, place: usize, mut line: Line<'s>, bytes: &[u8]) {
+        let mut eight = [0; 8];
+        if !matches!(bytes.len(), 4 | 8) {
+            return;
+        }
+        eight[..bytes.len()].copy_from_slice(bytes);
+        line.bits = u64::from_le_bytes(eight);
+        if let Some(known) = self.list.get_mut(place) {
+            *known = line;
+        }
     }
 }
 

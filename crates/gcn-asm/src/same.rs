@@ -444,13 +444,15 @@ fn random_sources_on_any_number_of_threads() {
         for _ in 0..120 {
             let mut lines = Vec::new();
             let rarely = random.below(30) + 2;
+            // The same lines come again and again, or seldom.
+            let different = [5, 40, llvm.len()][random.below(3)];
             for _ in 0..random.below(120) {
                 let mut line = match random.below(rarely) {
                     0 => {
                         OTHER[random.below(OTHER.len())].replace('%', &random.below(5).to_string())
                     }
                     1 if random.below(3) == 0 => clrx[random.below(clrx.len())].clone(),
-                    _ => llvm[random.below(llvm.len())].clone(),
+                    _ => llvm[random.below(different)].clone(),
                 };
                 if random.below(rarely) == 0 {
                     mutate(&mut random, &mut line);

@@ -91,6 +91,16 @@ impl Text {
         self.buffer.resize(len, 0);
     }
 
+    /// Appends the first `len` bytes of a piece, which are UTF-8, by a copy of the whole piece.
+    #[inline(always)]
+    pub fn push_some<const N: usize>(&mut self, piece: &[u8; N], len: usize) {
+        self.reserve(N);
+        if let Some(place) = self.buffer[self.len..].first_chunk_mut() {
+            *place = *piece;
+            self.len += len.min(N);
+        }
+    }
+
     /// Appends an ASCII character.
     #[inline(always)]
     fn byte(&mut self, c: u8) {

@@ -5,6 +5,7 @@
 //! requested.
 
 use crate::bundle::{self, Compressed, Item, MAX_ENTRIES};
+use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::read::CodeObject;
 use crate::source::{Source, Window};
@@ -348,7 +349,7 @@ impl Container {
     }
 
     /// Returns the bytes of an entry that is no bitcode.
-    fn code(&self, entry: &Entry) -> Result<Vec<u8>, Error> {
+    fn code(&self, entry: &Entry) -> Result<Bytes, Error> {
         let bytes = self.object_bytes(entry)?;
         if bytes.starts_with(b"BC\xc0\xde") {
             return Err(Error::Bundle(format!(
@@ -360,12 +361,12 @@ impl Container {
     }
 
     /// Returns an entry's bytes up to the end that its ELF headers give.
-    fn object_bytes(&self, entry: &Entry) -> Result<Vec<u8>, Error> {
+    fn object_bytes(&self, entry: &Entry) -> Result<Bytes, Error> {
         let at = (self.bundles.get(entry.bundle))
             .filter(|bundle| !matches!(bundle.packing, Packing::Compressed(_)))
             .and_then(|bundle| bundle.offset.checked_add(entry.offset));
         let Some(at) = at else {
-            return self.read(entry);
+            return self.read(entry).map(Bytes::from);
         };
         let size = match entry.size > WORTH_A_LOOK {
             true => elf_extent(&self.source, at, entry.size)?,
@@ -376,7 +377,7 @@ impl Container {
                 "the code object has {size} bytes, and at most 2 GiB are read"
             )));
         }
-        self.source.read(at, size)
+        self.source.read_bytes(at, size)
     }
 
     /// Returns the entries that a target id fits: `gfx906`, `gfx906:xnack-`, with or without a triple before it. An

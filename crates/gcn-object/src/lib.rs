@@ -22,6 +22,7 @@
 #![warn(missing_docs)]
 
 pub mod bundle;
+pub mod bytes;
 pub mod container;
 pub mod descriptor;
 mod elf;
@@ -35,6 +36,7 @@ pub mod source;
 pub mod target;
 pub mod write;
 
+pub use bytes::Bytes;
 pub use container::{Container, Entry};
 pub use descriptor::{KernelBuilder, KernelDescriptor, directives};
 pub use elf::{

@@ -2,6 +2,7 @@
 //!
 //! The input is not trusted: every offset is checked, and memory stays proportional to the file.
 
+use crate::bytes::Bytes;
 use crate::descriptor::KernelDescriptor;
 use crate::elf::*;
 use crate::error::Error;
@@ -199,7 +200,7 @@ pub struct CodeObject {
     /// Section groups, in relocatable files.
     pub groups: Vec<Group>,
     /// The file. Clones share it.
-    data: Arc<Vec<u8>>,
+    data: Arc<Bytes>,
 }
 
 /// A code object in memory, relocated.
@@ -294,7 +295,7 @@ impl CodeObject {
     ///
     /// # Errors
     /// See [`CodeObject::parse`].
-    pub fn from_bytes(bytes: Vec<u8>) -> Result<CodeObject, Error> {
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<CodeObject, Error> {
         let mut object = CodeObject::outline(bytes)?;
         object.read_metadata()?;
         object.read_kernels()?;
@@ -305,7 +306,7 @@ impl CodeObject {
     ///
     /// # Errors
     /// See [`CodeObject::parse`].
-    pub fn for_source(bytes: Vec<u8>) -> Result<CodeObject, Error> {
+    pub fn for_source(bytes: impl Into<Bytes>) -> Result<CodeObject, Error> {
         let mut object = CodeObject::outline(bytes)?;
         let Some(version) = object.note().and_then(metadata::accepted_version) else {
             object.read_metadata()?;
@@ -331,9 +332,9 @@ impl CodeObject {
     ///
     /// # Errors
     /// See [`CodeObject::parse`].
-    pub fn outline(bytes: Vec<u8>) -> Result<CodeObject, Error> {
-        let bytes = Arc::new(bytes);
-        let data = bytes.as_slice();
+    pub fn outline(bytes: impl Into<Bytes>) -> Result<CodeObject, Error> {
+        let bytes: Arc<Bytes> = Arc::new(bytes.into());
+        let data: &[u8] = &bytes;
         let header = Header::parse(data).map_err(elf_error("file header"))?;
         if !header.is_class_64() || !header.is_little_endian() {
             return Err(Error::Elf("a 64-bit little-endian file is expected".into()));

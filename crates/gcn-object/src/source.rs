@@ -1,8 +1,9 @@
 //! Bytes that are read on demand: a file of gigabytes is never read as a whole.
 
+use crate::bytes::Bytes;
 use crate::error::Error;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -98,13 +99,7 @@ impl Source {
     /// # Errors
     /// [`Error::Read`] if they are not all there.
     pub fn read(&self, offset: u64, size: u64) -> Result<Vec<u8>, Error> {
-        let end = offset.checked_add(size).filter(|end| *end <= self.size);
-        let (Some(_), Ok(count)) = (end, usize::try_from(size)) else {
-            return Err(Error::Read(format!(
-                "{size} bytes from {offset:#x} on are wanted, and the file has {} bytes",
-                self.size
-            )));
-        };
+        let count = self.checked(offset, size)?;
         let mut bytes = Vec::new();
         (bytes.try_reserve_exact(count))
             .map_err(|_| Error::Read(format!("{size} bytes do not fit into memory")))?;
@@ -124,6 +119,37 @@ impl Source {
             Ok(read) if read == count => Ok(bytes),
             Ok(_) => Err(Error::Read("the file ends too early".into())),
             Err(e) => Err(Error::Read(e.to_string())),
+        }
+    }
+
+    /// Like [`Source::read`], for many bytes that are kept.
+    ///
+    /// # Errors
+    /// See [`Source::read`].
+    pub fn read_bytes(&self, offset: u64, size: u64) -> Result<Bytes, Error> {
+        let count = self.checked(offset, size)?;
+        let From::File(file) = &self.from else {
+            return self.read(offset, size).map(Bytes::from);
+        };
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = file.seek(SeekFrom::Start(offset));
+        let read = there.and_then(|_| Bytes::read(&mut *file, count));
+        read.map_err(|e| match e.kind() {
+            ErrorKind::UnexpectedEof => Error::Read("the file ends too early".into()),
+            ErrorKind::OutOfMemory => Error::Read(format!("{size} bytes do not fit into memory")),
+            _ => Error::Read(e.to_string()),
+        })
+    }
+
+    /// Returns a number of bytes from `offset` on if there are so many.
+    fn checked(&self, offset: u64, size: u64) -> Result<usize, Error> {
+        let end = offset.checked_add(size).filter(|end| *end <= self.size);
+        match (end, usize::try_from(size)) {
+            (Some(_), Ok(count)) => Ok(count),
+            _ => Err(Error::Read(format!(
+                "{size} bytes from {offset:#x} on are wanted, and the file has {} bytes",
+                self.size
+            ))),
         }
     }
 

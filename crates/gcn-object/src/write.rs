@@ -13,6 +13,7 @@ use crate::target::{Abi, Os, TargetId};
 use foldhash::{HashMap, HashMapExt};
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
+use std::io;
 
 mod link;
 
@@ -654,15 +655,77 @@ impl Builder {
 
     /// Returns the `ET_DYN` file, linked and ready to load.
     ///
+    /// # Errors
+    /// See [`Builder::linked`].
+    pub fn loadable(&self) -> Result<Vec<u8>, Error> {
+        Ok(self.linked()?.to_bytes())
+    }
+
+    /// Returns the `ET_DYN` file in parts, linked and ready to load.
+    ///
     /// References between sections are resolved; `ABS64` words in writable sections become dynamic relocations; `GOTPCREL*`
     /// references get a global offset table. Unlike lld, a PC-relative reference to a symbol of default visibility
     /// is resolved within the file.
     ///
     /// # Errors
     /// [`Error::Layout`] if the parts do not fit together; [`Error::Relocation`] if a reference cannot be resolved.
-    pub fn loadable(&self) -> Result<Vec<u8>, Error> {
+    pub fn linked(&self) -> Result<File<'_>, Error> {
         self.check()?;
         Link::new(self)?.write()
+    }
+}
+
+/// A file in parts that are not copied together; there are zeros between them.
+#[derive(Clone, Debug)]
+pub struct File<'a> {
+    /// The offset and the bytes of each part, in their order.
+    parts: Vec<(u64, Cow<'a, [u8]>)>,
+    size: u64,
+}
+
+impl<'a> File<'a> {
+    fn new(mut parts: Vec<(u64, Cow<'a, [u8]>)>) -> File<'a> {
+        parts.sort_by_key(|(offset, _)| *offset);
+        let ends = parts
+            .iter()
+            .map(|(offset, part)| offset + part.len() as u64);
+        let size = ends.max().unwrap_or(0);
+        File { parts, size }
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// Errors of `out`.
+    pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        const ZEROS: [u8; 1 << 10] = [0; 1 << 10];
+        let mut at = 0;
+        for (offset, part) in &self.parts {
+            while at < *offset {
+                let zeros = (offset - at).min(ZEROS.len() as u64);
+                out.write_all(&ZEROS[..zeros as usize])?;
+                at += zeros;
+            }
+            out.write_all(part)?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes of the file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        const PAGE: usize = 1 << 12;
+        let mut file = vec![0; self.size as usize];
+        for (offset, part) in &self.parts {
+            let place = file.get_mut(*offset as usize..).unwrap_or_default();
+            // The system gives memory to a page at its first write, and pages of zeros need none.
+            for (place, page) in place.chunks_mut(PAGE).zip(part.chunks(PAGE)) {
+                if page.iter().any(|byte| *byte != 0) {
+                    place[..page.len()].copy_from_slice(page);
+                }
+            }
+        }
+        file
     }
 }
 

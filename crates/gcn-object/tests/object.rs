@@ -193,6 +193,31 @@ fn links_as_lld_does() {
     assert!(builder.loadable().unwrap() == LINKED);
 }
 
+/// The parts of a file and its bytes are the same, also with gaps between sections and with pages of zeros.
+#[test]
+fn parts_are_the_bytes() {
+    let (mut builder, ..) = hand_made();
+    let mut data = vec![0; 20_000];
+    data[12_345] = 7;
+    for align in [1, 64, 4096] {
+        let name = format!(".data.{align}");
+        builder.section(Section::new(&name, SectionFlags::DATA, align, data.clone()));
+    }
+    builder.section(Section::new(".debug_a", SectionFlags(0), 256, data.clone()));
+    builder.section(Section::new(".debug_b", SectionFlags(0), 4096, Vec::new()));
+    builder.section(Section::new(".debug_c", SectionFlags(0), 1, data.clone()));
+    let bytes = builder.loadable().unwrap();
+    let mut written = Vec::new();
+    builder.linked().unwrap().write(&mut written).unwrap();
+    assert!(written == bytes);
+    let object = CodeObject::from_bytes(bytes).unwrap();
+    for name in [".debug_a", ".debug_c"] {
+        assert!(object.section_data(object.section(name).unwrap()) == data);
+    }
+    let joined = object.section_data(object.section(".data").unwrap());
+    assert_eq!(joined.iter().filter(|b| **b == 7).count(), 3);
+}
+
 /// A section merged from data and strings has the flags of both and no entry size, as in lld.
 #[test]
 fn strings_join_read_only_data() {

@@ -46,7 +46,7 @@ use notes::*;
 use pairs::*;
 
 use crate::lines::Lines;
-use crate::listing::{Fixes, Labels, Listing, Marks, Scratch};
+use crate::listing::{Fixes, Labels, Listing, Marks, Outline, Scratch, place_of};
 use crate::ordered;
 
 /// The parts of the listing that are optional.
@@ -471,6 +471,8 @@ struct Source<'a> {
     kinds: Vec<(Option<usize>, usize)>,
     /// The start, end and index of each loaded section, sorted.
     loaded: Vec<(u64, u64, usize)>,
+    /// The outlines of the sections' code.
+    outlines: Arc<Vec<OnceLock<Arc<Outline>>>>,
     marks: Vec<Marks>,
     fixes: Vec<Fixes>,
     /// By section and address: the size and expression of relocated data.
@@ -519,6 +521,17 @@ fn beside<A: Send + Sync, B>(
     (first.into_inner().unwrap_or_else(a), second)
 }
 
+/// Returns the outline of a section's code, which is made at its first use.
+fn outline(
+    outlines: &[OnceLock<Arc<Outline>>],
+    index: usize,
+    target: Target,
+    bytes: &[u8],
+) -> Arc<Outline> {
+    let make = || Arc::new(Outline::new(&Decoder::new(target), bytes));
+    (outlines.get(index)).map_or_else(make, |outline| outline.get_or_init(make).clone())
+}
+
 /// By section: its group, and the number of sections of the same name and group before it.
 fn kinds(object: &CodeObject) -> Vec<(Option<usize>, usize)> {
     let mut groups = vec![None; object.sections.len()];
@@ -551,12 +564,13 @@ impl<'a> Source<'a> {
         let table = symbols(object);
         let (names, by_name) = names(table);
         let loadable = object.kind == FileKind::Loadable;
+        let outlines: Vec<_> = (0..count).map(|_| OnceLock::new()).collect();
         // The two are independent.
         let (notes, pairs) = beside(
             options.threads,
             || Notes::new(object).map(Arc::new),
             || match loadable {
-                true => all_pairs(object, target),
+                true => all_pairs(object, target, &outlines),
                 false => Vec::new(),
             },
         );
@@ -571,6 +585,7 @@ impl<'a> Source<'a> {
             is_shown: vec![false; count],
             kinds: kinds(object),
             loaded: Vec::new(),
+            outlines: Arc::new(outlines),
             marks: vec![Marks::new(); count],
             fixes: vec![Fixes::new(); count],
             words: vec![BTreeMap::new(); count],

@@ -1,7 +1,7 @@
 //! Files and the standard streams, which `-` names.
 
 use gcn_object::container::Entry;
-use gcn_object::{CodeObject, Container, Source};
+use gcn_object::{Bytes, CodeObject, Container, Source};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -140,15 +140,26 @@ fn chosen(
 /// A message with the file's name.
 pub fn read_text(path: &Path) -> Result<String, String> {
     // Text has no zero bytes, so an endless stream of zeros is refused at once.
-    let zero = |piece: &[u8]| {
-        (piece.contains(&0)).then(|| "it is not text: it has a zero byte".to_string())
-    };
-    read_until(path, zero).and_then(|bytes| as_text(path, bytes))
+    let bytes = read_until(path, |piece| has_zero(piece).then(|| NOT_TEXT.into()))?;
+    String::from_utf8(bytes)
+        .map_err(|e| (text_of(path, e.as_bytes()).err()).unwrap_or_else(|| e.to_string()))
 }
 
-fn as_text(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
-    String::from_utf8(bytes).map_err(|e| {
-        let (before, rest) = e.as_bytes().split_at(e.utf8_error().valid_up_to());
+const NOT_TEXT: &str = "it is not text: it has a zero byte";
+
+fn has_zero(bytes: &[u8]) -> bool {
+    // The bytes of a piece are compared at once.
+    let zero = |piece: &[u8]| piece.iter().fold(false, |zero, byte| zero | (*byte == 0));
+    bytes.chunks(256).any(zero)
+}
+
+/// Returns the bytes of a file as text.
+///
+/// # Errors
+/// A message with the file's name, the line and the column of the first byte that is no text.
+pub fn text_of<'b>(path: &Path, bytes: &'b [u8]) -> Result<&'b str, String> {
+    str::from_utf8(bytes).map_err(|e| {
+        let (before, rest) = bytes.split_at(e.valid_up_to());
         let line = before.iter().filter(|c| **c == b'\n').count() + 1;
         let start = before
             .iter()
@@ -163,20 +174,24 @@ fn as_text(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
     })
 }
 
-/// Like [`read_text`]; a large file is read on several threads.
+/// Reads the bytes of a source, on up to `threads` threads if it is large; [`text_of`] is its text.
 ///
 /// # Errors
 /// A message with the file's name.
-pub fn read_text_on(path: &Path, threads: usize) -> Result<String, String> {
-    match read_parts(path, threads) {
-        Some(bytes) => as_text(path, bytes),
-        None => read_text(path),
+pub fn read_source(path: &Path, threads: usize) -> Result<Bytes, String> {
+    let bytes = match read_large(path, threads) {
+        Some(bytes) => bytes,
+        None => return read_text(path).map(|text| Bytes::from(text.into_bytes())),
+    };
+    match has_zero(&bytes) {
+        true => Err(named(path, NOT_TEXT)),
+        false => Ok(bytes),
     }
 }
 
 /// Reads the parts of a large file on several threads; `None` if the file is small or this fails.
 #[cfg(unix)]
-fn read_parts(path: &Path, threads: usize) -> Option<Vec<u8>> {
+fn read_large(path: &Path, threads: usize) -> Option<Bytes> {
     use std::os::unix::fs::FileExt;
     const LEAST: usize = 1 << 19;
     // A pipe must not be opened twice.
@@ -184,17 +199,15 @@ fn read_parts(path: &Path, threads: usize) -> Option<Vec<u8>> {
         .ok()
         .filter(|about| about.is_file())?;
     let len = usize::try_from(about.len()).ok()?;
-    if about.len() > MOST_READ {
-        return None;
-    }
-    let threads = threads.min(len / LEAST);
-    if threads < 2 {
+    if about.len() > MOST_READ || len < LEAST {
         return None;
     }
     let file = std::fs::File::open(path).ok()?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).ok()?;
-    bytes.resize(len, 0);
+    let threads = threads.min(len / LEAST);
+    if threads < 2 {
+        return Bytes::read(file, len).ok();
+    }
+    let mut bytes = Bytes::zeroed(len).ok()?;
     let size = len.div_ceil(threads);
     let read = std::thread::scope(|scope| {
         let mut parts = bytes.chunks_mut(size).enumerate();
@@ -215,7 +228,7 @@ fn read_parts(path: &Path, threads: usize) -> Option<Vec<u8>> {
 }
 
 #[cfg(not(unix))]
-fn read_parts(_: &Path, _: usize) -> Option<Vec<u8>> {
+fn read_large(_: &Path, _: usize) -> Option<Bytes> {
     None
 }
 
@@ -420,4 +433,33 @@ fn beside(place: &Path) -> Option<(PathBuf, std::fs::File)> {
 /// Writes to standard error. A closed reader is ignored.
 pub fn complain(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_text_whatever_their_size() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.s");
+        for size in [100, 3 << 19] {
+            let mut text = "\ts_nop 0\n".repeat(size / 9).into_bytes();
+            let last = text.len() - 5;
+            for threads in [1, 2, 3] {
+                let mut read = |byte: u8| {
+                    text[last] = byte;
+                    std::fs::write(&path, &text).expect("the folder is writable");
+                    let bytes = read_source(&path, threads)?;
+                    text_of(&path, &bytes).map(|read| assert!(read.as_bytes() == text))
+                };
+                assert_eq!(read(b'x'), Ok(()));
+                let place = path.display();
+                assert_eq!(read(0), Err(format!("{place}: {NOT_TEXT}")));
+                let line = size / 9;
+                let wrong = format!("{place}:{line}:5: it is not UTF-8 text: byte 0xff");
+                assert_eq!(read(0xff), Err(wrong));
+            }
+        }
+    }
 }

@@ -100,7 +100,8 @@ pub struct Options {
 /// A message; an empty one if the diagnostics are complete.
 pub fn run(args: &Options) -> Result<(), String> {
     let threads = args.threads.map_or_else(super::cores, NonZeroUsize::get);
-    let source = io::read_text_on(&args.file, threads)?;
+    let source = io::read_source(&args.file, threads)?;
+    let source = io::text_of(&args.file, &source)?;
     let options = gcn::asm::Options {
         target: args.arch,
         syntax: args.syntax.into(),
@@ -123,7 +124,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     } else {
         args.file.display().to_string()
     };
-    let output = gcn::asm::assemble(&source, &name, &options);
+    let output = gcn::asm::assemble(source, &name, &options);
     if !output.printed.is_empty() {
         io::complain(&output.printed);
     }
@@ -137,24 +138,10 @@ pub fn run(args: &Options) -> Result<(), String> {
     if let (Some(path), Some(listing)) = (&args.listing, &output.listing) {
         io::write(path, listing.as_bytes())?;
     }
-    let (bytes, extension) = if args.raw {
-        (object.into_raw()?, "bin")
-    } else if args.relocatable {
-        (
-            object
-                .into_builder()
-                .relocatable()
-                .map_err(|e| e.to_string())?,
-            "o",
-        )
-    } else {
-        (
-            object
-                .into_builder()
-                .loadable()
-                .map_err(|e| e.to_string())?,
-            "co",
-        )
+    let extension = match (args.raw, args.relocatable) {
+        (true, _) => "bin",
+        (false, true) => "o",
+        (false, false) => "co",
     };
     let out = match &args.o {
         Some(path) => path.clone(),
@@ -167,5 +154,14 @@ pub fn run(args: &Options) -> Result<(), String> {
             out.display()
         ));
     }
-    io::write(&out, &bytes)
+    if args.raw {
+        return io::write(&out, &object.into_raw()?);
+    }
+    let builder = object.into_builder();
+    if args.relocatable {
+        let bytes = builder.relocatable().map_err(|e| e.to_string())?;
+        return io::write(&out, &bytes);
+    }
+    let file = builder.linked().map_err(|e| e.to_string())?;
+    io::stream(&out, |out| file.write(out))
 }

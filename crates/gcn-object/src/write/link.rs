@@ -600,7 +600,7 @@ impl<'a> Link<'a> {
         (self.segments().len() + self.notes().len() + 4) as u64
     }
 
-    pub(super) fn write(mut self) -> Result<Vec<u8>, Error> {
+    pub(super) fn write(mut self) -> Result<File<'a>, Error> {
         let mut segments = self.segments();
         let notes = self.notes();
         let programs = self.programs();
@@ -609,19 +609,6 @@ impl<'a> Link<'a> {
         self.fill_tables();
         self.apply_relocations()?;
 
-        let unloaded = self.outs.iter().filter(|o| o.rank == Rank::Unloaded);
-        let unloaded: usize = unloaded.map(|o| o.data.len() + 16).sum();
-        // With the symbols, their names and the section headers.
-        let names: usize = self.input.symbols.iter().map(|s| s.name.len() + 32).sum();
-        let more = unloaded + names + (self.outs.len() + 8) * 128;
-        let mut file = Vec::with_capacity(end as usize + more);
-        file.resize(end as usize, 0);
-        for out in self.outs.iter().filter(|o| o.rank != Rank::Unloaded) {
-            let at = out.offset as usize;
-            if let Some(place) = file.get_mut(at..at + out.data.len()) {
-                place.copy_from_slice(&out.data);
-            }
-        }
         // As in lld, segments without bytes take part in the assignment of addresses, but are not written.
         segments.retain(|s| {
             s.0 == 0
@@ -662,22 +649,24 @@ impl<'a> Link<'a> {
                 _ => {}
             }
         }
+        let mut end = end;
         for out in self.outs.iter_mut().filter(|o| o.rank == Rank::Unloaded) {
-            pad(&mut file, out.align);
-            out.offset = file.len() as u64;
-            file.extend_from_slice(&out.data);
+            out.offset = end.next_multiple_of(out.align.max(1));
+            end = out.offset + out.data.len() as u64;
         }
-        pad(&mut file, 8);
-        let header = self
-            .input
-            .header(3, programs as u16, file.len() as u64, count + 1, count - 1);
-        file[..64].copy_from_slice(&header);
-        file[64..64 + program_headers.len()].copy_from_slice(&program_headers);
-        Out::default().push_header(&mut file);
+        let end = end.next_multiple_of(8);
+        let mut head = (self.input).header(3, programs as u16, end, count + 1, count - 1);
+        head.extend(program_headers);
+        let mut section_headers = Vec::with_capacity((count + 1) * 64);
+        Out::default().push_header(&mut section_headers);
         for out in &self.outs {
-            out.push_header(&mut file);
+            out.push_header(&mut section_headers);
         }
-        Ok(file)
+        let mut parts = vec![(0, Cow::Owned(head))];
+        let sections = self.outs.into_iter().map(|out| (out.offset, out.data));
+        parts.extend(sections.filter(|(_, data)| !data.is_empty()));
+        parts.push((end, Cow::Owned(section_headers)));
+        Ok(File::new(parts))
     }
 
     /// Writes the bytes of the tables that hold addresses.

@@ -18,20 +18,30 @@ pub(super) struct Pair {
 }
 
 /// Returns the pairs by section.
-pub(super) fn all_pairs(object: &CodeObject, target: Target) -> Vec<Vec<Pair>> {
+pub(super) fn all_pairs(
+    object: &CodeObject,
+    target: Target,
+    outlines: &[OnceLock<Arc<Outline>>],
+) -> Vec<Vec<Pair>> {
     let sections = object.sections.iter().enumerate();
     sections
         .map(|(index, section)| {
             if !section.flags.exec() || section.kind == SectionKind::NOBITS {
                 return Vec::new();
             }
-            pairs(target, object.section_data(index), section.address)
+            let bytes = object.section_data(index);
+            pairs(
+                target,
+                bytes,
+                section.address,
+                &outline(outlines, index, target, bytes),
+            )
         })
         .collect()
 }
 
 /// Finds the literals whose low and high halves are added to the program counter that an instruction read.
-fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
+fn pairs(target: Target, bytes: &[u8], base: u64, outline: &Outline) -> Vec<Pair> {
     /// The number of instructions after it that are searched for the additions.
     const NEAR: usize = 12;
     let decoder = Decoder::new(target);
@@ -39,8 +49,21 @@ fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
     let mut pairs = Vec::new();
     // By form: true if its instructions store the program counter in registers; determined at first use.
     let mut keeps: Vec<Option<bool>> = vec![None; Insn::forms()];
+    // First dwords of instructions that do not, each in the place that it gives.
+    let mut others = vec![0u32; (bytes.len() / 16).next_power_of_two().clamp(64, 1 << 12)];
     let mut at = 0;
     while at < bytes.len() {
+        let place = outline.bits(bytes, at).map(|(bits, len)| {
+            let first = bits as u32;
+            (first, len, place_of(first as u64, others.len()))
+        });
+        if let Some((first, len, place)) = place
+            && others[place] == first
+            && first != 0
+        {
+            at += len;
+            continue;
+        }
         let Some(insn) = decoder.decode(&bytes[at..]) else {
             at += 4;
             continue;
@@ -50,6 +73,9 @@ fn pairs(target: Target, bytes: &[u8], base: u64) -> Vec<Pair> {
             !insn.row.format.is_vector() && Facts::new(insn.row, target).keeps_pc()
         });
         if !*keeps_pc {
+            if let Some((first, _, place)) = place {
+                others[place] = first;
+            }
             at = next;
             continue;
         }

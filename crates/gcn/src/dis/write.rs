@@ -174,7 +174,8 @@ impl<'a> Source<'a> {
                 prefix: &prefix,
             };
             let bytes = self.object.section_data(index);
-            Listing::labelled(self.target, bytes, self.options.style, labels)
+            let outline = outline(&self.outlines, index, self.target, bytes);
+            Listing::outlined(self.target, bytes, self.options.style, labels, outline)
         })
     }
 
