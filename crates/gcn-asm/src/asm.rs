@@ -10,7 +10,7 @@ use crate::lexer::{LexError, Lexer, Reading, Span, Tok, Token, unescape};
 use crate::listing::Listing;
 use crate::operand::is_capital_register;
 use crate::parse::{Fail, Parser};
-use crate::quick::{Branch, Quick, ReadAhead, Run, State, next_line};
+use crate::quick::{Named, Quick, ReadAhead, Run, State, next_line};
 use crate::sections::Extra;
 use crate::sources::{Message, Sources};
 use crate::symbols::{Again, Def, Symbol, Symbols};
@@ -413,7 +413,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             quick.clear();
             let read = quick.run(pos, end.min(pos + PIECE));
             let run = quick.all(pos..read);
-            let took = read > pos && self.take_run(state, &quick.out, &quick.branches, &run);
+            let took = read > pos && self.take_run(state, &quick.out, &quick.named, &run);
             self.quick = Some(quick);
             if took {
                 return;
@@ -458,57 +458,81 @@ impl<'s, 'o> Asm<'s, 'o> {
         self.tokens = tokens;
     }
 
-    /// Appends the results of plain lines, if the next statement starts where they do. Otherwise
-    /// nothing happens, and the lines must be read as statements.
+    /// Appends the results of plain lines, if the next statement starts where they do, up to a line that needs more: a branch
+    /// to a number, or a label that is defined already. Returns false if nothing happened, and the first line must be read as
+    /// a statement.
     pub(crate) fn take_run(
         &mut self,
         state: State,
         out: &[u8],
-        branches: &[Branch],
+        named: &[Named],
         run: &Run,
     ) -> bool {
         if self.lexer.pos != run.lines.start || self.plain_state() != Some(state) {
             return false;
         }
-        let (current, size) = self.place();
-        let bytes = &out[run.bytes.clone()];
-        if size.max(self.filled).saturating_add(bytes.len() as u64) > MAX_SECTION {
+        let (_, size) = self.place();
+        let bytes = run.bytes.end - run.bytes.start;
+        if size.max(self.filled).saturating_add(bytes as u64) > MAX_SECTION {
             return false;
         }
-        let fixups = self.fixups.len();
-        for branch in &branches[run.branches.clone()] {
-            let label = branch.label;
-            let name = &self.lexer.src[label.start as usize..label.end as usize];
+        let mut taken = run.bytes.start;
+        let (mut end, mut used) = (run.lines.end, run.used);
+        for named in &named[run.named.clone()] {
+            self.append(&out[taken..named.offset as usize]);
+            taken = named.offset as usize;
+            let name = &self.lexer.src[named.name.start as usize..named.name.end as usize];
+            let span = named.name.moved(self.lexer.base);
             let id = self.sym.intern(name);
-            if self.sym.absolute(id).is_some() {
-                // It is a number and not a label.
-                self.fixups.truncate(fixups);
-                return false;
+            let (section, offset) = self.place();
+            let good = match named.label {
+                true => self.sym.get(id).def == Def::None && self.define_label(id, span).is_ok(),
+                // A number is not a label.
+                false => self.sym.absolute(id).is_none(),
+            };
+            if !good {
+                (end, used) = (named.line as usize, named.used);
+                break;
             }
-            self.fixups.push(Fixup {
-                section: current,
-                offset: size + (branch.offset as usize - run.bytes.start) as u64,
-                kind: FixKind::Branch {
-                    addresses: self.clrx,
-                },
-                expr: Expr::Sym(id, Variant::None),
-                span: label.moved(self.lexer.base),
-            });
+            if !named.label {
+                self.fixups.push(Fixup {
+                    section,
+                    offset,
+                    kind: FixKind::Branch {
+                        addresses: self.clrx,
+                    },
+                    expr: Expr::Sym(id, Variant::None),
+                    span,
+                });
+            }
         }
-        if !bytes.is_empty() && self.line_waits() {
+        if end == run.lines.end {
+            self.append(&out[taken..run.bytes.end]);
+            taken = run.bytes.end;
+        }
+        if taken > run.bytes.start {
+            self.used = used;
+            self.count_registers();
+        }
+        let some = end > run.lines.start;
+        if some {
+            self.lexer.go_to_line(end);
+        }
+        some
+    }
+
+    /// Appends bytes of plain lines to the current section.
+    fn append(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        if self.line_waits() {
             self.begin_line();
         }
-        let bytes = &out[run.bytes.clone()];
-        let section = &mut self.sections[current as usize];
+        let section = &mut self.sections[self.current as usize];
         section.data.extend_from_slice(bytes);
         section.size += bytes.len() as u64;
         self.filled += bytes.len() as u64;
-        if !bytes.is_empty() {
-            self.used = run.used;
-            self.count_registers();
-        }
-        self.lexer.go_to_line(run.lines.end);
-        true
     }
 
     /// Reads the rest of the text on up to `threads` threads. The others read the plain lines of its parts ahead, with the
@@ -552,7 +576,7 @@ impl<'s, 'o> Asm<'s, 'o> {
                     for run in &part.runs {
                         self.read_to(depth, run.lines.start);
                         if !self.done() && self.frames.len() == depth {
-                            self.take_run(state, &part.out, &part.branches, run);
+                            self.take_run(state, &part.out, &part.named, run);
                         }
                     }
                     ahead.give_back(part);

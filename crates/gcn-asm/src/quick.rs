@@ -32,11 +32,18 @@ pub(crate) struct State {
     pub reading: Reading,
 }
 
-/// A branch to a label: its offset in [`Quick::out`], and the label's name.
+/// A label, or a branch to one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Branch {
+pub(crate) struct Named {
+    /// Its offset in [`Quick::out`].
     pub offset: u32,
-    pub label: Span,
+    /// The label's name.
+    pub name: Span,
+    /// True if the label is defined here.
+    pub label: bool,
+    /// The start of its line, and the value of [`Quick::used`] for the lines of the run before it.
+    pub line: u32,
+    pub used: [u32; 2],
 }
 
 /// Consecutive plain lines that were read ahead of time.
@@ -46,8 +53,8 @@ pub(crate) struct Run {
     pub lines: Range<usize>,
     /// Their bytes in [`Quick::out`].
     pub bytes: Range<usize>,
-    /// Their branches in [`Quick::branches`].
-    pub branches: Range<usize>,
+    /// Their labels and branches in [`Quick::named`].
+    pub named: Range<usize>,
     /// The value of [`Quick::used`] for these lines alone.
     pub used: [u32; 2],
 }
@@ -110,8 +117,10 @@ pub(crate) struct Quick<'s> {
     begin: usize,
     /// The bytes of the lines read.
     pub out: Vec<u8>,
-    /// The branches to labels among them.
-    pub branches: Vec<Branch>,
+    /// The labels among them and the branches to labels.
+    pub named: Vec<Named>,
+    /// The start of the line that is read, and [`Quick::used`] there.
+    line: (u32, [u32; 2]),
 }
 
 impl<'s> Quick<'s> {
@@ -128,7 +137,8 @@ impl<'s> Quick<'s> {
             used: [0; 2],
             begin: 0,
             out: Vec::new(),
-            branches: Vec::new(),
+            named: Vec::new(),
+            line: (0, [0; 2]),
         }
     }
 
@@ -148,7 +158,7 @@ impl<'s> Quick<'s> {
     pub fn clear(&mut self) {
         self.used = [0; 2];
         self.out.clear();
-        self.branches.clear();
+        self.named.clear();
     }
 
     /// Reads lines from `pos` on, where a line starts, as long as they are plain and start before
@@ -164,6 +174,7 @@ impl<'s> Quick<'s> {
         self.begin = self.out.len();
         while c.pos < end {
             let (start, used) = (c.pos, self.used);
+            self.line = (start as u32, used);
             if self.line(&mut c).is_none() {
                 // Its registers are counted when its statement is read.
                 self.used = used;
@@ -179,14 +190,14 @@ impl<'s> Quick<'s> {
         let mut runs = Vec::new();
         let mut pos = part.start;
         while pos < part.end {
-            let (bytes, branches) = (self.out.len(), self.branches.len());
+            let (bytes, named) = (self.out.len(), self.named.len());
             self.used = [0; 2];
             let end = self.run(pos, part.end);
             if end > pos {
                 runs.push(Run {
                     lines: pos..end,
                     bytes: bytes..self.out.len(),
-                    branches: branches..self.branches.len(),
+                    named: named..self.named.len(),
                     used: self.used,
                 });
             }
@@ -200,7 +211,7 @@ impl<'s> Quick<'s> {
         Run {
             lines,
             bytes: 0..self.out.len(),
-            branches: 0..self.branches.len(),
+            named: 0..self.named.len(),
             used: self.used,
         }
     }
@@ -268,7 +279,10 @@ impl<'s> Quick<'s> {
             return Some(());
         }
         if c.byte() == b'.' {
-            return self.data(c);
+            return match c.at(1) {
+                b'L' => self.label(c),
+                _ => self.data(c),
+            };
         }
         let Some((text, place)) = self.lines.place(c) else {
             return self.instruction(c);
@@ -285,10 +299,10 @@ impl<'s> Quick<'s> {
             c.pos += text.len() + 1;
             return Some(());
         }
-        let (begin, branches) = (self.out.len(), self.branches.len());
+        let (begin, named) = (self.out.len(), self.named.len());
         let used = std::mem::take(&mut self.used);
         let read = self.instruction(c);
-        if read.is_some() && self.branches.len() == branches {
+        if read.is_some() && self.named.len() == named {
             let [vgprs, sgprs] = self.used;
             let known = Line {
                 text,
@@ -302,11 +316,46 @@ impl<'s> Quick<'s> {
         read
     }
 
+    /// Reads a label, which begins here and is alone in its line; `None` if its line is not plain.
+    fn label(&mut self, c: &mut Cursor<'s>) -> Option<()> {
+        // CLRX has scopes.
+        if self.state.clrx || !is_ident_start(c.byte()) {
+            return None;
+        }
+        if c.byte() == b'.' && !is_ident_start(c.at(1)) {
+            return None;
+        }
+        let start = c.pos as u32;
+        c.ident();
+        let end = c.pos as u32;
+        c.blanks();
+        c.eat(b':')?;
+        if !c.end_of_line(false) {
+            return None;
+        }
+        self.name(Span { start, end }, true);
+        Some(())
+    }
+
+    /// Notes a label here, or a branch to one.
+    fn name(&mut self, name: Span, label: bool) {
+        let (line, used) = self.line;
+        self.named.push(Named {
+            offset: self.out.len() as u32,
+            name,
+            label,
+            line,
+            used,
+        });
+    }
+
     /// Reads an instruction, which begins here; `None` if its line is not plain.
     fn instruction(&mut self, c: &mut Cursor<'s>) -> Option<()> {
+        let start = c.pos;
         let name = c.word();
         if !matches!(c.byte(), b' ' | b'\t' | b'\n' | b'\r') {
-            return None;
+            c.pos = start;
+            return self.label(c);
         }
         let mut plan = self.plans.get(name, None, self.state)?;
         let mut p = Parser {
@@ -352,8 +401,7 @@ impl<'s> Quick<'s> {
                             c.pos = start;
                             let label = c.label(&p)?;
                             let (encoder, ..) = plan.encoders[0]?;
-                            let offset = self.out.len() as u32;
-                            self.branches.push(Branch { offset, label });
+                            self.name(label, false);
                             let (bytes, len) = encoder.bytes();
                             self.out.extend_from_slice(&bytes[..len]);
                             return Some(());
@@ -525,7 +573,7 @@ impl<'s> Lines<'s> {
         for (n, eight) in rest.chunks_exact(8).take(MOST / 8).enumerate() {
             let mut word = u64::from_le_bytes(*eight.first_chunk()?);
             // The lowest bit that is set belongs to the first line's end.
-            let other = word ^ ONES * b'\n' as u64;
+            let other = word ^ (ONES * b'\n' as u64);
             let ends = other.wrapping_sub(ONES) & !other & ONES << 7;
             let bytes = ends.trailing_zeros() / 8;
             if ends != 0 {
@@ -585,7 +633,7 @@ fn push_number(operands: &mut Vec<Operand>, value: i64) {
 pub(crate) struct Part {
     pub runs: Vec<Run>,
     pub out: Vec<u8>,
-    pub branches: Vec<Branch>,
+    pub named: Vec<Named>,
 }
 
 /// Parts of a text that threads read before they are reached.
@@ -658,13 +706,13 @@ impl<'s, 'e> ReadAhead<'s, 'e> {
             gone.reading = Some(number);
             let room = parts.free.pop().unwrap_or_default();
             drop(parts);
-            (quick.out, quick.branches) = (room.out, room.branches);
+            (quick.out, quick.named) = (room.out, room.named);
             let lines = self.ends[number - 1]..self.ends[number];
             debug_assert!(lines.end <= self.src.len());
             let part = Part {
                 runs: quick.runs(lines),
                 out: std::mem::take(&mut quick.out),
-                branches: std::mem::take(&mut quick.branches),
+                named: std::mem::take(&mut quick.named),
             };
             gone.reading = None;
             self.lock().read.insert(number, part);

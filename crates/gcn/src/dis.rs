@@ -462,7 +462,7 @@ struct Source<'a> {
     /// The names of symbols in the source; empty for symbols that it does not name.
     names: Arc<Vec<Cow<'a, str>>>,
     /// The index of the first symbol of each name.
-    by_name: Arc<HashMap<&'a str, usize>>,
+    by_name: Arc<ByName>,
     /// The sections in the source, in its order.
     shown: Vec<usize>,
     /// By section: whether it is in the source.
@@ -682,7 +682,7 @@ impl<'a> Source<'a> {
 
     /// Returns the symbol with a kernel's name at the kernel's entry.
     pub(super) fn code_symbol(&self, kernel: &Kernel) -> Option<usize> {
-        let found = *self.by_name.get(kernel.name.as_str())?;
+        let found = self.number_of(&kernel.name)?;
         let symbol = &self.table[found];
         let there = symbol.address == kernel.entry
             && matches!(symbol.section, SymbolSection::Index(i)
@@ -744,7 +744,12 @@ impl<'a> Source<'a> {
 
     /// Returns the first symbol of a name.
     pub(super) fn find(&self, name: &str) -> Option<&'a Symbol> {
-        self.by_name.get(name).map(|n| &self.table[*n])
+        self.number_of(name).map(|n| &self.table[n])
+    }
+
+    /// Returns the number of the first symbol of a name.
+    fn number_of(&self, name: &str) -> Option<usize> {
+        self.by_name.get(self.table, name)
     }
 
     /// Returns the address of a section's first byte; in relocatable files it is 0.

@@ -76,9 +76,7 @@ impl<'a> Source<'a> {
         let mut symbols = vec![None; self.table.len()];
         // Local symbols do not change addresses.
         let mut used: HashSet<usize> = self.got_uses.iter().map(|got| got.symbol).collect();
-        used.extend(
-            (object.dynamic_symbols.iter()).filter_map(|s| self.by_name.get(s.name.as_str())),
-        );
+        used.extend((object.dynamic_symbols.iter()).filter_map(|s| self.number_of(&s.name)));
         for (n, symbol) in self.table.iter().enumerate() {
             let local = symbol.binding == Binding::Local && !used.contains(&n);
             if local || self.names[n].is_empty() || !self.has(symbol) {

@@ -1,5 +1,7 @@
 //! The names of symbols and sections in the source.
 
+use std::hash::BuildHasher;
+
 use super::*;
 
 /// Returns a name as the assembler accepts it: in quotes if it would be read differently without.
@@ -72,20 +74,73 @@ pub(super) const RESERVED: &[&str] = &[
     "div",
 ];
 
+/// The first symbol of each name, found by a hash of the name. The names themselves stay in the symbol table, which is often
+/// large.
+pub(super) struct ByName {
+    /// One more than a symbol's number, and the upper half of the hash of its name in the upper half; 0 if there is none.
+    places: Vec<u64>,
+    hasher: foldhash::fast::RandomState,
+}
+
+impl ByName {
+    /// Room for the symbols of a table.
+    fn new(table: &[Symbol]) -> ByName {
+        ByName {
+            // At least half of the places are free, so that a free one comes soon.
+            places: vec![0; (2 * table.len()).next_power_of_two()],
+            hasher: foldhash::fast::RandomState::default(),
+        }
+    }
+
+    /// Returns the symbol of a name, or else the free place for it and what identifies its hash there.
+    fn find(&self, table: &[Symbol], name: &str) -> Result<usize, (usize, u64)> {
+        let hash = self.hasher.hash_one(name);
+        let (most, upper) = (self.places.len() - 1, hash & !(u32::MAX as u64));
+        let mut at = hash as usize & most;
+        loop {
+            let place = self.places[at];
+            if place == 0 {
+                return Err((at, upper));
+            }
+            let number = (place as u32 - 1) as usize;
+            if place & !(u32::MAX as u64) == upper && table[number].name == name {
+                return Ok(number);
+            }
+            at = (at + 1) & most;
+        }
+    }
+
+    /// Returns the first symbol of a name.
+    pub(super) fn get(&self, table: &[Symbol], name: &str) -> Option<usize> {
+        self.find(table, name).ok()
+    }
+
+    /// Adds a symbol, if it is the first of its name. Returns the first one.
+    fn add(&mut self, table: &[Symbol], number: usize) -> usize {
+        match self.find(table, &table[number].name) {
+            Ok(first) => first,
+            Err((at, upper)) => {
+                self.places[at] = upper | (number as u64 + 1);
+                number
+            }
+        }
+    }
+}
+
 /// Returns the name of each symbol in the source, empty for symbols that the linker makes; and the first symbol of each name.
-pub(super) fn names(table: &[Symbol]) -> (Vec<Cow<'_, str>>, HashMap<&str, usize>) {
+pub(super) fn names(table: &[Symbol]) -> (Vec<Cow<'_, str>>, ByName) {
     let is_made = |symbol: &Symbol| {
         symbol.name.is_empty()
             || matches!(symbol.kind, SymbolKind::Section | SymbolKind::File)
             || symbol.name == "_DYNAMIC"
     };
-    let mut by_name: HashMap<&str, usize> = HashMap::with_capacity(table.len());
+    let mut by_name = ByName::new(table);
     // Names whose first symbol is made by the linker, after another symbol of the name was found.
     let mut after_made: HashSet<&str> = HashSet::new();
     let mut again = Vec::new();
     let mut names = Vec::with_capacity(table.len());
     for (n, symbol) in table.iter().enumerate() {
-        let first = *by_name.entry(&symbol.name).or_insert(n);
+        let first = by_name.add(table, n);
         if is_made(symbol) {
             names.push(Cow::Borrowed(""));
         } else if first == n || is_made(&table[first]) && after_made.insert(&symbol.name) {
@@ -207,6 +262,10 @@ mod tests {
         ];
         let (names, by_name) = names(&table);
         assert_eq!(names, ["", "a", "a.2", "b", "b.2", ""]);
-        assert_eq!([by_name["a"], by_name["b"], by_name[""]], [0, 3, 5]);
+        let first = |name: &str| by_name.get(&table, name);
+        assert_eq!(
+            ["a", "b", "", "c"].map(first),
+            [Some(0), Some(3), Some(5), None]
+        );
     }
 }

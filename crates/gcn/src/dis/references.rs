@@ -168,7 +168,7 @@ impl<'a> Source<'a> {
             match relocation.kind {
                 RelocationKind::ABS64 if relocation.addend == 0 => {
                     let name = &self.object.dynamic_symbols.get(relocation.symbol?)?.name;
-                    self.by_name.get(name.as_str()).copied()
+                    self.number_of(name)
                 }
                 RelocationKind::RELATIVE64 => {
                     let address = relocation.addend as u64;
