@@ -32,6 +32,16 @@ fn widest(program: &Program) -> u64 {
     loads.chain(stores).max().unwrap_or(0)
 }
 
+/// What the offset of an access to a buffer without swizzling is made of.
+struct BufferOffset {
+    records: Id,
+    stride: Id,
+    index: Id,
+    /// Within an element, and within the buffer.
+    offset: Id,
+    linear: Id,
+}
+
 impl Builder<'_> {
     /// These bits of a scalar register's value, as far as that is known, otherwise of its value when the region was entered.
     pub(super) fn guess(&self, code: u16, mask: u32) -> u32 {
@@ -172,7 +182,6 @@ impl Builder<'_> {
         code: u16,
         out: &mut Changes,
     ) -> Result<Val, Refusal> {
-        let generation = self.s.target.generation();
         // Swizzled, or with the lane's number added.
         for (word, bit) in [(code + 1, 31), (code + 3, 23)] {
             if self.written & analyze::bit(word) == 0 && self.guess(word, 1 << bit) != 0 {
@@ -193,20 +202,10 @@ impl Builder<'_> {
             }) => Ok(b.vgpr(v + k)),
             _ => Err(Refusal::Interpreter),
         };
-        // A sum or a product that exceeds 32 bits is out of most ranges.
-        let sum = |b: &mut Self, x: Id, y: Id, out: &mut Changes| {
-            if b.g.value_of(y) == Some(0) {
-                return Ok(x);
-            }
-            let sum = b.g.alu(Op::Add, Ty::U32, Ty::U32, [x, y, 0])?;
-            let over = b.g.alu(Op::Lt, Ty::U32, Ty::Bool, [sum, y, 0])?;
-            b.guard(over, out)?;
-            Ok::<Id, Refusal>(sum)
-        };
         let mut offset = self.c32(insn.field(Field::Offset) as u64);
         if offen {
             let v = dword(self, idxen as u16)?;
-            offset = sum(self, v, offset, out)?;
+            offset = self.sum_in_range(v, offset, out)?;
         }
         let stride = self.bits(w1, 16, 0x3fff)?;
         let zero = self.c32(0);
@@ -219,8 +218,52 @@ impl Builder<'_> {
                 .alu(Op::MulHi, Ty::U32, Ty::U32, [index, stride, 0])?;
             let over = self.g.alu(Op::Ne, Ty::U32, Ty::Bool, [over, zero, 0])?;
             self.guard(over, out)?;
-            linear = sum(self, at, offset, out)?;
+            linear = self.sum_in_range(at, offset, out)?;
         }
+        let parts = BufferOffset {
+            records,
+            stride,
+            index,
+            offset,
+            linear,
+        };
+        self.guard_buffer_range(insn, operands, parts, out)?;
+        let start = self.buffer_start(insn, operands, code)?;
+        let wide = self.g.pair(linear, zero);
+        Ok(Val::Address(
+            self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, start, 0])?,
+            0,
+        ))
+    }
+
+    /// A sum. One that exceeds 32 bits is out of most ranges.
+    fn sum_in_range(&mut self, x: Id, y: Id, out: &mut Changes) -> Result<Id, Refusal> {
+        if self.g.value_of(y) == Some(0) {
+            return Ok(x);
+        }
+        let sum = self.g.alu(Op::Add, Ty::U32, Ty::U32, [x, y, 0])?;
+        let over = self.g.alu(Op::Lt, Ty::U32, Ty::Bool, [sum, y, 0])?;
+        self.guard(over, out)?;
+        Ok(sum)
+    }
+
+    /// Guards against accesses that are out of a resource's range.
+    fn guard_buffer_range(
+        &mut self,
+        insn: &Insn,
+        operands: &[Opnd],
+        parts: BufferOffset,
+        out: &mut Changes,
+    ) -> Result<(), Refusal> {
+        let BufferOffset {
+            records,
+            stride,
+            index,
+            offset,
+            linear,
+        } = parts;
+        let (generation, zero) = (self.s.target.generation(), self.c32(0));
+        let idxen = insn.field(Field::Idxen) != 0;
         // NUM_RECORDS counts elements of STRIDE bytes, or bytes.
         let counts = match generation {
             Gen::Gfx6 | Gen::Gfx7 => true,
@@ -240,7 +283,7 @@ impl Builder<'_> {
             within(self, far, structured, out)?;
             if idxen && generation <= Gen::Gfx7 {
                 let need = self.c32(extent(gcn_emu::interp::program(insn)));
-                let end = sum(self, offset, need, out)?;
+                let end = self.sum_in_range(offset, need, out)?;
                 let far = self.g.alu(Op::Gt, Ty::U32, Ty::Bool, [end, stride, 0])?;
                 within(self, far, structured, out)?;
             }
@@ -252,7 +295,7 @@ impl Builder<'_> {
             let mut need = self.c32(extent(gcn_emu::interp::program(insn)));
             if let Some(o) = find(insn, operands, Role::Soffset) {
                 let by = self.read(o, Some(0), false)?;
-                need = sum(self, by, need, out)?;
+                need = self.sum_in_range(by, need, out)?;
             }
             let short = self.g.alu(Op::Lt, Ty::U32, Ty::Bool, [records, need, 0])?;
             within(self, short, raw, out)?;
@@ -260,11 +303,6 @@ impl Builder<'_> {
             let far = self.g.alu(Op::Gt, Ty::U32, Ty::Bool, [linear, most, 0])?;
             within(self, far, raw, out)?;
         }
-        let start = self.buffer_start(insn, operands, code)?;
-        let wide = self.g.pair(linear, zero);
-        Ok(Val::Address(
-            self.g.alu(Op::Add, Ty::U64, Ty::U64, [wide, start, 0])?,
-            0,
-        ))
+        Ok(())
     }
 }

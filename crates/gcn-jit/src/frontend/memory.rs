@@ -142,6 +142,17 @@ impl Builder<'_> {
         if !element || stride {
             return Err(Refusal::Interpreter);
         }
+        self.scratch(insn, operands, (code, upper, last), out)
+    }
+
+    /// The address of an access to scratch, whose resource is guessed: of the upper half of its second dword and of its last one.
+    fn scratch(
+        &mut self,
+        insn: &Insn,
+        operands: &[Opnd],
+        (code, upper, last): (u16, u32, u32),
+        out: &mut Changes,
+    ) -> Result<Val, Refusal> {
         let [w0, w1, w2, w3] = [0, 1, 2, 3].map(|k| self.sgpr(code + k));
         let mask = self.c32(0xffff_0000);
         let high = self.g.alu(Op::And, Ty::B32, Ty::B32, [w1, mask, 0])?;
@@ -155,17 +166,30 @@ impl Builder<'_> {
         let low = self.c32(0xffff);
         let top = self.g.alu(Op::And, Ty::B32, Ty::B32, [w1, low, 0])?;
         let mut base = self.g.pair(w0, top);
-        if let Some(o) = find(Role::Soffset) {
+        if let Some(o) = find(insn, operands, Role::Soffset) {
             let by = self.read(o, Some(0), false)?;
             base = self.g.alu(Op::Add, Ty::U64, Ty::U64, [base, by, 0])?;
         }
         let offset = insn.field(Field::Offset);
-        if !flag(Field::Offen) {
+        if insn.field(Field::Offen) == 0 {
             return Ok(Val::Row(base, offset as i32));
         }
-        let Some(Place::Vgpr(v)) = find(Role::BufAddr).map(|o| o.place) else {
+        let Some(Place::Vgpr(v)) = find(insn, operands, Role::BufAddr).map(|o| o.place) else {
             return Err(Refusal::Interpreter);
         };
+        self.scratch_element(insn, base, v, out)
+    }
+
+    /// The address of the element of scratch that a VGPR and the instruction's offset number. Elements of 4 bytes lie side by side for the
+    /// 64 lanes.
+    fn scratch_element(
+        &mut self,
+        insn: &Insn,
+        base: Id,
+        v: u16,
+        out: &mut Changes,
+    ) -> Result<Val, Refusal> {
+        let offset = insn.field(Field::Offset);
         if insn
             .row
             .shape

@@ -160,6 +160,28 @@ impl Jit {
         at
     }
 
+    /// Where the waves of workgroups begin, and the offset of the code that loads their initial state. Returns `None` if there can be no
+    /// batch, or if batches do not pay.
+    fn batch_entry(
+        &mut self,
+        groups: &Groups<'_>,
+        machine: &mut Machine<'_>,
+    ) -> Option<(CodePointer, u32)> {
+        let begun = |w: &group::GroupWave| w.doing != Doing::New;
+        if groups.waves.len() != groups.like.len()
+            || groups.waves.iter().any(begun)
+            || groups.registers.is_empty()
+        {
+            return None;
+        }
+        let at = self.prepare_like(groups, machine)?;
+        let known = &self.code.regions[at.region() as usize];
+        // A batch that is often left only costs time.
+        let useless = known.broken > 16 && known.in_batch < 8 * known.broken;
+        let begin = known.batch.filter(|_| !useless)?;
+        self.fresh(at.region(), machine).then_some((at, begin))
+    }
+
     /// Runs workgroups from the current one on, which has not begun, as long as their waves come to barriers and to their ends in
     /// the region where they begin.
     fn batch(
@@ -170,25 +192,9 @@ impl Jit {
     ) -> Progress {
         self.group.time_slices.clear();
         let waves = groups.waves.len();
-        let begun = |w: &group::GroupWave| w.doing != Doing::New;
-        if waves != groups.like.len()
-            || groups.waves.iter().any(begun)
-            || groups.registers.is_empty()
-        {
-            return Progress::Within;
-        }
-        let Some(at) = self.prepare_like(groups, machine) else {
+        let Some((at, begin)) = self.batch_entry(groups, machine) else {
             return Progress::Within;
         };
-        let known = &self.code.regions[at.region() as usize];
-        // A batch that is often left only costs time.
-        let useless = known.broken > 16 && known.in_batch < 8 * known.broken;
-        let Some(begin) = known.batch.filter(|_| !useless) else {
-            return Progress::Within;
-        };
-        if !self.fresh(at.region(), machine) {
-            return Progress::Within;
-        }
         let region: &Compiled = &self.code.regions[at.region() as usize];
         let code = region.code.as_ptr();
         let begin = code.wrapping_add(begin as usize);
