@@ -8,7 +8,7 @@ use super::{Class, Code, Remat, Role, VReg};
 
 /// Where an operand is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     Reg(u8),
     /// A spill slot.
     Slot(u16),
@@ -19,10 +19,10 @@ pub(crate) enum Place {
 /// The code to encode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// An instruction; its operands' places begin at an index of [`Allocation::places`].
+    /// An instruction; its operands' locations begin at an index of [`Allocation::locations`].
     Inst {
         inst: u32,
-        places: u32,
+        locations: u32,
     },
     Spill {
         class: Class,
@@ -45,15 +45,15 @@ pub(crate) enum Step {
 #[derive(Default)]
 pub(crate) struct Allocation {
     pub steps: Vec<Step>,
-    places: Vec<Place>,
+    locations: Vec<Location>,
     /// The number of spill slots.
     pub slots: u16,
 }
 
 impl Allocation {
-    /// The places of an instruction's operands.
-    pub fn places<O>(&self, code: &Code<O>, inst: u32, places: u32) -> &[Place] {
-        &self.places[places as usize..][..code.operands(inst).len()]
+    /// The locations of an instruction's operands.
+    pub fn locations<O>(&self, code: &Code<O>, inst: u32, locations: u32) -> &[Location] {
+        &self.locations[locations as usize..][..code.operands(inst).len()]
     }
 }
 
@@ -141,31 +141,31 @@ impl<O> State<'_, O> {
                 self.pin(reg);
             }
         }
-        let places = self.out.places.len();
+        let locations = self.out.locations.len();
         self.out
-            .places
-            .resize(places + operands.len(), Place::Reg(0));
+            .locations
+            .resize(locations + operands.len(), Location::Reg(0));
         for (k, &(reg, role)) in operands.iter().enumerate() {
             let after = self.after[first + k];
             let tied = operands.get(k + 1).filter(|o| o.1 == Role::Tied);
-            let place = match (role, tied) {
+            let location = match (role, tied) {
                 (Role::Use, Some(&(to, _))) => {
                     let others = operands.iter().filter(|o| o.0 == reg).count();
                     let dies = after == NEVER && others == 1;
                     let r = self.tie(reg, to, dies)?;
                     self.next[to.0 as usize] = self.after[first + k + 1];
-                    Place::Reg(r)
+                    Location::Reg(r)
                 }
-                (Role::Use, None) => Place::Reg(self.load(reg)?),
+                (Role::Use, None) => Location::Reg(self.load(reg)?),
                 (Role::Any, _) => self.any(reg, after)?,
                 (Role::Temp | Role::Early, _) => {
                     self.next[reg.0 as usize] = after;
-                    Place::Reg(self.define(reg)?)
+                    Location::Reg(self.define(reg)?)
                 }
-                (Role::Tied, _) => self.out.places[places + k - 1],
+                (Role::Tied, _) => self.out.locations[locations + k - 1],
                 (Role::Def, _) => continue,
             };
-            self.out.places[places + k] = place;
+            self.out.locations[locations + k] = location;
         }
         for (k, &(reg, role)) in operands.iter().enumerate() {
             if matches!(role, Role::Use | Role::Any) {
@@ -183,12 +183,12 @@ impl<O> State<'_, O> {
         for (k, &(reg, role)) in operands.iter().enumerate() {
             if role == Role::Def {
                 self.next[reg.0 as usize] = self.after[first + k];
-                self.out.places[places + k] = Place::Reg(self.define(reg)?);
+                self.out.locations[locations + k] = Location::Reg(self.define(reg)?);
             }
         }
         self.out.steps.push(Step::Inst {
             inst: at,
-            places: places as u32,
+            locations: locations as u32,
         });
         for &(reg, _) in operands {
             if self.next[reg.0 as usize] == NEVER {
@@ -296,11 +296,11 @@ impl<O> State<'_, O> {
             });
             return;
         }
-        let places = self.out.places.len() as u32;
-        self.out.places.push(Place::Reg(r));
+        let locations = self.out.locations.len() as u32;
+        self.out.locations.push(Location::Reg(r));
         self.out.steps.push(Step::Inst {
             inst: self.code.origin[reg.0 as usize],
-            places,
+            locations,
         });
     }
 
@@ -316,24 +316,24 @@ impl<O> State<'_, O> {
     }
 
     /// A place of a value that may be in memory.
-    fn any(&mut self, reg: VReg, after: u32) -> Option<Place> {
+    fn any(&mut self, reg: VReg, after: u32) -> Option<Location> {
         if self.remat(reg) == Remat::Fixed {
-            return Some(Place::Memory(self.code.origin[reg.0 as usize]));
+            return Some(Location::Memory(self.code.origin[reg.0 as usize]));
         }
         let r = self.reg[reg.0 as usize];
         if r != NO_REG {
-            return Some(Place::Reg(r));
+            return Some(Location::Reg(r));
         }
         let slot = self.slot[reg.0 as usize];
         if self.remat(reg) == Remat::Memory
             && (after == NEVER || self.free(self.class(reg)).is_none())
         {
-            return Some(Place::Memory(self.code.origin[reg.0 as usize]));
+            return Some(Location::Memory(self.code.origin[reg.0 as usize]));
         }
         if slot != NO_SLOT && after == NEVER {
-            return Some(Place::Slot(slot));
+            return Some(Location::Slot(slot));
         }
-        Some(Place::Reg(self.load(reg)?))
+        Some(Location::Reg(self.load(reg)?))
     }
 
     /// A register for `to` that holds the value of `from`, which may be that of `from` if it dies.

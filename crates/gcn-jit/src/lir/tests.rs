@@ -1,6 +1,6 @@
 //! Allocations of made-up code, executed symbolically: every operand must be where its definition put it.
 
-use super::regalloc::{Allocation, Place, Step, allocate};
+use super::regalloc::{Allocation, Location, Step, allocate};
 use super::{Code, Remat, Role, VReg};
 
 /// Executes an allocation. Panics if an operand is not where the allocation says.
@@ -19,9 +19,9 @@ fn check(code: &Code<u32>, out: &Allocation, counts: [u8; 2]) {
             Step::Move { class, from, to } => {
                 regs[class as usize][to as usize] = regs[class as usize][from as usize];
             }
-            Step::Inst { inst, places } => {
+            Step::Inst { inst, locations } => {
                 let operands = code.operands(inst);
-                let places = out.places(code, inst, places);
+                let locations = out.locations(code, inst, locations);
                 let remat = code.insts[inst as usize].remat;
                 if remat == Remat::No {
                     let between = &code.insts[executed as usize..inst as usize];
@@ -29,46 +29,49 @@ fn check(code: &Code<u32>, out: &Allocation, counts: [u8; 2]) {
                     executed = inst + 1;
                 }
                 let mut read = Vec::new();
-                for (&(reg, role), &place) in operands.iter().zip(places) {
+                for (&(reg, role), &location) in operands.iter().zip(locations) {
                     let class = code.classes[reg.0 as usize] as usize;
-                    if let Place::Reg(r) = place {
+                    if let Location::Reg(r) = location {
                         assert!(r < counts[class]);
                     }
                     if !matches!(role, Role::Use | Role::Any) {
                         continue;
                     }
-                    let found = match place {
-                        Place::Reg(r) => regs[class][r as usize],
-                        Place::Slot(s) => slots[s as usize],
-                        Place::Memory(i) => {
+                    let found = match location {
+                        Location::Reg(r) => regs[class][r as usize],
+                        Location::Slot(s) => slots[s as usize],
+                        Location::Memory(i) => {
                             let remat = code.insts[i as usize].remat;
                             assert!(matches!(remat, Remat::Memory | Remat::Fixed));
                             Some(code.operands(i)[0].0)
                         }
                     };
                     let named = role == Role::Any && code.remat(reg) == Remat::Fixed;
-                    assert!(role == Role::Any || matches!(place, Place::Reg(_)));
-                    assert!(!named || matches!(place, Place::Memory(_)));
+                    assert!(role == Role::Any || matches!(location, Location::Reg(_)));
+                    assert!(!named || matches!(location, Location::Memory(_)));
                     assert_eq!(found, Some(reg), "operand of {inst}");
-                    read.push((class, place));
+                    read.push((class, location));
                 }
                 let mut written = Vec::new();
-                for (k, (&(reg, role), &place)) in operands.iter().zip(places).enumerate() {
+                for (k, (&(reg, role), &location)) in operands.iter().zip(locations).enumerate() {
                     if matches!(role, Role::Use | Role::Any) {
                         continue;
                     }
                     let class = code.classes[reg.0 as usize] as usize;
-                    assert!(!written.contains(&(class, place)), "written twice");
+                    assert!(!written.contains(&(class, location)), "written twice");
                     if matches!(role, Role::Early | Role::Temp) {
-                        assert!(!read.contains(&(class, place)), "read after it is written");
+                        assert!(
+                            !read.contains(&(class, location)),
+                            "read after it is written"
+                        );
                     }
                     if role == Role::Tied {
-                        assert_eq!(place, places[k - 1]);
-                        let same = read.iter().filter(|&&p| p == (class, place)).count();
+                        assert_eq!(location, locations[k - 1]);
+                        let same = read.iter().filter(|&&p| p == (class, location)).count();
                         assert_eq!(same, 1, "others read what is changed");
                     }
-                    written.push((class, place));
-                    let Place::Reg(r) = place else {
+                    written.push((class, location));
+                    let Location::Reg(r) = location else {
                         panic!("written to memory")
                     };
                     regs[class][r as usize] = (role != Role::Temp).then_some(reg);
@@ -148,7 +151,9 @@ fn what_can_be_executed_again_is_not_spilled() {
     assert_eq!(spills(&out), 0);
     // The operand that may be in memory is.
     let folded = out.steps.iter().any(|s| match *s {
-        Step::Inst { inst, places } => out.places(&code, inst, places).contains(&Place::Memory(1)),
+        Step::Inst { inst, locations } => out
+            .locations(&code, inst, locations)
+            .contains(&Location::Memory(1)),
         _ => false,
     });
     assert!(folded);

@@ -5,7 +5,7 @@
 
 use super::slice::{SLICE, vgpr_line};
 use super::*;
-use crate::lir::regalloc::{Allocation, CLASSES, Place, Step};
+use crate::lir::regalloc::{Allocation, CLASSES, Location, Step};
 use crate::lir::{Class, Code};
 
 /// Ballots beyond these are collected in memory.
@@ -102,10 +102,10 @@ pub(crate) trait Machine<V: VectorIsa>: Sized {
     }
 }
 
-/// An instruction's registers and other places.
+/// The locations of an instruction's operands.
 pub(crate) struct Places<'a, O> {
     pub code: &'a Code<O>,
-    pub places: &'a [Place],
+    pub locations: &'a [Location],
     /// The host's numbers of the first class's registers.
     pub names: &'a [u8; 32],
 }
@@ -121,8 +121,8 @@ impl<O> Copy for Places<'_, O> {}
 impl<'a, O> Places<'a, O> {
     /// A vector register.
     pub fn r(&self, k: usize) -> u8 {
-        match self.places[k] {
-            Place::Reg(r) => self.names[r as usize],
+        match self.locations[k] {
+            Location::Reg(r) => self.names[r as usize],
             _ => 0,
         }
     }
@@ -404,11 +404,11 @@ impl<V: Vectors> Emit<'_, V> {
         let name = |class: Class, r: u8| if class == 0 { names[r as usize] } else { r };
         for step in &out.steps {
             match *step {
-                Step::Inst { inst, places } => {
-                    let places = out.places(code, inst, places);
+                Step::Inst { inst, locations } => {
+                    let locations = out.locations(code, inst, locations);
                     let p = Places {
                         code,
-                        places,
+                        locations,
                         names: &names,
                     };
                     code.insts[inst as usize].op.encode(self, p);

@@ -684,7 +684,7 @@ impl<V: Vectors> Emit<'_, V> {
                 half,
             } => {
                 let at = self.row_address(address, offset, 1);
-                if !p.places.is_empty() {
+                if !p.locations.is_empty() {
                     let at = plus(at, half + 32 * self.v.half as i32);
                     V::Op::reload(self.a, 0, p.r(0), at);
                 }

@@ -77,7 +77,7 @@ impl Shared {
             }
             Shared::Keep => {
                 let slice = e.slice as usize;
-                e.v.kept[slice] = p.range(0, p.places.len());
+                e.v.kept[slice] = p.range(0, p.locations.len());
             }
             &Shared::Kept(n) => {
                 let from = e.v.kept[e.slice as usize][n];

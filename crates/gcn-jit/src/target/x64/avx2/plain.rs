@@ -1,7 +1,7 @@
 //! VEX instructions on vectors of 128 and 256 bits as machine instructions: of vector code and of bases.
 
 use super::*;
-use crate::lir::regalloc::Place;
+use crate::lir::regalloc::Location;
 use crate::lir::{Remat, Role, VReg};
 use crate::target::x64::machine::Places;
 
@@ -46,10 +46,10 @@ pub(crate) trait VexMachine: Machine<Avx2> {
 
     /// An operand as the last of an instruction.
     fn operand(e: &mut Emit<'_, Avx2>, p: Places<'_, Self>, k: usize) -> H {
-        match p.places[k] {
-            Place::Reg(_) => H::R(p.r(k)),
-            Place::Slot(s) => H::M(e.spill_slot(s, Self::SLOT)),
-            Place::Memory(inst) => {
+        match p.locations[k] {
+            Location::Reg(_) => H::R(p.r(k)),
+            Location::Slot(s) => H::M(e.spill_slot(s, Self::SLOT)),
+            Location::Memory(inst) => {
                 let found = p.code.insts[inst as usize].op.in_memory(e);
                 found.unwrap_or_else(|| {
                     e.mistaken();

@@ -3,7 +3,7 @@
 use super::inst::bcast_const;
 use super::*;
 use crate::ir::affine::Address;
-use crate::lir::regalloc::Place;
+use crate::lir::regalloc::Location;
 use crate::target::x64::bases::{BaseAddress, BaseOps, SharedBase};
 
 type Bases<'t, 'a> = crate::target::x64::bases::Bases<'t, 'a, Avx512>;
@@ -99,10 +99,10 @@ impl Machine<Avx512> for B {
 impl Emit<'_, Avx512> {
     /// An operand as the last of an instruction.
     fn base_rm(&mut self, p: Places<'_>, k: usize) -> Rm {
-        match p.places[k] {
-            Place::Reg(_) => Rm::R(p.r(k)),
-            Place::Slot(s) => Rm::M(self.spill_slot(s, B::SLOT)),
-            Place::Memory(inst) => match p.code.insts[inst as usize].op {
+        match p.locations[k] {
+            Location::Reg(_) => Rm::R(p.r(k)),
+            Location::Slot(s) => Rm::M(self.spill_slot(s, B::SLOT)),
+            Location::Memory(inst) => match p.code.insts[inst as usize].op {
                 B::Constant(v) => Rm::C(v as u64),
                 B::Shared(SharedBase::Broadcast(m, _)) => Rm::B(m),
                 _ => {

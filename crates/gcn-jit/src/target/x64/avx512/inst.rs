@@ -1,7 +1,7 @@
 //! The machine instructions, and their encoding.
 
 use super::*;
-use crate::lir::regalloc::Place;
+use crate::lir::regalloc::Location;
 
 /// A machine instruction. Operands are in the order in which they are named; a mask comes first.
 pub(crate) enum M {
@@ -183,8 +183,8 @@ impl Machine<Avx512> for M {
 impl Places<'_> {
     /// An opmask.
     pub(super) fn k(&self, k: usize) -> u8 {
-        match self.places[k] {
-            Place::Reg(r) => opmask(r),
+        match self.locations[k] {
+            Location::Reg(r) => opmask(r),
             // The only ones that are named: see `Remat::Fixed`.
             _ => K_EXEC,
         }
@@ -194,10 +194,10 @@ impl Places<'_> {
 impl Emit<'_, Avx512> {
     /// An operand as the last of an instruction.
     pub(super) fn rm(&mut self, p: Places<'_>, k: usize) -> Rm {
-        match p.places[k] {
-            Place::Reg(_) => Rm::R(p.r(k)),
-            Place::Slot(s) => Rm::M(self.spill_slot(s, M::SLOT)),
-            Place::Memory(inst) => match p.code.insts[inst as usize].op {
+        match p.locations[k] {
+            Location::Reg(_) => Rm::R(p.r(k)),
+            Location::Slot(s) => Rm::M(self.spill_slot(s, M::SLOT)),
+            Location::Memory(inst) => match p.code.insts[inst as usize].op {
                 M::Constant(v, _) => Rm::C(v),
                 M::Shared(Shared::Load(at)) => Rm::M(self.at(at, RAX)),
                 M::Shared(Shared::Broadcast(at, _)) => Rm::B(self.at(at, RAX)),
