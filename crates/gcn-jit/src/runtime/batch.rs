@@ -50,9 +50,9 @@ enum Progress {
 }
 
 /// Gives the first waves' states the registers that the lines of a batch do not have.
-fn start_states(groups: &mut Groups<'_>, states: usize) {
-    let (ids, taken) = groups.ids();
-    let starts = groups.starts(&ids[..taken]);
+#[inline]
+fn start_states(groups: &mut Groups<'_>, ids: &[(u16, u32)], states: usize) {
+    let starts = groups.starts(ids);
     for (w, wave) in groups.waves.iter_mut().take(states).enumerate() {
         let state = &mut *wave.state;
         if state.vgprs.len() != groups.like[w].vgprs() {
@@ -64,10 +64,10 @@ fn start_states(groups: &mut Groups<'_>, states: usize) {
 }
 
 /// The offsets in a wave where the workgroup's numbers are written. Missing numbers are written to the register of the first one.
-fn id_offsets(groups: &Groups<'_>) -> [usize; 3] {
-    let (ids, taken) = groups.ids();
+#[inline]
+fn id_offsets(ids: &[(u16, u32)]) -> [usize; 3] {
     std::array::from_fn(|n| {
-        let register = if n < taken { ids[n].0 } else { ids[0].0 };
+        let register = ids.get(n).or(ids.first()).map_or(0, |id| id.0);
         offset_of!(WaveState, sgprs) + 4 * (register as usize).min(127)
     })
 }
@@ -162,6 +162,7 @@ impl Jit {
 
     /// Where the waves of workgroups begin, and the offset of the code that loads their initial state. Returns `None` if there can be no
     /// batch, or if batches do not pay.
+    #[inline]
     fn batch_entry(
         &mut self,
         groups: &Groups<'_>,
@@ -210,7 +211,9 @@ impl Jit {
         // Without barriers each wave can reuse the state of the one before it.
         let single = !region.waits;
         let states = if single { 1 } else { waves };
-        start_states(groups, states);
+        let (ids, count_of_ids) = groups.ids();
+        let ids = &ids[..count_of_ids];
+        start_states(groups, ids, states);
         let first = &groups.waves[0];
         let given = first.time_slice(self.slice());
         let again = first.next_time_slice(self.slice());
@@ -250,7 +253,7 @@ impl Jit {
             live: waves as i64,
             given: given as i64,
             spare,
-            ids: id_offsets(groups),
+            ids: id_offsets(ids),
         };
         let TimeSlice { wave, vgprs, .. } = self.group.time_slices[0];
         (ctx.current.wave, ctx.current.vgprs, ctx.clock.fuel) = (wave, vgprs, given as i64);
