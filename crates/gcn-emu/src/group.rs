@@ -310,6 +310,9 @@ pub fn run(
             if given > *fuel {
                 return GroupStop::Paused;
             }
+            if let Some(probe) = machine.probe {
+                probe.turn(group.next);
+            }
             let mut left = given;
             let stop = engine.run(&mut wave.state, machine, &mut left);
             *fuel -= given - left;
@@ -322,7 +325,7 @@ pub fn run(
             group.ended_slices += 1;
             group.next += 1;
         }
-        if let Some(stop) = round(group) {
+        if let Some(stop) = round(group, machine) {
             return stop;
         }
     }
@@ -345,18 +348,21 @@ pub fn run_all(
 
 /// Ends a round, in which every wave had its time slice: opens the barrier if all waves that have not ended wait at it. Otherwise
 /// returns how the engine must stop.
-pub fn round(group: &mut Group<'_>) -> Option<GroupStop> {
+pub fn round(group: &mut Group<'_>, machine: &Machine<'_>) -> Option<GroupStop> {
     group.next = 0;
-    let mut ended = true;
+    let mut ended = 0;
     for wave in group.waves.iter() {
         match wave.doing {
-            Doing::Ended => {}
-            Doing::Waiting => ended = false,
+            Doing::Ended => ended += 1,
+            Doing::Waiting => {}
             _ => return Some(GroupStop::Paused),
         }
     }
-    if ended {
+    if ended == group.waves.len() {
         return Some(GroupStop::Ended);
+    }
+    if let Some(probe) = machine.probe {
+        probe.released(ended > 0);
     }
     for wave in group.waves.iter_mut() {
         if wave.doing == Doing::Waiting {

@@ -4,7 +4,6 @@
 //! values of the meaning's nodes, and every access with the place that it resolves to. Without one, an access costs a comparison in the
 //! interpreter and nothing in compiled code.
 
-use crate::engine::Stop;
 use crate::operands::{Modifiers, Opnd};
 use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::Insn;
@@ -78,6 +77,67 @@ impl Lanes<'_> {
     }
 }
 
+/// The addresses of the active lanes.
+#[derive(Clone, Copy)]
+pub enum Addresses<'a> {
+    /// All are this one.
+    Same(u64),
+    /// That of lane 0, active or not, and how far each is from that of the lane before it. The active lanes follow each other, and
+    /// their addresses do not wrap.
+    Apart(u64, i64),
+    /// The same of 16 lanes each.
+    Slices([(u64, i64); 4]),
+    /// By lane: the lower halves, and the upper halves, unless they are in LDS.
+    Each(&'a [u32; 64], Option<&'a [u32; 64]>),
+}
+
+/// An access that compiled code has made, of all active lanes.
+#[derive(Clone, Copy)]
+pub struct Noted<'a> {
+    /// It reads, writes, or does both atomically.
+    pub kind: MemoryKind,
+    /// It is in LDS, perhaps beyond its end.
+    pub lds: bool,
+    /// By way of the scalar cache.
+    pub scalar: bool,
+    /// The active lanes, of which there is one at least; 1 of a scalar instruction.
+    pub exec: u64,
+    /// Their addresses.
+    pub addresses: Addresses<'a>,
+    /// The bytes of each.
+    pub size: u8,
+}
+
+impl Noted<'_> {
+    /// The address of a lane.
+    pub fn address(&self, lane: usize) -> u64 {
+        match self.addresses {
+            Addresses::Same(at) => at,
+            Addresses::Apart(first, step) => {
+                first.wrapping_add_signed(step.wrapping_mul(lane as i64))
+            }
+            Addresses::Slices(slices) => {
+                let (first, step) = slices[lane / 16 % 4];
+                first.wrapping_add_signed(step.wrapping_mul(lane as i64 % 16))
+            }
+            Addresses::Each(low, high) => {
+                let high = high.map_or(0, |high| high[lane % 64]);
+                low[lane % 64] as u64 | (high as u64) << 32
+            }
+        }
+    }
+
+    /// The addresses of the active lanes.
+    pub fn each(&self) -> impl Iterator<Item = u64> {
+        let mut left = self.exec;
+        std::iter::from_fn(move || {
+            let lane = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (lane < 64).then(|| self.address(lane))
+        })
+    }
+}
+
 /// An instruction that has run.
 pub struct Executed<'a> {
     /// The instruction.
@@ -109,7 +169,7 @@ impl Executed<'_> {
     }
 }
 
-/// Sees the accesses and values of the instructions that one host thread interprets.
+/// Sees the accesses and values of the instructions that one host thread interprets, and accesses of its compiled code.
 pub trait Probe {
     /// Called before an access is made. Returns false if it must not be made; then it goes nowhere.
     fn access(&self, access: &Access) -> bool;
@@ -121,6 +181,15 @@ pub trait Probe {
 
     /// Called when an instruction has run, before the observer is.
     fn executed(&self, executed: &Executed<'_>);
+
+    /// Called when compiled code has made an access.
+    fn noted(&self, _noted: &Noted<'_>) {}
+
+    /// What follows is done by this wave of the workgroup that runs. Engines call it that run its waves together.
+    fn turn(&self, _wave: usize) {}
+
+    /// All waves of the workgroup that runs wait at barriers or have ended, and those that wait go on.
+    fn released(&self, _some_ended: bool) {}
 }
 
 /// A wave that is about to run.
@@ -132,8 +201,6 @@ pub struct Runs {
     pub wave: usize,
     /// See above.
     pub waves: usize,
-    /// EXEC.
-    pub exec: u64,
 }
 
 /// A probe of waves that are not observed: it sees accesses, and where waves begin and stop.
@@ -141,6 +208,9 @@ pub trait Notes: Probe {
     /// Called before a wave runs for some time.
     fn runs(&self, wave: Runs);
 
-    /// Called when it stops. Returns true if something that was noted must be looked at.
-    fn stopped(&self, stop: &Stop, exec: u64) -> bool;
+    /// The workgroup that runs has ended.
+    fn ended(&self);
+
+    /// Returns true if something that was noted must be looked at.
+    fn failed(&self) -> bool;
 }

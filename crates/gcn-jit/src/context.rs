@@ -1,7 +1,7 @@
 //! The state that compiled code and the engine share while a wave runs.
 
 use crate::ir::fast_path::Line;
-use crate::ir::region::{FpEnv, Region, WaveHelper};
+use crate::ir::region::{FpEnv, Note, Region, WaveHelper};
 use gcn_emu::fp::Round;
 use gcn_emu::group::Row;
 use gcn_emu::mem::LDS_MOST;
@@ -259,6 +259,17 @@ pub struct RangeLookup {
     pub address: u64,
 }
 
+/// The accesses of a block that are noted.
+#[repr(C, align(64))]
+pub struct NotedAccesses {
+    /// Of each: the lower and the upper halves of the lanes' addresses, or in the first two words one address.
+    pub addresses: [[[u32; 64]; 2]; Note::MOST],
+    /// The helper that is told of them.
+    pub tell: usize,
+    /// The address of the first wave's time slice of those that run together, and the bytes of all of them.
+    pub time_slices: [usize; 2],
+}
+
 /// The context. Register RBP of compiled code points at it.
 #[repr(C, align(64))]
 pub struct Ctx {
@@ -288,6 +299,7 @@ pub struct Ctx {
     pub lookup: RangeLookup,
     /// Nonzero: code has accessed LDS beyond its end.
     pub outside: u32,
+    pub notes: NotedAccesses,
 }
 
 impl Tables {

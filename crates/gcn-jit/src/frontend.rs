@@ -20,7 +20,7 @@ use crate::hash::Map;
 use crate::ir::affine::AffineVgprs;
 use crate::ir::fast_path;
 use crate::ir::region::{
-    AssumedCompare, Block, Effects, FpEnv, LiveLanes, Region, Store, Terminator, WaveHelper,
+    AssumedCompare, Block, Effects, FpEnv, LiveLanes, Note, Region, Store, Terminator, WaveHelper,
     WaveHelperCall,
 };
 use crate::ir::{Found, Graph, Id, Inst, Unsupported, verify};
@@ -31,7 +31,7 @@ use analyze::{analyze, liveness};
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_emu::fp::{Mode, Round};
 use gcn_emu::operands::{Dpp, Modifiers, Opnd, Place, find};
-use gcn_isa::access::{FactTable, Facts, File};
+use gcn_isa::access::{FactTable, Facts, File, MemoryKind};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Field, Format};
@@ -149,6 +149,7 @@ pub(crate) struct Builder<'a> {
     regs: RegisterValues,
     memory: Accesses,
     wave_helper: Option<WaveHelperCall>,
+    notes: Vec<Note>,
     lane_inserts: Vec<(u16, Id, Id)>,
     /// The VGPRs of the inserted lanes.
     inserted_lanes: Vec<u16>,
@@ -257,6 +258,7 @@ pub(crate) struct Changes {
     store2: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
     wave_helper: Option<WaveHelperCall>,
+    notes: Vec<Note>,
     lane_inserts: Vec<(u16, Id, Id)>,
     /// The computed address that it jumps to.
     indirect: Option<Id>,
@@ -281,6 +283,7 @@ impl<'a> Builder<'a> {
             regs: RegisterValues::default(),
             memory: Accesses::default(),
             wave_helper: None,
+            notes: Vec::new(),
             lane_inserts: Vec::new(),
             inserted_lanes: Vec::new(),
             may_write: Some(Vec::new()),
@@ -319,6 +322,7 @@ impl<'a> Builder<'a> {
             rows: std::mem::take(&mut self.memory.rows),
             wave_helper: self.wave_helper.take(),
             lane_inserts: std::mem::take(&mut self.lane_inserts),
+            notes: std::mem::take(&mut self.notes),
         };
         blocks.push(Block {
             start: self.code.start,
@@ -517,6 +521,7 @@ impl<'a> Builder<'a> {
             self.memory.rows.push(row);
         }
         self.guards.append(&mut changes.guards);
+        self.notes.append(&mut changes.notes);
         self.inserted_lanes
             .extend(changes.lane_inserts.iter().map(|p| p.0));
         self.lane_inserts.append(&mut changes.lane_inserts);

@@ -1,17 +1,24 @@
 //! Notes of accesses: whether a dispatch that is not observed needs to be.
 //!
-//! Each dword of memory and LDS remembers one write and one read. That is enough to say that nothing was wrong, but not what was: where
-//! two accesses of a dword are not plainly ordered, the dispatch runs again under the observer, whose records are finer. A write is ordered
-//! before an access of the same wave, or of a wave of the workgroup after a barrier. Accesses beside atomics are
-//! the observer's to judge.
+//! They are enough to say that nothing was wrong, but not what was: where two accesses are not plainly ordered, the dispatch runs
+//! again under the observer, whose records are finer. A write is ordered before an access of the same wave, or of a wave of the workgroup
+//! after a barrier. Accesses beside atomics are the observer's to judge.
+//!
+//! Of *LDS* each wave keeps three maps of a bit a byte between two barriers: what it loads before it stores it, stores, and changes
+//! atomically. At the barrier those of the waves are compared.
+//!
+//! Of *memory* nothing is kept for an extent that is only read. Otherwise each dword remembers one write and one read, once for 16
+//! dwords as long as they are accessed alike. If an extent is read and written, its reads must be noted from the first on: the dispatch is
+//! tried once more.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::ops::Range;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU8};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::HashMap;
-use gcn_emu::engine::Stop;
-use gcn_emu::probe::{self, Access, Executed, Lanes, Place, Probe, Runs};
+use gcn_emu::probe::{self, Access, Addresses, Executed, Lanes, Noted, Place, Probe, Runs};
 use gcn_isa::access::MemoryKind;
 
 use super::bounds::Class;
@@ -146,23 +153,113 @@ fn access(word: &mut Word, now: Stamp, mask: u32, what: What, lds: bool) -> bool
     }
 }
 
-type Pages = HashMap<u64, Box<[Word; WORDS]>>;
+/// Dwords that have one record as long as they are accessed alike.
+const UNIT: usize = 16;
+const UNITS: usize = WORDS / UNIT;
+
+/// The records of a page.
+struct Page {
+    /// Of each unit, unless its dwords have their own.
+    whole: [Word; UNITS],
+    own: [Option<Box<[Word; UNIT]>>; UNITS],
+}
+
+impl Default for Page {
+    fn default() -> Page {
+        Page {
+            whole: [Word::default(); UNITS],
+            own: [const { None }; UNITS],
+        }
+    }
+}
+
+impl Page {
+    /// An access of these dwords of scratch. Returns true if one of them has not been written.
+    fn scratch(&mut self, words: Range<usize>, what: What) -> bool {
+        let (mut written, mut at) = (MASK, words.start);
+        let mut one = |word: &mut Word| {
+            written &= word.write.rest >> WRITTEN;
+            if what != What::Load {
+                word.write.rest |= MASK << WRITTEN;
+            }
+        };
+        while at < words.end {
+            let unit = at / UNIT;
+            let end = words.end.min((unit + 1) * UNIT);
+            if end - at == UNIT && self.own[unit].is_none() {
+                one(&mut self.whole[unit]);
+            } else {
+                (at..end).for_each(|at| one(self.word(at)));
+            }
+            at = end;
+        }
+        // Of one wave after the other: what was written once is defined.
+        written != MASK && what != What::Store
+    }
+
+    fn word(&mut self, word: usize) -> &mut Word {
+        let unit = word / UNIT % UNITS;
+        let own = self.own[unit].get_or_insert_with(|| Box::new([self.whole[unit]; UNIT]));
+        &mut own[word % UNIT]
+    }
+
+    /// An access of all of these dwords.
+    fn words(&mut self, words: Range<usize>, now: Stamp, what: What) -> bool {
+        let mut found = false;
+        let mut at = words.start;
+        while at < words.end {
+            let unit = at / UNIT;
+            let end = words.end.min((unit + 1) * UNIT);
+            if end - at < UNIT && self.own[unit].is_none() {
+                self.own[unit] = Some(Box::new([self.whole[unit]; UNIT]));
+            }
+            match &mut self.own[unit] {
+                None => found |= access(&mut self.whole[unit], now, MASK, what, false),
+                Some(own) => {
+                    for word in &mut own[at % UNIT..][..end - at] {
+                        found |= access(word, now, MASK, what, false);
+                    }
+                }
+            }
+            at = end;
+        }
+        found
+    }
+}
+
+type Pages = HashMap<u64, Box<Page>>;
+
+/// An extent is read.
+const READ: u8 = 1;
+/// It is written.
+const WRITTEN_TO: u8 = 2;
+/// Each access is noted.
+const EXACT: u8 = 4;
+
+/// Memory whose accesses are noted.
+struct Extent {
+    start: u64,
+    end: u64,
+    class: Class,
+    state: AtomicU8,
+}
 
 /// What the notes of a dispatch's threads have in common.
 pub struct Shared {
     memory: Vec<Mutex<Pages>>,
-    /// Memory that begins defined, and memory of single waves that does not: the first byte, the one after the last.
-    data: Vec<(u64, u64, Class)>,
+    /// All memory that may be accessed, in ascending order.
+    extents: Vec<Extent>,
     /// Bytes of LDS of a workgroup.
     lds: usize,
-    races: bool,
-    undefined: bool,
-    barriers: bool,
+    wanted: Wanted,
     /// Something was found.
     found: AtomicBool,
+    /// Accesses were not noted that should have been.
+    missed: AtomicBool,
 }
 
 /// What is to be noted.
+#[derive(Clone, Copy)]
 pub struct Wanted {
     /// Races, and stale data.
     pub races: bool,
@@ -174,56 +271,210 @@ pub struct Wanted {
 
 impl Shared {
     /// Nothing was accessed.
-    pub fn new(data: Vec<(u64, u64, Class)>, lds: u32, wanted: &Wanted) -> Arc<Shared> {
+    pub fn new(data: Vec<(u64, u64, Class)>, lds: u32, wanted: Wanted) -> Arc<Shared> {
+        let extent = |(start, end, class)| Extent {
+            start,
+            end,
+            class,
+            state: AtomicU8::new(0),
+        };
         Arc::new(Shared {
             memory: (0..TABLES).map(|_| Mutex::default()).collect(),
-            data,
+            extents: data.into_iter().map(extent).collect(),
             lds: lds as usize,
-            races: wanted.races,
-            undefined: wanted.undefined,
-            barriers: wanted.barriers,
+            wanted,
             found: AtomicBool::new(false),
+            missed: AtomicBool::new(false),
         })
     }
 
-    fn class(&self, at: u64) -> Option<Class> {
-        let after = self.data.partition_point(|e| e.0 <= at);
-        let extent = self.data.get(after.checked_sub(1)?)?;
-        (at < extent.1).then_some(extent.2)
+    /// The same before anything was accessed, if nothing was found and accesses were not noted that should have been. They are then.
+    pub fn again(&self) -> Option<Arc<Shared>> {
+        if self.found.load(Relaxed) || !self.missed.load(Relaxed) {
+            return None;
+        }
+        let data = self.extents.iter().map(|e| (e.start, e.end, e.class));
+        let again = Shared::new(data.collect(), self.lds as u32, self.wanted);
+        for (old, new) in self.extents.iter().zip(&again.extents) {
+            let state = old.state.load(Relaxed);
+            let both = state & (READ | WRITTEN_TO) == READ | WRITTEN_TO;
+            if both || state & EXACT != 0 {
+                new.state.store(EXACT, Relaxed);
+            }
+        }
+        Some(again)
     }
 
     fn find(&self) {
         self.found.store(true, Relaxed);
     }
 
-    /// Calls `f` with the dwords of a page.
-    fn page<T>(&self, page: u64, f: impl FnOnce(&mut [Word; WORDS]) -> T) -> T {
+    /// Compares what the waves of a workgroup have done.
+    fn compared(&self, group: &mut Group) {
+        let (raced, undefined) = group.compare();
+        if raced && self.wanted.races || undefined && self.wanted.undefined {
+            self.find();
+        }
+    }
+
+    fn failed(&self) -> bool {
+        self.found.load(Relaxed) || self.missed.load(Relaxed)
+    }
+
+    /// Whether each access of this kind of an extent is noted.
+    fn notes(&self, extent: &Extent, what: What) -> bool {
+        match extent.class {
+            Class::Data => {}
+            Class::Scratch => return true,
+            // Memory decides.
+            _ => return false,
+        }
+        let bit = match what {
+            What::Load => READ,
+            _ => WRITTEN_TO,
+        };
+        let mut state = extent.state.load(Relaxed);
+        if state & bit == 0 {
+            state = extent.state.fetch_or(bit, SeqCst) | bit;
+        }
+        if state & EXACT != 0 {
+            return true;
+        }
+        if state == READ | WRITTEN_TO {
+            self.missed.store(true, Relaxed);
+        }
+        what != What::Load
+    }
+
+    /// Calls `f` with the records of a page.
+    fn page<T>(&self, page: u64, f: impl FnOnce(&mut Page) -> T) -> T {
         let table = &self.memory[page as usize % TABLES];
         let mut pages = table.lock().unwrap_or_else(PoisonError::into_inner);
-        let page = pages
-            .entry(page)
-            .or_insert_with(|| Box::new([Word::default(); WORDS]));
-        f(page)
+        f(pages.entry(page).or_default())
     }
 }
 
+/// What a wave has done to LDS since the last barrier: a bit a byte.
+#[derive(Default)]
+struct Maps {
+    /// It loaded the byte before it stored it.
+    loaded: Vec<u64>,
+    stored: Vec<u64>,
+    /// It changed it atomically.
+    atomic: Vec<u64>,
+    /// The words of the maps that are not 0.
+    used: Range<usize>,
+}
+
 /// A workgroup that has begun and not ended.
+#[derive(Default)]
 struct Group {
-    waves: usize,
-    ended: usize,
-    waiting: usize,
     epoch: u32,
-    /// The dwords of LDS.
-    lds: Vec<Word>,
+    /// By wave.
+    maps: Vec<Maps>,
+    /// What all waves have done since the last barrier; empty between comparisons.
+    all: Maps,
+    /// The bytes of LDS that were written before the last barrier.
+    written: Vec<u64>,
+}
+
+impl Group {
+    /// Begins anew.
+    fn reset(&mut self, waves: usize, lds: usize) {
+        let words = lds.div_ceil(64) + 1;
+        self.written.clear();
+        self.written.resize(words, 0);
+        self.maps
+            .resize_with(waves.max(self.maps.len()), Maps::default);
+        for maps in self.maps.iter_mut().chain([&mut self.all]) {
+            for map in [&mut maps.loaded, &mut maps.stored, &mut maps.atomic] {
+                map.resize(words, 0);
+            }
+        }
+        self.epoch = 0;
+    }
+
+    /// Compares what the waves have done. Returns whether they may race, and whether something was loaded that nothing had written.
+    fn compare(&mut self) -> (bool, bool) {
+        let (mut raced, mut undefined) = (0, 0);
+        let all = &mut self.all;
+        let mut used = usize::MAX..0;
+        for maps in &mut self.maps {
+            let own = std::mem::replace(&mut maps.used, 0..0);
+            if own.is_empty() {
+                continue;
+            }
+            used = used.start.min(own.start)..used.end.max(own.end);
+            let theirs = all.loaded[own.clone()].iter_mut();
+            let theirs = theirs.zip(&mut all.stored[own.clone()]);
+            let theirs = theirs.zip(&mut all.atomic[own.clone()]);
+            let mine = maps.loaded[own.clone()].iter_mut();
+            let mine = mine.zip(&mut maps.stored[own.clone()]);
+            let mine = mine.zip(&mut maps.atomic[own.clone()]);
+            let written = &self.written[own];
+            for ((((l, s), a), ((loaded, stored), atomic)), written) in
+                theirs.zip(mine).zip(written)
+            {
+                raced |= *stored & (*l | *s | *a) | *loaded & (*s | *a) | *atomic & (*l | *s);
+                undefined |= *loaded & !written;
+                *l |= std::mem::take(loaded);
+                *s |= std::mem::take(stored);
+                *a |= std::mem::take(atomic);
+            }
+        }
+        for at in used {
+            all.loaded[at] = 0;
+            let written = std::mem::take(&mut all.stored[at]) | std::mem::take(&mut all.atomic[at]);
+            self.written[at] |= written;
+        }
+        (raced != 0, undefined != 0)
+    }
+
+    /// An access of consecutive bytes by a wave. Returns true if it must be looked at.
+    fn mark(&mut self, wave: usize, at: u64, bytes: u64, what: What) -> bool {
+        let end = at + bytes;
+        let words = (at / 64) as usize..end.div_ceil(64) as usize;
+        let Some(maps) = self.maps.get_mut(wave) else {
+            return true;
+        };
+        if words.end > maps.stored.len() {
+            return true;
+        }
+        maps.used = match maps.used.is_empty() {
+            true => words.clone(),
+            false => maps.used.start.min(words.start)..maps.used.end.max(words.end),
+        };
+        let mut found = false;
+        for word in words {
+            let from = at.saturating_sub(64 * word as u64);
+            let to = (end - 64 * word as u64).min(64);
+            let mask = !0 >> (64 - (to - from)) << from;
+            match what {
+                What::Load => maps.loaded[word] |= mask & !maps.stored[word],
+                What::Store => maps.stored[word] |= mask,
+                What::Atomic => {
+                    let defined = maps.stored[word] | maps.atomic[word] | self.written[word];
+                    found |= mask & !defined != 0;
+                    maps.atomic[word] |= mask;
+                }
+            }
+        }
+        found
+    }
 }
 
 #[derive(Default)]
 struct Own {
-    groups: HashMap<u64, Group>,
+    groups: HashMap<u64, Box<Group>>,
     now: Stamp,
     group: u64,
-    /// LDS of workgroups that have ended.
-    spare: Vec<Vec<Word>>,
+    wave: usize,
+    /// The extent that was accessed last.
+    last: usize,
+    /// Workgroups that have ended.
+    spare: Vec<Box<Group>>,
+    /// The workgroup that runs.
+    running: Option<Box<Group>>,
 }
 
 /// The notes of a host thread.
@@ -244,8 +495,8 @@ impl Notes {
 
 /// The dwords that an access touches, and the bytes of each.
 #[inline]
-fn words(at: u64, size: u8) -> impl Iterator<Item = (u64, u32)> {
-    let end = at + size as u64;
+fn words(at: u64, size: u64) -> impl Iterator<Item = (u64, u32)> {
+    let end = at + size;
     (at / 4..end.div_ceil(4)).map(move |word| {
         let first = at.saturating_sub(word * 4).min(4);
         let last = (end - word * 4).min(4);
@@ -253,76 +504,191 @@ fn words(at: u64, size: u8) -> impl Iterator<Item = (u64, u32)> {
     })
 }
 
-impl Own {
-    /// An access of LDS. Returns true if it must be looked at.
-    #[inline]
-    fn in_lds(&mut self, shared: &Shared, at: u64, size: u8, what: What) -> bool {
-        let now = self.now;
-        let Some(group) = self.groups.get_mut(&self.group) else {
-            return true;
-        };
-        words(at, size).any(|(word, mask)| {
-            let Some(cell) = group.lds.get_mut(word as usize) else {
-                return true;
-            };
-            let unwritten = cell.write.rest >> WRITTEN & mask != mask;
-            let raced = access(cell, now, mask, what, true);
-            raced && shared.races || unwritten && what != What::Store && shared.undefined
-        })
+/// What a kind of access is.
+fn what(kind: MemoryKind) -> What {
+    match kind {
+        MemoryKind::Load => What::Load,
+        MemoryKind::Store => What::Store,
+        MemoryKind::Atomic => What::Atomic,
     }
 }
 
-/// An access of memory of a page.
+impl Own {
+    /// An access of consecutive bytes of LDS. Returns true if it must be looked at.
+    fn in_lds(&mut self, shared: &Shared, at: u64, bytes: u64, what: What) -> bool {
+        match &mut self.running {
+            Some(group) => {
+                let found = group.mark(self.wave, at, bytes, what);
+                // What is undefined counts if it was asked for; the end of LDS counts always.
+                found
+                    && (what != What::Atomic || shared.wanted.undefined || at >= shared.lds as u64)
+            }
+            None => true,
+        }
+    }
+
+    fn extent(&mut self, shared: &Shared, at: u64) -> Option<usize> {
+        let holds = |e: &Extent| (e.start..e.end).contains(&at);
+        if shared.extents.get(self.last).is_some_and(holds) {
+            return Some(self.last);
+        }
+        let after = shared.extents.partition_point(|e| e.start <= at);
+        let n = after.checked_sub(1)?;
+        holds(&shared.extents[n]).then(|| {
+            self.last = n;
+            n
+        })
+    }
+
+    /// An access of consecutive bytes of memory. Returns true if it must be looked at.
+    fn in_memory(
+        &mut self,
+        shared: &Shared,
+        (at, bytes): (u64, u64),
+        (what, scalar): (What, bool),
+    ) -> bool {
+        let Some(n) = self.extent(shared, at) else {
+            return false;
+        };
+        let extent = &shared.extents[n];
+        if !shared.notes(extent, what) {
+            return false;
+        }
+        let now = self.now;
+        let mut found = false;
+        let (mut at, end) = (at, at + bytes);
+        while at < end {
+            let page = at / (4 * WORDS as u64);
+            let until = end.min((page + 1) * 4 * WORDS as u64);
+            found |= shared.page(page, |page| {
+                let mut found = false;
+                if !scalar && at % 4 == 0 && until % 4 == 0 {
+                    let first = (at / 4) as usize % WORDS;
+                    let those = first..first + (until - at) as usize / 4;
+                    return match extent.class {
+                        Class::Scratch => page.scratch(those, what) && shared.wanted.undefined,
+                        _ => page.words(those, now, what),
+                    };
+                }
+                for (word, mask) in words(at, until - at) {
+                    let cell = page.word(word as usize % WORDS);
+                    let kind = (what, scalar, extent.class);
+                    found |= in_word(shared, cell, now, mask, kind);
+                }
+                found
+            });
+            at = until;
+        }
+        found && (shared.wanted.races || extent.class == Class::Scratch)
+    }
+
+    /// An access of all active lanes. Returns true if it must be looked at.
+    fn noted(&mut self, shared: &Shared, noted: &Noted<'_>) -> bool {
+        let (what, size) = (what(noted.kind), noted.size as u64);
+        let one = |own: &mut Own, at: u64, bytes: u64| match noted.lds {
+            true => own.in_lds(shared, at & 0xffff_ffff, bytes, what),
+            false => own.in_memory(shared, (at, bytes), (what, noted.scalar)),
+        };
+        let outer = |exec: u64| {
+            let last = 63 - exec.leading_zeros() as usize;
+            (exec.trailing_zeros() as usize, last)
+        };
+        match noted.addresses {
+            Addresses::Same(at) => return one(self, at, size),
+            Addresses::Apart(_, step) if step.unsigned_abs() == size => {
+                let (first, last) = outer(noted.exec);
+                let low = noted.address(if step > 0 { first } else { last });
+                return one(self, low, size * (last - first + 1) as u64);
+            }
+            Addresses::Slices(slices)
+                if noted.lds
+                    && slices
+                        .iter()
+                        .all(|s| [0, size].contains(&s.1.unsigned_abs())) =>
+            {
+                let mut found = false;
+                for (n, (_, step)) in slices.iter().enumerate() {
+                    let on = noted.exec & 0xffff << (16 * n);
+                    if on != 0 {
+                        let (first, last) = outer(on);
+                        let low = noted.address(if *step > 0 { first } else { last });
+                        let bytes = size + step.unsigned_abs() * (last - first) as u64;
+                        found |= one(self, low, bytes);
+                    }
+                }
+                return found;
+            }
+            _ => {}
+        }
+        if !noted.lds && what == What::Load {
+            // Mostly of an extent that is only read.
+            let (low, high) = ends(noted);
+            if let Some(n) = self.extent(shared, low)
+                && high < shared.extents[n].end
+                && !shared.notes(&shared.extents[n], what)
+            {
+                return false;
+            }
+        }
+        // Lanes that follow each other, or share an address, in one go.
+        let (mut found, mut low, mut end) = (false, 0, 0);
+        for at in noted.each() {
+            if at == end && end > low {
+                end += size;
+            } else if !(low..end).contains(&at) || at + size > end {
+                if end > low {
+                    found |= one(self, low, end - low);
+                }
+                (low, end) = (at, at + size);
+            }
+        }
+        found | one(self, low, end - low)
+    }
+}
+
+/// The lowest and the highest address of lanes.
+fn ends(noted: &Noted<'_>) -> (u64, u64) {
+    if let (Addresses::Each(low, Some(high)), u64::MAX) = (noted.addresses, noted.exec) {
+        let upper = high[0];
+        if high.iter().fold(0, |d, h| d | (h ^ upper)) == 0 {
+            let (least, most) =
+                (low.iter()).fold((u32::MAX, 0), |(a, b), &at| (at.min(a), at.max(b)));
+            let whole = |at: u32| at as u64 | (upper as u64) << 32;
+            return (whole(least), whole(most));
+        }
+    }
+    (noted.each()).fold((u64::MAX, 0), |(low, high), at| (low.min(at), high.max(at)))
+}
+
+/// An access of a dword of memory. Returns true if it must be looked at.
 #[inline]
-fn in_page(
+fn in_word(
     shared: &Shared,
-    page: &mut [Word; WORDS],
+    cell: &mut Word,
     now: Stamp,
-    (word, mask): (u64, u32),
+    mask: u32,
     (what, scalar, class): (What, bool, Class),
 ) -> bool {
-    let cell = &mut page[word as usize % WORDS];
     if class == Class::Scratch {
         // Of one wave after the other: what was written once is defined.
         let unwritten = cell.write.rest >> WRITTEN & mask != mask;
         if what != What::Load {
             cell.write.rest |= mask << WRITTEN;
         }
-        return unwritten && what != What::Store && shared.undefined;
+        return unwritten && what != What::Store && shared.wanted.undefined;
     }
-    if scalar {
-        // The scalar cache may have older data.
-        return cell.write.group != 0;
-    }
-    shared.races && access(cell, now, mask, what, false)
+    // The scalar cache may have older data.
+    let stale = scalar && cell.write.group != 0;
+    access(cell, now, mask, what, false) || stale
 }
 
 impl Probe for Notes {
     fn access(&self, made: &Access) -> bool {
         let (shared, mut own) = (&*self.shared, self.own.borrow_mut());
-        let what = match made.kind {
-            MemoryKind::Load => What::Load,
-            MemoryKind::Store => What::Store,
-            MemoryKind::Atomic => What::Atomic,
-        };
+        let what = what(made.kind);
         let found = match made.place {
-            Place::Lds(at) => own.in_lds(shared, at, made.size, what),
-            Place::Memory(at) => match shared.class(at) {
-                Some(class @ (Class::Data | Class::Scratch)) => {
-                    let now = own.now;
-                    let of_word = |(word, mask): (u64, u32)| {
-                        let kind = (what, made.scalar, class);
-                        shared.page(word / WORDS as u64, |page| {
-                            in_page(shared, page, now, (word, mask), kind)
-                        })
-                    };
-                    // All are noted.
-                    let found = words(at, made.size).filter(|w| of_word(*w)).count();
-                    found > 0
-                }
-                // Memory decides.
-                _ => false,
-            },
+            Place::Lds(at) => own.in_lds(shared, at, made.size as u64, what),
+            Place::Memory(at) => own.in_memory(shared, (at, made.size as u64), (what, made.scalar)),
             _ => false,
         };
         if found && !(made.unchanged && what == What::Store) {
@@ -333,59 +699,16 @@ impl Probe for Notes {
 
     fn lanes(&self, lanes: &Lanes<'_>) -> bool {
         let (shared, mut own) = (&*self.shared, self.own.borrow_mut());
-        let what = match lanes.kind {
-            MemoryKind::Load => What::Load,
-            MemoryKind::Store => What::Store,
-            MemoryKind::Atomic => return false,
-        };
+        if lanes.kind == MemoryKind::Atomic {
+            return false;
+        }
+        let (what, size) = (what(lanes.kind), lanes.size as u64);
         let mut found = false;
-        if lanes.lds {
-            for (_, at) in lanes.each() {
-                found |= own.in_lds(shared, at, lanes.size, what);
-            }
-        } else {
-            let now = own.now;
-            let mut each = lanes.each().peekable();
-            while let Some(&(_, at)) = each.peek() {
-                let first = at / 4 / WORDS as u64;
-                let extent = shared.data.partition_point(|e| e.0 <= at);
-                let extent = extent.checked_sub(1).map(|n| shared.data[n]);
-                let Some((start, end, class)) = extent.filter(|e| at < e.1) else {
-                    each.next();
-                    continue;
-                };
-                if !matches!(class, Class::Data | Class::Scratch) {
-                    each.next();
-                    continue;
-                }
-                let kind = (what, lanes.scalar, class);
-                let mut beyond = None;
-                found |= shared.page(first, |page| {
-                    let mut found = false;
-                    // The lanes of this page and extent, in one go.
-                    while let Some(&(_, at)) = each.peek()
-                        && at / 4 / WORDS as u64 == first
-                        && (start..end).contains(&at)
-                    {
-                        for (word, mask) in words(at, lanes.size) {
-                            match word / WORDS as u64 == first {
-                                true => found |= in_page(shared, page, now, (word, mask), kind),
-                                false => beyond = Some((word, mask)),
-                            }
-                        }
-                        each.next();
-                        if beyond.is_some() {
-                            break;
-                        }
-                    }
-                    found
-                });
-                if let Some((word, mask)) = beyond {
-                    found |= shared.page(word / WORDS as u64, |page| {
-                        in_page(shared, page, now, (word, mask), kind)
-                    });
-                }
-            }
+        for (_, at) in lanes.each() {
+            found |= match lanes.lds {
+                true => own.in_lds(shared, at, size, what),
+                false => own.in_memory(shared, (at, size), (what, lanes.scalar)),
+            };
         }
         match (found, what) {
             // A store of what is there already is none; each lane is asked.
@@ -397,62 +720,88 @@ impl Probe for Notes {
     }
 
     fn executed(&self, _executed: &Executed<'_>) {}
+
+    fn noted(&self, noted: &Noted<'_>) {
+        if self.own.borrow_mut().noted(&self.shared, noted) {
+            self.shared.find();
+        }
+    }
+
+    fn turn(&self, wave: usize) {
+        self.own.borrow_mut().turn(&self.shared, wave);
+    }
+
+    fn released(&self, some_ended: bool) {
+        let shared = &*self.shared;
+        let own = &mut *self.own.borrow_mut();
+        if some_ended && shared.wanted.barriers {
+            shared.find();
+        }
+        if let Some(group) = &mut own.running {
+            shared.compared(group);
+            group.epoch += 1;
+            if group.epoch >= MOST_EPOCHS {
+                shared.find();
+            }
+        }
+    }
+}
+
+impl Own {
+    /// What follows is done by this wave.
+    fn turn(&mut self, shared: &Shared, wave: usize) {
+        // More waves than there are numbers for.
+        if wave >= MANY_WAVES as usize {
+            shared.find();
+        }
+        let epoch = self.running.as_ref().map_or(0, |group| group.epoch);
+        self.wave = wave;
+        self.now = Stamp {
+            group: self.group as u32 + 1,
+            rest: epoch << 11 | (wave as u32 & 63) << 4,
+        };
+    }
+
+    /// Makes a workgroup the one that runs.
+    fn run(&mut self, shared: &Shared, wave: &Runs) {
+        if self.running.is_some() && self.group == wave.group {
+            return;
+        }
+        if let Some(group) = self.running.take() {
+            self.groups.insert(self.group, group);
+        }
+        self.group = wave.group;
+        let group = self.groups.remove(&wave.group);
+        self.running = group.or_else(|| {
+            let mut group = self.spare.pop().unwrap_or_default();
+            group.reset(wave.waves, shared.lds);
+            Some(group)
+        });
+    }
 }
 
 impl probe::Notes for Notes {
     fn runs(&self, wave: Runs) {
         let shared = &*self.shared;
         let own = &mut *self.own.borrow_mut();
-        let group = own.groups.entry(wave.group).or_insert_with(|| {
-            let mut lds = own.spare.pop().unwrap_or_default();
-            lds.clear();
-            lds.resize(shared.lds.div_ceil(4), Word::default());
-            Group {
-                waves: wave.waves,
-                ended: 0,
-                waiting: 0,
-                epoch: 0,
-                lds,
-            }
-        });
-        // More waves or workgroups than there are numbers for.
-        if wave.group >= MANY_GROUPS as u64 - 1 || wave.wave >= MANY_WAVES as usize {
+        own.run(shared, &wave);
+        // More workgroups than there are numbers for.
+        if wave.group >= MANY_GROUPS as u64 - 1 {
             shared.find();
         }
-        own.group = wave.group;
-        own.now = Stamp {
-            group: wave.group as u32 + 1,
-            rest: group.epoch << 11 | (wave.wave as u32 & 63) << 4,
-        };
+        own.turn(shared, wave.wave);
     }
 
-    fn stopped(&self, stop: &Stop, _exec: u64) -> bool {
-        let shared = &*self.shared;
+    fn ended(&self) {
         let own = &mut *self.own.borrow_mut();
-        let Some(group) = own.groups.get_mut(&own.group) else {
-            return shared.found.load(Relaxed);
-        };
-        match stop {
-            Stop::Barrier => group.waiting += 1,
-            Stop::Endpgm => group.ended += 1,
-            _ => {}
+        if let Some(mut group) = own.running.take() {
+            self.shared.compared(&mut group);
+            own.spare.push(group);
         }
-        if group.ended > 0 && group.waiting > 0 && shared.barriers {
-            shared.find();
-        }
-        if group.waiting > 0 && group.waiting + group.ended >= group.waves {
-            group.waiting = 0;
-            group.epoch += 1;
-            if group.epoch >= MOST_EPOCHS {
-                shared.find();
-            }
-        }
-        if group.ended >= group.waves
-            && let Some(group) = own.groups.remove(&own.group)
-        {
-            own.spare.push(group.lds);
-        }
-        shared.found.load(Relaxed)
+    }
+
+    fn failed(&self) -> bool {
+        self.shared.failed()
     }
 }
 

@@ -3,13 +3,13 @@
 //! Most of what is checked depends on the path of a wave and not on values, so the code itself may prove that no path is wrong. Bounds
 //! are checked by memory, if it has been given them ([`gcn_emu::mem::Memory::begin_trial`]). A dispatch whose wanted checks are all proved or
 //! left to memory runs on any engine. What depends on values, races and memory that was not written, is noted access by access
-//! ([`super::notes`]), while the rest of the code is compiled. Only a dispatch that did something wrong runs again, observed.
+//! ([`super::notes`]) as compiled code makes them. Only a dispatch that did something wrong runs again, observed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use gcn_emu::dispatch::watch::{About, NotesMaker, Screened};
-use gcn_emu::mem::{Memory, PAGE_SIZE, Perm};
+use gcn_emu::dispatch::watch::{About, Again, NotesMaker, Screened};
+use gcn_emu::mem::{Extent, Memory, PAGE_SIZE, Perm};
 use gcn_isa::access::{MemoryKind, MemorySpace};
 use gcn_isa::meaning::{Op, Signal, meaning};
 
@@ -64,11 +64,28 @@ pub fn screen(
             undefined: left.contains(&Check::Uninit),
             barriers: left.contains(&Check::Barrier),
         };
-        let shared = Shared::new(bounds.classes(), about.lds, &wanted);
-        let make: NotesMaker = Arc::new(move || Box::new(Notes::new(shared.clone())));
-        make
+        Shared::new(bounds.classes(), about.lds, wanted)
     });
-    Some(Screened { extents, notes })
+    Some(screened(extents, notes))
+}
+
+/// A run without an observer. If accesses must be noted that were not, there is another one.
+fn screened(extents: Vec<Extent>, shared: Option<Arc<Shared>>) -> Screened {
+    let Some(shared) = shared else {
+        return Screened {
+            extents,
+            notes: None,
+            again: None,
+        };
+    };
+    let (own, bytes) = (shared.clone(), extents.clone());
+    let make: NotesMaker = Arc::new(move || Box::new(Notes::new(own.clone())));
+    let again: Again = Box::new(move || Some(screened(bytes, Some(shared.again()?))));
+    Screened {
+        extents,
+        notes: Some(make),
+        again: Some(again),
+    }
 }
 
 /// What no path through a kernel can fail.

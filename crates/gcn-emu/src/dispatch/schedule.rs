@@ -96,11 +96,14 @@ impl Gpu {
         // What a host has served, and what others have stored, cannot be taken back.
         let alone = setup.host.is_none() && setup.service.is_none() && !launch.outside_stores;
         let about = about(setup, &self.memory, self.target, launch);
-        if alone
-            && setup.wave_sync.is_none()
-            && let Some(screened) = observe.screen(&about)
-            && self.memory.begin_trial(screened.extents)
-        {
+        let mut next = match alone && setup.wave_sync.is_none() {
+            true => observe.screen(&about),
+            false => None,
+        };
+        while let Some(screened) = next.take() {
+            if !self.memory.begin_trial(screened.extents) {
+                break;
+            }
             let mut first = launch.clone();
             first.watch.observe = None;
             let result = self.run_once(setup, &first, (about.lds, screened.notes.as_ref()));
@@ -113,6 +116,7 @@ impl Gpu {
             if passed || interrupted {
                 return result;
             }
+            next = screened.again.and_then(|again| again());
         }
         if !observe.ordered() {
             return self.run_once(setup, launch, (setup.shape.lds_bytes, None));
@@ -875,7 +879,8 @@ impl Worker<'_> {
         self.rows.clear();
         let new = group.waves.first().is_some_and(|w| w.doing == Doing::New);
         let next = group.number + 1;
-        if !new || spot.number != group.number || self.batch.next != next {
+        // Notes are of one workgroup after the other.
+        if !new || self.notes.is_some() || spot.number != group.number || self.batch.next != next {
             return spot;
         }
         let (shape, end) = (&*self.shared.setup.shape, self.batch.end);
@@ -953,6 +958,11 @@ impl Worker<'_> {
                 middle: shared.middle.ids(),
                 probe: None,
             };
+            if let Some(notes) = &self.notes {
+                notes.runs(runs(group.number, &group.waves, next));
+                let probe: &dyn Probe = &**notes;
+                machine.probe = Some(probe);
+            }
             let mut done = 0;
             let stop = if self.rows.len() > 1 && next == 0 && ended == 0 {
                 let (registers, count) = group.own.registers();
@@ -992,6 +1002,7 @@ impl Worker<'_> {
                 self.go_on(group, done, end);
             }
             if stop == GroupStop::Ended {
+                self.note(group, |notes| notes.ended());
                 if done == 0 {
                     let count = group.waves.len() as u64;
                     self.all_ended(group.first..group.first + count);
@@ -1019,6 +1030,7 @@ impl Worker<'_> {
     /// Gives a time slice to each wave that can run, or several while there are no observers.
     fn round(&mut self, group: &mut Group) -> Result<Round, RunError> {
         let (mut first, mut moved) = (0, false);
+        self.go_on_noting()?;
         if self.ordinary(group) {
             match self.together(group)? {
                 None => return Ok(Round::Ended),
@@ -1028,13 +1040,7 @@ impl Worker<'_> {
             self.begin(group);
         }
         for w in first..group.waves.len() {
-            if self.notes.is_some() && self.shared.memory.suspected() {
-                // It is taken back, whatever else it does.
-                return Err(RunError::Launch {
-                    kernel: self.shared.setup.kernel.name.clone(),
-                    why: "it must be observed".into(),
-                });
-            }
+            self.go_on_noting()?;
             if group.waves[w].doing == Doing::Running {
                 self.run_time_slice(group, w)?;
                 moved |= !group.notes[w].waits;
@@ -1044,8 +1050,12 @@ impl Worker<'_> {
         if those(Doing::Running) > 0 {
             return Ok(if moved { Round::Moved } else { Round::Waits });
         }
+        let ended = those(Doing::Ended) > 0;
         match (those(Doing::Waiting), those(Doing::Halted)) {
-            (0, 0) => Ok(Round::Ended),
+            (0, 0) => {
+                self.note(group, |notes| notes.ended());
+                Ok(Round::Ended)
+            }
             (0, _) => {
                 let halted = group.waves.iter().position(|w| w.doing == Doing::Halted);
                 let w = halted.unwrap_or(0);
@@ -1054,6 +1064,7 @@ impl Worker<'_> {
                 })
             }
             (_, 0) => {
+                self.note(group, |notes| notes.released(ended));
                 for (wave, note) in group.waves.iter_mut().zip(&mut group.notes) {
                     if wave.doing == Doing::Waiting {
                         wave.doing = Doing::Running;
@@ -1072,10 +1083,30 @@ impl Worker<'_> {
         }
     }
 
+    /// Calls `f` with the notes, if there are any, which are then of this workgroup.
+    fn note(&self, group: &Group, f: impl FnOnce(&dyn Notes)) {
+        let Some(notes) = &self.notes else { return };
+        notes.runs(runs(group.number, &group.waves, 0));
+        f(&**notes);
+        if notes.failed() {
+            self.shared.memory.suspect();
+        }
+    }
+
+    /// Ends the dispatch if something was noted that must be looked at: it is taken back, whatever else it does.
+    fn go_on_noting(&self) -> Result<(), RunError> {
+        if self.notes.is_none() || !self.shared.memory.suspected() {
+            return Ok(());
+        }
+        Err(RunError::Launch {
+            kernel: self.shared.setup.kernel.name.clone(),
+            why: "it must be observed".into(),
+        })
+    }
+
     /// Returns true if the engine may run a workgroup's waves together: there are no observers, and no wave is observed for a loop.
     fn ordinary(&self, group: &Group) -> bool {
         self.observer.is_none()
-            && self.notes.is_none()
             && self.shared.setup.host.is_none()
             && self.shared.failed.load(Relaxed) == u64::MAX
             && group.notes.iter().all(|note| !note.suspect && !note.waits)
@@ -1162,7 +1193,7 @@ impl Worker<'_> {
     /// Runs a wave for up to `fuel` instructions.
     fn step(&mut self, group: &mut Group, w: usize, fuel: &mut u64) -> Stop {
         let shared = self.shared;
-        let waves = group.waves.len();
+        let runs = runs(group.number, &group.waves, w);
         let wave = &mut group.waves[w].state;
         let mut machine = Machine {
             target: shared.target,
@@ -1176,16 +1207,11 @@ impl Worker<'_> {
         };
         let _at_work = self.accesses.begin();
         if let Some(notes) = &self.notes {
-            notes.runs(Runs {
-                group: group.number,
-                wave: w,
-                waves,
-                exec: wave.exec(),
-            });
+            notes.runs(runs);
             let probe: &dyn Probe = &**notes;
             machine.probe = Some(probe);
             let stop = self.engine.run(wave, &mut machine, fuel);
-            if notes.stopped(&stop, wave.exec()) {
+            if notes.failed() {
                 shared.memory.suspect();
             }
             return stop;
@@ -1457,6 +1483,14 @@ pub(super) fn starts<'a>(like: &'a [Like], own: &'a Own, number: u64) -> group::
         scratch: own.scratch,
         hw_id: own.hw_id,
         number,
+    }
+}
+
+fn runs(group: u64, waves: &[GroupWave], wave: usize) -> Runs {
+    Runs {
+        group,
+        wave,
+        waves: waves.len(),
     }
 }
 

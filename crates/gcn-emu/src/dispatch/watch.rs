@@ -187,7 +187,12 @@ pub struct Screened {
     pub extents: Vec<Extent>,
     /// Makes what notes the accesses of the waves of one host thread, if they must be noted.
     pub notes: Option<NotesMaker>,
+    /// Called when the run was taken back: another one to try, unless it must be observed now.
+    pub again: Option<Again>,
 }
+
+/// Gives another run without an observer, if there is one to try.
+pub type Again = Box<dyn FnOnce() -> Option<Screened>>;
 
 /// Makes notes for a host thread.
 pub type NotesMaker = Arc<dyn Fn() -> Box<dyn Notes> + Send + Sync>;

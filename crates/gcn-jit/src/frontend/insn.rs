@@ -99,6 +99,7 @@ impl Builder<'_> {
         l.nodes()?;
         l.effects()?;
         let mut out = l.out;
+        self.note_stores(&mut out)?;
         if let Some(b) = out.store2.take() {
             self.two_stores(b, &mut out)?;
         }
@@ -126,9 +127,6 @@ impl Builder<'_> {
     /// Refuses instructions that can have no code here.
     fn accept(&mut self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
         let insn = &k.insn;
-        if self.s.left_out.has(Optional::Accesses) && self.s.facts.of(insn).memory(insn).is_some() {
-            return Err(Refusal::Interpreter);
-        }
         if insn.row.format.is_vector() {
             self.accept_vector(k, program)?;
         }
@@ -209,6 +207,8 @@ impl Builder<'_> {
             held.extend(&s.data);
         }
         held.extend(out.wave_helper.iter().flat_map(|w| &w.inputs));
+        let lanes = out.notes.iter().filter(|n| !n.scalar);
+        held.extend(lanes.flat_map(|n| [n.lo, n.hi]));
         if held.iter().any(late) || out.guards.iter().any(late) {
             return Err(Refusal::NewBlock);
         }
@@ -375,6 +375,7 @@ impl Lowering<'_, '_, '_> {
                 return Err(Refusal::Interpreter);
             }
             let at = row_offset(plus + offset).ok_or(Refusal::Interpreter)?;
+            b.note_row(MemoryKind::Load, address, at, &mut self.out)?;
             return b.load_row(address, at);
         }
         if !b.memory.rows.is_empty() && space != Space::Lds {
@@ -663,6 +664,8 @@ impl Lowering<'_, '_, '_> {
         {
             return Err(Refusal::NewBlock);
         }
+        let note = MemoryKind::Store;
+        self.b.note_row(note, address, at, &mut self.out)?;
         self.out.rows.push((address, at, data));
         Ok(())
     }

@@ -293,6 +293,20 @@ impl Builder<'_> {
             if bytes != 4 || space != Space::Global {
                 return Err(Refusal::Interpreter);
             }
+            if self.noting() {
+                let at = self.plus(address, offset)?;
+                let (lo, hi) = (self.g.lo(at), self.g.hi(at));
+                let note = Note {
+                    kind: MemoryKind::Load,
+                    lds: false,
+                    scalar: true,
+                    row: false,
+                    bytes: 4 * count,
+                    lo,
+                    hi,
+                };
+                self.note(note, out)?;
+            }
             return Ok(self.g.node(
                 Inst::SLoad { count, offset },
                 Ty::B64,
@@ -305,6 +319,11 @@ impl Builder<'_> {
             return Err(Refusal::Interpreter);
         }
         let (lo, hi) = self.split_address(space, address, out)?;
+        self.note_lanes(
+            (MemoryKind::Load, space, bytes * count),
+            (lo, hi, offset),
+            out,
+        )?;
         Ok(self.g.node(
             Inst::Group {
                 space,
@@ -317,5 +336,94 @@ impl Builder<'_> {
             true,
             [lo, hi, 0],
         ))
+    }
+
+    /// Whether a probe is told of accesses.
+    pub(super) fn noting(&self) -> bool {
+        self.s.left_out.has(Optional::Accesses)
+    }
+
+    fn note(&mut self, note: Note, out: &mut Changes) -> Result<(), Refusal> {
+        if !Note::SIZES.contains(&note.bytes) || out.notes.len() == Note::MOST {
+            return Err(Refusal::Interpreter);
+        }
+        if self.notes.len() + out.notes.len() >= Note::MOST {
+            return Err(Refusal::NewBlock);
+        }
+        out.notes.push(note);
+        Ok(())
+    }
+
+    /// Notes an access at the halves of an address and a constant, if accesses are noted.
+    pub(super) fn note_lanes(
+        &mut self,
+        (kind, space, bytes): (MemoryKind, Space, u8),
+        (lo, hi, offset): (Id, Id, i32),
+        out: &mut Changes,
+    ) -> Result<(), Refusal> {
+        if !self.noting() {
+            return Ok(());
+        }
+        let lds = space == Space::Lds;
+        let (lo, hi) = if lds {
+            let by = self.c32(offset as u32 as u64);
+            let at = self.g.alu(Op::Add, Ty::U32, Ty::U32, [lo, by, 0])?;
+            (at, at)
+        } else {
+            let at = self.g.pair(lo, hi);
+            let at = self.plus(at, offset)?;
+            (self.g.lo(at), self.g.hi(at))
+        };
+        let (scalar, row) = (false, false);
+        let note = Note {
+            kind,
+            lds,
+            scalar,
+            row,
+            bytes,
+            lo,
+            hi,
+        };
+        self.note(note, out)
+    }
+
+    /// Notes an access of a row, if accesses are noted.
+    pub(super) fn note_row(
+        &mut self,
+        kind: MemoryKind,
+        address: Id,
+        at: i32,
+        out: &mut Changes,
+    ) -> Result<(), Refusal> {
+        if !self.noting() {
+            return Ok(());
+        }
+        let at = self.plus(address, at)?;
+        let (lo, hi) = (self.g.lo(at), self.g.hi(at));
+        let note = Note {
+            kind,
+            lds: false,
+            scalar: false,
+            row: true,
+            bytes: 4,
+            lo,
+            hi,
+        };
+        self.note(note, out)
+    }
+
+    /// Notes the stores of an instruction.
+    pub(super) fn note_stores(&mut self, out: &mut Changes) -> Result<(), Refusal> {
+        let stores = out.store.iter().chain(&out.store2);
+        let stores: Vec<_> = stores
+            .map(|s| {
+                let bytes = s.bytes * s.data.len() as u8;
+                ((MemoryKind::Store, s.space, bytes), (s.lo, s.hi, s.offset))
+            })
+            .collect();
+        for (what, at) in stores {
+            self.note_lanes(what, at, out)?;
+        }
+        Ok(())
     }
 }

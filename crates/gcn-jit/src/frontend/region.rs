@@ -54,7 +54,9 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             all_active::add_variants(&tracer, &mut blocks);
         }
         dump(s, "all_active", &blocks);
-        if !s.precise && !s.left_out.has(Optional::Joined) {
+        // Each access is noted once, with the EXEC of its block.
+        let noted = s.left_out.has(Optional::Accesses);
+        if !s.precise && !noted && !s.left_out.has(Optional::Joined) {
             tracer.add_joined(&mut blocks);
         }
         dump(s, "joined", &blocks);

@@ -86,6 +86,8 @@ impl Builder<'_> {
             _ => return Err(Refusal::Interpreter),
         };
         let (lo, hi) = self.split_address(space, address, out)?;
+        let bytes = ty.bits() as u8 / 8;
+        self.note_lanes((MemoryKind::Atomic, space, bytes), (lo, hi, 0), out)?;
         let mut inputs = vec![lo, hi];
         for value in data {
             let Val::Id(value) = value else {

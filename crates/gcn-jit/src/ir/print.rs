@@ -167,6 +167,17 @@ impl Block {
         if let Some(call) = &e.wave_helper {
             writeln!(f, "  helper {:?} {}", call.helper, list(&call.inputs))?;
         }
+        for note in &e.notes {
+            let kind = format!("{:?}", note.kind).to_lowercase();
+            let place = if note.lds { "lds" } else { "memory" };
+            let scalar = match (note.scalar, note.row) {
+                (true, _) => " scalar",
+                (_, true) => " row",
+                _ => "",
+            };
+            let halves = list(&[note.lo, note.hi]);
+            writeln!(f, "  note {kind} {place}{scalar} {} {halves}", note.bytes)?;
+        }
         for &(v, id, live) in &e.vgprs {
             let live = match live {
                 LiveLanes::No => "none",

@@ -4,6 +4,7 @@ use crate::ir::affine::AffineState;
 use crate::ir::fast_path::FastPath;
 use crate::ir::{Id, Node};
 use gcn_emu::fp::{Env, Round};
+use gcn_isa::access::MemoryKind;
 use gcn_isa::meaning::{AtomicOp, Op, Space};
 use gcn_isa::shape::Ty;
 
@@ -104,6 +105,51 @@ impl WaveHelper {
     pub const OPERANDS: usize = 8;
 }
 
+/// An access of which a probe is told when the block has made it.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    pub kind: MemoryKind,
+    pub lds: bool,
+    /// By way of the scalar cache.
+    pub scalar: bool,
+    /// Dwords of all lanes side by side from the address on.
+    pub row: bool,
+    pub bytes: u8,
+    /// The halves of the address; of LDS both are the address.
+    pub lo: Id,
+    pub hi: Id,
+}
+
+impl Note {
+    /// The maximum number of notes of a block.
+    pub const MOST: usize = 8;
+
+    /// The sizes of accesses, in bytes.
+    pub const SIZES: [u8; 8] = [1, 2, 4, 8, 12, 16, 32, 64];
+
+    /// All lanes have one address, which is a scalar.
+    pub fn is_uniform(&self, graph: &[Node]) -> bool {
+        !graph[self.lo as usize].vec && !graph[self.hi as usize].vec
+    }
+
+    /// The number that compiled code passes, not 0. `None` if there is none.
+    pub fn encode(&self, graph: &[Node]) -> Option<u8> {
+        let kind = match self.kind {
+            MemoryKind::Load => 1,
+            MemoryKind::Store => 2,
+            MemoryKind::Atomic => 3,
+        };
+        let size = Note::SIZES.iter().position(|&n| n == self.bytes)? as u8;
+        let uniform = self.is_uniform(graph);
+        if self.row && !uniform {
+            return None;
+        }
+        let (lds, scalar) = (self.lds | self.row, self.scalar | self.row);
+        let flags = (lds as u8) << 2 | (scalar as u8) << 6 | (uniform as u8) << 7;
+        Some(kind | size << 3 | flags)
+    }
+}
+
 /// How a block ends.
 #[derive(Clone, Debug)]
 pub enum Terminator {
@@ -158,6 +204,8 @@ pub struct Effects {
     pub wave_helper: Option<WaveHelperCall>,
     /// Single lanes of VGPRs that take a scalar, whatever EXEC says: VGPR, lane (below 64), value.
     pub lane_inserts: Vec<(u16, Id, Id)>,
+    /// The accesses of which a probe is told, in their order.
+    pub notes: Vec<Note>,
 }
 
 /// A straight piece of code: a graph of values, what it changes, and how it ends.
@@ -240,6 +288,7 @@ impl Block {
             roots.extend([address, value]);
         }
         roots.extend(e.wave_helper.iter().flat_map(|w| &w.inputs));
+        roots.extend(e.notes.iter().flat_map(|n| [n.lo, n.hi]));
         if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = self.terminator {
             roots.push(when);
         }

@@ -43,7 +43,7 @@ pub enum Optional {
     Atomics,
     /// Vector operations whose operands are the same in all lanes are computed once for all slices.
     Uniform,
-    /// Accesses of memory and LDS: the interpreter executes them and reports them to probes.
+    /// Accesses of memory and LDS of which probes are not told.
     Accesses,
     /// Zeros and infinities that divisions and roots meet need no slow path.
     Extremes,

@@ -13,7 +13,7 @@ use crate::runtime::check::check;
 use crate::runtime::disk::{Name, Store};
 use crate::runtime::helpers::{self, Host};
 use crate::runtime::profile::{self, Report, ticks};
-use crate::runtime::{batch, wave_helper};
+use crate::runtime::{batch, notes, wave_helper};
 use crate::target::Level;
 use crate::target::x64;
 use gcn_emu::engine::{Code, EXACT_SLICE, Engine, EntryVgprs, Machine, Stop, instruction};
@@ -322,6 +322,7 @@ impl Jit {
         ctx.lookup.range = helpers::range as *const () as usize;
         ctx.lookup.around = helpers::around as *const () as usize;
         ctx.lookup.exact = helpers::exact as *const () as usize;
+        ctx.notes.tell = notes::note as *const () as usize;
         Jit {
             interp: Interp::new(),
             code: KnownCode::default(),
@@ -894,6 +895,7 @@ impl Jit {
         ctx.alone = TimeSlice::NONE;
         ctx.current.time_slice = &mut ctx.alone;
         ctx.current.end = ctx.current.time_slice.wrapping_add(1);
+        ctx.notes.time_slices = [0; 2];
         ctx.batch.time_slices = std::ptr::null_mut();
         ctx.current.wave = wave;
         ctx.current.vgprs = wave.vgprs.as_mut_ptr().cast();

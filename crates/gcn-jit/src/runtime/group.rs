@@ -204,7 +204,7 @@ impl Jit {
                 group.ended_slices += 1;
                 group.next += 1;
             }
-            if let Some(stop) = group::round(group) {
+            if let Some(stop) = group::round(group, machine) {
                 break stop;
             }
         };
@@ -231,7 +231,11 @@ impl Jit {
         ctx.current.time_slice = &mut self.group.time_slices[first];
         ctx.current.end = ctx.current.time_slice.wrapping_add(count);
         let none = std::ptr::null();
-        ctx.batch.time_slices = match count == group.waves.len() {
+        // Notes are of one round after the other.
+        let rounds = machine.probe.is_none();
+        let all = &self.group.time_slices[..];
+        ctx.notes.time_slices = [all.as_ptr().addr(), size_of_val(all)];
+        ctx.batch.time_slices = match rounds && count == group.waves.len() {
             true => ctx.current.time_slice,
             false => std::ptr::null_mut(),
         };
@@ -418,6 +422,9 @@ impl Jit {
         left: &mut u64,
     ) -> Option<Stop> {
         self.group.after_barrier = None;
+        if let Some(probe) = machine.probe {
+            probe.turn(w);
+        }
         let next = match exit {
             Some(exit) => self.after_exit(exit, &mut wave.state, machine, given, left),
             None => Ok(None),

@@ -1,11 +1,12 @@
 //! The functions that compiled code calls. They take the context as a pointer, as the code has it.
 
-use crate::context::Ctx;
+use crate::context::{Ctx, TimeSlice};
 use crate::runtime::engine::fetch;
 use gcn_emu::engine::{Engine, Machine, Stop};
 use gcn_emu::group::next_time_slice;
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{MAPPED, Memory, PAGE_SIZE, Perm};
+use gcn_emu::probe::Probe;
 use gcn_emu::wave::WaveState;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -56,6 +57,9 @@ pub(crate) unsafe extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
     {
         *names.entry(insn.row.name).or_default() += 1;
     }
+    if let Some(probe) = host.machine.probe {
+        tell_turn(ctx, probe);
+    }
     let mut fuel = 1;
     let late = std::mem::take(&mut time_slice.late);
     wave.clock += 4 * (ctx.clock.synced - ctx.clock.fuel + late) as u64;
@@ -71,6 +75,15 @@ pub(crate) unsafe extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
             *host.stop = Some(stop);
             1
         }
+    }
+}
+
+/// Tells a probe which wave of those that run together has its time slice.
+pub(crate) fn tell_turn(ctx: &Ctx, probe: &dyn Probe) {
+    let [first, bytes] = ctx.notes.time_slices;
+    let at = ctx.current.time_slice.addr().wrapping_sub(first);
+    if at < bytes {
+        probe.turn(at / size_of::<TimeSlice>());
     }
 }
 

@@ -692,6 +692,7 @@ impl<V: Vectors> Emit<'_, V> {
             || c.effects.store.is_some()
             || !c.effects.deferred_stores.is_empty()
             || c.effects.wave_helper.is_some()
+            || !c.effects.notes.iter().all(|n| n.is_uniform(&c.graph))
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == Inst::Ballot);
         self.looped = V::looped(self.plan.ops.len()) && self.with(Optional::SliceLoop);
         let bases = !c.affine.ops.is_empty();
@@ -719,6 +720,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.ldmxcsr(mxcsr_of(self.common.default));
         }
         self.lane_inserts();
+        self.tell_notes();
         if let Terminator::Indirect(to) = c.terminator {
             self.sload(RDX, to);
         }

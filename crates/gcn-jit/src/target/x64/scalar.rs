@@ -80,6 +80,10 @@ impl<V: Vectors> Emit<'_, V> {
         for &id in &bases {
             flags[id as usize] = false;
         }
+        for note in &c.effects.notes {
+            flags[note.lo as usize] = false;
+            flags[note.hi as usize] = false;
+        }
         for &(_, lane, value) in &c.effects.lane_inserts {
             flags[lane as usize] = false;
             flags[value as usize] = false;
@@ -119,6 +123,10 @@ impl<V: Vectors> Emit<'_, V> {
         }
         for &(id, _) in &c.skipped {
             self.note(id, end, &mut needed);
+        }
+        for note in c.effects.notes.iter().filter(|n| n.is_uniform(&c.graph)) {
+            self.note(note.lo, end, &mut needed);
+            self.note(note.hi, end, &mut needed);
         }
         for &(_, lane, value) in &c.effects.lane_inserts {
             self.note(lane, end, &mut needed);

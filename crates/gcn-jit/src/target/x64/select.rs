@@ -450,6 +450,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                 (None, Some(store), None) => self.store(store),
                 (None, None, _) => {}
             }
+            self.stage_notes();
             self.keep_stores();
         }
         for late in std::mem::take(&mut self.late).chunks(TOGETHER) {
@@ -473,6 +474,22 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         for (n, &id) in w.inputs.iter().enumerate() {
             if self.e.staged(w, n) {
                 self.stage_input(n, id);
+            }
+        }
+    }
+
+    /// Stores the addresses of accesses that are noted.
+    fn stage_notes(&mut self) {
+        let c = self.e.c;
+        for (n, note) in c.effects.notes.iter().enumerate() {
+            if note.is_uniform(&c.graph) {
+                continue;
+            }
+            let lo = self.val(note.lo);
+            self.store_to(At::dwords(ctx!(notes.addresses, 512 * n)), lo);
+            if !note.lds {
+                let hi = self.val(note.hi);
+                self.store_to(At::dwords(ctx!(notes.addresses, 512 * n + 256)), hi);
             }
         }
     }

@@ -436,7 +436,12 @@ impl Emit<'_, Avx512> {
         let to = |index: u8, disp: i32| Rm::M(indexed(RCX, index, disp));
         if let &[d] = stored {
             // Bytes beyond the end are not stored.
+            let inside = self.a.label();
+            self.a.zi(op::CMPUD, k, lo, Rm::R(t), keep(K_EXEC), 6);
+            self.a.kortest(k, k);
+            self.a.jcc(Cc::E, inside);
             self.a.store_imm(ctx!(outside), 1);
+            self.a.bind(inside);
             self.a.zi(op::CMPUD, k, lo, Rm::R(t), keep(K_EXEC), 2);
             self.a.zk(op::SCATTERDD, d, 0, to(lo, 0), keep(k));
             return;
