@@ -6,10 +6,13 @@
 //! that compute them: the VGPRs of `a & b` are those of either, of `a | b` those of both. So a branch and its other side, which save
 //! EXEC and bring it back, need no rule of their own.
 //!
+//! The masks themselves are written lane by lane, too: `x | exec` has the lanes of EXEC whatever x is, and `x & exec` depends on x in these
+//! alone. So a mask may be defined in some lanes, as a VGPR may; code that uses all of it needs all of it.
+//!
 //! Whether a mask has all of the wave's lanes is followed in the same way. A loop takes lanes out of EXEC one after the other and collects
 //! them in a pair; what stays true in it is that the two together have all lanes. So the state also knows which pairs of masks do.
 
-use gcn_isa::access::File;
+use gcn_isa::access::{File, RegAccess};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::{Condition, Flow};
 use gcn_isa::format::Format;
@@ -31,7 +34,13 @@ const PAIRS: usize = 64;
 const EXEC_PAIR: usize = EXEC as usize / 2;
 const VCC_PAIR: usize = VCC as usize / 2;
 
-type Vgprs = [u64; 4];
+/// VGPRs, and in the last word pairs of scalar registers as masks: a bit each.
+type Vgprs = [u64; 5];
+
+/// The number of a pair among them.
+fn mask_number(pair: usize) -> u16 {
+    (256 + pair) as u16
+}
 
 fn both(a: Vgprs, b: Vgprs) -> Vgprs {
     std::array::from_fn(|n| a[n] & b[n])
@@ -50,9 +59,9 @@ fn has(set: &Vgprs, register: u16) -> bool {
 #[derive(Clone, PartialEq, Eq)]
 struct Known {
     scalars: RegisterSet,
-    /// The VGPRs that are defined in all 64 lanes.
+    /// The VGPRs and masks that are defined in all 64 lanes.
     everywhere: Vgprs,
-    /// By pair: the VGPRs that are defined in all lanes of the mask that it is.
+    /// By pair: the VGPRs and masks that are defined in all lanes of the mask that it is.
     defined: [Vgprs; PAIRS],
     /// The pairs that have no lanes but the wave's.
     within: u64,
@@ -77,10 +86,44 @@ struct Mask {
     some: bool,
 }
 
+/// The lanes in which a mask is defined.
+#[derive(Clone, Copy)]
+struct Lanes {
+    all: bool,
+    /// In the lanes of these pairs.
+    within: u64,
+}
+
+impl Lanes {
+    const ALL: Lanes = Lanes {
+        all: true,
+        within: !0,
+    };
+    const NONE: Lanes = Lanes {
+        all: false,
+        within: 0,
+    };
+
+    fn both(self, other: Lanes) -> Lanes {
+        Lanes {
+            all: self.all && other.all,
+            within: self.within & other.within,
+        }
+    }
+
+    /// Also in the lanes of a pair.
+    fn and_within(self, pair: usize) -> Lanes {
+        Lanes {
+            within: self.within | 1 << pair,
+            ..self
+        }
+    }
+}
+
 impl Known {
     fn new(descriptor: &KernelDescriptor) -> Known {
         let scalars = uninit::initial(descriptor);
-        let mut everywhere = [0; 4];
+        let mut everywhere = [0; 5];
         for register in scalars.of(File::Vector) {
             everywhere[register as usize / 64] |= 1 << (register % 64);
         }
@@ -93,6 +136,9 @@ impl Known {
             active: true,
         };
         known.complete[EXEC_PAIR] = !0;
+        for pair in 0..PAIRS {
+            known.written_whole(pair);
+        }
         known
     }
 
@@ -110,6 +156,45 @@ impl Known {
         }
         self.active &= other.active;
         *self != before
+    }
+
+    /// Both registers of a pair are defined.
+    fn is_whole(&self, pair: usize) -> bool {
+        let halves = [2 * pair as u16, 2 * pair as u16 + 1];
+        halves
+            .iter()
+            .all(|&n| self.scalars.contains(File::Scalar, n))
+    }
+
+    /// Records where a pair is defined whose registers were written as a whole.
+    fn written_whole(&mut self, pair: usize) {
+        let within = match self.is_whole(pair) {
+            true => Lanes::ALL,
+            false => Lanes::NONE,
+        };
+        self.defined_in(pair, within);
+    }
+
+    /// Records where a pair is defined.
+    fn defined_in(&mut self, pair: usize, lanes: Lanes) {
+        let bit = 1u64 << pair;
+        let put = |word: &mut u64, on: bool| *word = *word & !bit | if on { bit } else { 0 };
+        put(&mut self.everywhere[4], lanes.all);
+        for (n, of) in self.defined.iter_mut().enumerate() {
+            put(&mut of[4], lanes.all || lanes.within >> n & 1 != 0);
+        }
+    }
+
+    fn lanes_of(&self, pair: usize) -> Lanes {
+        if self.is_whole(pair) {
+            return Lanes::ALL;
+        }
+        let number = mask_number(pair);
+        let within = (0..PAIRS).filter(|&n| has(&self.defined[n], number));
+        Lanes {
+            all: false,
+            within: within.fold(0, |all, n| all | 1 << n),
+        }
     }
 
     fn is_complete(&self, pair: usize) -> bool {
@@ -135,7 +220,7 @@ impl Known {
 
     fn none(&self) -> Mask {
         Mask {
-            defined: [!0; 4],
+            defined: [!0; 5],
             within: true,
             ..self.any()
         }
@@ -226,7 +311,7 @@ impl Known {
 
     /// It is known that a pair is 0.
     fn is_none(&mut self, pair: usize) {
-        self.defined[pair] = [!0; 4];
+        self.defined[pair] = [!0; 5];
         self.within |= 1 << pair;
         // What was complete with it is so alone.
         let alone = self.complete[pair];
@@ -360,6 +445,94 @@ fn mask_of(known: &Known, insn: &Insn, program: &Program, node: u16, depth: u32)
     }
 }
 
+/// Where a mask is defined that an instruction computes, whatever is undefined.
+fn lanes_of(known: &Known, insn: &Insn, program: &Program, node: u16) -> Lanes {
+    let n = &program.nodes[node as usize];
+    let arg = |k: usize| lanes_of(known, insn, program, n.args[k]);
+    // The pair that an operand is, if it is defined as a whole, and whether the operand is its complement.
+    let whole = |k: usize| {
+        let (mut of, mut not) = (n.args[k], false);
+        if program.nodes[of as usize].op == Op::Not {
+            (of, not) = (program.nodes[of as usize].args[0], true);
+        }
+        let pair = operand_pair(insn, program, of)?;
+        known.is_whole(pair).then_some((pair, not))
+    };
+    match n.op {
+        Op::Not => arg(0),
+        Op::And | Op::Or | Op::Xor => {
+            let (a, b) = (arg(0), arg(1));
+            let mut lanes = a.both(b);
+            for (k, other) in [(0, b), (1, a)] {
+                match (n.op, whole(k)) {
+                    // Where it is 0 the result is, and where it is 1 that is the other.
+                    (Op::And, Some((pair, false))) if other.within >> pair & 1 != 0 => {
+                        lanes = Lanes::ALL;
+                    }
+                    (Op::And, Some((pair, true))) | (Op::Or, Some((pair, false))) => {
+                        lanes = lanes.and_within(pair);
+                    }
+                    _ => {}
+                }
+            }
+            lanes
+        }
+        _ => match operand_pair(insn, program, node) {
+            Some(pair) => known.lanes_of(pair),
+            None => Lanes::ALL,
+        },
+    }
+}
+
+/// The pair of scalar registers that a node reads.
+fn operand_pair(insn: &Insn, program: &Program, node: u16) -> Option<usize> {
+    match program.nodes[node as usize].op {
+        Op::Get(State::Exec) => Some(EXEC_PAIR),
+        Op::Get(State::Vcc) => Some(VCC_PAIR),
+        Op::Src(slot) => pair_of(insn, slot),
+        _ => None,
+    }
+}
+
+/// The node that a scalar instruction gives a pair other than EXEC, and the pair, if it is made of bits of operands alone. The other thing
+/// that it may change is SCC.
+fn bitwise(insn: &Insn, program: &Program) -> Option<(usize, u16)> {
+    fn bits(insn: &Insn, program: &Program, node: u16) -> bool {
+        let n = &program.nodes[node as usize];
+        match n.op {
+            Op::Not => bits(insn, program, n.args[0]),
+            Op::And | Op::Or | Op::Xor => n.args[..2].iter().all(|&a| bits(insn, program, a)),
+            Op::Const(_) => true,
+            Op::Src(slot) => {
+                let wide = n.out.bits() == 64;
+                let row = &insn.row.shape.slots[slot as usize];
+                let odd = |code: u16| code < 128 && !code.is_multiple_of(2);
+                wide && !matches!(insn.operand(row).value, Value::Code(code) if odd(code))
+            }
+            _ => operand_pair(insn, program, node).is_some(),
+        }
+    }
+    if insn.row.format.is_vector() {
+        return None;
+    }
+    let mut made = None;
+    for effect in &program.effects {
+        match effect.change {
+            Change::Set(State::Scc) => {}
+            Change::Dst(slot) if made.is_none() && effect.when.is_none() => {
+                let pair = pair_of(insn, slot).filter(|&pair| pair != EXEC_PAIR)?;
+                let wide = insn.row.shape.slots[slot as usize].ty.bits() == 64;
+                if !wide || !bits(insn, program, effect.value) {
+                    return None;
+                }
+                made = Some((pair, effect.value));
+            }
+            _ => return None,
+        }
+    }
+    made
+}
+
 /// The masks that a scalar instruction gives pairs.
 fn masks(known: &Known, insn: &Insn, program: &Program) -> Vec<(usize, Mask)> {
     let mut new: Vec<(usize, Mask)> = Vec::new();
@@ -396,6 +569,9 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
         some: false,
         ..known.of_pair(EXEC_PAIR)
     };
+    let made =
+        bitwise(insn, program).map(|(pair, node)| (pair, lanes_of(known, insn, program, node)));
+    let mut written = 0u64;
     let mut new = match vector {
         true => Vec::new(),
         false => masks(known, insn, program),
@@ -406,6 +582,7 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
             File::Scalar => {
                 for register in registers {
                     let pair = register as usize / 2 % PAIRS;
+                    written |= 1 << pair;
                     if access.anywhere || !new.iter().any(|n| n.0 == pair) {
                         let slot = access.slot.map(|n| insn.row.shape.slots[n as usize].ty);
                         let lanes = vector
@@ -419,6 +596,7 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
                     }
                 }
                 if access.anywhere {
+                    written = !0;
                     new = (0..PAIRS)
                         .filter(|n| *n != EXEC_PAIR)
                         .map(|n| (n, known.any()))
@@ -438,6 +616,20 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
         }
     }
     known.set(&new);
+    for pair in (0..PAIRS).filter(|n| written >> n & 1 != 0) {
+        known.written_whole(pair);
+    }
+    if let Some((pair, lanes)) = made
+        && !lanes.all
+    {
+        for register in [2 * pair as u16, 2 * pair as u16 + 1] {
+            known.scalars.remove(File::Scalar, register);
+        }
+        known.scalars.remove(File::Scc, 0);
+        // What the pair itself has is known if it is all of it.
+        let within = lanes.within & !(1 << pair);
+        known.defined_in(pair, Lanes { within, ..lanes });
+    }
 }
 
 /// Whether everything that an instruction reads is defined.
@@ -463,8 +655,16 @@ fn reads_defined(graph: &Graph<'_>, at: usize, known: &Known) -> bool {
             | gcn_isa::format::Encoding::DppC
     );
     let others = lanes || dpp || role(Role::LaneSel);
+    let propagates = bitwise(insn, program).is_some();
     // The first active lane alone.
     let first = program.nodes.iter().any(|n| n.op == Op::FirstLane) && known.active;
+    // A lane's bit for each active lane.
+    let is_lanes = |access: &RegAccess| {
+        let mask = access
+            .slot
+            .is_some_and(|n| slots[n as usize].ty == Ty::Mask);
+        mask && insn.row.format.is_valu() && access.first.is_multiple_of(2)
+    };
     facts.accesses(insn).filter(|a| !a.write).all(|access| {
         if access.anywhere {
             return false;
@@ -474,6 +674,12 @@ fn reads_defined(graph: &Graph<'_>, at: usize, known: &Known) -> bool {
             File::Scc => known.scalars.contains(File::Scc, 0),
             // FLAT instructions read M0 only if they access LDS.
             File::Scalar if access.first == M0 && insn.row.format == Format::Flat => true,
+            // What is undefined is so in the result.
+            File::Scalar if propagates => true,
+            File::Scalar if is_lanes(&access) => {
+                let pair = access.first as usize / 2;
+                known.is_whole(pair) || has(&known.defined[EXEC_PAIR], mask_number(pair))
+            }
             File::Scalar => registers.all(|n| known.scalars.contains(File::Scalar, n)),
             File::Vector => {
                 let own = others && !first;

@@ -91,3 +91,49 @@ fn lanes_beyond_the_active_ones() {
     );
     assert_eq!(of("s_add_u32 s4, s9, 1"), (false, true));
 }
+
+/// Masks that are defined in some lanes alone, as loops with several exits have them.
+#[test]
+fn masks_that_are_defined_in_part() {
+    // Whatever s[6:7] was, its lanes are those of EXEC, and no others are asked for.
+    let part = "s_or_b64 s[6:7], s[6:7], exec\nv_cmp_gt_u32_e32 vcc, 40, v0\ns_and_saveexec_b64 s[8:9], vcc\n\
+                s_andn2_b64 s[6:7], s[6:7], exec\ns_or_b64 exec, exec, s[8:9]\n";
+    assert_eq!(
+        of(&format!(
+            "{part}s_and_b64 s[4:5], exec, s[6:7]\ns_and_b64 exec, exec, s[4:5]"
+        )),
+        (true, true)
+    );
+    assert_eq!(
+        of(&format!("{part}v_cndmask_b32_e64 v1, 0, 1, s[6:7]")),
+        (true, true)
+    );
+    // All of it, its lower half, and SCC.
+    assert_eq!(
+        of(&format!("{part}s_and_b64 exec, s[6:7], exec")),
+        (false, true)
+    );
+    assert_eq!(of(&format!("{part}s_add_u32 s4, s6, 1")), (false, true));
+    assert_eq!(
+        of("s_or_b64 s[6:7], s[6:7], exec\ns_cselect_b32 s4, 1, 0"),
+        (false, true)
+    );
+    // In lanes of EXEC that are more than they were.
+    let more = "v_cmp_gt_u32_e32 vcc, 40, v0\ns_and_saveexec_b64 s[8:9], vcc\ns_or_b64 s[6:7], s[6:7], exec\n\
+                s_or_b64 exec, exec, s[8:9]\n";
+    assert_eq!(
+        of(&format!("{more}v_cndmask_b32_e64 v1, 0, 1, s[6:7]")),
+        (false, true)
+    );
+    assert_eq!(
+        of(&format!(
+            "{more}s_and_b64 s[4:5], exec, s[6:7]\ns_add_u32 s4, s4, 1"
+        )),
+        (false, true)
+    );
+    // x & vcc is defined where vcc is 0, but not where it is 1.
+    assert_eq!(
+        of("v_cmp_gt_u32_e32 vcc, 40, v0\ns_and_b64 s[4:5], s[6:7], vcc\ns_add_u32 s4, s4, 1"),
+        (false, true)
+    );
+}

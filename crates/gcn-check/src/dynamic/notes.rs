@@ -398,13 +398,13 @@ impl Group {
     fn compare(&mut self) -> (bool, bool) {
         let (mut raced, mut undefined) = (0, 0);
         let all = &mut self.all;
-        let mut used = usize::MAX..0;
+        let mut used = 0..0;
         for maps in &mut self.maps {
             let own = std::mem::replace(&mut maps.used, 0..0);
             if own.is_empty() {
                 continue;
             }
-            used = used.start.min(own.start)..used.end.max(own.end);
+            used = union(&used, &own);
             let theirs = all.loaded[own.clone()].iter_mut();
             let theirs = theirs.zip(&mut all.stored[own.clone()]);
             let theirs = theirs.zip(&mut all.atomic[own.clone()]);
@@ -440,10 +440,7 @@ impl Group {
         if words.end > maps.stored.len() {
             return true;
         }
-        maps.used = match maps.used.is_empty() {
-            true => words.clone(),
-            false => maps.used.start.min(words.start)..maps.used.end.max(words.end),
-        };
+        maps.used = union(&maps.used, &words);
         let mut found = false;
         for word in words {
             let from = at.saturating_sub(64 * word as u64);
@@ -463,18 +460,26 @@ impl Group {
     }
 }
 
+/// The least range that holds both, the second of which is not empty.
+fn union(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
+    match a.is_empty() {
+        true => b.clone(),
+        false => a.start.min(b.start)..a.end.max(b.end),
+    }
+}
+
 #[derive(Default)]
 struct Own {
-    groups: HashMap<u64, Box<Group>>,
+    groups: HashMap<u64, Group>,
     now: Stamp,
     group: u64,
     wave: usize,
     /// The extent that was accessed last.
     last: usize,
     /// Workgroups that have ended.
-    spare: Vec<Box<Group>>,
+    spare: Vec<Group>,
     /// The workgroup that runs.
-    running: Option<Box<Group>>,
+    running: Option<Group>,
 }
 
 /// The notes of a host thread.
