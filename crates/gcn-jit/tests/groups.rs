@@ -9,14 +9,18 @@ use both::generate::Maker;
 use both::guards::guarded;
 use both::rng::Rng;
 use both::{Case, How, Piece};
+use gcn_emu::dispatch::watch::{About, Observe, Observer, Scene, Screened, Who};
 use gcn_emu::dispatch::{Gpu, Launch, Loaded, Stats};
-use gcn_emu::engine::Engine;
+use gcn_emu::engine::{Engine, Stop};
 use gcn_emu::interp::Interp;
-use gcn_emu::mem::{PAGE_SIZE, Perm};
+use gcn_emu::mem::{Extent, PAGE_SIZE, Perm};
+use gcn_emu::probe::{self, Executed, Noted, Place, Probe, Runs};
 use gcn_isa::Target;
+use gcn_isa::access::MemoryKind;
 use gcn_object::CodeObject;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 /// Bytes of the buffer that kernels use, and of the one that they store registers to.
 const DATA: u64 = 3 * PAGE_SIZE;
@@ -50,7 +54,13 @@ impl Board {
                 false => Box::new(Interp::new()),
             }
         };
-        let gpu = Gpu::with_engine(target, 1 << 22, engine).expect("a GPU");
+        let mut gpu = Gpu::with_engine(target, 1 << 22, engine).expect("a GPU");
+        let (asked, cache) = (compiles.clone(), gcn_jit::Cache::default());
+        let cache = cache.without(gcn_jit::Optional::Accesses);
+        gpu.set_noting(move || match asked.load(Relaxed) {
+            true => Box::new(cache.engine()),
+            false => Box::new(Interp::new()),
+        });
         let target = target.name();
         let source = format!(
             ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
@@ -96,8 +106,167 @@ impl Board {
     }
 }
 
+/// A byte that was accessed: the workgroup, the wave, the number of barriers before it, the kind, whether it is in LDS, and its address.
+type Touched = (u64, usize, u32, u8, bool, u64);
+
+/// The bytes that waves access.
+#[derive(Default)]
+struct Bytes {
+    all: BTreeSet<Touched>,
+    now: (u64, usize, u32),
+}
+
+/// Collects what the notes of a run say.
+#[derive(Clone, Default)]
+struct Collected {
+    bytes: Arc<Mutex<Bytes>>,
+    /// How often a dispatch was run without an observer.
+    passed: Arc<AtomicU64>,
+    extents: Vec<(u64, u64)>,
+    lds: u64,
+}
+
+impl Collected {
+    fn add(&self, kind: MemoryKind, lds: bool, at: u64, size: u8) {
+        let end = at + size as u64;
+        if lds && end > self.lds {
+            return;
+        }
+        let mut bytes = self.bytes.lock().expect("no panic");
+        let (group, wave, round) = bytes.now;
+        bytes
+            .all
+            .extend((at..end).map(|at| (group, wave, round, kind as u8, lds, at)));
+    }
+}
+
+impl Probe for Collected {
+    fn access(&self, access: &probe::Access) -> bool {
+        match access.place {
+            Place::Memory(at) => self.add(access.kind, false, at, access.size),
+            Place::Lds(at) => self.add(access.kind, true, at, access.size),
+            _ => {}
+        }
+        true
+    }
+
+    fn executed(&self, _: &Executed<'_>) {}
+
+    fn noted(&self, noted: &Noted<'_>) {
+        for at in noted.each() {
+            self.add(noted.kind, noted.lds, at, noted.size);
+        }
+    }
+
+    fn turn(&self, wave: usize) {
+        self.bytes.lock().expect("no panic").now.1 = wave;
+    }
+
+    fn released(&self, _: bool) {
+        self.bytes.lock().expect("no panic").now.2 += 1;
+    }
+}
+
+impl probe::Notes for Collected {
+    fn runs(&self, runs: Runs) {
+        let now = &mut self.bytes.lock().expect("no panic").now;
+        let round = if now.0 == runs.group { now.2 } else { 0 };
+        *now = (runs.group, runs.wave, round);
+    }
+
+    fn ended(&self) {}
+
+    fn failed(&self) -> bool {
+        false
+    }
+}
+
+struct Quiet;
+
+impl Observer for Quiet {
+    fn before(&mut self, _: Who, _: &Scene<'_>) {}
+    fn after(&mut self, _: Who, _: &Scene<'_>, _: &Stop) {}
+}
+
+impl Observe for Collected {
+    fn observer(&self) -> Box<dyn Observer> {
+        Box::new(Quiet)
+    }
+
+    fn screen(&self, _: &About<'_>) -> Option<Screened> {
+        let own = self.clone();
+        let extent = |&(start, bytes): &(u64, u64)| Extent {
+            start,
+            end: start + bytes,
+            writable: true,
+        };
+        Some(Screened {
+            extents: self.extents.iter().map(extent).collect(),
+            notes: Some(Arc::new(move || Box::new(own.clone()))),
+            again: None,
+        })
+    }
+
+    fn passed(&self) {
+        self.passed.fetch_add(1, Relaxed);
+    }
+}
+
+impl Board {
+    /// Runs code whose accesses are noted. Returns the bytes, unless something is suspicious, such as an access beyond the end of LDS.
+    fn notes(
+        &self,
+        compiled: bool,
+        code: &[u8],
+        before: &[u8],
+        launch: &Launch,
+    ) -> (Ran, Option<BTreeSet<Touched>>) {
+        let collected = Collected {
+            extents: self.gpu.memory.extents(),
+            lds: launch.dynamic_lds as u64,
+            ..Collected::default()
+        };
+        let mut launch = launch.clone();
+        launch.watch.observe = Some(Arc::new(collected.clone()));
+        let ran = self.run(compiled, code, before, &launch);
+        let bytes = std::mem::take(&mut *collected.bytes.lock().expect("no panic"));
+        let passed = collected.passed.load(Relaxed) == 1;
+        (ran, passed.then_some(bytes.all))
+    }
+}
+
 /// The result of a dispatch, and memory after it.
 type Ran = (Result<Stats, String>, Vec<u8>);
+
+/// How what was noted compiled differs from what the interpreter noted.
+fn noted(
+    want: &Ran,
+    interpreted: (Ran, Option<BTreeSet<Touched>>),
+    compiled: (Ran, Option<BTreeSet<Touched>>),
+) -> Option<String> {
+    match (interpreted.1, compiled.1) {
+        (None, None) => None,
+        _ if interpreted.0 != *want || compiled.0 != *want => {
+            Some("a run whose accesses are noted does something else".to_owned())
+        }
+        (Some(a), Some(b)) if a == b => None,
+        (Some(a), Some(b)) => {
+            let only = |a: &BTreeSet<Touched>, b: &BTreeSet<Touched>| {
+                let first = a.difference(b).next().copied();
+                format!("{:x?} of {}", first, a.difference(b).count())
+            };
+            let (not, more) = (only(&a, &b), only(&b, &a));
+            Some(format!(
+                "compiled code does not note {not}, and notes {more}"
+            ))
+        }
+        (a, b) => Some(format!(
+            "passed interpreted: {}, compiled: {}",
+            a.is_some(),
+            b.is_some()
+        )),
+    }
+}
 
 fn prologue(board: &Board, old: bool) -> String {
     let (lo, hi) = (board.data as u32, board.data >> 32);
@@ -244,7 +413,12 @@ fn kernels(name: &str) {
             // A dispatch that is deterministic or has a limit has the same result and message with every engine.
             let same = |ran: &Ran| *ran == want;
             if same(&got) && same(&again) {
-                return (want.0.is_err(), None);
+                let notes = |compiled| board.notes(compiled, &code, &before, &launch);
+                let different = want
+                    .0
+                    .is_ok()
+                    .then(|| noted(&want, notes(false), notes(true)));
+                return (want.0.is_err(), different.flatten());
             }
             let other = if same(&got) { again } else { got };
             let at = (0..want.1.len()).find(|&at| want.1[at] != other.1[at]);
