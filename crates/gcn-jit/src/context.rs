@@ -22,6 +22,10 @@ pub const RANGES: usize = 1024;
 pub const PACES: usize = 512;
 /// The first slots belong to one access each. Each of the others belongs to the access that its tag names.
 pub const OWN_RANGES: u32 = 768;
+/// The number of tiles, at most 8: their states are bytes of one qword.
+pub const TILES: usize = 8;
+/// What may be spent on a tile before it has been of use, in dwords that each lane would have loaded meanwhile.
+pub const TILE_BUDGET: i32 = 128;
 /// The number of operands of a wave-wide helper.
 pub const STAGED: usize = WaveHelper::OPERANDS;
 
@@ -40,6 +44,56 @@ const _: () = {
     assert!(Gen::Gfx8.lds_bytes() as usize <= LDS_MOST);
     assert!(Gen::Gfx9.lds_bytes() as usize <= LDS_MOST);
 };
+
+/// Memory that lanes walk over: for each lane the 64 bytes from an address on, transposed, so that what all lanes have at one
+/// distance from there lies together. Lanes that walk rows access one line of the cache each, again and again; here each line is read
+/// once. A part belongs to the lanes of one vector register: 16 of them, or 8, of which a slice has two.
+#[repr(C, align(64))]
+pub struct Tile {
+    /// Each lane's dwords.
+    pub columns: [[Line; 4]; LINE],
+    /// The lower halves of the lanes' addresses from which on their memory is here, without the access's constant.
+    pub bases: [Line; 4],
+    /// For each part: how many bytes farther the next access is expected, and how many the one after that. If there is nothing,
+    /// the first is [`Tile::NOTHING`].
+    pub next: [[u32; 2]; 4],
+    pub step: [[u32; 2]; 4],
+    /// The upper half of all addresses.
+    pub high: u32,
+    /// The memory that is here, and what lies between, as addresses' lower halves: before that an element's bytes but one.
+    pub hull: u32,
+    pub hull_bytes: u32,
+    /// The same start as a host's address.
+    pub hull_host: u32,
+    /// Not 0: each byte of memory is here once at most.
+    pub apart: u32,
+    /// The access's constant.
+    pub offset: u32,
+    /// Not 0: what was read ahead the last time was used.
+    pub good: u32,
+    pub parts: [[TilePart; 2]; 4],
+}
+
+/// A part of a tile, as its helper sees it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TilePart {
+    /// The lanes whose addresses are known.
+    pub lanes: u32,
+    /// Where the last access was that the helper saw, in bytes from the bases.
+    pub last: u32,
+    /// Of what is here: the first byte and the one after the last, and whether lanes' bytes are apart.
+    pub from: u32,
+    pub to: u32,
+    pub apart: u32,
+}
+
+impl Tile {
+    /// What an access never is at.
+    pub const NOTHING: u32 = u32::MAX;
+    /// Bytes before memory that is in a tile from which on a store may reach it.
+    pub const BEFORE: u32 = 15;
+}
 
 /// A time slice of a wave that starts in compiled code, waits there at a barrier, or comes from one. Compiled code does time
 /// slices that follow each other without leaving, as long as the waves come to barriers or to their ends.
@@ -270,6 +324,19 @@ pub struct NotedAccesses {
     pub time_slices: [usize; 2],
 }
 
+/// The tiles, and what is asked of their helper.
+#[repr(C)]
+pub struct TileTable {
+    /// The first of them, if there are any.
+    pub first: *mut Tile,
+    /// For each: whether it has memory, and what is left of its budget.
+    pub on: [u8; TILES],
+    pub budget: [i32; TILES],
+    pub helper: usize,
+    /// Where the bases of the part are that the helper is asked for, from the first tile on.
+    pub part: usize,
+}
+
 /// The context. Register RBP of compiled code points at it.
 #[repr(C, align(64))]
 pub struct Ctx {
@@ -297,6 +364,7 @@ pub struct Ctx {
     pub affine: AffineValues,
     pub remembered: Remembered,
     pub lookup: RangeLookup,
+    pub tiles: TileTable,
     /// Nonzero: code has accessed LDS beyond its end.
     pub outside: u32,
     pub notes: NotedAccesses,
@@ -368,6 +436,33 @@ impl Ctx {
             *m = mxcsr(key);
         }
         c
+    }
+}
+
+impl Drop for Ctx {
+    fn drop(&mut self) {
+        if !self.tiles.first.is_null() {
+            // SAFETY: `Ctx::make_tiles` has it from a box of this type, and nothing else frees it.
+            #[allow(unsafe_code)]
+            drop(unsafe { Box::from_raw(self.tiles.first.cast::<[Tile; TILES]>()) });
+        }
+    }
+}
+
+impl Ctx {
+    /// The tiles, which are made when they are needed first.
+    pub fn make_tiles(&mut self) -> *mut Tile {
+        if self.tiles.first.is_null() {
+            let mut tiles = Box::<[Tile; TILES]>::new_uninit();
+            // SAFETY: the bytes are those of the box; and every field is a number or an array of those.
+            #[allow(unsafe_code)]
+            let tiles = unsafe {
+                tiles.as_mut_ptr().write_bytes(0, 1);
+                tiles.assume_init()
+            };
+            self.tiles.first = Box::into_raw(tiles).cast();
+        }
+        self.tiles.first
     }
 }
 

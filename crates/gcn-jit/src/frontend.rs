@@ -155,6 +155,8 @@ pub(crate) struct Builder<'a> {
     inserted_lanes: Vec<u16>,
     /// See [`Block::may_write`].
     may_write: Option<Vec<u16>>,
+    /// See [`Block::polls`].
+    polls: bool,
     guards: Vec<Id>,
     fp: Option<FpEnv>,
     /// The DPP of the instruction.
@@ -287,6 +289,7 @@ impl<'a> Builder<'a> {
             lane_inserts: Vec::new(),
             inserted_lanes: Vec::new(),
             may_write: Some(Vec::new()),
+            polls: false,
             guards: Vec::new(),
             fp: None,
             dpp: None,
@@ -332,6 +335,7 @@ impl<'a> Builder<'a> {
             fast_paths: std::mem::take(&mut self.g.fast_paths),
             effects,
             may_write: self.may_write.replace(Vec::new()),
+            polls: std::mem::take(&mut self.polls),
             guards: std::mem::take(&mut self.guards),
             fp: self.fp.take(),
             terminator,
@@ -528,6 +532,7 @@ impl<'a> Builder<'a> {
         self.note_writes(k);
         let vector = k.insn.row.format.is_vector();
         self.code.add(pc, next, vector, changes.jump.is_some());
+        self.polls |= polls(&k.insn);
         changes
     }
 
@@ -716,6 +721,23 @@ impl<'a> Builder<'a> {
         let zero = self.g.constant(Ty::B64, 0);
         Ok(self.g.alu(Op::Select, Ty::B64, Ty::B64, [id, exec, zero])?)
     }
+}
+
+/// Returns true if an instruction makes others' writes to memory visible.
+fn polls(insn: &Insn) -> bool {
+    let program = gcn_emu::interp::program(insn);
+    let format = insn.row.format;
+    let bypasses = format.is_vector() && format != Format::Ds && {
+        let loads = program.nodes.iter().any(|n| matches!(n.op, Op::Load(..)));
+        loads && insn.field(Field::Glc) != 0
+    };
+    let atomic = |op: Op| matches!(op, Op::Atomic(space, _) if space != Space::Lds);
+    bypasses
+        || program.nodes.iter().any(|n| atomic(n.op))
+        || program
+            .effects
+            .iter()
+            .any(|e| matches!(e.change, Change::Signal(Signal::Cache)))
 }
 
 /// Returns true if an instruction may change what a region's code depends on, or jump.

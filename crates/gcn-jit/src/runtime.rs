@@ -10,4 +10,5 @@ pub(crate) mod group;
 pub(crate) mod helpers;
 pub(crate) mod notes;
 pub(crate) mod profile;
+pub(crate) mod tiles;
 pub(crate) mod wave_helper;

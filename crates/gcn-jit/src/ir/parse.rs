@@ -257,6 +257,7 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
     let name = words.next()?;
     let e = &mut block.effects;
     match name {
+        "polls" => block.polls = true,
         "guard" => block.guards.push(words.id()?),
         "all_active" => block.full = true,
         "skipped" => {

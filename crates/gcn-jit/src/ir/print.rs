@@ -138,6 +138,9 @@ impl Block {
             write!(f, ", fp {fp}")?;
         }
         f.write_char('\n')?;
+        if self.polls {
+            writeln!(f, "  polls")?;
+        }
         for (id, node) in self.graph.iter().enumerate() {
             writeln!(f, "  %{id} = {node}")?;
         }

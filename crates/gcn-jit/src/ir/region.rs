@@ -226,6 +226,8 @@ pub struct Block {
     /// The VGPRs that the block's instructions may write, also those that no effect does because they are not live;
     /// nothing if that is not known.
     pub may_write: Option<Vec<u16>>,
+    /// An instruction of it makes others' writes visible: an atomic, a load that bypasses caches (`glc`), or an invalidation of them.
+    pub polls: bool,
     /// Truth values, of the wave or a lane, that must be false. Otherwise the block is re-executed by the interpreter.
     pub guards: Vec<Id>,
     /// The floating-point environment, if any operation of the block depends on it.
@@ -258,6 +260,7 @@ impl Block {
             fast_paths: Vec::new(),
             effects: Effects::default(),
             may_write: Some(Vec::new()),
+            polls: false,
             guards: Vec::new(),
             fp: None,
             terminator,

@@ -33,6 +33,8 @@ pub enum Optional {
     GatherRows,
     /// Dwords at lanes' own addresses are loaded one after the other, not by the host's gathers.
     OneByOne,
+    /// Loads of lanes that walk rows read ahead, and keep what they read transposed.
+    Tiles,
     /// Sums take truth values as they are, not as numbers.
     Carries,
     /// Values that are written when nothing can fail wait in registers.
@@ -51,7 +53,7 @@ pub enum Optional {
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 22] = [
+    pub const ALL: [Optional; 23] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::InOrder,
@@ -67,6 +69,7 @@ impl Optional {
         Optional::Consecutive,
         Optional::GatherRows,
         Optional::OneByOne,
+        Optional::Tiles,
         Optional::Carries,
         Optional::Keep,
         Optional::SliceLoop,
@@ -94,6 +97,7 @@ impl Optional {
             Optional::Consecutive => "consecutive",
             Optional::GatherRows => "gather_rows",
             Optional::OneByOne => "one_by_one",
+            Optional::Tiles => "tiles",
             Optional::Carries => "carries",
             Optional::Keep => "keep",
             Optional::SliceLoop => "slice_loop",

@@ -2,7 +2,7 @@
 
 use crate::context::LiveIns;
 use crate::context::Tally;
-use crate::context::{Ctx, TimeSlice};
+use crate::context::{Ctx, TILE_BUDGET, TILES, TimeSlice};
 use crate::frontend;
 use crate::ir::region::Region;
 use crate::passes::Dump;
@@ -13,7 +13,7 @@ use crate::runtime::check::check;
 use crate::runtime::disk::{Name, Store};
 use crate::runtime::helpers::{self, Host};
 use crate::runtime::profile::{self, Report, ticks};
-use crate::runtime::{batch, notes, wave_helper};
+use crate::runtime::{batch, notes, tiles, wave_helper};
 use crate::target::Level;
 use crate::target::x64;
 use gcn_emu::engine::{Code, EXACT_SLICE, Engine, EntryVgprs, Machine, Stop, instruction};
@@ -323,6 +323,7 @@ impl Jit {
         ctx.lookup.around = helpers::around as *const () as usize;
         ctx.lookup.exact = helpers::exact as *const () as usize;
         ctx.notes.tell = notes::note as *const () as usize;
+        ctx.tiles.helper = tiles::tile as *const () as usize;
         Jit {
             interp: Interp::new(),
             code: KnownCode::default(),
@@ -860,6 +861,7 @@ impl Jit {
             ctx.remembered.mapping = mapping;
             ctx.remembered.ranges.fill([0; 2]);
         }
+        ctx.tiles.budget = [TILE_BUDGET; TILES];
         ctx.lds.base = machine.lds.as_mut_ptr();
         ctx.lds.bytes = machine.lds.len() as u64;
         assert!(machine.lds.len() <= LDS_MOST && LDS_MOST < i32::MAX as usize);

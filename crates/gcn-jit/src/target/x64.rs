@@ -74,6 +74,7 @@ mod scalar;
 mod select;
 mod slice;
 mod slow;
+mod tiles;
 mod time_slices;
 mod vectors;
 mod wave_helper;
@@ -82,6 +83,7 @@ use machine::State;
 use scalar::Scalars;
 use select::bounds_of_tiny_as_f32;
 use slice::vgpr_line;
+use tiles::Tiles;
 use vectors::{Accesses, Selection, SlowPaths, Staging, VectorIsa, Vectors};
 
 pub(crate) fn sgpr_home(code: u8) -> Mem {
@@ -231,6 +233,10 @@ fn emit_for<V: Vectors>(
     for (number, block) in region.blocks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(common.labels[&block.start]);
+        if let Some(&(_, label)) = common.inner.get(&block.start) {
+            Emit::<V>::empty_tiles(&mut a);
+            a.bind(label);
+        }
         let variants = [&block.all_active, &block.joined];
         let variants = variants.into_iter().filter_map(|v| v.as_deref());
         let mut here = a.label();
@@ -379,6 +385,11 @@ pub(crate) struct Common {
     around_call: Label,
     /// The routine that calls the helper for accesses that the page map refuses.
     exact_call: Label,
+    /// The routine that calls the helper for tiles.
+    tile_call: Label,
+    tiles: Tiles,
+    /// Of blocks whose loop has tiles: the loop, and where jumps within it go.
+    inner: Map<u64, (usize, Label)>,
     default: FpEnv,
     mode: Mode,
     /// See [`Region::precise`].
@@ -409,11 +420,24 @@ impl Common {
             slow_call::<V>(a, offset_of!(Ctx, helpers.store)),
             slow_call::<V>(a, offset_of!(Ctx, helpers.slow_path)),
         ];
+        let tiles = match style.left_out.has(Optional::Tiles) {
+            true => Tiles::default(),
+            false => Tiles::of(&region.blocks),
+        };
+        let mut inner = Map::default();
+        for (n, c) in region.blocks.iter().enumerate() {
+            if let Some(l) = tiles.loop_of(n) {
+                inner.insert(c.start, (l, a.label()));
+            }
+        }
         let common = Common {
             slow,
             range_call: slow_call::<V>(a, offset_of!(Ctx, lookup.range)),
             around_call: slow_call::<V>(a, offset_of!(Ctx, lookup.around)),
             exact_call: slow_call::<V>(a, offset_of!(Ctx, lookup.exact)),
+            tile_call: slow_call::<V>(a, offset_of!(Ctx, tiles.helper)),
+            tiles,
+            inner,
             labels: region.blocks.iter().map(|c| (c.start, a.label())).collect(),
             exit,
             barrier,
@@ -571,7 +595,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     fn goto(&mut self, pc: u64) {
         // Out-of-line code lies between blocks.
-        let label = self.common.labels[&pc];
+        let label = self.label_of(pc);
         self.a.jmp(label);
     }
 
@@ -711,6 +735,7 @@ impl<V: Vectors> Emit<'_, V> {
         if let Some(w) = self.wave_helper_call() {
             self.leave_regs(0);
             self.call_wave_helper(&w);
+            self.helper_stored(&w);
         }
         // Nothing fails from here on.
         self.deferred_stores();
@@ -729,7 +754,7 @@ impl<V: Vectors> Emit<'_, V> {
         match c.terminator {
             Terminator::Jump(pc) => self.goto(pc),
             Terminator::Branch { taken, next, .. } => {
-                let label = self.common.labels[&taken];
+                let label = self.label_of(taken);
                 if let Some(cc) = cc {
                     self.a.jcc(cc, label);
                 }

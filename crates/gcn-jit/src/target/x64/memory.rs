@@ -4,6 +4,7 @@ use super::affine::place;
 use super::machine::{At, Deferred, EXEC_BITS, Machine, Places, line_mem, plus};
 use super::range::Range;
 use super::select::{Select, Shared};
+use super::tiles::TileAt;
 use super::*;
 use crate::ir::region::{Store, WaveHelper, WaveHelperCall};
 use crate::lir::{Remat, Role, VReg};
@@ -13,6 +14,26 @@ use std::rc::Rc;
 /// Bytes from an address on that an access may touch: gathers have no elements of less than four.
 pub(super) fn reach(bytes: u8, count: usize) -> u64 {
     (bytes as u64 * count as u64).max(4)
+}
+
+/// Returns true if no load of a block is among what computes these values.
+pub(super) fn computed(graph: &[Node], of: [Id; 2]) -> bool {
+    let mut work = of.to_vec();
+    let mut seen = Vec::new();
+    while let Some(id) = work.pop() {
+        let n = &graph[id as usize];
+        if !n.vec || seen.contains(&id) {
+            continue;
+        }
+        match n.op {
+            Inst::Group { .. } | Inst::Row(_) | Inst::LanesIn(_) | Inst::AffineLoad { .. } => {
+                return false;
+            }
+            _ => work.extend(n.inputs()),
+        }
+        seen.push(id);
+    }
+    true
 }
 
 impl<V: Vectors> Emit<'_, V> {
@@ -32,27 +53,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Returns true if a test pays whether the elements at these addresses are adjacent.
     fn consecutive(&self, of: [Id; 2]) -> bool {
-        self.with(Optional::Consecutive) && self.computed(of)
-    }
-
-    /// Returns true if these values do not depend on a load of the block.
-    fn computed(&self, of: [Id; 2]) -> bool {
-        let mut work = of.to_vec();
-        let mut seen = Vec::new();
-        while let Some(id) = work.pop() {
-            let n = self.node(id);
-            if !n.vec || seen.contains(&id) {
-                continue;
-            }
-            match n.op {
-                Inst::Group { .. } | Inst::Row(_) | Inst::LanesIn(_) | Inst::AffineLoad { .. } => {
-                    return false;
-                }
-                _ => work.extend(n.inputs()),
-            }
-            seen.push(id);
-        }
-        true
+        self.with(Optional::Consecutive) && computed(&self.c.graph, of)
     }
 
     /// Stores the staged dwords of several elements to memory where all lanes' follow each other, and goes to the label that is returned.
@@ -84,6 +85,7 @@ impl<V: Vectors> Emit<'_, V> {
             wanted: Vec::new(),
             computed: true,
             rows: false,
+            tiles: Vec::new(),
         };
         Some(V::store_staged(self, &lanes, range))
     }
@@ -185,6 +187,8 @@ pub(crate) struct Lanes {
     pub computed: bool,
     /// 16 bytes of each lane may be loaded.
     pub rows: bool,
+    /// Of a load: its tile. Of a store: the tiles whose memory it may change.
+    pub tiles: Vec<TileAt>,
 }
 
 impl Lanes {
@@ -332,6 +336,7 @@ impl<V: Vectors> Select<'_, '_, V> {
             wanted,
             computed: self.e.consecutive([lo, hi]),
             rows: self.e.with(Optional::GatherRows),
+            tiles: self.tile(id).into_iter().collect(),
         });
         self.access(access, &operands);
     }
@@ -360,6 +365,7 @@ impl<V: Vectors> Select<'_, '_, V> {
             wanted: Vec::new(),
             computed: self.e.consecutive([s.lo, s.hi]),
             rows: false,
+            tiles: if lds { Vec::new() } else { self.tiles() },
         });
         self.access(access, &operands);
     }
@@ -676,7 +682,10 @@ impl<V: Vectors> Emit<'_, V> {
                 }
             }
             Access::Load(a) => V::load_code(self, *a, p),
-            Access::Store(a) => V::store_code(self, *a, p),
+            Access::Store(a) => {
+                V::store_code(self, *a, p);
+                self.affine_stored(*a);
+            }
             Access::Gather(a, wanted) => V::gather_code(self, *a, wanted, p),
             &Access::Row {
                 address,

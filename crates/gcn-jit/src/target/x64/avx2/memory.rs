@@ -1,11 +1,13 @@
 //! The code of loads and stores: at lanes' own addresses, and at affine addresses.
 
 use super::*;
+use crate::context::Tile;
 use crate::passes::affine::Shape;
 use crate::target::x64::affine::place;
 use crate::target::x64::lds::{exec_of, staged};
 use crate::target::x64::memory::{Access, Affine, Lanes, reach};
 use crate::target::x64::range::Range;
+use crate::target::x64::tiles::TileAt;
 
 /// How far lanes' elements are from an address.
 #[derive(Clone, Copy)]
@@ -41,6 +43,15 @@ impl Emit<'_, Avx2> {
         let loaded = p.range(k + 3, l.wanted.len());
         let (from, back, again) = (self.a.label(), self.a.label(), self.a.here());
         let lds = l.space == Space::Lds;
+        let (ask, without) = (self.a.label(), self.a.label());
+        let tile = l.tiles.first().copied();
+        let tile = tile.filter(|_| !l.store && !loaded.is_empty());
+        if let Some(tile) = tile {
+            let untiled = self.a.label();
+            self.tile_load(l, &tile, &loaded, [lo, u, w], (high, mask), untiled);
+            self.a.jmp(back);
+            self.a.bind(untiled);
+        }
         let index = match l.range {
             None => self.in_lds(l, lo, t, u, from),
             Some(range) => {
@@ -72,6 +83,10 @@ impl Emit<'_, Avx2> {
                 self.a.jmp(back);
             }
             self.a.bind(apart);
+            if let Some(tile) = tile {
+                self.may_ask_for_tile(&tile, ask);
+                self.a.bind(without);
+            }
             let apart = self.a.label();
             if l.in_rows() && l.wanted.len() > 1 {
                 if self.full.is_none() {
@@ -96,11 +111,21 @@ impl Emit<'_, Avx2> {
             }
         }
         self.a.bind(back);
+        if l.store {
+            for tile in &l.tiles {
+                self.tile_store(l, tile, &stored, lo, [t, u]);
+            }
+        }
         let access = access.clone();
         self.section(move |e| {
             let Access::Lanes(l) = &*access else {
                 return;
             };
+            if let (Some(tile), Some(range)) = (tile, l.range) {
+                e.a.bind(ask);
+                e.hand_over(l, lo, high, u);
+                e.ask_for_tile(l, &tile, range, [again, without]);
+            }
             e.a.bind(from);
             if let Some(range) = l.range {
                 e.hand_over(l, lo, high, u);
@@ -115,6 +140,105 @@ impl Emit<'_, Avx2> {
                 e.a.y(LOAD, d, 0, H::M(ctx!(data, 64 * k as usize)));
             }
             e.a.jmp(back);
+        });
+    }
+
+    /// Loads what the lanes are at from a tile, or goes to the label. RAX, RCX, RDX, RSI and temporary registers are clobbered.
+    fn tile_load(
+        &mut self,
+        l: &Lanes,
+        tile: &TileAt,
+        loaded: &[u8],
+        [lo, u, w]: [u8; 3],
+        (hi, mask): (Option<u8>, Option<u8>),
+        other: Label,
+    ) {
+        self.tile_on(tile, other);
+        let bases = self.at(tile.bases, RCX);
+        self.a.y(SUBD, u, lo, H::M(bases));
+        let next = self.at(tile.next, RCX);
+        self.a.y(BROADCASTD, w, 0, H::M(next));
+        self.a.y(EQD, u, u, H::R(w));
+        let high = tile.field(offset_of!(Tile, high));
+        match (hi, l.scalar) {
+            (Some(hi), _) => {
+                self.a.y(BROADCASTD, w, 0, H::M(high));
+                self.a.y(EQD, w, w, H::R(hi));
+                self.a.y(AND, u, u, H::R(w));
+            }
+            (None, Some(scalar)) => {
+                self.sload(RAX, scalar);
+                self.a.alu(alu::CMP, false, RAX, Rm::M(high));
+                self.a.jcc(Cc::Ne, other);
+            }
+            (None, None) => {}
+        }
+        self.bits_of(RCX, u);
+        self.a.alu_imm(alu::XOR, false, Rm::R(RCX), 0xff);
+        self.test_active(l.active, RCX, RAX);
+        self.a.jcc(Cc::Ne, other);
+        let from = self.tile_next(tile, l.bytes, l.count, other);
+        for (&d, &n) in loaded.iter().zip(&l.wanted) {
+            // 64 dwords a column.
+            self.a.y(LOAD, d, 0, H::M(plus(from, 256 * n as i32)));
+            self.cut(l.bytes, d);
+            if let Some(mask) = mask {
+                self.a.y(AND, d, d, H::R(mask));
+            }
+        }
+    }
+
+    /// Where lanes have stored to memory that is in a tile: stores dwords there, too, if that is where the last access of all lanes was, and
+    /// otherwise empties the tile. RAX, RCX, RDX, RSI and temporary registers are clobbered.
+    fn tile_store(&mut self, l: &Lanes, tile: &TileAt, stored: &[u8], lo: u8, [t, u]: [u8; 2]) {
+        let (within, done) = (self.a.label(), self.a.label());
+        self.tile_on(tile, done);
+        let offset = self.a.d32(l.offset as u32);
+        self.a.y(ADDD, t, lo, offset);
+        let hull = tile.field(offset_of!(Tile, hull));
+        self.a.y(BROADCASTD, u, 0, H::M(hull));
+        self.a.y(SUBD, t, t, H::R(u));
+        let bytes = tile.field(offset_of!(Tile, hull_bytes));
+        self.a.y(BROADCASTD, u, 0, H::M(bytes));
+        self.a.y(MINUD, u, u, H::R(t));
+        self.a.y(EQD, u, u, H::R(t));
+        self.bits_of(RCX, u);
+        self.test_active(l.active, RCX, RAX);
+        self.a.jcc(Cc::Ne, within);
+        self.a.bind(done);
+        let (dword, tile, active) = ((l.bytes, l.count) == (4, 1), *tile, l.active);
+        let (data, offset) = (stored.first().copied(), l.offset);
+        self.section(move |e| {
+            e.a.bind(within);
+            if let Some(data) = data.filter(|_| dword) {
+                let other = e.a.label();
+                if e.full.is_none() {
+                    e.compare_all_active(active, RCX);
+                    e.a.jcc(Cc::Ne, other);
+                }
+                e.tile_last(&tile, other);
+                let bases = e.at(tile.bases, RSI);
+                e.a.y(SUBD, t, lo, H::M(bases));
+                e.a.alu(
+                    alu::ADD,
+                    false,
+                    RCX,
+                    Rm::M(tile.field(offset_of!(Tile, offset))),
+                );
+                e.a.alu_imm(alu::SUB, false, Rm::R(RCX), offset);
+                Avx2::broadcast_gpr(e.a, u, RCX);
+                e.a.y(EQD, t, t, H::R(u));
+                e.bits_of(RAX, t);
+                e.a.alu_imm(alu::CMP, false, Rm::R(RAX), 0xff);
+                e.a.jcc(Cc::Ne, other);
+                e.tile_last(&tile, other);
+                let to = e.tile_dwords(&tile);
+                e.a.y(STORE, data, 0, H::M(to));
+                e.a.jmp(done);
+                e.a.bind(other);
+            }
+            e.empty_tile(&tile);
+            e.a.jmp(done);
         });
     }
 

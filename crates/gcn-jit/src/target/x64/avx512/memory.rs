@@ -2,11 +2,13 @@
 //! from its beginning, of 32 bits; elsewhere gathers and scatters take eight at a time, after each lane's page has been looked up.
 
 use super::*;
+use crate::context::Tile;
 use crate::passes::affine::{Shape, within_register};
 use crate::target::x64::affine::place;
 use crate::target::x64::lds::{exec_of, staged};
 use crate::target::x64::memory::{Access, Affine, Lanes, reach};
 use crate::target::x64::range::Range;
+use crate::target::x64::tiles::TileAt;
 
 /// The registers of an access at lanes' own addresses.
 #[derive(Clone, Copy)]
@@ -52,8 +54,17 @@ impl Emit<'_, Avx512> {
         let loaded = p.range(n + 6, l.wanted.len());
         let (from, helper, back) = (self.a.label(), self.a.label(), self.a.label());
         let again = self.a.here();
+        let (ask, without) = (self.a.label(), self.a.label());
+        let tile = l.tiles.first().copied();
+        let tile = tile.filter(|_| !l.store && !loaded.is_empty());
         match (l.store, l.range) {
             (false, range) => {
+                if let Some(tile) = tile {
+                    let untiled = self.a.label();
+                    self.tile_load(l, &tile, &loaded, regs, untiled);
+                    self.a.jmp(back);
+                    self.a.bind(untiled);
+                }
                 match range {
                     Some(range) => self.in_range(l, range, regs, from),
                     None => self.in_lds(l, regs, from),
@@ -69,6 +80,10 @@ impl Emit<'_, Avx512> {
                     self.a.jmp(back);
                 }
                 self.a.bind(apart);
+                if let Some(tile) = tile {
+                    self.may_ask_for_tile(&tile, ask);
+                    self.a.bind(without);
+                }
                 let Regs { t, u, v, w, k, .. } = regs;
                 if l.in_rows() && l.wanted.len() > 1 {
                     self.gather_rows(&loaded, &l.wanted, [t, u, v, w], offset);
@@ -102,11 +117,21 @@ impl Emit<'_, Avx512> {
             _ => self.a.jmp(helper),
         }
         self.a.bind(back);
+        if l.store {
+            for tile in &l.tiles {
+                self.tile_store(l, tile, &stored, regs);
+            }
+        }
         let access = access.clone();
         self.section(move |e| {
             let Access::Lanes(l) = &*access else {
                 return;
             };
+            if let (Some(tile), Some(range)) = (tile, l.range) {
+                e.a.bind(ask);
+                e.hand_over(l, regs);
+                e.ask_for_tile(l, &tile, range, [again, without]);
+            }
             e.a.bind(from);
             match (l.range, l.store) {
                 (Some(range), _) => {
@@ -141,6 +166,82 @@ impl Emit<'_, Avx512> {
                 e.a.z(op::MOVDQU32, d, 0, Rm::M(from));
             }
             e.a.jmp(back);
+        });
+    }
+
+    /// Loads what the lanes are at from a tile, or goes to the label. RAX, RCX, RDX, RSI, `u` and opmasks are clobbered.
+    fn tile_load(&mut self, l: &Lanes, tile: &TileAt, loaded: &[u8], r: Regs, other: Label) {
+        let Regs { lo, u, k, k2, .. } = r;
+        self.tile_on(tile, other);
+        let bases = self.at(tile.bases, RCX);
+        self.a.z(op::SUBD, u, lo, Rm::M(bases));
+        let next = self.at(tile.next, RCX);
+        self.a.zi(op::CMPD, k, u, Rm::B(next), keep(K_EXEC), 4);
+        let high = tile.field(offset_of!(Tile, high));
+        match (r.hi, l.scalar) {
+            (Some(hi), _) => {
+                self.a.zi(op::CMPD, k2, hi, Rm::B(high), keep(K_EXEC), 4);
+                self.a.kop(kop::OR, k, k, k2);
+            }
+            (None, Some(scalar)) => {
+                self.sload(RAX, scalar);
+                self.a.alu(alu::CMP, false, RAX, Rm::M(high));
+                self.a.jcc(Cc::Ne, other);
+            }
+            (None, None) => {}
+        }
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, other);
+        let from = self.tile_next(tile, l.bytes, l.count, other);
+        for (&d, &n) in loaded.iter().zip(&l.wanted) {
+            // 64 dwords a column.
+            let from = Rm::M(plus(from, 256 * n as i32));
+            self.a.zk(op::MOVDQU32, d, 0, from, self.on_or_zero());
+            if l.bytes < 4 {
+                let mask = (1u64 << (8 * l.bytes)) - 1;
+                self.a.z(op::ANDD, d, d, Rm::C(mask));
+            }
+        }
+    }
+
+    /// Where lanes have stored to memory that is in a tile: stores dwords there, too, if that is where the last access was, and otherwise
+    /// empties the tile. RCX, RDX, RSI and temporary registers are clobbered.
+    fn tile_store(&mut self, l: &Lanes, tile: &TileAt, stored: &[u8], r: Regs) {
+        let Regs { lo, t, u, k, .. } = r;
+        let (within, done) = (self.a.label(), self.a.label());
+        self.tile_on(tile, done);
+        let offset = Rm::C(l.offset as u32 as u64);
+        self.a.z(op::ADDD, t, lo, offset);
+        let hull = tile.field(offset_of!(Tile, hull));
+        self.a.z(op::SUBD, u, t, Rm::B(hull));
+        let bytes = tile.field(offset_of!(Tile, hull_bytes));
+        self.a.zi(op::CMPUD, k, u, Rm::B(bytes), keep(K_EXEC), 1);
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, within);
+        self.a.bind(done);
+        let (dword, tile) = ((l.bytes, l.count) == (4, 1), *tile);
+        let data = stored.first().copied();
+        self.section(move |e| {
+            e.a.bind(within);
+            if let Some(data) = data.filter(|_| dword) {
+                let other = e.a.label();
+                e.tile_last(&tile, other);
+                let bases = e.at(tile.bases, RSI);
+                e.a.z(op::SUBD, t, t, Rm::M(bases));
+                let offset = tile.field(offset_of!(Tile, offset));
+                e.a.z(op::SUBD, t, t, Rm::B(offset));
+                e.a.z(op::BCASTD_R, u, 0, Rm::R(RCX));
+                e.a.zi(op::CMPD, k, t, Rm::R(u), keep(K_EXEC), 4);
+                e.a.kortest(k, k);
+                e.a.jcc(Cc::Ne, other);
+                let to = e.tile_dwords(&tile);
+                let on = e.on();
+                e.a.zk(op::MOVDQU32_ST, data, 0, Rm::M(to), on);
+                e.a.jmp(done);
+                e.a.bind(other);
+            }
+            e.empty_tile(&tile);
+            e.a.jmp(done);
         });
     }
 

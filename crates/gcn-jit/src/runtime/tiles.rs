@@ -1,0 +1,449 @@
+//! Tiles of memory that lanes walk over: finding walks, and reading ahead.
+//!
+//! An access has a tile if it is in a loop and lanes choose its addresses. Compiled code takes from the tile what is there; otherwise it
+//! asks here. Once all lanes have moved by the same few bytes, each lane's next 64 bytes are read. Nothing in a tile outlives what may change
+//! memory: code that others' writes may become visible in empties it, and stores of the loop write to it or empty it.
+
+use crate::context::{Ctx, TILE_BUDGET, Tile, TilePart};
+use crate::ir::fast_path::Line;
+use crate::runtime::helpers::parts;
+use std::arch::x86_64::*;
+use std::mem::offset_of;
+
+/// The bytes of each lane in a tile.
+const BYTES: u32 = 64;
+/// The farthest that lanes move from access to access.
+const FAR: i32 = 4;
+/// How far they move where reading ahead pays whatever the rows are.
+const CLOSE: i32 = 2;
+/// What reading ahead costs, and looking in vain, in dwords that each lane would have loaded meanwhile.
+const FILL: i32 = 10;
+const LOOK: i32 = 3;
+
+/// The access that asks.
+struct Request {
+    /// The lanes of a part, and those that are active.
+    lanes: usize,
+    active: u32,
+    /// The bytes of the access, and its constant.
+    size: u32,
+    offset: u32,
+    /// The addresses at which it may be: the first, and their number.
+    range: [u64; 2],
+    lo: Line,
+    high: u32,
+    bias: u64,
+    host_bits: u64,
+}
+
+impl Request {
+    fn first(&self) -> usize {
+        self.active.trailing_zeros() as usize
+    }
+
+    fn is_active(&self, lane: usize) -> bool {
+        self.active >> lane & 1 != 0
+    }
+
+    /// Returns true if the lanes' lines meet in few sets of a cache, where they drive each other out before their next elements are
+    /// loaded. Otherwise reading them again costs no more than reading ahead.
+    fn meets(&self) -> bool {
+        let (mut sets, mut lines, mut last) = (0u64, 0, None);
+        for lane in (0..self.lanes).filter(|&lane| self.is_active(lane)) {
+            let line = self.lo.0[lane].wrapping_add(self.offset) / BYTES;
+            lines += (last != Some(line)) as u32;
+            last = Some(line);
+            sets |= 1 << (line % 64);
+        }
+        lines >= 8 && sets.count_ones() <= 4
+    }
+
+    /// Where in a tile an access of a walk begins.
+    fn start(&self, step: i32) -> u32 {
+        match step > 0 {
+            true => 0,
+            false => BYTES - self.size,
+        }
+    }
+
+    /// Returns true if lanes that move so come to the next elements.
+    fn walks(&self, step: i32) -> bool {
+        let unit = self.size.min(4) as i32;
+        step != 0 && step.abs() <= FAR && step % unit == 0
+    }
+}
+
+/// Finds the memory of a part's active lanes, whose addresses are in the context, in a tile, or reads it. Nonzero: it is not there.
+///
+/// # Safety
+/// As of [`parts`]; and the access's range was permitted.
+pub(crate) unsafe extern "sysv64" fn tile(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: the caller's.
+    let (ctx, _) = unsafe { parts(ctx) };
+    let lanes = (what & 0xff) as usize;
+    let active = ctx.call.lanes as u32 & ((1 << lanes) - 1);
+    if active == 0 {
+        return 1;
+    }
+    let request = Request {
+        lanes,
+        active,
+        size: (what >> 8 & 0xff) as u32,
+        offset: (what >> 32) as u32,
+        range: ctx.remembered.ranges[(what >> 16 & 0xffff) as usize],
+        lo: ctx.addresses[0],
+        high: ctx.addresses[1].0[active.trailing_zeros() as usize],
+        bias: ctx.memory.bias,
+        host_bits: ctx.memory.host_bits,
+    };
+    let number = ctx.tiles.part / size_of::<Tile>();
+    let at = ctx.tiles.part % size_of::<Tile>() - offset_of!(Tile, bases);
+    let part = [at / 64, at % 64 / 32];
+    // SAFETY: the code numbers the tiles that there are, and nothing else uses them meanwhile.
+    let tile = unsafe { &mut *ctx.make_tiles().add(number) };
+    let budget = &mut ctx.tiles.budget[number];
+    let on = ctx.tiles.on[number] != 0;
+    if !on || (tile.high, tile.offset) != (request.high, request.offset) {
+        for (slice, half) in (0..8).map(|n| (n / 2, n % 2)) {
+            tile.settle(&request, [slice, half], budget);
+        }
+        tile.empty();
+        (tile.high, tile.offset) = (request.high, request.offset);
+    }
+    let found = tile.look(&request, part, budget).is_some();
+    // A tile without memory that is on knows where the lanes were.
+    ctx.tiles.on[number] = (found || *budget > 0) as u8;
+    !found as u64
+}
+
+impl Tile {
+    /// Adds what a part was of use to the budget.
+    fn settle(&mut self, r: &Request, [slice, half]: [usize; 2], budget: &mut i32) {
+        let (next, step) = (self.next[slice][half], self.step[slice][half]);
+        if next != Tile::NOTHING {
+            let gain = accesses(next, step, r.size) as i32;
+            self.good = (gain > FILL) as u32;
+            *budget = TILE_BUDGET.min(*budget + gain);
+        }
+    }
+
+    /// Forgets the memory, but not how lanes move.
+    fn empty(&mut self) {
+        self.next = [[Tile::NOTHING; 2]; 4];
+        (self.hull, self.hull_host, self.hull_bytes) = (0, 0, 0);
+        for part in self.parts.iter_mut().flatten() {
+            *part = TilePart {
+                lanes: 0,
+                last: 0,
+                from: 0,
+                to: 0,
+                apart: 0,
+            };
+        }
+    }
+
+    /// Makes the part have the lanes' memory. `None` if they do not walk, or the memory is not all permitted.
+    fn look(&mut self, r: &Request, [slice, half]: [usize; 2], budget: &mut i32) -> Option<()> {
+        let (next, step) = (self.next[slice][half], self.step[slice][half] as i32);
+        let here = next != Tile::NOTHING;
+        self.settle(r, [slice, half], budget);
+        let part = &mut self.parts[slice][half];
+        let bases = &mut self.bases[slice].0[8 * half..][..r.lanes];
+        let moved = |lane: usize| r.lo.0[lane].wrapping_sub(bases[lane]);
+        let by = moved(r.first());
+        let same = r.active & !part.lanes == 0
+            && (0..r.lanes).all(|lane| !r.is_active(lane) || moved(lane) == by);
+        let wanted = match (same, here) {
+            (true, true) if by == next => Some(step),
+            (true, true) if by <= BYTES - r.size && by.is_multiple_of(r.size.min(4)) => {
+                self.next[slice][half] = by;
+                *budget -= LOOK;
+                return (*budget > 0).then_some(());
+            }
+            (true, false) if r.walks(by.wrapping_sub(part.last) as i32) => {
+                Some(by.wrapping_sub(part.last) as i32)
+            }
+            _ if self.good != 0 && r.walks(step) => Some(step),
+            _ => None,
+        };
+        if let Some(step) = wanted
+            && (step.abs() <= CLOSE || r.meets())
+            && self.fill(r, [slice, half], step).is_some()
+        {
+            *budget -= FILL;
+            return Some(());
+        }
+        *budget -= LOOK;
+        // The addresses are those to compare the next ones with.
+        let part = &mut self.parts[slice][half];
+        *part = TilePart {
+            lanes: r.active,
+            last: 0,
+            from: 0,
+            to: 0,
+            apart: 0,
+        };
+        self.next[slice][half] = Tile::NOTHING;
+        self.bases[slice].0[8 * half..][..r.lanes].copy_from_slice(&r.lo.0[..r.lanes]);
+        None
+    }
+
+    /// Reads the lanes' memory. An inactive lane has that of the first active one.
+    fn fill(&mut self, r: &Request, [slice, half]: [usize; 2], step: i32) -> Option<()> {
+        let start = r.start(step);
+        let first = r.lo.0[r.first()];
+        let mut bases = [0u32; 16];
+        let mut rows = [std::ptr::null::<u8>(); 16];
+        let (mut from, mut to) = (u32::MAX, 0);
+        let above = |guest: u64| guest >> 32;
+        let mut upper = None;
+        for lane in 0..r.lanes {
+            let address = if r.is_active(lane) {
+                r.lo.0[lane]
+            } else {
+                first
+            };
+            bases[lane] = address.wrapping_sub(start);
+            // The range has the first bytes of accesses of four bytes or more.
+            let within = bases[lane].wrapping_sub(r.range[0] as u32) as u64;
+            if address < start || within + (BYTES as u64 - 4) >= r.range[1] {
+                return None;
+            }
+            let guest = (r.high as u64) << 32 | bases[lane] as u64;
+            let guest = guest.wrapping_add_signed(r.offset as i32 as i64);
+            if above(guest) != above(guest + 2 * BYTES as u64)
+                || above(guest) != above(guest.wrapping_sub(BYTES as u64))
+                || *upper.get_or_insert(above(guest)) != above(guest)
+            {
+                return None;
+            }
+            from = from.min(guest as u32);
+            to = to.max(guest as u32 + BYTES);
+            rows[lane] = (r.bias.wrapping_add(guest & r.host_bits)) as *const u8;
+        }
+        if to - from > 1 << 30 {
+            return None;
+        }
+        let ahead = BYTES as isize * step.signum() as isize;
+        for group in 0..r.lanes / 8 {
+            let rows = std::array::from_fn(|k| rows[8 * group + k]);
+            let to = self.columns[0][slice].0[8 * (half + group)..].as_mut_ptr();
+            // SAFETY: all levels have AVX2; each row has 64 bytes that the access may read, and each of the 16 columns, 64 dwords from
+            // one to the next, eight dwords of these lanes.
+            unsafe { transpose(rows, to, ahead) };
+        }
+        self.bases[slice].0[8 * half..][..r.lanes].copy_from_slice(&bases[..r.lanes]);
+        self.next[slice][half] = start;
+        self.step[slice][half] = step as u32;
+        self.parts[slice][half] = TilePart {
+            lanes: r.active,
+            last: start,
+            from,
+            to,
+            apart: (r.active.count_ones() as usize == r.lanes && apart(&bases[..r.lanes])) as u32,
+        };
+        self.bound(r.bias);
+        Some(())
+    }
+
+    /// Finds the extent of all parts.
+    fn bound(&mut self, bias: u64) {
+        let parts = || self.parts.iter().flatten().filter(|p| p.to != 0);
+        let from = parts().map(|p| p.from).min().unwrap_or(0);
+        let to = parts().map(|p| p.to).max().unwrap_or(0);
+        let disjoint = |a: &TilePart, b: &TilePart| a.to <= b.from || b.to <= a.from;
+        let alone = |(n, a): (usize, &TilePart)| parts().skip(n + 1).all(|b| disjoint(a, b));
+        let apart = parts().all(|p| p.apart != 0) && parts().enumerate().all(alone);
+        self.apart = apart as u32;
+        self.hull = from.wrapping_sub(Tile::BEFORE);
+        self.hull_bytes = to - from + Tile::BEFORE;
+        self.hull_host = self.hull.wrapping_add(bias as u32);
+    }
+}
+
+/// The number of accesses of a walk that have been made when the next one is expected there.
+fn accesses(next: u32, step: u32, size: u32) -> u32 {
+    let step = step as i32;
+    if next == Tile::NOTHING || step == 0 {
+        return 0;
+    }
+    let start = if step > 0 { 0 } else { (BYTES - size) as i32 };
+    ((next as i32 - start) / step) as u32
+}
+
+/// Returns true if no two lanes' memory overlaps, as is found where each lane is above the one before it, or each below.
+fn apart(bases: &[u32]) -> bool {
+    let up = bases
+        .windows(2)
+        .all(|p| p[1].checked_sub(p[0]) >= Some(BYTES));
+    let down = bases
+        .windows(2)
+        .all(|p| p[0].checked_sub(p[1]) >= Some(BYTES));
+    up || down
+}
+
+/// Writes 16 dwords of each of eight rows as columns, 64 dwords from one to the next, and prefetches what is `ahead` of the rows.
+///
+/// # Safety
+/// The host has AVX2. Each row has 64 bytes, and there is room for the columns.
+#[target_feature(enable = "avx2")]
+unsafe fn transpose(rows: [*const u8; 8], to: *mut u32, ahead: isize) {
+    for half in 0..2 {
+        // SAFETY: the caller's.
+        let r: [__m256i; 8] =
+            std::array::from_fn(|k| unsafe { _mm256_loadu_si256(rows[k].add(32 * half).cast()) });
+        let low = |a: usize| _mm256_unpacklo_epi32(r[a], r[a + 1]);
+        let high = |a: usize| _mm256_unpackhi_epi32(r[a], r[a + 1]);
+        let four = |a: usize| {
+            let (l, h) = ([low(a), low(a + 2)], [high(a), high(a + 2)]);
+            [
+                _mm256_unpacklo_epi64(l[0], l[1]),
+                _mm256_unpackhi_epi64(l[0], l[1]),
+                _mm256_unpacklo_epi64(h[0], h[1]),
+                _mm256_unpackhi_epi64(h[0], h[1]),
+            ]
+        };
+        let (x, y) = (four(0), four(4));
+        for k in 0..4 {
+            let columns = [
+                _mm256_permute2x128_si256::<0x20>(x[k], y[k]),
+                _mm256_permute2x128_si256::<0x31>(x[k], y[k]),
+            ];
+            for (n, column) in columns.into_iter().enumerate() {
+                // SAFETY: the caller's.
+                unsafe { _mm256_storeu_si256(to.add(64 * (8 * half + k + 4 * n)).cast(), column) };
+            }
+        }
+    }
+    for row in rows {
+        _mm_prefetch::<_MM_HINT_T1>(row.wrapping_offset(ahead).cast());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of memory, and a tile that walks them.
+    struct Walk {
+        memory: Vec<u32>,
+        tile: Box<Tile>,
+        budget: i32,
+    }
+
+    impl Walk {
+        fn new() -> Walk {
+            // SAFETY: every field is a number or an array of those.
+            #[allow(unsafe_code)]
+            let mut tile: Box<Tile> = unsafe { Box::new(std::mem::zeroed()) };
+            tile.empty();
+            Walk {
+                memory: (0..1 << 14).collect(),
+                tile,
+                budget: TILE_BUDGET,
+            }
+        }
+
+        /// Looks for dwords of 16 lanes whose rows are `pitch` bytes apart, `at` bytes from their beginnings. Returns whether they
+        /// were read or found.
+        fn look(&mut self, pitch: u32, at: u32, active: u32) -> bool {
+            let request = Request {
+                lanes: 16,
+                active,
+                size: 4,
+                offset: 0,
+                range: [0x1000, self.memory.len() as u64 * 4 - 3],
+                lo: Line(std::array::from_fn(|lane| {
+                    0x1000 + lane as u32 * pitch + at
+                })),
+                high: 0,
+                bias: (self.memory.as_ptr() as u64).wrapping_sub(0x1000),
+                host_bits: u64::MAX,
+            };
+            let found = self.tile.look(&request, [0, 0], &mut self.budget);
+            found.is_some()
+        }
+
+        /// The lanes' dwords where the next access is expected.
+        fn column(&self) -> [u32; 16] {
+            self.tile.columns[self.tile.next[0][0] as usize / 4][0].0
+        }
+    }
+
+    #[test]
+    fn a_walk_is_found_and_read_ahead() {
+        let mut w = Walk::new();
+        assert!(!w.look(1024, 0, 0xffff));
+        assert!(w.look(1024, 4, 0xffff), "all lanes have moved by a dword");
+        assert_eq!((w.tile.next[0][0], w.tile.step[0][0]), (0, 4));
+        assert_eq!(
+            w.column(),
+            std::array::from_fn(|lane| 256 * lane as u32 + 1)
+        );
+        assert_eq!(w.tile.apart, 1);
+        // What code leaves when it has taken all 16.
+        w.tile.next[0][0] = 64;
+        assert!(w.look(1024, 68, 0xffff));
+        assert_eq!(
+            w.column(),
+            std::array::from_fn(|lane| 256 * lane as u32 + 17)
+        );
+        assert_eq!((w.budget, w.tile.good), (TILE_BUDGET - FILL, 1));
+        assert!(w.look(1024, 80, 0xffff), "a dword that is there");
+        assert_eq!(w.tile.next[0][0], 12);
+    }
+
+    #[test]
+    fn backwards_the_last_bytes_are_the_first() {
+        let mut w = Walk::new();
+        assert!(!w.look(1024, 252, 0xffff));
+        assert!(w.look(1024, 248, 0xffff));
+        assert_eq!((w.tile.next[0][0], w.tile.step[0][0] as i32), (60, -4));
+        assert_eq!(
+            w.column(),
+            std::array::from_fn(|lane| 256 * lane as u32 + 62)
+        );
+    }
+
+    #[test]
+    fn what_does_not_walk_is_given_up() {
+        let mut w = Walk::new();
+        for at in [0, 400, 8, 8, 300, 2, 1000, 20, 700] {
+            assert!(!w.look(1024, at, 0xffff), "{at}");
+        }
+        assert_eq!(w.budget, TILE_BUDGET - 9 * LOOK);
+    }
+
+    #[test]
+    fn rows_that_stay_in_the_cache_are_not_read_ahead() {
+        for pitch in [4, 64, 256, 1000, 4032] {
+            let mut w = Walk::new();
+            assert!(!w.look(pitch, 0, 0xffff));
+            assert!(!w.look(pitch, 4, 0xffff), "{pitch}");
+        }
+        assert!(apart(&[0, 64, 192]) && apart(&[192, 64, 0]));
+        assert!(!apart(&[0, 60, 192]) && !apart(&[0, 128, 64]));
+    }
+
+    #[test]
+    fn memory_beyond_the_range_is_not_read() {
+        let mut w = Walk::new();
+        let pitch = 4096;
+        let last = w.memory.len() as u32 * 4 - 15 * pitch;
+        assert!(!w.look(pitch, last - 68, 0xffff));
+        assert!(w.look(pitch, last - 64, 0xffff), "the last 64 bytes");
+        let mut w = Walk::new();
+        assert!(!w.look(pitch, last - 64, 0xffff));
+        assert!(!w.look(pitch, last - 60, 0xffff), "four bytes too many");
+    }
+
+    #[test]
+    fn lanes_without_rows_are_not_apart() {
+        for (pitch, active, apart) in [(4096, 0xffff, 1), (4096, 0x7fff, 0)] {
+            let mut w = Walk::new();
+            assert!(!w.look(pitch, 0, active));
+            assert!(w.look(pitch, 4, active));
+            assert_eq!(w.tile.apart, apart, "{pitch}");
+        }
+    }
+}
