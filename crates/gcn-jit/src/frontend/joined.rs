@@ -305,13 +305,14 @@ impl<'a> Tracer<'a> {
         }
         let starts: HashSet<u64> = blocks.iter().map(|c| c.start).collect();
         let within = |pc: u64| loops.iter().any(|l| (l.0..=l.1).contains(&pc));
-        let mut found = Vec::new();
+        let mut found: Vec<(usize, Block, Vec<u64>)> = Vec::new();
         for (n, c) in blocks.iter().enumerate() {
             let none = matches!(
                 c.terminator,
                 Terminator::Interpret { .. } | Terminator::Leave | Terminator::Barrier
             );
-            if none || !within(c.start) {
+            let inside = |f: &(usize, Block, Vec<u64>)| f.2[1..].contains(&c.start);
+            if none || !within(c.start) || found.iter().any(inside) {
                 continue;
             }
             // It does not go on into loops that its own start is not in.
