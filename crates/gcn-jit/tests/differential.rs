@@ -170,6 +170,11 @@ fn what_was_wrong_once() {
             "gfx600",
             "buffer_store_dword v1, off, s[0:3], s32\nbuffer_load_dword v0, off, s[0:3], s32",
         ),
+        // The root of a truth value, which is a denormal.
+        (
+            "gfx600",
+            "s_mov_b64 vcc, 0\ns_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 15\ns_nop 4\nv_sqrt_f32 v10, src_vccz\nv_rcp_f32 v11, src_vccz\nv_rsq_f32 v12, src_scc",
+        ),
         // A scalar atomic ignores EXEC.
         (
             "gfx900",

@@ -348,6 +348,8 @@ impl Graph {
         if leaves.is_empty() {
             return Some(self.constant(out, sub.run::<1>(&[])[0]));
         }
+        // Compiled code tests the exceptions on floats in vector registers; a truth value as a source, such as VCCZ, is in a mask.
+        let exception = exception.filter(|_| leaves.iter().all(|&l| self.get(l).out != Ty::Bool));
         let number = u16::try_from(self.fast_paths.len()).ok()?;
         self.fast_paths.push(FastPath {
             sub: Arc::new(sub),
