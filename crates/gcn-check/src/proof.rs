@@ -6,6 +6,9 @@
 //! that compute them: the VGPRs of `a & b` are those of either, of `a | b` those of both. So a branch and its other side, which save
 //! EXEC and bring it back, need no rule of their own.
 //!
+//! What is undefined may be copied and computed with: instructions that write VGPRs alone, lane by lane, make an undefined result of
+//! undefined operands. It must be defined where it is an address, data, a mask or a scalar.
+//!
 //! The masks themselves are written lane by lane, too: `x | exec` has the lanes of EXEC whatever x is, and `x & exec` depends on x in these
 //! alone. So a mask may be defined in some lanes, as a VGPR may; code that uses all of it needs all of it.
 //!
@@ -182,6 +185,13 @@ impl Known {
         put(&mut self.everywhere[4], lanes.all);
         for (n, of) in self.defined.iter_mut().enumerate() {
             put(&mut of[4], lanes.all || lanes.within >> n & 1 != 0);
+        }
+    }
+
+    /// Some active lane of a VGPR has an undefined value.
+    fn undefined_vgpr(&mut self, register: u16) {
+        for set in self.defined.iter_mut().chain([&mut self.everywhere]) {
+            set[register as usize / 64] &= !(1 << (register % 64));
         }
     }
 
@@ -571,6 +581,11 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
     };
     let made =
         bitwise(insn, program).map(|(pair, node)| (pair, lanes_of(known, insn, program, node)));
+    let undefined = carries(graph, at, program) && {
+        let defined = is_defined(graph, at, known, program);
+        let mut reads = facts.accesses(insn).filter(|a| !a.write);
+        !reads.all(|access| defined(&access))
+    };
     let mut written = 0u64;
     let mut new = match vector {
         true => Vec::new(),
@@ -606,6 +621,11 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
             File::Scc if !access.partial => {
                 known.scalars.insert(File::Scc, 0);
             }
+            File::Vector if undefined => {
+                for register in registers.filter(|n| *n < 256) {
+                    known.undefined_vgpr(register);
+                }
+            }
             File::Vector if facts.replaces(insn, &access) => {
                 for register in registers.filter(|n| *n < 256) {
                     let word = &mut known.defined[EXEC_PAIR][register as usize / 64];
@@ -632,40 +652,70 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
     }
 }
 
-/// Whether everything that an instruction reads is defined.
+/// Whether everything that an instruction reads is defined, or only makes its result undefined.
 fn reads_defined(graph: &Graph<'_>, at: usize, known: &Known) -> bool {
     let insn = &graph.sites[at].insn;
-    let facts = graph.facts(at);
     let program = &meaning(insn.row, graph.target());
     // VGPRs are then not those that instructions name, or instructions are skipped.
     let indexed = |c: Change| matches!(c, Change::Set(State::GprIdxEn | State::Vskip));
     if program.effects.iter().any(|e| indexed(e.change)) {
         return false;
     }
-    let slots = insn.row.shape.slots;
-    let role = |role: Role| insn.row.shape.slot(role).is_some();
-    let lanes = program
-        .nodes
-        .iter()
-        .any(|n| n.op.info().kind == Kind::Lanes);
+    let all = |f: &dyn Fn(&RegAccess) -> bool| {
+        let mut reads = graph.facts(at).accesses(insn).filter(|a| !a.write);
+        reads.all(|access| f(&access))
+    };
+    if carries(graph, at, program) {
+        return all(&|access| !access.anywhere);
+    }
+    all(&is_defined(graph, at, known, program))
+}
+
+/// Whether an instruction writes VGPRs alone, lane by lane, so that what is undefined in its operands is so in its result.
+fn carries(graph: &Graph<'_>, at: usize, program: &Program) -> bool {
+    let insn = &graph.sites[at].insn;
+    let facts = graph.facts(at);
+    insn.row.format.is_valu()
+        && !reads_others(insn, program)
+        && facts.memory(insn).is_none()
+        && (program.effects.iter()).all(|e| matches!(e.change, Change::Dst(_)))
+        && (facts.accesses(insn).filter(|a| a.write))
+            .all(|a| a.file == File::Vector && !a.anywhere && a.slot.is_some())
+}
+
+/// Whether an instruction reads other lanes than those whose results it computes.
+fn reads_others(insn: &Insn, program: &Program) -> bool {
+    let lanes = |n: &gcn_isa::meaning::Node| n.op.info().kind == Kind::Lanes;
     let dpp = matches!(
         insn.encoding,
         gcn_isa::format::Encoding::Dpp1
             | gcn_isa::format::Encoding::Dpp2
             | gcn_isa::format::Encoding::DppC
     );
-    let others = lanes || dpp || role(Role::LaneSel);
+    program.nodes.iter().any(lanes) || dpp || insn.row.shape.slot(Role::LaneSel).is_some()
+}
+
+/// Whether what an instruction reads is defined, for each of its reads.
+fn is_defined<'a>(
+    graph: &'a Graph<'_>,
+    at: usize,
+    known: &'a Known,
+    program: &Program,
+) -> impl Fn(&RegAccess) -> bool + use<'a> {
+    let insn = &graph.sites[at].insn;
+    let slots = insn.row.shape.slots;
+    let others = reads_others(insn, program);
     let propagates = bitwise(insn, program).is_some();
     // The first active lane alone.
     let first = program.nodes.iter().any(|n| n.op == Op::FirstLane) && known.active;
     // A lane's bit for each active lane.
-    let is_lanes = |access: &RegAccess| {
+    let is_lanes = move |access: &RegAccess| {
         let mask = access
             .slot
             .is_some_and(|n| slots[n as usize].ty == Ty::Mask);
         mask && insn.row.format.is_valu() && access.first.is_multiple_of(2)
     };
-    facts.accesses(insn).filter(|a| !a.write).all(|access| {
+    move |access| {
         if access.anywhere {
             return false;
         }
@@ -676,7 +726,7 @@ fn reads_defined(graph: &Graph<'_>, at: usize, known: &Known) -> bool {
             File::Scalar if access.first == M0 && insn.row.format == Format::Flat => true,
             // What is undefined is so in the result.
             File::Scalar if propagates => true,
-            File::Scalar if is_lanes(&access) => {
+            File::Scalar if is_lanes(access) => {
                 let pair = access.first as usize / 2;
                 known.is_whole(pair) || has(&known.defined[EXEC_PAIR], mask_number(pair))
             }
@@ -695,5 +745,5 @@ fn reads_defined(graph: &Graph<'_>, at: usize, known: &Known) -> bool {
             }
             File::Hwreg => true,
         }
-    })
+    }
 }

@@ -48,7 +48,10 @@ fn sides(then: &str, other: &str, end: &str) -> String {
 
 #[test]
 fn both_sides_of_a_branch() {
-    let (set, get) = ("v_mov_b32_e32 v1, 0", "s_barrier\nv_add_u32_e32 v2, v1, v1");
+    let (set, get) = (
+        "v_mov_b32_e32 v1, 0",
+        "s_barrier\nv_add_u32_e32 v2, v1, v1\nds_write_b32 v0, v2",
+    );
     assert_eq!(of(&sides(set, set, get)), (true, true));
     assert_eq!(of(&sides(set, "s_nop 0", get)), (false, true));
     assert_eq!(of(&sides("s_nop 0", set, get)), (false, true));
@@ -67,7 +70,7 @@ fn loops_that_lanes_leave() {
              s_cbranch_execnz loop\ns_or_b64 exec, exec, s[6:7]\n{end}"
         )
     };
-    let end = "s_barrier\nv_add_u32_e32 v2, v1, v1";
+    let end = "s_barrier\nv_add_u32_e32 v2, v1, v1\nds_write_b32 v0, v2";
     assert_eq!(of(&code("v_mov_b32_e32 v1, v3", end)), (true, true));
     assert_eq!(of(&code("s_nop 0", end)), (false, true));
     assert_eq!(of(&code("s_barrier", "s_nop 0")), (true, false));
@@ -105,7 +108,9 @@ fn masks_that_are_defined_in_part() {
         (true, true)
     );
     assert_eq!(
-        of(&format!("{part}v_cndmask_b32_e64 v1, 0, 1, s[6:7]")),
+        of(&format!(
+            "{part}v_cndmask_b32_e64 v1, 0, 1, s[6:7]\nds_write_b32 v0, v1"
+        )),
         (true, true)
     );
     // All of it, its lower half, and SCC.
@@ -122,7 +127,9 @@ fn masks_that_are_defined_in_part() {
     let more = "v_cmp_gt_u32_e32 vcc, 40, v0\ns_and_saveexec_b64 s[8:9], vcc\ns_or_b64 s[6:7], s[6:7], exec\n\
                 s_or_b64 exec, exec, s[8:9]\n";
     assert_eq!(
-        of(&format!("{more}v_cndmask_b32_e64 v1, 0, 1, s[6:7]")),
+        of(&format!(
+            "{more}v_cndmask_b32_e64 v1, 0, 1, s[6:7]\nds_write_b32 v0, v1"
+        )),
         (false, true)
     );
     assert_eq!(
@@ -136,4 +143,33 @@ fn masks_that_are_defined_in_part() {
         of("v_cmp_gt_u32_e32 vcc, 40, v0\ns_and_b64 s[4:5], s[6:7], vcc\ns_add_u32 s4, s4, 1"),
         (false, true)
     );
+}
+
+/// Compilers copy registers that are not used then.
+#[test]
+fn undefined_vgprs_are_followed() {
+    let copy = "v_mov_b32_e32 v2, v1\nv_add_u32_e32 v3, v2, v0";
+    assert_eq!(of(copy), (true, true));
+    let kept = format!("{copy}\nv_mov_b32_e32 v3, v0\nds_write_b32 v0, v3");
+    assert_eq!(of(&kept), (true, true));
+    for used in [
+        "ds_write_b32 v0, v3",
+        "ds_write_b32 v3, v0",
+        "v_readfirstlane_b32 s4, v3",
+        "v_cmp_eq_u32_e32 vcc, v0, v3",
+        "v_add_co_u32_e32 v4, vcc, v0, v3",
+        "v_mov_b32_dpp v4, v3 quad_perm:[0,0,0,0] row_mask:0xf bank_mask:0xf",
+        "ds_bpermute_b32 v4, v0, v3",
+    ] {
+        assert_eq!(of(&format!("{copy}\n{used}")), (false, true), "{used}");
+    }
+    // In some lanes alone it is undefined, and a loop does not hide it.
+    let lost = "v_mov_b32_e32 v5, 0\ns_mov_b64 s[4:5], exec\nv_cmp_gt_u32_e32 vcc, 40, v0\ns_and_b64 exec, exec, vcc\n\
+                v_mov_b32_e32 v5, v1\ns_mov_b64 exec, s[4:5]\nds_write_b32 v0, v5";
+    assert_eq!(of(lost), (false, true));
+    let around = "v_mov_b32_e32 v5, 0\ns_movk_i32 s4, 4\nagain:\nds_write_b32 v0, v5\nv_add_u32_e32 v5, v1, v5\n\
+                  s_add_u32 s4, s4, -1\ns_cbranch_scc1 again";
+    assert_eq!(of(around), (false, true));
+    let scalar = "v_mov_b32_e32 v5, s9\nds_write_b32 v0, v5";
+    assert_eq!(of(scalar), (false, true));
 }
