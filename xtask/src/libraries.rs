@@ -18,6 +18,9 @@ pub struct Options {
     /// The gcn binary; by default the workspace's release build, built first
     #[arg(long)]
     gcn: Option<PathBuf>,
+    /// Check each run (`gcn run --check`): a report is an error
+    #[arg(long)]
+    check: bool,
 }
 
 const PHILOX: &str = "_ZN12rocrand_host6detailL15generate_kernelIj20uniform_distributionIjEEEvNS0_27philox4x32_10_device_engineEPT_mT0_";
@@ -67,7 +70,7 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
     let mut good = true;
     for target in &options.target {
         let launch = |file: &Path, entry: Option<usize>, kernel: &str, args: &[String]| {
-            launch(&gcn, file, target, entry, kernel, args)
+            launch((&gcn, options.check), file, target, entry, kernel, args)
         };
         let mut say = |what: &str, result: Result<String>| match result {
             Ok(said) => println!("{target:<7} {what}: {said}"),
@@ -93,7 +96,7 @@ pub fn run(options: &Options, root: &Path) -> Result<bool> {
 type Launch<'a> = dyn Fn(&Path, Option<usize>, &str, &[String]) -> Result<()> + 'a;
 
 fn launch(
-    gcn: &Path,
+    (gcn, check): (&Path, bool),
     file: &Path,
     target: &str,
     entry: Option<usize>,
@@ -102,6 +105,7 @@ fn launch(
 ) -> Result<()> {
     let mut command = Command::new(gcn);
     command.arg("run").arg(file).args(["--kernel", kernel]);
+    command.args(check.then_some("--check"));
     match entry {
         Some(entry) => command.args(["--entry", &entry.to_string()]),
         None => command.args(["--target", target]),
