@@ -220,6 +220,171 @@ s_waitcnt vmcnt(0)
 buffer_wbinvl1_vol
 global_load_dword v6, v1, s[4:5] offset:256
 s_endpgm
+== atomic-before-the-store-is-done gfx900
+grid 128 group 64 lds 0 buf 512
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32 v1, 0
+v_mov_b32 v3, 1
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 second
+v_mov_b32 v4, 7
+global_store_dword v1, v4, s[4:5] offset:256
+global_atomic_add v5, v1, v3, s[4:5] glc
+s_endpgm
+second:
+global_atomic_add v5, v1, v3, s[4:5] glc
+s_waitcnt vmcnt(0)
+buffer_wbinvl1_vol
+global_load_dword v6, v1, s[4:5] offset:256 ; ! race/memory
+s_endpgm
+== atomic-before-a-store-of-its-workgroup-is-done gfx900
+grid 128 group 128 lds 0 buf 512
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32 v1, 0
+v_mov_b32 v3, 1
+v_readfirstlane_b32 s6, v0
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s6, 0
+s_cbranch_scc0 second
+v_mov_b32 v4, 7
+global_store_dword v1, v4, s[4:5] offset:256
+global_atomic_add v5, v1, v3, s[4:5] glc
+s_endpgm
+second:
+global_atomic_add v5, v1, v3, s[4:5] glc
+s_waitcnt vmcnt(0)
+global_load_dword v6, v1, s[4:5] offset:256
+s_endpgm
+== line-loaded-before-it-is-stored gfx900
+grid 128 group 64 lds 0 buf 512
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32 v1, 0
+v_mov_b32 v3, 1
+s_mov_b64 exec, 1
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 second
+first:
+global_atomic_add v5, v1, v1, s[4:5] glc
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s6, v5
+s_cmp_eq_u32 s6, 0
+s_cbranch_scc1 first
+v_mov_b32 v4, 7
+global_store_dword v1, v4, s[4:5] offset:256
+s_waitcnt vmcnt(0)
+global_atomic_add v5, v1, v3, s[4:5] offset:4 glc
+s_endpgm
+second:
+global_load_dword v6, v1, s[4:5] offset:260
+s_waitcnt vmcnt(0)
+global_atomic_add v5, v1, v3, s[4:5] glc
+poll:
+global_atomic_add v5, v1, v1, s[4:5] offset:4 glc
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s6, v5
+s_cmp_eq_u32 s6, 0
+s_cbranch_scc1 poll
+global_load_dword v6, v1, s[4:5] offset:256 ; ! coherence/vector-load
+s_endpgm
+== line-loaded-and-invalidated gfx900
+grid 128 group 64 lds 0 buf 512
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32 v1, 0
+v_mov_b32 v3, 1
+s_mov_b64 exec, 1
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 second
+first:
+global_atomic_add v5, v1, v1, s[4:5] glc
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s6, v5
+s_cmp_eq_u32 s6, 0
+s_cbranch_scc1 first
+v_mov_b32 v4, 7
+global_store_dword v1, v4, s[4:5] offset:256
+s_waitcnt vmcnt(0)
+global_atomic_add v5, v1, v3, s[4:5] offset:4 glc
+s_endpgm
+second:
+global_load_dword v6, v1, s[4:5] offset:260
+s_waitcnt vmcnt(0)
+global_atomic_add v5, v1, v3, s[4:5] glc
+poll:
+global_atomic_add v5, v1, v1, s[4:5] offset:4 glc
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s6, v5
+s_cmp_eq_u32 s6, 0
+s_cbranch_scc1 poll
+buffer_wbinvl1_vol
+global_load_dword v6, v1, s[4:5] offset:256
+s_endpgm
+== line-that-was-not-loaded gfx900
+grid 128 group 64 lds 0 buf 512
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32 v1, 0
+v_mov_b32 v3, 1
+s_mov_b64 exec, 1
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 second
+first:
+global_atomic_add v5, v1, v1, s[4:5] glc
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s6, v5
+s_cmp_eq_u32 s6, 0
+s_cbranch_scc1 first
+v_mov_b32 v4, 7
+global_store_dword v1, v4, s[4:5] offset:256
+s_waitcnt vmcnt(0)
+global_atomic_add v5, v1, v3, s[4:5] offset:4 glc
+s_endpgm
+second:
+global_load_dword v6, v1, s[4:5] offset:320
+s_waitcnt vmcnt(0)
+global_atomic_add v5, v1, v3, s[4:5] glc
+poll:
+global_atomic_add v5, v1, v1, s[4:5] offset:4 glc
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s6, v5
+s_cmp_eq_u32 s6, 0
+s_cbranch_scc1 poll
+global_load_dword v6, v1, s[4:5] offset:256
+s_endpgm
+== line-loaded-around-the-cache gfx900
+grid 128 group 64 lds 0 buf 512
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32 v1, 0
+v_mov_b32 v3, 1
+s_mov_b64 exec, 1
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 second
+first:
+global_atomic_add v5, v1, v1, s[4:5] glc
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s6, v5
+s_cmp_eq_u32 s6, 0
+s_cbranch_scc1 first
+v_mov_b32 v4, 7
+global_store_dword v1, v4, s[4:5] offset:256
+s_waitcnt vmcnt(0)
+global_atomic_add v5, v1, v3, s[4:5] offset:4 glc
+s_endpgm
+second:
+global_load_dword v6, v1, s[4:5] offset:260
+s_waitcnt vmcnt(0)
+global_atomic_add v5, v1, v3, s[4:5] glc
+poll:
+global_atomic_add v5, v1, v1, s[4:5] offset:4 glc
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s6, v5
+s_cmp_eq_u32 s6, 0
+s_cbranch_scc1 poll
+global_load_dword v6, v1, s[4:5] offset:256 glc
+s_endpgm
 == divergent-barrier gfx900
 grid 128 group 128 lds 0 buf 256
 v_cmp_gt_u32 vcc, 96, v0

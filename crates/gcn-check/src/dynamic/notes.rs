@@ -876,4 +876,44 @@ mod tests {
         ];
         assert_eq!(run(false, &hidden), [false, false, true]);
     }
+
+    /// However memory is accessed, it has no more than four and a half bytes for each of its bytes.
+    #[test]
+    fn records_are_small() {
+        let wanted = Wanted {
+            races: true,
+            undefined: true,
+            barriers: true,
+        };
+        let (start, bytes) = (1u64 << 20, 1u64 << 20);
+        let shared = Shared::new(vec![(start, start + bytes, Class::Data)], 0, wanted);
+        let shared = {
+            for what in [What::Load, What::Store] {
+                shared.notes(&shared.extents[0], what);
+            }
+            shared.again().expect("accesses that were missed")
+        };
+        let kept = || {
+            let pages = |table: &Mutex<Pages>| {
+                let pages = table.lock().unwrap_or_else(PoisonError::into_inner);
+                let own = pages.values().flat_map(|page| &page.own).flatten().count();
+                let entries = pages.capacity() * (size_of::<(u64, Box<Page>)>() + 1);
+                pages.len() * size_of::<Page>() + own * size_of::<[Word; UNIT]>() + entries
+            };
+            shared.memory.iter().map(pages).sum::<usize>()
+        };
+        let mut own = Own::default();
+        own.turn(&shared, 0);
+        // By rows of 256 bytes, all alike; then single bytes.
+        for at in (start..start + bytes).step_by(256) {
+            own.in_memory(&shared, (at, 256), (What::Load, false));
+        }
+        let alike = kept() as f64 / bytes as f64;
+        for at in (start..start + bytes).step_by(5) {
+            own.in_memory(&shared, (at, 1), (What::Store, false));
+        }
+        let each = kept() as f64 / bytes as f64;
+        assert!(alike > 0.2 && alike < 0.5, "{alike}");
+        assert!(each > 4.0 && each < 4.5, "{each}");
+    }
 }

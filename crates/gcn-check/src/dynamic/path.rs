@@ -14,7 +14,7 @@ use gcn_isa::target::Target;
 use crate::code::{Graph, Site};
 use crate::hazards;
 use crate::report::Finding;
-use crate::waitcnt::{self, Event};
+use crate::waitcnt::{self, Counter, Event};
 
 /// The instructions before one that a hazard may depend on, the oldest first.
 const WINDOW: usize = 7;
@@ -30,6 +30,15 @@ pub struct WavePath {
     window: u32,
 }
 
+/// What an instruction does to VM_CNT.
+#[derive(Clone, Copy, Default)]
+pub struct Vm {
+    /// It counts until it is done.
+    pub counts: bool,
+    /// It waits until no more than this number are not done.
+    pub waits: Option<u32>,
+}
+
 /// The instructions that were executed, by the order in which each was first, and what is known of them.
 pub struct Path {
     /// The instructions. They have no successors: a wave's path says what follows.
@@ -40,6 +49,8 @@ pub struct Path {
     leaves: Vec<bool>,
     /// By instruction: it takes part in global wave sync or an ordered append.
     syncs: Vec<bool>,
+    /// By instruction: what it does to VM_CNT.
+    vm: Vec<Vm>,
     /// By load of LDS that was asked about: it may be part of a wait.
     loops: HashMap<usize, bool>,
     /// The windows of instructions that waves have executed, and what is wrong at the end of each. The first one is empty.
@@ -81,6 +92,7 @@ impl Path {
             events: Vec::new(),
             leaves: Vec::new(),
             syncs: Vec::new(),
+            vm: Vec::new(),
             loops: HashMap::new(),
             windows: vec![(Vec::new(), Vec::new())],
             numbers: HashMap::new(),
@@ -103,6 +115,10 @@ impl Path {
         let nodes = &meaning(insn.row, self.graph.target()).nodes;
         let syncs = |op: Op| matches!(op, Op::Gws(_) | Op::Turn);
         self.syncs.push(nodes.iter().any(|n| syncs(n.op)));
+        self.vm.push(Vm {
+            counts: facts.counters(&insn).vm,
+            waits: waitcnt::wait(facts, &insn).map(|waits| Counter::Vm.of(&waits).0),
+        });
         self.graph.sites.push(Site {
             pc,
             insn,
@@ -122,6 +138,11 @@ impl Path {
     /// It waits for other waves of the dispatch, or lets them go on.
     pub fn syncs(&self, at: usize) -> bool {
         self.syncs[at]
+    }
+
+    /// What it does to VM_CNT.
+    pub fn vm(&self, at: usize) -> Vm {
+        self.vm[at]
     }
 
     /// A load of LDS may be part of a wait for another wave: without a barrier between, some path leads from it to a loop that loads from

@@ -16,22 +16,15 @@ pub struct Stamp {
     pub wave: u32,
     /// When.
     pub time: u32,
+    /// The time up to which the wave had waited for its accesses of memory then.
+    pub done: u32,
     /// The instruction, and in the top bit that it is atomic.
-    pub site: u32,
-    /// The bytes of the word, a bit each; 0 if there was no access.
-    mask: u32,
+    site: u32,
 }
 
 const ATOMIC: u32 = 1 << 31;
 
 impl Stamp {
-    const NONE: Stamp = Stamp {
-        wave: 0,
-        time: 0,
-        site: 0,
-        mask: 0,
-    };
-
     /// Its instruction.
     pub fn site(&self) -> usize {
         (self.site & !ATOMIC) as usize
@@ -43,19 +36,61 @@ impl Stamp {
     }
 }
 
+/// An access of a word: in the lowest bits its bytes, a bit each; above them the number of its stamp, which the lanes of an
+/// instruction share. 0 if there was none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Mark(u32);
+
+impl Mark {
+    const NONE: Mark = Mark(0);
+    const BYTES: u32 = 4;
+
+    fn new(stamp: u32, bytes: u32) -> Mark {
+        Mark(stamp << Mark::BYTES | bytes)
+    }
+
+    fn bytes(self) -> u32 {
+        self.0 & ((1 << Mark::BYTES) - 1)
+    }
+
+    fn stamp(self) -> usize {
+        (self.0 >> Mark::BYTES) as usize
+    }
+}
+
+/// The numbers that marks have for stamps.
+const MOST_STAMPS: usize = 1 << (32 - Mark::BYTES);
+
+/// Stamps that are kept whether or not a word has them.
+const FEW_STAMPS: usize = 1 << 12;
+
 #[derive(Clone, Copy)]
 struct Word {
-    writes: [Stamp; 2],
-    reads: [Stamp; 2],
+    writes: [Mark; 2],
+    reads: [Mark; 2],
 }
 
 const EMPTY: Word = Word {
-    writes: [Stamp::NONE; 2],
-    reads: [Stamp::NONE; 2],
+    writes: [Mark::NONE; 2],
+    reads: [Mark::NONE; 2],
 };
 
 /// Words of a page.
 const WORDS: usize = 256;
+
+/// Words for which there may be one more stamp than words have.
+const WORDS_A_STAMP: usize = 8;
+
+/// When a wave released something: the time, and up to when it had waited for its accesses.
+#[derive(Clone, Copy, Debug)]
+pub struct Released {
+    /// The wave.
+    pub wave: u32,
+    /// When.
+    pub time: u32,
+    /// As [`Stamp::done`].
+    pub done: u32,
+}
 
 /// The accesses of a memory.
 #[derive(Default)]
@@ -64,8 +99,11 @@ pub struct Accesses {
     numbers: HashMap<u64, usize>,
     /// The page that was accessed last, and its place.
     last: Option<(u64, usize)>,
-    /// By word: the waves that released something there, and when.
-    released: HashMap<u64, Known>,
+    stamps: Vec<Stamp>,
+    /// The number of stamps at which those are removed that no word has.
+    limit: usize,
+    /// By word and wave: that it released something there, when, and up to when it had waited.
+    released: HashMap<u64, HashMap<u32, (u32, u32)>>,
 }
 
 /// How an access counts.
@@ -88,6 +126,8 @@ pub struct Made {
     pub wave: u32,
     /// When.
     pub time: u32,
+    /// As [`Stamp::done`].
+    pub done: u32,
     /// The instruction.
     pub site: u32,
     /// What it is.
@@ -101,21 +141,75 @@ pub struct Made {
 impl Accesses {
     /// Makes an access of up to 16 bytes. Returns an earlier one that it races with.
     pub fn access(&mut self, made: Made, known: &Known, at: u64, size: u8) -> Option<Stamp> {
+        let stamp = self.stamp(made);
         let mut found = None;
         let end = at.wrapping_add(size as u64);
         let mut word = at / 4;
         while word * 4 < end {
             let first = at.saturating_sub(word * 4).min(4);
             let last = (end - word * 4).min(4);
-            let mask = (1u32 << last) - (1 << first);
-            let race = self.word(made, known, word, mask);
+            let mark = Mark::new(stamp, (1u32 << last) - (1 << first));
+            let race = self.word(made, known, word, mark);
             found = found.or(race);
             word += 1;
         }
         found
     }
 
-    fn word(&mut self, made: Made, known: &Known, word: u64, mask: u32) -> Option<Stamp> {
+    /// The number of an access's stamp. The lanes of an instruction come one after the other.
+    fn stamp(&mut self, made: Made) -> u32 {
+        let atomic = matches!(made.kind, Kind::Atomic | Kind::Volatile);
+        let new = Stamp {
+            wave: made.wave,
+            time: made.time,
+            done: made.done,
+            site: made.site | if atomic { ATOMIC } else { 0 },
+        };
+        if self.stamps.last() != Some(&new) {
+            let more = self.pages.len() * WORDS / WORDS_A_STAMP;
+            if self.stamps.len() >= self.limit.max(FEW_STAMPS).max(more).min(MOST_STAMPS) {
+                self.forget();
+            }
+            self.stamps.push(new);
+        }
+        self.stamps.len() as u32 - 1
+    }
+
+    /// Removes the stamps that no word has.
+    fn forget(&mut self) {
+        let words = || self.pages.iter().flatten();
+        let mut numbers = vec![u32::MAX; self.stamps.len()];
+        for mark in words().flat_map(|w| w.writes.iter().chain(&w.reads)) {
+            if *mark != Mark::NONE {
+                numbers[mark.stamp()] = 0;
+            }
+        }
+        let mut kept = Vec::new();
+        for (number, stamp) in numbers.iter_mut().zip(&self.stamps) {
+            if *number == 0 {
+                *number = kept.len() as u32;
+                kept.push(*stamp);
+            }
+        }
+        if kept.len() > MOST_STAMPS / 2 {
+            // There are no numbers for more: what was is forgotten.
+            *self = Accesses {
+                released: std::mem::take(&mut self.released),
+                ..Accesses::default()
+            };
+            return;
+        }
+        for mark in (self.pages.iter_mut().flatten())
+            .flat_map(|w| w.writes.iter_mut().chain(&mut w.reads))
+            .filter(|mark| **mark != Mark::NONE)
+        {
+            *mark = Mark::new(numbers[mark.stamp()], mark.bytes());
+        }
+        self.limit = kept.len() + kept.len() / 2;
+        self.stamps = kept;
+    }
+
+    fn word(&mut self, made: Made, known: &Known, word: u64, mark: Mark) -> Option<Stamp> {
         let number = word / WORDS as u64;
         let place = match self.last {
             Some((last, place)) if last == number => place,
@@ -125,68 +219,72 @@ impl Accesses {
             }),
         };
         self.last = Some((number, place));
+        let stamps = &self.stamps;
         let cell = &mut self.pages[place][word as usize % WORDS];
         let atomic = matches!(made.kind, Kind::Atomic | Kind::Volatile);
         let ordered = |s: &Stamp| {
             s.wave == made.wave || known.get(&s.wave).is_some_and(|time| s.time <= *time)
         };
-        let racing = |s: &Stamp| {
+        let racing = |m: &Mark| {
+            let s = stamps[m.stamp()];
             let both = s.is_atomic() && atomic;
             // In memory, a plain store beside atomics may be an atomic one, such as the release of a lock.
             let mixed = !made.lds && (s.is_atomic() || atomic);
-            s.mask & mask != 0 && !both && !mixed && !ordered(s)
+            (m.bytes() & mark.bytes() != 0 && !both && !mixed && !ordered(&s)).then_some(s)
         };
         let writes = matches!(made.kind, Kind::Store | Kind::Atomic);
-        let write = cell
-            .writes
-            .iter()
-            .copied()
-            .find(|s| racing(s) && !made.unchanged);
-        let read = || {
-            cell.reads
-                .iter()
-                .copied()
-                .find(|s| writes && racing(s) && !made.unchanged)
-        };
-        let found = write.or_else(read);
+        let first = |of: &[Mark; 2]| of.iter().find_map(racing).filter(|_| !made.unchanged);
+        let read = || first(&cell.reads).filter(|_| writes);
+        let found = first(&cell.writes).or_else(read);
         let slots = if writes {
             &mut cell.writes
         } else {
             &mut cell.reads
         };
-        let own = slots
-            .iter()
-            .position(|s| s.mask != 0 && s.wave == made.wave);
-        let free = || slots.iter().position(|s| s.mask == 0 || ordered(s));
-        let slot = own.or_else(free).unwrap_or(1);
-        slots[slot] = Stamp {
-            wave: made.wave,
-            time: made.time,
-            site: made.site | if atomic { ATOMIC } else { 0 },
-            mask,
-        };
+        let is_own = |m: &Mark| m.bytes() != 0 && stamps[m.stamp()].wave == made.wave;
+        let is_free = |m: &Mark| m.bytes() == 0 || ordered(&stamps[m.stamp()]);
+        let free = || slots.iter().position(is_free);
+        let slot = slots.iter().position(is_own).or_else(free).unwrap_or(1);
+        slots[slot] = mark;
         found
+    }
+
+    fn find(&self, word: u64) -> Option<&Word> {
+        let place = *self.numbers.get(&(word / WORDS as u64))?;
+        Some(&self.pages[place][word as usize % WORDS])
     }
 
     /// The last write of a word.
     pub fn written(&self, at: u64) -> Option<Stamp> {
-        let word = at / 4;
-        let place = *self.numbers.get(&(word / WORDS as u64))?;
-        let cell = &self.pages[place][word as usize % WORDS];
-        let writes = cell.writes.iter().filter(|s| s.mask != 0);
-        writes.max_by_key(|s| s.time).copied()
+        let cell = self.find(at / 4)?;
+        let writes = cell.writes.iter().filter(|m| m.bytes() != 0);
+        let writes = writes.map(|m| self.stamps[m.stamp()]);
+        writes.max_by_key(|s| s.time)
+    }
+
+    /// The plain loads from the line of 64 bytes that an address is in.
+    pub fn loads_of_line(&self, at: u64) -> impl Iterator<Item = Stamp> {
+        let words = (at / 64 * 16..).take(16).filter_map(|word| self.find(word));
+        let marks = words.flat_map(|cell| cell.reads).filter(|m| m.bytes() != 0);
+        let stamps = marks.map(|m| self.stamps[m.stamp()]);
+        stamps.filter(|s| !s.is_atomic())
     }
 
     /// A wave passes on what it knows, by an atomic.
-    pub fn release(&mut self, at: u64, wave: u32, time: u32) {
-        self.released.entry(at / 4).or_default().insert(wave, time);
+    pub fn release(&mut self, at: u64, released: Released) {
+        let of_word = self.released.entry(at / 4).or_default();
+        of_word.insert(released.wave, (released.time, released.done));
     }
 
     /// What the waves that released something at an address have passed on.
-    pub fn acquire(&self, at: u64) -> Vec<(u32, u32)> {
-        let released = self.released.get(&(at / 4));
-        let released = released.into_iter().flatten().map(|(w, t)| (*w, *t));
-        let stored = self.written(at).map(|s| (s.wave, s.time));
+    pub fn acquire(&self, at: u64) -> Vec<Released> {
+        let released = self.released.get(&(at / 4)).into_iter().flatten();
+        let released = released.map(|(&wave, &(time, done))| Released { wave, time, done });
+        let stored = self.written(at).map(|s| Released {
+            wave: s.wave,
+            time: s.time,
+            done: s.done,
+        });
         released.chain(stored).collect()
     }
 }
@@ -199,6 +297,7 @@ mod tests {
         Made {
             wave,
             time,
+            done: time,
             site: time,
             kind,
             lds: true,
@@ -229,5 +328,48 @@ mod tests {
         assert_eq!(memory.access(made(0, 1, Kind::Atomic), &none, 0, 4), None);
         assert_eq!(memory.access(made(1, 2, Kind::Atomic), &none, 0, 4), None);
         assert!(memory.access(made(2, 3, Kind::Load), &none, 0, 4).is_some());
+    }
+
+    /// What is kept does not depend on how often memory is accessed.
+    #[test]
+    fn records_are_small() {
+        let known = Known::default();
+        let mut memory = Accesses::default();
+        let (words, mut seed, mut time) = (1u64 << 18, 1u64, 0);
+        for _ in 0..1 << 15 {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);
+            // Rows of dwords by waves, and now and then one lane.
+            let (first, lanes) = (
+                seed >> 40 & (words - 64),
+                if seed >> 33 & 7 == 0 { 1 } else { 64 },
+            );
+            time += 1;
+            let kind = if seed >> 60 & 1 == 0 {
+                Kind::Load
+            } else {
+                Kind::Store
+            };
+            for lane in 0..lanes {
+                memory.access(
+                    made(seed as u32 >> 24, time, kind),
+                    &known,
+                    4 * (first + lane),
+                    4,
+                );
+            }
+        }
+        let touched = memory.pages.len() * WORDS * 4;
+        assert!(touched as u64 > 2 * words, "{touched}");
+        let stamps = memory.stamps.capacity() * size_of::<Stamp>();
+        let kept = memory.pages.len() * (WORDS * size_of::<Word>() + 48) + stamps;
+        assert!(kept < 5 * touched, "{kept} for {touched}");
+        // The last of each word is still known.
+        memory.forget();
+        memory.access(made(7, time + 1, Kind::Store), &known, 64, 4);
+        memory.forget();
+        assert_eq!(
+            memory.written(64).map(|s| (s.wave, s.time)),
+            Some((7, time + 1))
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! The observer of a dispatch that is checked.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
@@ -14,8 +15,8 @@ use gcn_object::descriptor::KernelDescriptor;
 
 use super::bounds::{Bounds, Class, Outside, Own};
 use super::metrics::{self, Metric};
-use super::path::{Path, WavePath};
-use super::race::{Accesses, Kind, Known, Made, Stamp};
+use super::path::{Path, Vm, WavePath};
+use super::race::{Accesses, Kind, Known, Made, Released, Stamp};
 use super::undefined::{Bytes, LdsBytes, Origin, Purpose, Shadow, Source, Surroundings, Use};
 use super::{Launched, Options, State, Surroundings as Common, lock};
 use crate::hazards::Settings;
@@ -35,6 +36,32 @@ struct Wave {
     invalidated: u32,
     /// It has passed on what it knows by an atomic.
     released: bool,
+    /// When it issued the accesses of memory that VM_CNT still counts, as far as it has waited.
+    outstanding: VecDeque<u32>,
+}
+
+/// The most that VM_CNT counts.
+const MOST_OUTSTANDING: usize = 63;
+
+impl Wave {
+    /// The time up to which all of its accesses of memory are done, as far as it has waited.
+    fn done(&self, now: u32) -> u32 {
+        self.outstanding.front().map_or(now, |first| first - 1)
+    }
+
+    /// An instruction has run.
+    fn count(&mut self, vm: Vm, now: u32) {
+        let most = match (vm.counts, vm.waits) {
+            (true, _) => {
+                self.outstanding.push_back(now);
+                MOST_OUTSTANDING
+            }
+            (false, Some(count)) => count as usize,
+            (false, None) => return,
+        };
+        let more = self.outstanding.len().saturating_sub(most);
+        self.outstanding.drain(..more);
+    }
 }
 
 /// A workgroup that has begun and not ended.
@@ -46,6 +73,8 @@ struct Group {
     ended: Vec<(usize, u32, u32)>,
     undefined: LdsBytes,
     accesses: Accesses,
+    /// When one of its waves last invalidated the vector cache, which they share.
+    invalidated: u32,
 }
 
 /// The instruction that runs.
@@ -342,6 +371,7 @@ impl Inner {
             known: Known::new(),
             invalidated: 0,
             released: false,
+            outstanding: VecDeque::new(),
         };
         self.waves.insert((who.number, who.wave), Box::new(wave));
     }
@@ -461,11 +491,20 @@ impl Inner {
         let signals = |signal: Signal| {
             (self.path.as_ref()).is_some_and(|p| p.graph.signals(current.site, signal))
         };
-        if format == Format::Smem && signals(Signal::Cache) {
-            let time = self.time;
-            if let Some(wave) = self.waves.get_mut(&(who.number, who.wave)) {
+        let invalidates = signals(Signal::Cache);
+        let vm = self.path.as_ref().map(|p| p.vm(current.site));
+        let (time, key) = (self.time, (who.number, who.wave));
+        if let Some(wave) = self.waves.get_mut(&key) {
+            wave.count(vm.unwrap_or_default(), time);
+            if invalidates && format == Format::Smem {
                 wave.invalidated = time;
             }
+        }
+        if let Some(group) = self.groups.get_mut(&who.number)
+            && invalidates
+            && format == Format::Mubuf
+        {
+            group.invalidated = time;
         }
         match stop {
             Stop::Barrier => self.barrier(current),
@@ -541,7 +580,7 @@ impl Inner {
             None => return,
         };
         let mut found: Option<(Stamp, u64, u64)> = None;
-        let mut stale: Option<(Stamp, u64)> = None;
+        let mut stale: Option<(Stamp, u64, Option<Stamp>)> = None;
         let mut passed: Vec<u64> = Vec::new();
         for access in &accesses {
             let (at, lds) = match access.place {
@@ -559,13 +598,17 @@ impl Inner {
                 if let Some(stamp) = self.memory.written(at)
                     && stamp.time > wave.invalidated
                 {
-                    stale = stale.or(Some((stamp, at)));
+                    stale = stale.or(Some((stamp, at, None)));
                 }
                 continue;
+            }
+            if kind == Kind::Load && !lds && stale.is_none() && self.wants(Check::Coherence) {
+                stale = self.stale_line(&wave, key.0, at);
             }
             let made = Made {
                 wave: wave.number,
                 time: self.time,
+                done: wave.done(self.time),
                 site: current.site as u32,
                 kind,
                 lds,
@@ -581,10 +624,17 @@ impl Inner {
             if matches!(kind, Kind::Atomic | Kind::Volatile) && !again {
                 passed.push(at & !3);
                 if returns || kind == Kind::Volatile {
-                    for (other, time) in memory.acquire(at) {
+                    for Released {
+                        wave: other,
+                        time,
+                        done,
+                    } in memory.acquire(at)
+                    {
                         let known = wave.known.entry(other).or_default();
-                        *known = (*known).max(time);
                         let place = self.places.get(other as usize);
+                        // The waves of a workgroup share a cache that keeps the order of their accesses.
+                        let near = place.is_some_and(|p| p.2 == key.0);
+                        *known = (*known).max(if near { time } else { done });
                         let alive = place.and_then(|p| self.waves.get(&(p.2, p.1)));
                         let its = alive.map(|w| &w.known).or(self.passed_on.get(&other));
                         if let Some(its) = its {
@@ -598,7 +648,12 @@ impl Inner {
                 first.2 |= 1 << (access.lane & 63);
             }
             if kind == Kind::Atomic && !again {
-                memory.release(at, wave.number, self.time);
+                let released = Released {
+                    wave: wave.number,
+                    time: self.time,
+                    done: made.done,
+                };
+                memory.release(at, released);
                 wave.released = true;
             }
         }
@@ -608,19 +663,61 @@ impl Inner {
         if let Some((stamp, at, lanes)) = found.filter(|_| self.wants(Check::Race)) {
             self.race(stamp, kind, (at, lanes, lds_space), scene);
         }
-        if let Some((stamp, at)) = stale.filter(|_| self.wants(Check::Coherence)) {
-            let message = "a scalar load reads what a vector store of this dispatch wrote: the scalar cache may have older data".to_string();
-            let mut what = What::new(Check::Coherence, "scalar-load", message);
-            what.address = Some(at);
-            let place = self.place(&stamp);
-            what.related = vec![(
-                RelatedRole::Access,
-                Some(stamp.site()),
-                format!("{place} stored it here"),
-            )];
-            what.help = Some("wait for the store, then s_dcache_inv before the load".into());
-            self.report(what);
+        if let Some((stamp, at, before)) = stale.filter(|_| self.wants(Check::Coherence)) {
+            self.stale(stamp, at, before);
         }
+    }
+
+    /// A vector load from a line of the vector cache that may be older than what it loads: the workgroup has loaded the line, another one
+    /// has stored then what is loaded now, and nothing invalidated the cache in between. Returns the store, the address, and the
+    /// load of the line.
+    fn stale_line(&self, wave: &Wave, group: u64, at: u64) -> Option<(Stamp, u64, Option<Stamp>)> {
+        let store = self.memory.written(at)?;
+        let invalidated = self.groups.get(&group)?.invalidated;
+        let group_of = |wave: u32| self.places.get(wave as usize).map(|place| place.2);
+        // What is not ordered is a race.
+        let ordered = wave
+            .known
+            .get(&store.wave)
+            .is_some_and(|t| store.time <= *t);
+        if store.is_atomic() || store.time <= invalidated || !ordered {
+            return None;
+        }
+        if group_of(store.wave) == Some(group) {
+            return None;
+        }
+        let mut loads = self.memory.loads_of_line(at);
+        let before = loads.find(|load| {
+            group_of(load.wave) == Some(group) && (invalidated..store.time).contains(&load.time)
+        })?;
+        Some((store, at, Some(before)))
+    }
+
+    /// Reports a load that may get old data; `before` loaded its line.
+    fn stale(&mut self, store: Stamp, at: u64, before: Option<Stamp>) {
+        let (rule, message, help) = match before {
+            None => (
+                "scalar-load",
+                "a scalar load reads what a vector store of this dispatch wrote: the scalar cache may have older data",
+                "wait for the store, then s_dcache_inv before the load",
+            ),
+            Some(_) => (
+                "vector-load",
+                "a load reads what another workgroup stored after this one had loaded from the same 64 bytes: the vector cache may have older data",
+                "buffer_wbinvl1_vol (buffer_wbinvl1 on gfx6) before the load, after what orders it; or load with glc",
+            ),
+        };
+        let mut what = What::new(Check::Coherence, rule, message.to_string());
+        what.address = Some(at);
+        let stored = format!("{} stored it here", self.place(&store));
+        what.related = vec![(RelatedRole::Access, Some(store.site()), stored)];
+        if let Some(before) = before {
+            let loaded = format!("{} loaded from the line here", self.place(&before));
+            let load = (RelatedRole::Access, Some(before.site()), loaded);
+            what.related.push(load);
+        }
+        what.help = Some(help.into());
+        self.report(what);
     }
 
     /// A wave's place in words.
