@@ -29,25 +29,39 @@ fn ready() -> Option<&'static (PathBuf, PathBuf)> {
             eprintln!("passed over: there is no libhsa-runtime64.so.1; `cargo xtask hsa` links it");
             return None;
         };
-        let source = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../gcn-hsa/tests/hip/launches.cpp"
-        );
         let program = target.join("hip-cli");
-        let compiler = Command::new("hipcc")
-            .args(["-std=c++17", "-O2", "-g", "--offload-arch=gfx900", "-o"])
-            .arg(&program)
-            .arg(source)
-            .output();
-        let Ok(made) = compiler else {
-            eprintln!("passed over: there is no hipcc (Debian's package of that name)");
-            return None;
-        };
-        let text = String::from_utf8_lossy(&made.stderr);
-        assert!(made.status.success(), "hipcc:\n{text}");
-        Some((folder, program))
+        compiled("launches", &program).then_some((folder, program))
     };
     READY.get_or_init(find).as_ref()
+}
+
+/// Compiles a program of gcn-hsa's tests. Returns false if there is no compiler.
+fn compiled(name: &str, program: &Path) -> bool {
+    let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/../gcn-hsa/tests/hip");
+    let compiler = Command::new("hipcc")
+        .args(["-std=c++17", "-O2", "-g", "--offload-arch=gfx900", "-o"])
+        .arg(program)
+        .arg(format!("{sources}/{name}.cpp"))
+        .output();
+    let Ok(made) = compiler else {
+        eprintln!("passed over: there is no hipcc (Debian's package of that name)");
+        return false;
+    };
+    let text = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "hipcc:\n{text}");
+    true
+}
+
+/// Starts another program of gcn-hsa's tests.
+fn start_other(name: &str, options: &[&str], own: &[&str]) -> Option<Output> {
+    let (folder, _) = ready()?;
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hip-{name}"));
+    if !program.exists() {
+        compiled(name, &program);
+    }
+    let mut command = gcn(options);
+    command.env("GCN_HSA", folder).arg("--").arg(program);
+    Some(command.args(own).output().expect("gcn starts"))
 }
 
 fn gcn(arguments: &[&str]) -> Command {
@@ -426,6 +440,20 @@ fn mistakes_do_not_lose_the_debugged_program() {
         told.ends_with("gcn: the program was ended by the debugger\n"),
         "{told}"
     );
+    // A program that has nothing to do with HIP.
+    let (folder, _) = ready().unwrap();
+    for (program, status) in [("true", 1), ("false", 1)] {
+        let output = gcn(&["--debug", "-e", "run", "--", program])
+            .env("GCN_HSA", folder)
+            .output()
+            .unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{told}");
+        assert!(
+            told.contains(&format!("gcn: {program} has not loaded HIP's library")),
+            "{told}"
+        );
+    }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let output = start(&["--gdb", &port], &[]).unwrap();
@@ -439,6 +467,128 @@ fn mistakes_do_not_lose_the_debugged_program() {
     assert_eq!(output.status.code(), Some(1));
     assert!(
         told.contains("standard input is the program's own"),
+        "{told}"
+    );
+}
+
+#[test]
+fn checks_stop_the_debugger_where_they_report() {
+    let script = [
+        "-e", "run", "-e", "p v0[0]", "-e", "bt", "-e", "rs", "-e", "c", "-e", "c",
+    ];
+    let options = [&["--debug", "--check"], &script[..]].concat();
+    let Some(output) = start_other("planted", &options, &["overrun"]) else {
+        return;
+    };
+    let told = text(&output.stderr);
+    // Its own reports make the status 1, as without the debugger.
+    assert_eq!(
+        (output.status.code(), text(&output.stdout).as_str()),
+        (Some(1), "ok\n"),
+        "{told}"
+    );
+    // It stops before the store, forward and after going back, with the report and what it says of the program.
+    assert_eq!(told.matches("error[oob]").count(), 2, "{told}");
+    for part in [
+        "at the end of allocation",
+        "made by hipMalloc",
+        "called by main",
+        "=> 0x",
+        "0  _Z5shiftPKiPiii+0x",
+    ] {
+        assert!(told.contains(part), "no `{part}` in\n{told}");
+    }
+    let (_, after) = told.split_once("error[oob]").unwrap();
+    assert!(after.contains("_dword v"), "{told}");
+    assert!(told.contains("the program has ended\n"), "{told}");
+    assert!(
+        told.contains("gcn: check: 1 report, 1 occurrence\n"),
+        "{told}"
+    );
+
+    // What was not come to is told when the debugger leaves.
+    let options = ["--debug", "--check", "-e", "p 1"];
+    let output = start_other("planted", &options, &["race"]).unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("error[race]"), "{told}");
+
+    // A program without mistakes stops nowhere, and launches what it launches once.
+    let options = ["--debug", "--check", "-e", "run", "-e", "c"];
+    let output = start_other("planted", &options, &[]).unwrap();
+    is_right(&output);
+    assert!(!text(&output.stderr).contains("error["));
+}
+
+/// A kernel of a million instructions runs compiled between stops, is gone back in, and the host's own memory is left alone meanwhile.
+#[test]
+fn a_long_kernel_is_debugged_beside_the_host() {
+    let script = [
+        "-e",
+        "break last",
+        "-e",
+        "break turns",
+        "-e",
+        "run",
+        "-e",
+        "delete 2",
+        "-e",
+        "watch mem arg0+1020,4",
+        "-e",
+        "delete",
+        "-e",
+        "break last",
+        "-e",
+        "c",
+        "-e",
+        "c",
+    ];
+    let options = [&["--debug"], &script[..]].concat();
+    let Some(output) = start_other("beside", &options, &[]) else {
+        return;
+    };
+    is_right(&output);
+
+    let script = [
+        // Near the end of the first launch, whose past is long.
+        "-e",
+        "break turns",
+        "-e",
+        "run",
+        "-e",
+        "delete",
+        "-e",
+        "watch mem arg0+1020,4",
+        "-e",
+        "c",
+        "-e",
+        "rs 3",
+        "-e",
+        "who mem arg0+4,4",
+        "-e",
+        "break turns workgroup 0,0,0 wave 0 if tick == 0",
+        "-e",
+        "delete 2",
+        "-e",
+        "rc",
+        "-e",
+        "where",
+        "-e",
+        "delete",
+        "-e",
+        "c",
+    ];
+    let options = [&["--debug"], &script[..]].concat();
+    let output = start_other("beside", &options, &[]).unwrap();
+    let told = text(&output.stderr);
+    is_right(&output);
+    assert!(told.contains("watchpoint 2: mem 0x"), "{told}");
+    assert!(
+        told.contains("workgroup (0,0,0) wave 0, _Z5turnsPji+0x"),
+        "{told}"
+    );
+    assert!(
+        told.contains("tick 1:0\n") || told.contains("tick 2:0\n"),
         "{told}"
     );
 }

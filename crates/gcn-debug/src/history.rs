@@ -8,8 +8,7 @@
 //! A segment also knows which instructions ran in it and in which workgroups ([`Coverage`]). A search for the last breakpoint, or for
 //! the instruction that wrote a value, passes over the segments in which it cannot be.
 //!
-//! Compiled code writes memory without a journal. Where it runs, a copy of all writable memory stands for the last checkpoint (the
-//! *shadow*), and what differs from it is what has changed.
+//! Of a segment in which compiled code ran nothing of that is known but the pages; checkpoints are farther apart there.
 //!
 //! Checkpoints are [`SPACING`] instructions apart, more where the machine is large. When they take too much memory, those whose
 //! neighbours are near compared with their own distance from the end are dropped, so the distances grow with age; running from an old
@@ -18,7 +17,7 @@
 use std::collections::HashMap;
 
 use gcn_emu::dispatch::step::{Saved, Stepper};
-use gcn_emu::mem::{Memory, PAGE_SIZE, PageBytes, Shadow};
+use gcn_emu::mem::{Memory, PAGE_SIZE, PageBytes};
 
 use crate::calls::Calls;
 
@@ -142,9 +141,7 @@ pub struct History {
     spacing: u64,
     /// What pages held before the user changed them at the first checkpoint.
     base: Pages,
-    /// Memory as it was at the last checkpoint before the present, if compiled code has run since some moment.
-    shadow: Option<Shadow>,
-    /// Compiled code has run since that checkpoint, whose stores the journal does not see.
+    /// Compiled code has run since the last checkpoint before the present.
     unseen: bool,
 }
 
@@ -182,7 +179,6 @@ impl History {
             most,
             spacing,
             base: Pages::new(),
-            shadow: None,
             unseen: false,
         };
         history.list.push(checkpoint(stepper, &Calls::default()));
@@ -232,15 +228,6 @@ impl History {
         self.list[self.at].coverage.add(number, group, wave);
     }
 
-    /// Prepares for compiled code, whose stores the journal does not see.
-    pub(crate) fn begin_unseen(&mut self, stepper: &Stepper, memory: &Memory, calls: &Calls) {
-        if self.shadow.is_none() {
-            self.mark(stepper, memory, calls);
-            self.shadow = Some(memory.shadow());
-            self.plan_next();
-        }
-    }
-
     /// Compiled code is about to run: anything may run in this segment.
     pub(crate) fn is_unseen(&mut self) {
         self.unseen = true;
@@ -263,33 +250,16 @@ impl History {
 
     /// The contents that the pages had at the last checkpoint which have changed since. What follows is counted from the present.
     fn changed_pages(&mut self, memory: &Memory) -> Pages {
-        let journal = memory.take_journal();
-        let unseen = std::mem::take(&mut self.unseen);
-        match &self.shadow {
-            Some(shadow) if unseen => memory.differs(shadow),
-            _ => journal,
-        }
-    }
-
-    /// The shadow takes over pages, because the present is a checkpoint.
-    fn refresh(&mut self, memory: &Memory, pages: impl IntoIterator<Item = u64>) {
-        if let Some(shadow) = &mut self.shadow {
-            for page in pages {
-                shadow.refresh(memory, page);
-            }
-        }
+        self.unseen = false;
+        memory.take_journal()
     }
 
     fn plan_next(&mut self) {
-        let shadow = self.shadow.as_ref().map_or(0, Shadow::bytes) as u64;
         let here = &self.list[self.at];
         // A large machine takes long to copy.
         let spacing = match self.unseen {
             false => self.spacing.max(here.bytes as u64 / 100),
-            // All of memory is compared.
-            true => (FAST * self.spacing)
-                .max(shadow / 8)
-                .max(here.bytes as u64 / 8),
+            true => (FAST * self.spacing).max(here.bytes as u64 / 8),
         };
         let own = here.saved.ticks() + spacing;
         let known = self.list.get(self.at + 1).map(|c| c.saved.ticks());
@@ -311,9 +281,7 @@ impl History {
                 *calls = self.go(self.at + 1, stepper, memory);
             }
             Some(next) if next.saved.ticks() == ticks => {
-                let pages = self.changed_pages(memory);
-                self.refresh(memory, pages.keys().copied());
-                self.list[self.at].pages = pages;
+                self.list[self.at].pages = self.changed_pages(memory);
                 self.at += 1;
                 self.plan_next();
             }
@@ -328,7 +296,6 @@ impl History {
         }
         let mut new = checkpoint(stepper, calls);
         let pages = self.changed_pages(memory);
-        self.refresh(memory, pages.keys().copied());
         let followed = self.at + 1 < self.list.len();
         let old = &mut self.list[self.at];
         new.pages = std::mem::take(&mut old.pages);
@@ -349,20 +316,14 @@ impl History {
     /// Goes to a checkpoint, back or forward.
     pub fn go(&mut self, to: usize, stepper: &mut Stepper, memory: &Memory) -> Calls {
         put(memory, &self.changed_pages(memory));
-        let mut moved: Vec<u64> = Vec::new();
         while self.at > to {
             self.at -= 1;
             exchange(memory, &mut self.list[self.at].pages);
-            moved.extend(self.list[self.at].pages.keys());
         }
         while self.at < to {
             exchange(memory, &mut self.list[self.at].pages);
-            moved.extend(self.list[self.at].pages.keys());
             self.at += 1;
         }
-        moved.sort_unstable();
-        moved.dedup();
-        self.refresh(memory, moved);
         stepper.restore(&self.list[to].saved);
         self.plan_next();
         self.list[to].calls.clone()
@@ -381,7 +342,6 @@ impl History {
             self.mark(stepper, memory, calls);
         } else {
             let journal = self.changed_pages(memory);
-            self.refresh(memory, journal.keys().copied());
             let new = checkpoint(stepper, calls);
             let here = &mut self.list[self.at];
             (here.saved, here.bytes) = (new.saved, new.bytes);

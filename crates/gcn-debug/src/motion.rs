@@ -99,7 +99,10 @@ impl Session {
     }
 
     fn stop(&mut self, reason: Reason) -> Stop {
-        self.settle();
+        // What a program's kernel asks of the host would be asked again.
+        if !self.is_attached() {
+            self.settle();
+        }
         match &reason {
             Reason::Breakpoint { id, .. } => {
                 self.stops.hit(*id);
@@ -125,7 +128,11 @@ impl Session {
                     let _ = self.select(wave);
                 }
             }
-            Reason::WaveEnded(_) | Reason::Interrupted | Reason::Report(_) => self.follow(),
+            Reason::Report(_) => {
+                self.follow();
+                self.report_seen();
+            }
+            Reason::WaveEnded(_) | Reason::Interrupted => self.follow(),
             Reason::Step | Reason::Ended | Reason::Start => {}
         }
         if self.current().is_err() {
@@ -179,15 +186,30 @@ impl Session {
                 }
             }
         }
-        let (launch, clock) = (self.now().launch, self.wave(wave)?.clock);
-        let here = |(at, report): &&(u64, crate::stops::Report)| {
-            let moment = (report.launch, report.wave, report.executed);
-            *at == pc && moment == (launch, wave, clock / 4)
-        };
-        let reports: Vec<&str> = (self.stops.reports.iter().filter(here))
-            .map(|(_, report)| report.text.as_str())
+        let reports = self.reports_here();
+        let texts: Vec<&str> = reports
+            .iter()
+            .map(|n| self.stops.reports[*n].1.text.as_str())
             .collect();
-        (!reports.is_empty()).then(|| Reason::Report(reports.concat()))
+        (!texts.is_empty()).then(|| Reason::Report(texts.concat()))
+    }
+
+    /// The reports about the moment before the next instruction, by their places in the list.
+    fn reports_here(&self) -> Vec<usize> {
+        let (Some(pc), Some(wave)) = (self.running_pc(), self.running()) else {
+            return Vec::new();
+        };
+        let clock = self.wave(wave).map_or(0, |state| state.clock);
+        let now = (self.now().launch, wave, clock / 4);
+        let all = self.stops.reports.iter().enumerate();
+        let here = all.filter(|(_, (at, r))| *at == pc && (r.launch, r.wave, r.executed) == now);
+        here.map(|(n, _)| n).collect()
+    }
+
+    fn report_seen(&mut self) {
+        for n in self.reports_here() {
+            self.stops.reports[n].1.seen = true;
+        }
     }
 
     /// The number of the instruction at a guest address.

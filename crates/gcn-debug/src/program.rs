@@ -12,6 +12,8 @@ use gcn_emu::mem::Memory;
 use gcn_object::metadata::ValueKind;
 use gcn_object::read::{CodeObject, Kernel};
 
+use crate::stops::Report;
+
 /// A launch of a program.
 pub struct ProgramLaunch {
     /// Its number, from 1.
@@ -22,6 +24,8 @@ pub struct ProgramLaunch {
     pub grid: [u32; 3],
     /// Work-items of a workgroup in each dimension.
     pub group: [u32; 3],
+    /// What was reported in a run of it that was taken back: the session stops there.
+    pub reports: Vec<Report>,
 }
 
 /// What comes next of a program.
@@ -58,8 +62,16 @@ pub(crate) struct Attached {
     pub(crate) ended: bool,
     /// Called before the program goes on.
     pub(crate) goes_on: Option<Box<dyn FnMut() + Send>>,
-    /// The code, with the difference of its addresses.
-    pub(crate) objects: Vec<(u64, CodeObject)>,
+    /// The code.
+    pub(crate) objects: Vec<Image>,
+}
+
+/// Code that is loaded.
+pub(crate) struct Image {
+    /// The difference between addresses in memory and in the file.
+    pub(crate) base: u64,
+    file: Arc<[u8]>,
+    pub(crate) object: CodeObject,
 }
 
 impl Attached {
@@ -78,25 +90,31 @@ impl Attached {
     /// Reads the code that is loaded now. Returns true if it is another than before.
     pub(crate) fn look_at_code(&mut self) -> bool {
         let files = self.program.objects();
-        let known = |base: &u64| self.objects.iter().any(|(known, _)| known == base);
-        if files.len() == self.objects.len() && files.iter().all(|(base, _)| known(base)) {
+        let known = |(base, file): &(u64, Arc<[u8]>)| {
+            let is_it =
+                |o: &Image| o.base == *base && (Arc::ptr_eq(&o.file, file) || o.file == *file);
+            self.objects.iter().any(is_it)
+        };
+        if files.len() == self.objects.len() && files.iter().all(known) {
             return false;
         }
-        let parsed = files.into_iter();
-        let parsed = parsed.filter_map(|(base, file)| Some((base, CodeObject::parse(&file).ok()?)));
+        let parsed = files.into_iter().filter_map(|(base, file)| {
+            let object = CodeObject::parse(&file).ok()?;
+            Some(Image { base, file, object })
+        });
         self.objects = parsed.collect();
-        self.objects.sort_by_key(|(base, _)| *base);
+        self.objects.sort_by_key(|o| o.base);
         true
     }
 
     /// The object whose code holds a guest address.
     pub(crate) fn object(&self, pc: u64) -> Option<&CodeObject> {
-        let holds = |(base, object): &&(u64, CodeObject)| {
-            let at = pc.wrapping_sub(*base);
-            let mut segments = object.segments.iter();
+        let holds = |o: &&Image| {
+            let at = pc.wrapping_sub(o.base);
+            let mut segments = o.object.segments.iter();
             segments.any(|s| s.executable && (s.address..s.address + s.size).contains(&at))
         };
-        self.objects.iter().find(holds).map(|(_, object)| object)
+        self.objects.iter().find(holds).map(|o| &o.object)
     }
 }
 

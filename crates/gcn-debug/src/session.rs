@@ -8,6 +8,7 @@ use gcn::plan::{self, CheckReport, Plan, Ready};
 use gcn_emu::dispatch::step::Stepper;
 use gcn_emu::dispatch::watch::Who;
 use gcn_emu::dispatch::{self, RunError};
+use gcn_emu::engine::Engine;
 use gcn_emu::mem::{Memory, PageBytes};
 use gcn_isa::Target;
 use gcn_isa::access::Counters;
@@ -184,6 +185,8 @@ pub struct Session {
     pub(crate) calls: Calls,
     pub(crate) stops: Stops,
     selected: Option<WaveId>,
+    /// The selected call, from the innermost outwards, where it is not the innermost: of a wave at a moment.
+    level: (Option<WaveId>, Moment, usize),
     /// Nothing has run since the beginning: a breakpoint at the first instruction has not stopped yet.
     pub(crate) fresh: bool,
     pub(crate) options: Options,
@@ -192,6 +195,8 @@ pub struct Session {
     flow: Option<Option<Vec<u64>>>,
     /// The current launch stops in compiled code where it must. `None` if breakpoints have changed.
     pub(crate) stops_compiled: Option<bool>,
+    /// The engine of a launch of the program that has ended, for the next one.
+    spare: Option<Box<dyn Engine>>,
 }
 
 /// A loadable object in place of a relocatable one, whose addresses are only known after linking.
@@ -261,10 +266,12 @@ impl Session {
             calls: Calls::default(),
             stops: Stops::default(),
             selected: None,
+            level: (None, Moment { launch: 0, tick: 0 }, 0),
             fresh: true,
             options,
             flow: None,
             stops_compiled: None,
+            spare: None,
         }
     }
 
@@ -292,14 +299,21 @@ impl Session {
         attached.group = launch.group;
         attached.released = false;
         let other = attached.look_at_code();
+        let reports = launch.reports;
+        self.spare = self.stepper.as_mut().and_then(Stepper::take_fast_engine);
         if other {
-            let images = attached.objects.iter();
-            let images = images.map(|(base, object)| (*base, object));
+            let images = attached.objects.iter().map(|o| (o.base, &o.object));
             self.code = CodeMap::new(self.machine.target(), images);
+            // What was compiled and looked for is of the old code.
+            (self.spare, self.flow) = (None, None);
         }
         self.enter(launch.number, launch.stepper);
-        if other {
-            self.resolve_breakpoints();
+        let entry = self.entry();
+        let placed = reports.into_iter();
+        self.stops.reports = placed.map(|r| (entry.wrapping_add(r.offset), r)).collect();
+        match other {
+            true => self.resolve_breakpoints(),
+            false => self.mark_breaks(),
         }
     }
 
@@ -426,6 +440,12 @@ impl Session {
         if let Work::Program(attached) = &mut self.work {
             attached.goes_on = call;
         }
+    }
+
+    /// The reports about the current launch of a program at whose moments the session has not stopped.
+    pub fn unseen_reports(&self) -> Vec<String> {
+        let unseen = self.stops.reports.iter().filter(|(_, report)| !report.seen);
+        unseen.map(|(_, report)| report.text.clone()).collect()
     }
 
     /// Runs the current launch of a program to its end without stops, and lets the program go on.
@@ -703,16 +723,64 @@ impl Session {
         self.machine.set_output(output);
     }
 
-    /// The calls that a wave is in.
+    /// The calls that a wave is in, the outermost first.
     pub fn frames(&self, wave: WaveId) -> &[Frame] {
         self.calls.of(wave)
     }
 
+    /// The number of the selected call of the selected wave: 0 is the function that the wave is in, 1 the one that called it. Any
+    /// motion selects 0.
+    pub fn level(&self) -> usize {
+        let (wave, moment, level) = self.level;
+        match wave.is_some() && (wave, moment) == (self.selected, self.now()) {
+            true => level,
+            false => 0,
+        }
+    }
+
+    /// Selects a call.
+    ///
+    /// # Errors
+    /// A message if the wave is not in so many calls.
+    pub fn select_level(&mut self, level: usize) -> Result<(), Error> {
+        let (wave, _) = self.current()?;
+        let depth = self.frames(wave).len();
+        if level > depth {
+            let outermost = match depth {
+                0 => "the wave has called nothing: it is in the kernel, frame 0".to_owned(),
+                n => format!("frame {n} is the outermost, the kernel"),
+            };
+            return Err(format!("there is no frame {level}: {outermost}").into());
+        }
+        self.level = (Some(wave), self.now(), level);
+        Ok(())
+    }
+
+    /// The guest address of a call of the selected wave by its number: of 0 the wave's next instruction, of the others the instruction
+    /// that called.
+    pub fn frame_pc(&self, level: usize) -> Option<u64> {
+        let (wave, state) = self.current().ok()?;
+        match level {
+            0 => Some(state.pc),
+            n => self.frames(wave).iter().rev().nth(n - 1).map(|f| f.caller),
+        }
+    }
+
+    /// The guest address of the selected call.
+    pub fn selected_pc(&self) -> Option<u64> {
+        self.frame_pc(self.level())
+    }
+
+    /// The stores of this thread from now on are the session's, not the program's.
+    fn note_stores(&self) {
+        if self.is_attached() {
+            gcn_emu::mem::note_stores(true);
+        }
+    }
+
     /// Runs the next instruction. `None` if the launch has ended.
     pub(crate) fn tick(&mut self, log: Option<&Log>) -> Option<gcn_emu::engine::Stop> {
-        if self.is_attached() {
-            gcn_emu::mem::note_stores();
-        }
+        self.note_stores();
         let stepper = self.stepper.as_mut()?;
         let history = self.history.as_mut()?;
         let who = stepper.ready()?;
@@ -772,10 +840,6 @@ impl Session {
     }
 
     fn prepare_sprint(&mut self) -> bool {
-        let Work::Plan(_) = &self.work else {
-            // The program writes memory at the same time.
-            return false;
-        };
         if !self.options.compiles {
             return false;
         }
@@ -792,14 +856,19 @@ impl Session {
         addresses.dedup();
         let engine = match stepper.has_fast_engine() {
             true => None,
-            false => self.options.plan.engines.debugging(),
+            false => (self.spare.take()).or_else(|| self.options.plan.engines.debugging()),
         };
-        stepper.stop_at(engine, &addresses)
+        let stops = stepper.stop_at(engine, &addresses);
+        if stops {
+            memory.keep_journal_of_compiled();
+        }
+        stops
     }
 
     /// Runs compiled code up to a tick, or to an address where it stops (the present one may be one), or to the end of the launch, or until the user interrupts. The
     /// caller has asked [`Session::can_sprint`].
     pub(crate) fn sprint(&mut self, until: u64) {
+        self.note_stores();
         let (Some(stepper), Some(history)) = (&mut self.stepper, &mut self.history) else {
             return;
         };
@@ -808,7 +877,6 @@ impl Session {
             return;
         }
         let memory = &self.machine.memory;
-        history.begin_unseen(stepper, memory, &self.calls);
         self.calls.forget_outstanding();
         while stepper.ticks() < until && stepper.result().is_none() {
             history.is_unseen();
@@ -879,9 +947,7 @@ impl Session {
         change: impl FnOnce(&mut Stepper, &Memory) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.may_change_time()?;
-        if self.is_attached() {
-            gcn_emu::mem::note_stores();
-        }
+        self.note_stores();
         let (Some(history), Some(stepper)) = (&mut self.history, &mut self.stepper) else {
             return Err("no launch is running".into());
         };

@@ -69,6 +69,8 @@ pub struct Report {
     pub offset: u64,
     /// What is shown when it stops.
     pub text: String,
+    /// The session has stopped there.
+    pub seen: bool,
 }
 
 /// All breakpoints and watchpoints.
@@ -147,10 +149,7 @@ impl Session {
         filter: Filter,
         condition: Option<&str>,
     ) -> Result<Breakpoint, Error> {
-        let near = match self.current() {
-            Ok((_, state)) => state.pc,
-            Err(_) => self.entry(),
-        };
+        let near = self.selected_pc().unwrap_or(self.entry());
         let found = self.code.locate(location, near)?;
         for &address in &found.addresses {
             if let Some(start) = self.code.within(address, self.memory()) {
@@ -273,7 +272,7 @@ impl Session {
         self.mark_breaks();
     }
 
-    fn mark_breaks(&mut self) {
+    pub(crate) fn mark_breaks(&mut self) {
         self.stops_compiled = None;
         let stops = &self.stops;
         self.code.mark(|pc| stops.breaks_at(pc));

@@ -38,7 +38,7 @@ use gcn_isa::target::Target;
 pub use guard::{Guarded, Plain};
 use host::{Before, Reserved};
 use journal::Journal;
-pub use journal::{PageBytes, Shadow, note_stores};
+pub use journal::{PageBytes, note_stores};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -234,6 +234,8 @@ const NOTE_STORES: u8 = 1;
 const NOTE_PAGES: u8 = 2;
 /// Only those that some threads store to.
 const NOTE_MARKED: u8 = 4;
+/// And those that compiled code stores to.
+const NOTE_COMPILED: u8 = 8;
 
 /// A page in the pool.
 #[derive(Clone, Copy)]
@@ -262,7 +264,7 @@ pub struct Memory {
     book: Mutex<Book>,
     /// An atomic changed a value.
     changed: AtomicBool,
-    /// What is recorded of stores: [`NOTE_STORES`], [`NOTE_PAGES`], [`NOTE_MARKED`].
+    /// What is recorded of stores: [`NOTE_STORES`], [`NOTE_PAGES`], [`NOTE_MARKED`], [`NOTE_COMPILED`].
     recording: AtomicU8,
     journal: Mutex<Journal>,
     /// The trial under way.

@@ -16,6 +16,7 @@ use gcn::check::dynamic::{Allocation, Allocator, Checker, Fresh, Launched, Optio
 use gcn::check::report::{Other, RelatedRole, Report};
 use gcn::check::text;
 use gcn::lines::{Files, Sources};
+use gcn_debug::WaveId;
 use gcn_emu::dispatch::watch::Observe;
 use gcn_object::read::CodeObject;
 use std::backtrace::Backtrace;
@@ -221,6 +222,42 @@ impl Checks {
 
     /// A launch has ended: prints what it was the first to show.
     pub fn ended(&self, r: &Runtime, launch: u64, placed: &Placed, stack: Option<&Backtrace>) {
+        let reports = self.found(launch, placed, stack);
+        if !r.launches.json() {
+            report::plain(&texts(&reports).concat());
+        }
+    }
+
+    /// What a launch was the first to show, for a debugger that stops there.
+    pub fn moments(
+        &self,
+        launch: u64,
+        placed: &Placed,
+        stack: Option<&Backtrace>,
+    ) -> Vec<gcn_debug::Report> {
+        let reports = self.found(launch, placed, stack);
+        let texts = texts(&reports);
+        let both = reports.into_iter().zip(texts);
+        let moment = |(report, text): (Report, String)| {
+            let at = report.at?;
+            Some(gcn_debug::Report {
+                launch: launch as usize,
+                wave: WaveId {
+                    workgroup: at.workgroup,
+                    wave: at.wave as usize,
+                },
+                executed: at.step,
+                offset: report.pc.wrapping_sub(report.entry),
+                kernel: report.kernel,
+                text,
+                seen: false,
+            })
+        };
+        both.filter_map(moment).collect()
+    }
+
+    /// The reports that a launch was the first to give, with what is known of the program.
+    fn found(&self, launch: u64, placed: &Placed, stack: Option<&Backtrace>) -> Vec<Report> {
         let object = placed.file.as_ref().map(|file| CodeObject::parse(file));
         let object = object.and_then(Result::ok);
         let sources = Sources::new(object.as_ref());
@@ -249,17 +286,7 @@ impl Checks {
         };
         let reports = self.checker.of(launch, finish);
         self.printed.fetch_add(reports.len() as u64, Relaxed);
-        if r.launches.json() {
-            return;
-        }
-        let mut out = String::new();
-        let program = program();
-        let mut files = Files::default();
-        for report in &reports {
-            let line = |name: &str| files.named(name).map(str::to_owned);
-            text::report(&mut out, report, &program, line);
-        }
-        report::plain(&out);
+        reports
     }
 
     /// The reports as JSON.
@@ -285,6 +312,19 @@ impl Checks {
             format!("check: {reports}, {times}")
         })
     }
+}
+
+/// Reports as text.
+fn texts(reports: &[Report]) -> Vec<String> {
+    let program = program();
+    let mut files = Files::default();
+    let mut text = |report: &Report| {
+        let mut out = String::new();
+        let line = |name: &str| files.named(name).map(str::to_owned);
+        text::report(&mut out, report, &program, line);
+        out
+    };
+    reports.iter().map(&mut text).collect()
 }
 
 /// The name of the program's file.
@@ -376,6 +416,7 @@ extern "C" fn exits(status: i32, _: *mut std::ffi::c_void) {
 /// Called when the library is loaded, before anything else of the process registers functions for its end. These run in the
 /// reverse order, those of all libraries among them, so [`exits`] is the last one.
 extern "C" fn loaded() {
+    crate::debug::is_loaded();
     if variable("GCN_HIP_CHECK").is_some() || variable("GCN_HIP_DEBUG").is_some() {
         // SAFETY: the function takes these arguments, and libraries stay mapped until the process has ended. If it cannot be
         // registered, the exit status stays the program's.

@@ -5,17 +5,23 @@
 //!
 //! The program's standard input and output stay its own: the terminal is that of the process, `/dev/tty`, and the text of scripts goes to
 //! standard error. When the debugger leaves, the program goes on without it.
+//!
+//! With `--check` a launch runs with the checks first, on its queue's thread, and what it wrote is taken back; then the session gets it with
+//! the reports, and stops at their moments.
 
 use crate::check::MOVES;
 use crate::executable::Placed;
 use crate::report;
 use crate::runtime::{self, Runtime, variable};
 use crate::signal::lock;
+use gcn::engine::{Engines, Kind};
 use gcn_debug::commands::Commands;
 use gcn_debug::gdb::{self, Left};
 use gcn_debug::{Arrival, Options, Program, ProgramLaunch, Session};
 use gcn_emu::dispatch::step::Stepper;
-use gcn_emu::dispatch::{Launch, RunError, Stats};
+use gcn_emu::dispatch::watch::Control;
+use gcn_emu::dispatch::{RunError, Stats};
+use gcn_emu::mem::note_stores;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::mem::MaybeUninit;
@@ -45,6 +51,8 @@ pub struct Debugger {
     /// Held by the queue whose launch is debugged.
     turn: Mutex<()>,
     interrupt: Arc<AtomicBool>,
+    /// Ends the run of a launch with the checks.
+    ends_checks: Arc<AtomicBool>,
     /// A command could not be done.
     failed: AtomicBool,
 }
@@ -53,6 +61,8 @@ pub struct Debugger {
 struct State {
     /// The thread of the session has begun.
     begun: bool,
+    /// A launch runs with the checks.
+    checks: bool,
     /// A launch that waits for the session.
     offered: Option<Box<ProgramLaunch>>,
     /// How the launch that the session has ended.
@@ -71,15 +81,22 @@ struct Port(&'static Debugger);
 impl Program for Port {
     fn next(&mut self, interrupt: &AtomicBool) -> Arrival {
         let mut state = lock(&self.0.state);
+        let mut interrupted = false;
         loop {
             if let Some(launch) = state.offered.take() {
+                // It stops at the launch whose checks were interrupted.
+                interrupt.store(interrupted, SeqCst);
                 return Arrival::Launch(launch);
             }
             if state.ends {
                 return Arrival::Ended;
             }
             if interrupt.swap(false, SeqCst) {
-                return Arrival::Interrupted;
+                if !state.checks {
+                    return Arrival::Interrupted;
+                }
+                interrupted = true;
+                self.0.ends_checks.store(true, SeqCst);
             }
             // A signal's handler cannot wake it.
             let waited = self
@@ -97,6 +114,24 @@ impl Program for Port {
 
     fn objects(&self) -> Vec<(u64, Arc<[u8]>)> {
         runtime::get().map_or(Vec::new(), |r| r.executables.files())
+    }
+}
+
+/// Tells `gcn hip --debug`, which waits for the program, that the library is loaded: writes a byte to the command's pipe, unless the program
+/// has closed it.
+pub fn is_loaded() {
+    use std::os::unix::fs::MetadataExt;
+    let Some(text) = variable("GCN_HIP_LOADED") else {
+        return;
+    };
+    let Some((number, inode)) = text.split_once(':') else {
+        return;
+    };
+    let path = format!("/proc/self/fd/{number}");
+    let same = std::fs::metadata(&path).is_ok_and(|m| m.ino().to_string() == inode);
+    if same && let Ok(mut pipe) = OpenOptions::new().write(true).open(&path) {
+        // Without it the command says that the program has not come here, which is no harm.
+        let _ = pipe.write_all(b"1");
     }
 }
 
@@ -154,6 +189,7 @@ impl Debugger {
             changed: Condvar::new(),
             turn: Mutex::default(),
             interrupt: Arc::default(),
+            ends_checks: Arc::default(),
             failed: AtomicBool::new(false),
         }))
     }
@@ -169,17 +205,26 @@ impl Debugger {
         !moves && r.launches.is_chosen(number) && !lock(&self.state).left
     }
 
-    /// Debugs a launch until it has ended. Returns `None` if the debugger has left before it began: nothing of it has run.
+    /// Debugs a launch until it has ended. `reports` runs it with the checks and takes that back. Returns `None` if the debugger has left
+    /// before it began: nothing of it has run.
     pub fn run(
         &'static self,
         number: u64,
-        launch: &Launch,
+        (grid, group): ([u32; 3], [u32; 3]),
+        reports: impl FnOnce(Arc<Control>) -> Vec<gcn_debug::Report>,
         stepper: impl FnOnce() -> Result<Stepper, RunError>,
     ) -> Option<Result<Stats, RunError>> {
         let _turn = lock(&self.turn);
-        if lock(&self.state).left {
-            return None;
+        {
+            let mut state = lock(&self.state);
+            if state.left {
+                return None;
+            }
+            state.checks = true;
         }
+        self.ends_checks.store(false, SeqCst);
+        let reports = reports(Arc::new(Control::new(self.ends_checks.clone())));
+        lock(&self.state).checks = false;
         let stepper = match stepper() {
             Ok(stepper) => stepper,
             Err(error) => return Some(Err(error)),
@@ -187,8 +232,9 @@ impl Debugger {
         let offered = ProgramLaunch {
             number: number as usize,
             stepper,
-            grid: launch.grid,
-            group: launch.group,
+            grid,
+            group,
+            reports,
         };
         let mut state = lock(&self.state);
         if !std::mem::replace(&mut state.begun, true) {
@@ -213,9 +259,19 @@ impl Debugger {
         else {
             return self.done();
         };
+        let kind = match variable("GCN_ENGINE").as_deref() {
+            Some("interp") => Kind::Interp,
+            _ => Kind::default(),
+        };
+        let engines = Engines::new(kind);
         let options = Options {
             history_bytes: self.history_bytes,
             interrupt: self.interrupt.clone(),
+            compiles: engines.compile(),
+            plan: gcn::plan::Options {
+                engines,
+                ..Default::default()
+            },
             ..Options::default()
         };
         let session = Session::attach(Box::new(Port(self)), r.gpu.clone(), *first, options);
@@ -237,6 +293,7 @@ impl Debugger {
         }
         lock(&self.state).left = true;
         self.changed.notify_all();
+        report::plain(&commands.session().unseen_reports().concat());
         commands.session_mut().leave();
         self.done();
     }
@@ -350,6 +407,21 @@ fn lines(
 }
 
 impl Runtime {
+    /// Runs kernels on this thread, and takes back what they write: their pages have the contents that they had before.
+    pub fn taken_back<T>(&self, run: impl FnOnce() -> T) -> T {
+        let memory = self.memory();
+        memory.keep_journal_of_threads();
+        memory.take_journal();
+        note_stores(true);
+        let result = run();
+        note_stores(false);
+        for (page, bytes) in memory.take_journal() {
+            // A page that was unmapped meanwhile has nothing to take back.
+            let _ = memory.put_page(page, &bytes);
+        }
+        result
+    }
+
     /// The debugger, if there is one.
     pub fn debugger() -> Option<&'static Debugger> {
         runtime::get().ok().and_then(|r| r.debugger.as_ref())

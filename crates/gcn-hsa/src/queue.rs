@@ -11,10 +11,12 @@ use crate::signal::{holds, lock};
 use crate::status::{Status, code};
 use crate::types::{Handle, QueueCallback, QueueHead, Value};
 use gcn_emu::dispatch::step::Stepper;
+use gcn_emu::dispatch::watch::{Control, Watch};
 use gcn_emu::dispatch::{self, Launch, Packet, RunError};
 use gcn_emu::engine::FaultKind;
 use gcn_emu::mem::{PAGE_SIZE, Perm};
 use gcn_emu::wave::WaveState;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*, fence};
@@ -297,7 +299,7 @@ impl Queue {
         let used = (quarter(bytes, 2) & 3).max(1) as usize;
         let dimension = |d: usize, n: u32| if d < used { n } else { 1 };
         let (launched, busy) = r.begin();
-        let launch = Launch {
+        let mut launch = Launch {
             grid: std::array::from_fn(|d| dimension(d, half(bytes, 12 + 4 * d))),
             group: std::array::from_fn(|d| dimension(d, quarter(bytes, 4 + 2 * d) as u32)),
             threads: if r.checks.is_some() { 1 } else { r.threads },
@@ -311,20 +313,39 @@ impl Queue {
         let start = r.now();
         let running = crate::lent::Running::new(launched, &kernel.kernel.name);
         let debugger = Runtime::debugger().filter(|d| d.takes(r, launched, &kernel));
+        let run = |launch: &Launch| {
+            (r.gpu).dispatch_packet(&self.state, &packet, kernel.base, &kernel.kernel, launch)
+        };
+        let checked = Cell::new(false);
         let done = debugger.and_then(|debugger| {
-            debugger.run(launched, &launch, || {
+            let reports = |stop: Arc<Control>| {
+                let Some(checks) = &r.checks else {
+                    return Vec::new();
+                };
+                checked.set(true);
+                let mut launch = launch.clone();
+                launch.watch.control = Some(stop);
+                // A failure is met again, under the debugger.
+                let _ = r.taken_back(|| run(&launch));
+                checks.moments(launched, &kernel, stack.as_deref())
+            };
+            let sizes = (launch.grid, launch.group);
+            debugger.run(launched, sizes, reports, || {
                 let gpu = r.gpu.clone();
                 let (state, code) = (&self.state, &kernel.kernel);
                 Stepper::of_packet(gpu, state, &packet, kernel.base, code, &launch)
             })
         });
-        let done = done.unwrap_or_else(|| {
-            (r.gpu).dispatch_packet(&self.state, &packet, kernel.base, &kernel.kernel, &launch)
-        });
+        if checked.get() {
+            launch.watch = Watch::default();
+        }
+        let done = done.unwrap_or_else(|| run(&launch));
         let end = r.now();
         drop(running);
         drop(busy);
-        r.with_checks(|checks| checks.ended(r, launched, &kernel, stack.as_deref()));
+        if !checked.get() {
+            r.with_checks(|checks| checks.ended(r, launched, &kernel, stack.as_deref()));
+        }
         match done {
             Ok(stats) => {
                 r.launches.ended(&kernel, end - start, &stats);

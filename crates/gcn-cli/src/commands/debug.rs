@@ -208,6 +208,7 @@ fn check(launch: &super::run::Launching, list: &str) -> Result<Vec<gcn_debug::Re
             kernel: report.kernel.clone(),
             offset: report.pc.wrapping_sub(report.entry),
             text,
+            seen: false,
         })
     };
     let found = checking.found(&plan);

@@ -60,7 +60,7 @@ pub struct Options {
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = checks)]
     check: Option<String>,
     /// Stop in the program's kernels, while it waits: the terminal of `gcn debug`, on the process's terminal (docs/debug.md)
-    #[arg(long, conflicts_with_all = ["gdb", "check", "trace_instructions"])]
+    #[arg(long, conflicts_with_all = ["gdb", "trace_instructions"])]
     debug: bool,
     /// With --debug: execute a command, and print its text to standard error; may be given several times. After the last one
     /// the program goes on without the debugger
@@ -79,7 +79,11 @@ pub struct Options {
     #[arg(long, requires = "debug", conflicts_with_all = ["commands", "script"])]
     plain: bool,
     /// Let GDB debug the program's kernels: wait for it at a port, by default on 127.0.0.1, at the first launch
-    #[arg(long, value_name = "[HOST:]PORT", conflicts_with_all = ["check", "trace_instructions"])]
+    #[arg(
+        long,
+        value_name = "[HOST:]PORT",
+        conflicts_with = "trace_instructions"
+    )]
     gdb: Option<String>,
     /// With --debug or --gdb: the memory that the history of a launch may take, in MiB, about
     #[arg(long, value_name = "MIB")]
@@ -342,40 +346,95 @@ pub fn run(options: &Options) -> Result<(), String> {
     };
     let mut command = Command::new(program);
     command.args(arguments).envs(variables);
-    if options.shares_terminal() {
-        return attend(command, program);
+    if options.debug || options.gdb.is_some() {
+        return attend(command, program, options.shares_terminal());
     }
     Err(start(command, program))
 }
 
-/// Runs the program and waits for it, to give the terminal back as it was, however the program ends.
+/// Runs the program under the debugger and waits for it: to say so if it never came to the debugger, and to give the terminal back as it was,
+/// however the program ends.
 #[cfg(unix)]
-fn attend(mut command: Command, program: &std::ffi::OsStr) -> Result<(), String> {
+fn attend(
+    mut command: Command,
+    program: &std::ffi::OsStr,
+    shares_terminal: bool,
+) -> Result<(), String> {
     use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
     use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::MetadataExt;
     use std::os::unix::process::ExitStatusExt;
-    let mut terminal = terminal()?;
-    let modes = tcgetattr(&terminal);
-    // Ctrl-C is for the program, which interrupts its debugger.
-    let seen = std::sync::Arc::default();
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, seen);
-    let status = command.status();
+    let terminal = shares_terminal.then(terminal).transpose()?;
+    let modes = terminal.as_ref().and_then(|t| tcgetattr(t).ok());
+    // The library writes a byte when it is loaded.
+    let (loaded, tells) = rustix::pipe::pipe().map_err(|e| format!("a pipe: {e}"))?;
+    let _ = rustix::io::fcntl_setfd(&loaded, rustix::io::FdFlags::CLOEXEC);
+    let number = tells.as_raw_fd();
+    let inode = std::fs::metadata(format!("/proc/self/fd/{number}"));
+    let inode = inode.map_err(|e| format!("/proc/self/fd: {e}"))?.ino();
+    command.env("GCN_HIP_LOADED", format!("{number}:{inode}"));
+    let status = wait(&mut command);
     let status = status.map_err(|e| format!("{}: {e}", program.to_string_lossy()))?;
-    if let Ok(modes) = modes {
+    drop(tells);
+    if let (Some(terminal), Some(modes)) = (&terminal, modes) {
         // A terminal that is gone needs no modes.
-        let _ = tcsetattr(&terminal, OptionalActions::Drain, &modes);
+        let _ = tcsetattr(terminal, OptionalActions::Drain, &modes);
+    }
+    if !was_written(&loaded) {
+        let name = program.to_string_lossy();
+        io::complain(&format!(
+            "gcn: {name} has not loaded HIP's library: there was no launch to debug (a program that is linked statically, or with a library path of its own, does not get this one)\n"
+        ));
+        let code = status.code().unwrap_or(0).max(1);
+        std::process::exit(status.signal().map_or(code, |signal| 128 + signal));
     }
     let Some(signal) = status.signal() else {
         std::process::exit(status.code().unwrap_or(1));
     };
     // The ordinary screen, with a cursor.
-    let _ = terminal.write_all(b"\x1b[?1049l\x1b[?25h");
+    if let Some(mut terminal) = terminal {
+        let _ = terminal.write_all(b"\x1b[?1049l\x1b[?25h");
+    }
     io::complain(&format!("gcn: the program was ended by signal {signal}\n"));
     std::process::exit(128 + signal);
 }
 
+/// Starts a command and waits for its end. Signals that would end this process end the command.
+#[cfg(unix)]
+fn wait(command: &mut Command) -> std::io::Result<std::process::ExitStatus> {
+    use rustix::process::{Pid, Signal};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    // Ctrl-C is for the program, which gets it from the terminal, too, and interrupts its debugger.
+    let _ = signal_hook::flag::register(SIGINT, Arc::default());
+    let ends = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGTERM] {
+        let _ = signal_hook::flag::register(signal, ends.clone());
+    }
+    let mut child = command.spawn()?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if ends.swap(false, Ordering::SeqCst) {
+            let _ = rustix::process::kill_process(Pid::from_child(&child), Signal::TERM);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+/// Returns true if a byte was written to a pipe.
+#[cfg(unix)]
+fn was_written(pipe: &std::os::fd::OwnedFd) -> bool {
+    // Another process may hold the other end still.
+    let set = rustix::io::ioctl_fionbio(pipe, true);
+    set.is_ok() && rustix::io::read(pipe, &mut [0u8; 1][..]) == Ok(1)
+}
+
 #[cfg(not(unix))]
-fn attend(command: Command, program: &std::ffi::OsStr) -> Result<(), String> {
+fn attend(command: Command, program: &std::ffi::OsStr, _: bool) -> Result<(), String> {
     Err(start(command, program))
 }
 

@@ -27,7 +27,7 @@ use gcn_object::read::Kernel;
 use gcn_object::target::Os;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// A dispatch that has begun.
@@ -41,6 +41,8 @@ pub struct Stepper {
     engine: Interp,
     /// Runs long stretches.
     fast: Option<Box<dyn Engine>>,
+    /// Says when it runs, for threads that wait until nobody uses an old mapping.
+    at_work: Arc<AtomicU64>,
     /// The addresses before which it stops.
     stops: Vec<u64>,
     traits: HashMap<u64, Traits>,
@@ -315,6 +317,7 @@ impl Stepper {
                 printed: printed.clone(),
             })),
             printed,
+            at_work: gpu.memory.register(),
             gpu,
             setup,
             launch,
@@ -550,8 +553,14 @@ impl Stepper {
         self.fast.is_some()
     }
 
+    /// Takes that engine, with the code that it has compiled, for another dispatch of the same machine.
+    pub fn take_fast_engine(&mut self) -> Option<Box<dyn Engine>> {
+        self.fast.take()
+    }
+
     /// As [`Stepper::run`] by another engine ([`Stepper::stop_at`]), in the same order. Stops before an instruction at one of the
-    /// addresses, unless it is the first one. The memory's journal does not see its stores.
+    /// addresses, unless it is the first one. The memory's journal sees its stores after
+    /// [`Memory::keep_journal_of_compiled`](crate::mem::Memory::keep_journal_of_compiled).
     pub fn run_fast(&mut self, ticks: u64) -> u64 {
         let mut ran = 0;
         while ran < ticks && (ran == 0 || !self.is_at_stop()) {
@@ -583,6 +592,7 @@ impl Stepper {
             _ => return None,
         };
         let memory = &self.gpu.memory;
+        let at_work = memory.at_work(&self.at_work);
         let group = self.state.now.as_mut()?;
         let given = left.min(most);
         let mut fuel = given;
@@ -601,6 +611,7 @@ impl Stepper {
             Some(engine) if fast && given > 1 => engine.run(wave, &mut machine, &mut fuel),
             _ => self.engine.run(wave, &mut machine, &mut fuel),
         };
+        drop(at_work);
         let used = given - fuel;
         // These consume no fuel.
         let attempt = match &stop {
@@ -1337,6 +1348,7 @@ impl Stepper {
 
 impl Drop for Stepper {
     fn drop(&mut self) {
+        self.gpu.memory.unregister(&self.at_work);
         for &region in &self.regions {
             // Each was mapped by `prepare`.
             let _ = self.gpu.memory.free(region);

@@ -120,7 +120,7 @@ impl Memory {
         }
         for page in first..end {
             if let Some(own) = self.own_page(page) {
-                self.set_state(own, USED | MAPPED | perm.0)?;
+                self.set_state(own, self.armed(USED | MAPPED | perm.0))?;
                 self.arena.confine(own, 1, perm);
             } else if let Some(far) = self.far_mut().get_mut(&page) {
                 self.note_code(Perm(far.perm.0 | perm.0));
@@ -160,7 +160,7 @@ impl Memory {
     }
 
     /// The page of the linear part at guest page `page`.
-    fn linear_page(&self, page: u64) -> Option<u64> {
+    pub(super) fn linear_page(&self, page: u64) -> Option<u64> {
         let linear = page.wrapping_sub(self.linear_base / PAGE_SIZE);
         (linear < self.linear_bytes / PAGE_SIZE).then_some(linear)
     }
@@ -177,7 +177,13 @@ impl Memory {
             let state = self.state(linear);
             if state & (MAPPED | trial::PARTLY) != 0 {
                 let page = linear + self.origin / PAGE_SIZE;
-                return Some((page, Perm(state & Perm::RWX.0)));
+                // Its contents are kept before the store is made.
+                let write = if state & trial::UNKEPT != 0 {
+                    Perm::WRITE.0
+                } else {
+                    0
+                };
+                return Some((page, Perm(state & Perm::RWX.0 | write)));
             }
             if self.own.contains(&linear) {
                 return None;
@@ -219,7 +225,7 @@ impl Memory {
         }
         for page in start..start + count {
             self.take(book, page)?;
-            self.set_state(page, USED | MAPPED | perm.0)?;
+            self.set_state(page, self.armed(USED | MAPPED | perm.0))?;
         }
         self.arena.confine(start, count, perm);
         Ok(())
@@ -341,7 +347,7 @@ impl Memory {
 
     /// Marks guest pages that do not belong to allocations as mapped, or as not mapped.
     fn set_lent(&self, first: u64, end: u64, perm: Option<Perm>) -> Result<(), MemError> {
-        let state = perm.map_or(0, |perm| MAPPED | perm.0);
+        let state = perm.map_or(0, |perm| self.armed(MAPPED | perm.0));
         match (self.linear_page(first), self.linear_page(end - 1)) {
             (Some(start), Some(_)) => self.pages.fill(start, end - first, state)?,
             _ => {

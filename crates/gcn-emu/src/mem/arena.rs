@@ -3,7 +3,7 @@
 use super::guard::{ARENA_GUARD, Access, GUARDED, Mapping};
 use super::host::{Before, Reserved};
 use super::{MemError, PAGE_SIZE, Perm};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 /// The reserved host range, zero where never written, between inaccessible pages; or all of the host's addresses. It only provides
@@ -201,6 +201,18 @@ impl PageMap {
         // atomics alone.
         let cell = unsafe { &*self.as_ptr().add(page as usize).cast::<AtomicU8>() };
         cell.load(Relaxed)
+    }
+
+    /// Changes the state of a page that has been set before.
+    pub(super) fn change(&self, page: u64, change: impl Fn(u8) -> u8) {
+        if change(self.get(page)) == self.get(page) {
+            return;
+        }
+        assert!(page < self.len as u64);
+        // SAFETY: as in `get`; and the byte may be written, because its state is not that of a page that was never set.
+        let cell = unsafe { &*self.as_ptr().add(page as usize).cast::<AtomicU8>() };
+        // The function always gives a state.
+        let _ = cell.fetch_update(SeqCst, SeqCst, |state| Some(change(state)));
     }
 
     /// Sets the state of existing pages.

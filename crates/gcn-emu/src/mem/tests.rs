@@ -594,3 +594,60 @@ fn trials_are_exact_and_taken_back() {
         assert_eq!(m.load_u32(at + 4), Ok(5));
     }
 }
+
+/// The journal sees the stores of compiled code, which looks at the page map alone: where that does not permit them it asks, and the page
+/// is kept.
+#[test]
+fn the_journal_sees_stores_of_compiled_code() {
+    for m in [
+        Memory::new(1 << 24).expect("memory"),
+        Memory::of_host(1 << 24, None).expect("memory"),
+    ] {
+        let at = m.alloc(4 * PAGE_SIZE, 1, Perm::RW).expect("memory");
+        let constant = m.alloc(16, 1, Perm::READ).expect("memory");
+        m.store_u32(at, 1).expect("it is mapped");
+        let linear = m.linear();
+        let state = |page: u64| m.state((at - linear.start) / PAGE_SIZE + page);
+        let writable = |page: u64| state(page) & Perm::WRITE.0 != 0;
+        let stores =
+            |page: u64| m.trial_range(at + page * PAGE_SIZE, at + page * PAGE_SIZE, Perm::RW, 64);
+        m.keep_journal(true);
+        assert_eq!(stores(0), None, "the map alone says what is permitted");
+        m.keep_journal_of_compiled();
+        assert!(!writable(0) && m.perm(at) == Some(Perm::RW));
+        assert!(!m.begin_trial(Vec::new()));
+        let before = m.mapping();
+        assert_eq!(stores(1), Some(Some(at + PAGE_SIZE..at + 2 * PAGE_SIZE)));
+        assert_eq!(stores(2), Some(Some(at + PAGE_SIZE..at + 3 * PAGE_SIZE)));
+        assert_eq!(m.trial_range(constant, constant, Perm::RW, 64), Some(None));
+        assert_eq!(m.trial_range(at, at, Perm::READ, 64), None);
+        assert!(writable(1) && writable(2) && !writable(0));
+        // What is stored by other ways is in the same journal, once.
+        assert!(m.store_u32(at, 2).is_ok() && m.fetch_update_u32(at, |n| n + 1).is_ok());
+        assert!(writable(0) && m.mapping() == before);
+        let pages = m.take_journal();
+        let first = at / PAGE_SIZE;
+        let mut numbers: Vec<u64> = pages.keys().map(|page| page - first).collect();
+        numbers.sort_unstable();
+        assert_eq!((numbers, pages[&first][0]), (vec![0, 1, 2], 1));
+        // From here on all of it is seen again.
+        assert!(!writable(0) && !writable(1) && m.mapping() != before);
+        let new = m.alloc(1, 1, Perm::RW).expect("memory");
+        assert!(m.trial_range(new, new, Perm::RW, 0).flatten().is_some());
+        assert_eq!(m.journal_pages(), [new / PAGE_SIZE]);
+        // Stores of threads that are not the session's are permitted, and not seen.
+        m.keep_journal_of_threads();
+        m.take_journal();
+        let around = stores(3).flatten().expect("it may be written");
+        assert!(around == (at..at + 4 * PAGE_SIZE) && m.journal_pages().is_empty());
+        note_stores(true);
+        assert_eq!(
+            stores(3),
+            Some(Some(at + 3 * PAGE_SIZE..at + 4 * PAGE_SIZE))
+        );
+        note_stores(false);
+        assert_eq!(m.journal_pages(), [first + 3]);
+        m.keep_journal(false);
+        assert!((0..4).all(writable) && stores(0).is_none());
+    }
+}

@@ -22,8 +22,8 @@ pub struct Extent {
 
 /// A page of which some bytes are out of bounds: accesses are compared with the extents.
 pub(super) const PARTLY: u8 = 32;
-/// A page that may be written when its contents have been kept.
-const UNKEPT: u8 = 64;
+/// A page that may be written when its contents have been kept: by a trial, or by the journal.
+pub(super) const UNKEPT: u8 = 64;
 
 /// Pages that are kept together when stores go up through memory.
 const AHEAD: u64 = 16;
@@ -51,7 +51,7 @@ impl Trial {
 impl Memory {
     /// Begins a trial: until its end kernels may access these bytes alone, and their stores can be taken back. Code is fetched as
     /// before. Nothing else may be mapped or unmapped until then. Returns false, and begins none, if there is a trial already
-    /// or memory has pages that a trial cannot confine: those outside of the linear part, and lent ones.
+    /// or memory has pages that a trial cannot confine: those outside of the linear part, and lent ones; or the journal sees compiled code.
     pub fn begin_trial(&self, mut extents: Vec<Extent>) -> bool {
         let book = self.book();
         let mut now = self.trial.write().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ impl Memory {
             self.own_page(first).is_some() && self.own_page(first + count - 1).is_some()
         };
         let confined = book.lent.is_empty() && book.regions.values().all(|r| linear(r.0, r.1));
-        if now.is_some() || !confined {
+        if now.is_some() || !confined || self.sees_compiled() {
             return false;
         }
         extents.retain(|e| e.start < e.end);
@@ -198,7 +198,8 @@ impl Memory {
     }
 
     /// Checks an access in a trial, as compiled code does that remembers ranges: returns the bytes around it that may be accessed as
-    /// `need` says, at most `far` pages on each side. The inner value is `None` if it itself may not, the outer one without a trial.
+    /// `need` says, at most `far` pages on each side. The inner value is `None` if it itself may not, the outer one without a trial. Stores
+    /// that the journal is to see are kept here, too.
     pub fn trial_range(
         &self,
         first: u64,
@@ -207,7 +208,7 @@ impl Memory {
         far: u64,
     ) -> Option<Option<Range<u64>>> {
         if !self.trying.load(Relaxed) {
-            return None;
+            return self.kept_range(first, last, need, far);
         }
         let trial = self.trial();
         let trial = trial.as_ref()?;

@@ -29,13 +29,33 @@ pub(crate) struct AtWork<'w>(&'w AtomicU64);
 impl Memory {
     /// Registers another thread that will run kernels.
     pub(crate) fn worker(&self) -> Worker<'_> {
+        Worker {
+            memory: self,
+            since: self.register(),
+        }
+    }
+
+    /// As [`Memory::worker`], for one that is moved from thread to thread and borrows nothing.
+    pub(crate) fn register(&self) -> Arc<AtomicU64> {
         let since = Arc::new(AtomicU64::new(IDLE));
         let mut workers = (self.workers.lock()).unwrap_or_else(PoisonError::into_inner);
         workers.push(since.clone());
-        Worker {
-            memory: self,
-            since,
-        }
+        since
+    }
+
+    /// It runs nothing any more.
+    pub(crate) fn unregister(&self, since: &Arc<AtomicU64>) {
+        let mut workers = (self.workers.lock()).unwrap_or_else(PoisonError::into_inner);
+        workers.retain(|w| !Arc::ptr_eq(w, since));
+    }
+
+    /// A registered thread begins work that has not read the page map yet.
+    #[inline]
+    pub(crate) fn at_work<'w>(&self, since: &'w AtomicU64) -> AtWork<'w> {
+        // A thread that changed the page map before it could see this one at work is no problem: every later check reads the new
+        // map.
+        since.store(self.epoch.load(SeqCst), SeqCst);
+        AtWork(since)
     }
 
     /// Waits until no thread runs the work that it ran when this was called: then all of them use the current page map. No
@@ -61,10 +81,7 @@ impl Worker<'_> {
     /// The thread begins work that has not read the page map yet.
     #[inline]
     pub fn begin(&self) -> AtWork<'_> {
-        // A thread that changed the page map before it could see this one at work is no problem: every later check reads the new
-        // map.
-        self.since.store(self.memory.epoch.load(SeqCst), SeqCst);
-        AtWork(&self.since)
+        self.memory.at_work(&self.since)
     }
 }
 
@@ -77,8 +94,6 @@ impl Drop for AtWork<'_> {
 
 impl Drop for Worker<'_> {
     fn drop(&mut self) {
-        let workers = self.memory.workers.lock();
-        let mut workers = workers.unwrap_or_else(PoisonError::into_inner);
-        workers.retain(|w| !Arc::ptr_eq(w, &self.since));
+        self.memory.unregister(&self.since);
     }
 }
