@@ -278,6 +278,68 @@ fn calls_are_stepped_over_into_and_out_of_both_ways() {
     assert!(text.contains("0  add_up\n1  block_sums+0x20\n"), "{text}");
 }
 
+/// A session on a kernel without optimisation whose functions call each other.
+fn calls(object: &str) -> Vec<String> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/debug/calls-");
+    let words = "--kernel calls --group 64 --grid 64 --arg buf:rand:256:3 --arg buf:zero:256";
+    let file = format!("{file}{object}.co");
+    let all = ["debug", &file].into_iter().chain(words.split(' '));
+    all.map(str::to_owned).collect()
+}
+
+#[test]
+fn callers_are_shown_behind_three_calls() {
+    let commands = [
+        "break inner",
+        "run",
+        "bt",
+        "up",
+        "up 2",
+        "down",
+        "list",
+        "x/1i",
+        "frame 0",
+        "step",
+        "frame",
+    ];
+    for (object, outermost) in [("clang14-gfx900", 3), ("clang22-gfx906", 4)] {
+        let mut args = calls(object);
+        let each = commands
+            .iter()
+            .flat_map(|c| ["-e".to_owned(), (*c).to_owned()]);
+        args.extend(each);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let text = done(&args);
+        // The calls, with the lines of the callers.
+        for (n, function, line) in [(0, "inner", 4), (1, "middle+0x", 9), (2, "outer+0x", 14)] {
+            let told = text.lines().any(|l| {
+                l.starts_with(&format!("{n}  {function}"))
+                    && l.ends_with(&format!("calls.cl:{line}"))
+            });
+            assert!(told, "{n} {function}: {text}");
+        }
+        let kernel = |l: &&str| l.starts_with("3  ") && l.ends_with("calls.cl:20");
+        // In the list and by `up 2`.
+        assert_eq!(text.lines().filter(kernel).count(), 2, "{text}");
+        assert!(text.contains("s_swappc_b64"), "{text}");
+        // What `list` is about is the selected caller's, until a motion selects the innermost again.
+        assert!(text.contains("// ././calls.cl:14"), "{text}");
+        let last = text.lines().rev().find(|l| l.starts_with("0  "));
+        assert!(
+            last.is_some_and(|l| l.starts_with("0  inner+0x4, ")),
+            "{text}"
+        );
+        let mut args = calls(object);
+        for command in ["break inner", "run", "up 9"] {
+            args.extend(["-e".to_owned(), command.to_owned()]);
+        }
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let told = fails(&args);
+        let says = format!("there is no frame 9: frame {outermost} is the outermost, the kernel");
+        assert!(told.contains(&says), "{told}");
+    }
+}
+
 #[test]
 fn time_goes_through_the_launches_of_a_plan() {
     let text = sums(&[
@@ -361,6 +423,64 @@ fn the_terminal_is_used_with_keys_alone() {
 }
 
 /// The picture of docs/debug.md is what the terminal shows; `BLESS=1` draws it again.
+#[cfg(unix)]
+#[test]
+fn a_terminal_of_any_size_shows_what_fits() {
+    let mut screen = screen::Screen::new(&["debug", "examples/absolute.toml"], &[]);
+    screen.shows(" absolute on gfx900  launch 0, tick 0");
+    for (rows, columns) in [
+        (8, 30),
+        (3, 10),
+        (1, 1),
+        (2, 200),
+        (60, 4),
+        (17, 49),
+        (5, 60),
+        (40, 130),
+        (8, 30),
+    ] {
+        screen.resize(rows, columns);
+        screen.press("1h2h3?4?5vs");
+    }
+    // Each key was done: the last size shows where the wave is, the code, the pane and the command line.
+    screen.shows("tick 9");
+    screen.shows("=> 0x1");
+    screen.press(":print exec\r");
+    screen.shows("exec = 0x");
+    screen.press("1");
+    screen.resize(3, 10);
+    screen.shows("=> 0x");
+    screen.resize(40, 130);
+    screen.shows("waves; outstanding");
+    screen.press("q");
+    assert!(screen.child.wait().unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_terminal_says_what_runs_at_any_size() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/kernels/mandelbrot-gfx900.co"
+    );
+    let words = "--grid 256,256 --group 16,16 --arg buf:zero:262144 --arg i32:256 --arg i32:256 --arg f32:-0.1 --arg f32:-0.1 \
+        --arg f32:0.001 --arg f32:0.001 --arg i32:2000000000";
+    let mut args = vec!["debug", file];
+    args.extend(words.split_whitespace());
+    let mut screen = screen::Screen::new(&args, &[]);
+    screen.shows(" mandelbrot on gfx900");
+    // It never ends.
+    screen.press("c");
+    screen.shows(" `continue` runs; Ctrl-C interrupts");
+    screen.resize(6, 40);
+    screen.shows(" `continue` runs; Ctrl-C interrupts");
+    screen.resize(30, 100);
+    screen.press("\u{3}");
+    screen.shows("interrupted");
+    screen.press("q");
+    assert!(screen.child.wait().unwrap().success());
+}
+
 #[cfg(unix)]
 #[test]
 fn the_picture_of_the_terminal_is_what_it_shows() {

@@ -27,6 +27,11 @@ fn vadd(chip: &str) -> Vec<String> {
 
 /// Executes commands in GDB on a kernel, with our script, and returns what each printed.
 fn gdb(launch: &[String], commands: &[&str]) -> Option<Vec<String>> {
+    gdb_after("echo", launch, commands)
+}
+
+/// As [`gdb`], with a command before GDB connects.
+fn gdb_after(first: &str, launch: &[String], commands: &[&str]) -> Option<Vec<String>> {
     if Command::new("gdb-multiarch")
         .arg("--version")
         .output()
@@ -50,6 +55,7 @@ fn gdb(launch: &[String], commands: &[&str]) -> Option<Vec<String>> {
         env!("CARGO_BIN_EXE_gcn"),
         words.join(" ")
     );
+    command.args(["-ex", first]);
     for text in std::iter::once(target.as_str()).chain(commands.iter().copied()) {
         command.args(["-ex", "echo \\n----\\n", "-ex", text]);
     }
@@ -148,6 +154,57 @@ fn gdb_watches_and_changes() {
     assert!(out[19].contains("the end"), "{out:#?}");
     assert!(out[21].contains("s_endpgm"), "{out:#?}");
     assert!(out[16].contains("can only be read"), "{out:#?}");
+}
+
+/// With the symbols and tables of an object without optimisation: its tables for unwinding are empty, the calls are known anyhow.
+#[test]
+fn gdb_knows_the_calls() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/debug");
+    let object = format!("{folder}/calls-clang14-gfx900.co");
+    let words = "--kernel calls --group 64 --grid 128 --arg buf:rand:512:3 --arg buf:zero:512";
+    let mut launch = vec![object.clone()];
+    launch.extend(words.split(' ').map(str::to_owned));
+    let load = format!("file {object}");
+    let Some(out) = gdb_after(
+        &load,
+        &launch,
+        &[
+            "set print frame-arguments none",
+            "break inner",
+            "continue",
+            "bt",
+            "delete",
+            "finish",
+            "bt",
+            "finish",
+            "up",
+            "info line",
+            "down",
+            "reverse-finish",
+            "bt",
+            "kill",
+        ],
+    ) else {
+        return;
+    };
+    let frames = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|l| l.starts_with('#'));
+        let function = |l: &str| {
+            let name = l.split(" (").next().unwrap_or("");
+            let name = name.split_whitespace().last().unwrap_or("").to_owned();
+            format!("{name}:{}", l.rsplit(':').next().unwrap_or(""))
+        };
+        lines.map(function).collect()
+    };
+    let all = ["inner:5", "middle:9", "outer:14", "calls:20"];
+    assert_eq!(frames(&out[3]), all, "{out:#?}");
+    assert_eq!(frames(&out[6]), all[1..], "{out:#?}");
+    assert!(out[8].starts_with("#1 "), "{out:#?}");
+    assert!(out[8].contains(" in calls "), "{out:#?}");
+    assert!(out[9].starts_with("Line 20 of "), "{out:#?}");
+    // The call of outer.
+    assert!(out[11].contains(" in calls "), "{out:#?}");
+    assert_eq!(frames(&out[12]), all[3..], "{out:#?}");
 }
 
 #[test]

@@ -1,51 +1,36 @@
-//! How fast a session runs and goes back, beside a run without one.
+//! How fast a session runs and goes back, beside a run without one, in processor time where the host tells it.
 //!
 //! `cargo run --release -p gcn-debug --example speed`
 
-use std::path::Path;
 use std::time::Instant;
 
 use gcn::engine::{Engines, Kind};
-use gcn::plan::{self, Plan};
-use gcn::run::{self, Request};
-use gcn_debug::{Options, Session};
+use gcn::plan;
+use gcn_debug::{Error, Options, Session};
 
-/// A kernel of about 100 million instructions, in which waves run long.
-fn mandelbrot() -> Plan {
-    let file = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../testdata/kernels/mandelbrot-gfx900.co"
-    );
-    let object = gcn::io::code_object(Path::new(file), None, None).expect("the kernel");
-    let args = [
-        "buf:zero:1048576",
-        "i32:512",
-        "i32:512",
-        "f32:-2",
-        "f32:-1.2",
-        "f32:0.005",
-        "f32:0.005",
-        "i32:6000",
-    ];
-    let args = args
-        .iter()
-        .map(|arg| run::parse_arg(arg).expect("an argument"));
-    let request = Request {
-        kernel: Some("mandelbrot"),
-        grid: [512, 512, 1],
-        group: [16, 16, 1],
-        offset: [0; 3],
-        dynamic_lds: 0,
-        any_type: true,
-        args: args.collect(),
-        outs: Vec::new(),
-        repeat: 0,
-    };
-    run::plan(object, request).expect("a plan")
+#[path = "../tests/kernels/mod.rs"]
+mod kernels;
+
+/// A kernel of more than 100 million instructions, in which waves run long.
+fn mandelbrot() -> plan::Plan {
+    kernels::mandelbrot(512, 6000)
 }
 
-fn ms(begun: Instant) -> f64 {
-    begun.elapsed().as_secs_f64() * 1e3
+/// The processor time of this thread in nanoseconds, as Linux tells it.
+fn processor_time() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// Does something, and returns the milliseconds that it took.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let (clock, processor) = (Instant::now(), processor_time());
+    let result = work();
+    let ms = match (processor, processor_time()) {
+        (Some(from), Some(to)) => (to - from) as f64 / 1e6,
+        _ => clock.elapsed().as_secs_f64() * 1e3,
+    };
+    (result, ms)
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -55,13 +40,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         engines: Engines::new(Kind::default()),
         ..plan::Options::default()
     };
-    let begun = Instant::now();
-    let report = plan::run(&mandelbrot(), &options).map_err(|e| e.message)?;
-    println!(
-        "gcn run, one thread: {:.0} ms, {} instructions",
-        ms(begun),
-        report.instructions
-    );
+    let (report, ms) = timed(|| plan::run(&mandelbrot(), &options).map_err(|e| e.message));
+    let instructions = report?.instructions;
+    println!("gcn run, one thread: {ms:.0} ms, {instructions} instructions");
     for compiles in [true, false] {
         let how = if compiles { "compiled" } else { "interpreted" };
         let session = Options {
@@ -72,32 +53,42 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut session = Session::new(mandelbrot(), session)?;
         // It is never hit.
         session.break_at("mandelbrot", Some("wave == 1000"))?;
-        let begun = Instant::now();
-        session.resume()?;
-        println!("{how}: continue to the end: {:.0} ms", ms(begun));
-        let begun = Instant::now();
-        session.reverse_step()?;
-        println!(
-            "{how}: the first reverse-step from the end: {:.1} ms",
-            ms(begun)
-        );
-        let (mut most, begun) = (0.0f64, Instant::now());
+        let (stop, ms) = timed(|| session.resume());
+        stop?;
+        println!("{how}: continue to the end: {ms:.0} ms");
+        let (stop, ms) = timed(|| session.reverse_step());
+        stop?;
+        println!("{how}: the first reverse-step from the end: {ms:.1} ms");
+        let (mut most, mut sum) = (0.0f64, 0.0);
         for _ in 0..100 {
-            let step = Instant::now();
-            session.reverse_step()?;
-            most = most.max(ms(step));
+            let (stop, ms) = timed(|| session.reverse_step());
+            stop?;
+            (most, sum) = (most.max(ms), sum + ms);
         }
-        println!(
-            "{how}: a hundred more: {:.2} ms each, the longest {most:.1} ms",
-            ms(begun) / 100.0
-        );
-        let begun = Instant::now();
-        session.reverse_resume()?;
-        println!(
-            "{how}: reverse-continue to the beginning: {:.0} ms, at {:?}",
-            ms(begun),
-            session.now()
-        );
+        let each = sum / 100.0;
+        println!("{how}: a hundred more: {each:.2} ms each, the longest {most:.1} ms");
+        // The first reverse-step after continuing is the longest: the wave's past is not near.
+        let (mut most, mut sum) = (0.0f64, 0.0);
+        for part in 1..=10 {
+            let moment = gcn_debug::Moment {
+                launch: 0,
+                tick: instructions / 11 * part,
+            };
+            session.goto(moment)?;
+            let (stop, ms) = timed(|| session.reverse_step());
+            stop?;
+            (most, sum) = (most.max(ms), sum + ms);
+        }
+        let each = sum / 10.0;
+        println!("{how}: one from ten moments: {each:.1} ms each, the longest {most:.1} ms");
+        session.goto(gcn_debug::Moment {
+            launch: 0,
+            tick: instructions,
+        })?;
+        let (stop, ms) = timed(|| -> Result<_, Error> { session.reverse_resume() });
+        stop?;
+        let over = instructions - session.now().tick;
+        println!("{how}: reverse-continue over {over} instructions to the beginning: {ms:.0} ms");
     }
     Ok(())
 }

@@ -179,6 +179,7 @@ impl Commands {
             "who" => self.who(rest),
             "back" => self.back(rest),
             "backtrace" => Ok(show::backtrace(&self.session)?.into()),
+            "up" | "down" | "frame" => self.frame(name, rest),
             "trace" => self.trace(rest),
             "list" => Ok(show::list(&self.session, rest)?.into()),
             "info" => self.info(rest),
@@ -246,12 +247,35 @@ impl Commands {
         let location = match location {
             "" => {
                 let (_, state) = self.session.current()?;
-                format!("{:#x}", self.session.code().file_address(state.pc))
+                let pc = self.session.selected_pc().unwrap_or(state.pc);
+                format!("{:#x}", self.session.code().file_address(pc))
             }
             location => location.to_owned(),
         };
         let set = self.session.break_for(&location, filter, condition)?;
         Ok(format!("{}\n", show::breakpoint(&self.session, &set)).into())
+    }
+
+    /// Selects a call: the one outside of the selected one, the one inside, or one by its number.
+    fn frame(&mut self, name: &str, rest: &str) -> Result<Output, Error> {
+        let level = self.session.level();
+        let number = match rest {
+            "" if name == "frame" => level,
+            "" => 1,
+            text => (text.parse().ok()).ok_or_else(|| {
+                format!("`{text}` is no number of calls, as `backtrace` lists them")
+            })?,
+        };
+        let to = match name {
+            "up" => level.saturating_add(number),
+            "down" if number > level => {
+                return Err("frame 0 is the innermost: the function that the wave is in".into());
+            }
+            "down" => level - number,
+            _ => number,
+        };
+        self.session.select_level(to)?;
+        Ok(show::frame(&self.session, to).into())
     }
 
     fn set_watch(&mut self, rest: &str) -> Result<Output, Error> {
@@ -482,7 +506,10 @@ impl Commands {
         match unit {
             "i" | "" => {
                 let from = match address {
-                    "" => self.session.current()?.1.pc,
+                    "" => {
+                        let pc = self.session.current()?.1.pc;
+                        self.session.selected_pc().unwrap_or(pc)
+                    }
                     text => self.code_address(text)?,
                 };
                 Ok(show::disassembly(&self.session, from, count as usize).into())
@@ -508,10 +535,8 @@ impl Commands {
 
     /// The guest address of a location, or of an expression such as `pc + 8`.
     fn code_address(&self, text: &str) -> Result<u64, Error> {
-        let near = self
-            .session
-            .current()
-            .map_or(self.session.entry(), |(_, s)| s.pc);
+        let near = self.session.selected_pc();
+        let near = near.unwrap_or(self.session.entry());
         match self.session.code().locate(text, near) {
             Ok(location) => Ok(location.addresses[0]),
             Err(why) => match self.session.eval(text).ok().and_then(|v| v.as_count()) {

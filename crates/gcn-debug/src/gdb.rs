@@ -600,7 +600,9 @@ impl Client<'_> {
         let stack = registers::stack_of(address, self.general, calls);
         if let Some(wave) = stack.and_then(|n| self.wave(n)) {
             let frames = session.frames(wave);
-            let each = (address..address.saturating_add(bytes)).map(|at| {
+            let each = (0..bytes).map(|n| {
+                // The stack of a wave in few calls goes on behind the last address.
+                let at = address.wrapping_add(n);
                 let word = registers::stack(frames, at).to_le_bytes();
                 word[at as usize % 8]
             });

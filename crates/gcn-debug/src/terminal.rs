@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use gcn::emu::wave::LANES;
 use ratatui::Terminal;
+use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
@@ -73,8 +74,8 @@ pub(crate) struct App {
     pub(crate) input: Option<String>,
     pub(crate) offers: Vec<String>,
     pub(crate) before: Option<Before>,
-    /// A command runs.
-    pub(crate) busy: bool,
+    /// The screen as it was drawn last, while a command runs.
+    pub(crate) last: Option<Buffer>,
     /// The program that is debugged is to end.
     kills: bool,
     /// The screen was given back, and not taken again.
@@ -84,6 +85,9 @@ pub(crate) struct App {
     /// Keys that were pressed while a command ran.
     queued: VecDeque<KeyEvent>,
 }
+
+/// A command that runs so long is shown to run.
+const BUSY: Duration = Duration::from_millis(100);
 
 /// The lines of the log that are kept.
 const LOG: usize = 1000;
@@ -146,7 +150,7 @@ pub fn run(
         input: None,
         offers: Vec::new(),
         before: None,
-        busy: false,
+        last: None,
         kills: false,
         away: false,
         history: Vec::new(),
@@ -194,7 +198,12 @@ impl App {
         printed: &Printed,
     ) -> std::io::Result<()> {
         loop {
-            terminal.draw(|frame| view::draw(frame, self, commands.session()))?;
+            let mut drawn = None;
+            terminal.draw(|frame| {
+                view::draw(frame, self, commands.session());
+                drawn = Some(frame.buffer_mut().clone());
+            })?;
+            self.last = drawn;
             let event = match self.queued.pop_front() {
                 Some(key) => Event::Key(key),
                 None => event::read()?,
@@ -231,7 +240,7 @@ impl App {
         self.remember(commands);
         self.cursor = None;
         interrupt.store(false, SeqCst);
-        self.busy = true;
+        let mut shown = Duration::ZERO;
         let mut waited = Duration::ZERO;
         let attached = commands.session().is_attached();
         let hand_over = Arc::new(HandOver::default());
@@ -258,18 +267,28 @@ impl App {
                 let wait = if waited.is_zero() || attached { 1 } else { 20 };
                 let wait = Duration::from_millis(wait);
                 waited += wait;
-                if let Ok(true) = event::poll(wait)
-                    && let Ok(Event::Key(key)) = event::read()
+                let event = match event::poll(wait) {
+                    Ok(true) => event::read().ok(),
+                    _ => None,
+                };
+                let resized = matches!(event, Some(Event::Resize(..)));
+                if let Some(Event::Key(key)) = event
+                    && key.kind != KeyEventKind::Release
                 {
                     match key.code == KeyCode::Esc || is_interrupt(key) {
                         true => interrupt.store(true, SeqCst),
                         false => self.queued.push_back(key),
                     }
                 }
+                // The session is the command's: the screen says what runs, over what it showed before.
+                if left.is_ok() && (resized || waited >= shown + BUSY) {
+                    shown = waited;
+                    let draws = terminal.draw(|frame| view::running(frame, self, line));
+                    left = draws.map(|_| ());
+                }
             }
             running.join()
         });
-        self.busy = false;
         interrupt.store(false, SeqCst);
         commands.session_mut().set_goes_on(None);
         left?;
@@ -344,6 +363,8 @@ impl App {
             KeyCode::Char('L') => return command("reverse-line"),
             KeyCode::Char('F') => return command("reverse-finish"),
             KeyCode::Char('C') => return command("reverse-continue"),
+            KeyCode::Char('u') => return command("up"),
+            KeyCode::Char('d') => return command("down"),
             KeyCode::Char('w') => return self.other_wave(commands, true),
             KeyCode::Char('W') => return self.other_wave(commands, false),
             KeyCode::Char('b') | KeyCode::F(9) => return self.toggle(commands),
@@ -409,9 +430,7 @@ impl App {
     /// Sets or deletes a breakpoint where the cursor is.
     fn toggle(&mut self, commands: &Commands) -> Do {
         let session = commands.session();
-        let pc = self
-            .cursor
-            .or(session.current().ok().map(|(_, state)| state.pc));
+        let pc = self.cursor.or(session.selected_pc());
         let Some(pc) = pc else { return Do::Nothing };
         let mut breakpoints = session.breakpoints().iter();
         Do::Command(match breakpoints.find(|b| b.addresses == [pc]) {
@@ -422,9 +441,7 @@ impl App {
 
     fn move_cursor(&mut self, commands: &Commands, down: bool) {
         let session = commands.session();
-        let here = self
-            .cursor
-            .or(session.current().ok().map(|(_, state)| state.pc));
+        let here = self.cursor.or(session.selected_pc());
         let Some(here) = here else { return };
         let listed = view::instructions(session, here);
         let Some(at) = listed.iter().position(|pc| *pc == here) else {

@@ -3,40 +3,23 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use gcn::engine::{Engines, Kind};
 use gcn::lines::Sources;
 use gcn::plan::{self, Plan};
-use gcn::run::{self, Request};
 use gcn::trace::{Filter, Trace};
 use gcn_debug::motion::Unit;
 use gcn_debug::{Moment, Options, Place, Reason, Session, Status, WaveId};
 
-fn kernel(file: &str, name: &str, grid: [u32; 3], group: [u32; 3], args: &[&str]) -> Plan {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/kernels");
-    let object = gcn::io::code_object(&folder.join(file), None, None).unwrap();
-    let args = args.iter().map(|arg| run::parse_arg(arg).unwrap());
-    let request = Request {
-        kernel: Some(name),
-        grid,
-        group,
-        offset: [0; 3],
-        dynamic_lds: 0,
-        any_type: true,
-        args: args.collect(),
-        outs: Vec::new(),
-        repeat: 0,
-    };
-    run::plan(object, request).unwrap()
-}
+mod kernels;
+use kernels::kernel;
 
 /// Kernels with LDS, barriers, atomics, loops and divergence, of all generations.
 fn plans() -> Vec<(String, Plan)> {
     let mut out = Vec::new();
     for target in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
-        let file = |name: &str| format!("{name}-{target}.co");
+        let file = |name: &str| format!("kernels/{name}-{target}.co");
         let vadd = [
             "buf:randf32:400:1",
             "buf:randf32:400:2",
@@ -201,11 +184,22 @@ fn wander(session: &mut Session, rng: &mut Rng) -> u64 {
     how
 }
 
-/// Compiled code between stops is not seen: the same motions lead to the same moments, with the same contents of registers and memory.
+/// Motions of each of the kernels that make a million in all.
+const MANY: usize = 50_000;
+
 #[test]
 fn compiled_stretches_are_the_same_as_steps() {
-    let steps = std::env::var("STEPS").ok().and_then(|n| n.parse().ok());
-    let steps: usize = steps.unwrap_or(120);
+    compiled_and_stepped(120);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test --release -p gcn-debug --test session -- --ignored"]
+fn a_million_motions_over_compiled_stretches_are_the_same_as_steps() {
+    compiled_and_stepped(MANY);
+}
+
+/// Compiled code between stops is not seen: the same motions lead to the same moments, with the same contents of registers and memory.
+fn compiled_and_stepped(steps: usize) {
     for ((name, plan), (_, same)) in plans().into_iter().zip(plans()) {
         // Little, so that there are many checkpoints, and some are dropped.
         let options = |compiles| Options {
@@ -255,9 +249,20 @@ fn compiled_stretches_are_the_same_as_steps() {
 
 #[test]
 fn random_motion_restores_every_moment_byte_for_byte() {
-    let steps = std::env::var("STEPS").ok().and_then(|n| n.parse().ok());
-    let steps: usize = steps.unwrap_or(120);
-    for (name, plan) in plans() {
+    random_motion(120);
+}
+
+#[test]
+#[ignore = "takes a minute: cargo test --release -p gcn-debug --test session -- --ignored"]
+fn a_million_random_motions_restore_every_moment_byte_for_byte() {
+    random_motion(MANY);
+}
+
+/// Whichever way leads to a moment, registers, LDS and memory hold the same there.
+fn random_motion(steps: usize) {
+    let plans = plans();
+    assert_eq!(plans.len() * MANY, 1_000_000);
+    for (name, plan) in plans {
         let mut session = Session::new(
             plan,
             Options {
@@ -427,7 +432,13 @@ fn changes_begin_a_new_history() {
         "buf:zero:256",
         "u32:64",
     ];
-    let plan = kernel("vadd-gfx900.co", "vadd", [64, 1, 1], [64, 1, 1], &args);
+    let plan = kernel(
+        "kernels/vadd-gfx900.co",
+        "vadd",
+        [64, 1, 1],
+        [64, 1, 1],
+        &args,
+    );
     let mut session = Session::new(plan, Options::default()).unwrap();
     let wave = WaveId {
         workgroup: [0; 3],

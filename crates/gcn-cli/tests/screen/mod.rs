@@ -8,7 +8,7 @@ pub struct Screen {
     keys: Box<dyn std::io::Write + Send>,
     pub child: Box<dyn portable_pty::Child + Send + Sync>,
     /// It closes the terminal when it is dropped.
-    _master: Box<dyn portable_pty::MasterPty + Send>,
+    master: Box<dyn portable_pty::MasterPty + Send>,
 }
 
 impl Screen {
@@ -44,8 +44,22 @@ impl Screen {
             parser,
             keys: pair.master.take_writer().expect("its input"),
             child,
-            _master: pair.master,
+            master: pair.master,
         }
+    }
+
+    /// Gives the terminal another size, and the program under it the signal.
+    #[allow(dead_code)]
+    pub fn resize(&self, rows: u16, cols: u16) {
+        let size = portable_pty::PtySize {
+            rows,
+            cols,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        let mut parser = self.parser.lock().expect("the screen");
+        parser.screen_mut().set_size(rows, cols);
+        self.master.resize(size).expect("a size");
     }
 
     pub fn text(&self) -> String {

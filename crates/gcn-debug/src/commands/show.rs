@@ -366,9 +366,7 @@ pub(super) fn disassembly(session: &Session, from: u64, count: usize) -> String 
 
 pub(super) fn list(session: &Session, rest: &str) -> Result<String, Error> {
     let code = session.code();
-    let near = session
-        .current()
-        .map_or(session.entry(), |(_, state)| state.pc);
+    let near = session.selected_pc().unwrap_or(session.entry());
     let pc = match rest {
         "" => near,
         text => code.locate(text, near)?.addresses[0],
@@ -401,6 +399,20 @@ pub(super) fn backtrace(session: &Session) -> Result<String, Error> {
         let _ = writeln!(text, "{}  {}", n + 1, position(session, frame.caller));
     }
     Ok(text)
+}
+
+/// A call of the selected wave: where it is, the instruction that called, and its source line.
+pub(super) fn frame(session: &Session, level: usize) -> String {
+    let Some(pc) = session.frame_pc(level) else {
+        return String::new();
+    };
+    let mut text = format!("{level}  {}\n", position(session, pc));
+    let mark = if level == 0 { "=>" } else { "  " };
+    let _ = writeln!(text, "{mark} {}", instruction(session, pc));
+    if let Some(line) = session.code().line(pc).and_then(|l| l.text.as_ref()) {
+        let _ = writeln!(text, "   {}", line.trim());
+    }
+    text
 }
 
 pub(super) fn breakpoint(session: &Session, b: &Breakpoint) -> String {

@@ -4,14 +4,19 @@
 # - `gcn COMMAND` executes any command of `gcn debug` (`gcn help` lists them) as `monitor COMMAND` does, and
 #   then shows GDB where the session is.
 # - $f32(X), $f16(X) and $f64(LOW, HIGH) are the bits of registers as floats: p $f32($v1[63]).
+# - backtrace, up, down and finish know the calls that a wave is in, also of objects whose tables for unwinding are empty, as compilers
+#   write them for this target.
 
 import struct
 
 import gdb
 import gdb.disassembler
+import gdb.unwinder
 
 # Files are read as the target's: with 64-bit addresses.
 gdb.execute("set architecture i386:x86-64", False, True)
+# GDB would end itself over rules that say nothing.
+gdb.execute("maintenance set dwarf unwinders off", False, True)
 
 
 def gcn_ask(packet):
@@ -39,6 +44,47 @@ class GcnDisassembler(gdb.disassembler.Disassembler):
 
 
 gdb.disassembler.register_disassembler(GcnDisassembler(), None)
+
+
+class GcnFrame:
+    """What identifies a frame: it is the same as long as the call has not returned."""
+
+    def __init__(self, outside):
+        self.sp = gdb.Value(0x7F00000000008000 - 8 * outside)
+        self.pc = gdb.Value(0)
+
+
+class GcnUnwinder(gdb.unwinder.Unwinder):
+    """The callers of a frame. `rsp` points to where the call returns to, and says how many calls there are around it."""
+
+    def __init__(self):
+        super().__init__("gcn")
+
+    def outside(self, rsp):
+        # The target gives a wave in few calls another stack, whose end GDB takes for that of the outermost frame.
+        few = (8 - rsp) % (1 << 64) // 8
+        return few if few <= 2 else (0x8000 - (rsp & 0xFFFF)) // 8
+
+    def __call__(self, pending):
+        try:
+            pending.read_register("exec")
+        except ValueError:
+            # Another target.
+            return None
+        rsp = int(pending.read_register("rsp")) % (1 << 64)
+        outside = self.outside(rsp)
+        if outside <= 0:
+            # The kernel: the outermost frame.
+            return None
+        stored = gdb.selected_inferior().read_memory(rsp, 8)
+        caller = int.from_bytes(bytes(stored), "little")
+        info = pending.create_unwind_info(GcnFrame(outside))
+        info.add_saved_register("rip", gdb.Value(caller))
+        info.add_saved_register("rsp", gdb.Value((rsp + 8) % (1 << 64) if outside > 1 else 8))
+        return info
+
+
+gdb.unwinder.register_unwinder(None, GcnUnwinder(), True)
 
 
 class GcnCommand(gdb.Command):

@@ -7,7 +7,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Clear, Paragraph};
+use ratatui::widgets::{Block, Borders, Clear, Paragraph, Wrap};
 
 use super::{App, Format, Pane};
 use crate::commands::{hexdump, position};
@@ -21,12 +21,100 @@ const KEYS: &str = "\
  c C        continue, and backwards      r          run from the beginning
  b          breakpoint at the cursor     Up Down    the cursor in the code
  w W        next wave, previous wave     1 … 5, Tab the pane of state
+ u d        the caller, and back         Esc        leave the cursor, these keys
  v          hex, integers, floats        h          heat map of lanes
  Left Right lanes                        PgUp PgDn  registers, memory; m the next buffer
  : Enter    command line (Tab completes, Up recalls; `help` lists commands)
  Ctrl-C Esc interrupt what runs          q          leave";
 
+/// The least size at which all parts of the screen have room.
+const LEAST: (u16, u16) = (50, 18);
+
+/// Shows the session.
 pub(crate) fn draw(frame: &mut Frame<'_>, app: &App, session: &Session) {
+    let area = frame.area();
+    match area.width >= LEAST.0 && area.height >= LEAST.1 {
+        true => all(frame, app, session),
+        false => little(frame, app, session),
+    }
+}
+
+/// What fits into a small terminal: where the wave is, the code around it, below it the chosen pane of state, and the last message.
+fn little(frame: &mut Frame<'_>, app: &App, session: &Session) {
+    let area = frame.area();
+    // From the most important to the least.
+    let row = |wanted: u16, left: &mut u16| {
+        let taken = wanted.min(*left);
+        *left -= taken;
+        taken
+    };
+    let mut left = area.height;
+    let code_least = row(1, &mut left);
+    let input = row(1, &mut left);
+    let title = row(1, &mut left);
+    let log = row(1 + (area.height > 8) as u16, &mut left);
+    let state = if left >= 4 { left / 2 } else { 0 };
+    let rows = [title, code_least + left - state, state, log, input];
+    let [title, code_area, state, log, input] =
+        Layout::vertical(rows.map(Constraint::Length)).areas(area);
+    frame.render_widget(short_title(session), title);
+    code(frame, code_area, app, session);
+    if state.height > 0 {
+        pane(frame, state, app, session);
+    }
+    list_log(frame, log, app);
+    command_line(frame, input, app);
+    if app.help {
+        let text = "the terminal is too small for the keys: `help` and docs/debug.md list them\n";
+        frame.render_widget(Clear, code_area);
+        let text = Paragraph::new(text).wrap(Wrap { trim: true });
+        frame.render_widget(text, code_area);
+    }
+}
+
+/// Shows that a command runs, over what was on the screen.
+pub(crate) fn running(frame: &mut Frame<'_>, app: &App, command: &str) {
+    let area = frame.area();
+    let same = app.last.as_ref().filter(|last| last.area == area);
+    match same {
+        Some(last) => frame.buffer_mut().clone_from(last),
+        // What was shown had another size.
+        None => list_log(frame, area, app),
+    }
+    let text = format!(" `{command}` runs; Ctrl-C interrupts");
+    let line = Rect {
+        height: 1.min(area.height),
+        ..area
+    };
+    frame.render_widget(Clear, line);
+    frame.render_widget(Line::from(text).reversed(), line);
+}
+
+fn list_log(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    let first = app.log.len().saturating_sub(area.height as usize);
+    let lines: Vec<Line> = app.log[first..].iter().map(|l| log_line(l)).collect();
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+fn command_line(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    let line = match &app.input {
+        Some(text) => {
+            // Its end is what is typed.
+            let room = (area.width as usize).saturating_sub(2);
+            let hidden = text.chars().count().saturating_sub(room);
+            let text: String = text.chars().skip(hidden).collect();
+            Line::from(vec![
+                format!(":{text}").into(),
+                "█".into(),
+                format!("  {}", app.offers.join(" ")).dim(),
+            ])
+        }
+        None => Line::from(" ? keys  : command").dim(),
+    };
+    frame.render_widget(line, area);
+}
+
+fn all(frame: &mut Frame<'_>, app: &App, session: &Session) {
     let log = (frame.area().height / 4).clamp(3, 10);
     let [top, middle, bottom, input] = Layout::vertical([
         Constraint::Length(1),
@@ -40,29 +128,21 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App, session: &Session) {
     let waves = (session.waves().len() as u16 + 2).clamp(3, middle.height / 3);
     let [waves, state] =
         Layout::vertical([Constraint::Length(waves), Constraint::Min(3)]).areas(right);
-    frame.render_widget(title(app, session), top);
+    frame.render_widget(title(session), top);
     code(frame, left, app, session);
     list_waves(frame, waves, session);
     pane(frame, state, app, session);
-    let lines = app.log.len().saturating_sub(bottom.height as usize - 1);
-    let lines: Vec<Line> = app.log[lines..].iter().map(|l| log_line(l)).collect();
     let block = Block::default().borders(Borders::TOP);
-    frame.render_widget(Paragraph::new(lines).block(block), bottom);
-    let line = match &app.input {
-        Some(text) => Line::from(vec![
-            format!(":{text}").into(),
-            "█".into(),
-            format!("  {}", app.offers.join(" ")).dim(),
-        ]),
-        None => Line::from(" ? keys  : command").dim(),
-    };
-    frame.render_widget(line, input);
+    let inner = block.inner(bottom);
+    frame.render_widget(block, bottom);
+    list_log(frame, inner, app);
+    command_line(frame, input, app);
     if app.help {
         let size = Rect {
             x: middle.x + 2,
             y: middle.y + 1,
             width: middle.width.saturating_sub(4).min(78),
-            height: middle.height.saturating_sub(2).min(10),
+            height: middle.height.saturating_sub(2).min(11),
         };
         frame.render_widget(Clear, size);
         let block = Block::bordered().title(" keys ");
@@ -78,10 +158,9 @@ fn log_line(text: &str) -> Line<'_> {
     }
 }
 
-fn title(app: &App, session: &Session) -> Line<'static> {
+fn title(session: &Session) -> Line<'static> {
     let now = session.now();
     let state = match session.status() {
-        _ if app.busy => "running; Ctrl-C interrupts".to_owned(),
         Status::Running => match session.selected() {
             Some(wave) => wave.to_string(),
             None => String::new(),
@@ -96,6 +175,21 @@ fn title(app: &App, session: &Session) -> Line<'static> {
         now.launch,
         now.tick
     );
+    Line::from(text).style(Style::new().add_modifier(Modifier::REVERSED))
+}
+
+/// As [`title`], for a narrow terminal.
+fn short_title(session: &Session) -> Line<'static> {
+    let state = match (session.status(), session.selected()) {
+        (Status::Running, Some(wave)) => {
+            let [x, y, z] = wave.workgroup;
+            format!("({x},{y},{z}) wave {}", wave.wave)
+        }
+        (Status::Running, None) => String::new(),
+        (Status::Ended, _) => "ended".into(),
+        (Status::Failed(_), _) => "failed".into(),
+    };
+    let text = format!("tick {} {state}", session.now().tick);
     Line::from(text).style(Style::new().add_modifier(Modifier::REVERSED))
 }
 
@@ -119,13 +213,27 @@ pub(crate) fn instructions(session: &Session, pc: u64) -> Vec<u64> {
 
 fn code(frame: &mut Frame<'_>, area: Rect, app: &App, session: &Session) {
     let current = session.current().ok().map(|(_, state)| state.pc);
-    let near = app.cursor.or(current).unwrap_or(session.entry());
+    let selected = session.selected_pc();
+    let near = app.cursor.or(selected).unwrap_or(session.entry());
+    // Without a border where there is little room.
+    let block = match area.height > 5 && area.width > 20 {
+        true => {
+            let name = selected.map_or(String::new(), |pc| match session.level() {
+                0 => format!(" {} ", position(session, pc)),
+                n => format!(" frame {n}: {} ", position(session, pc)),
+            });
+            Block::bordered().title(name)
+        }
+        false => Block::new(),
+    };
+    let rows = block.inner(area).height as usize;
+    let mut shown = 0;
     let all = instructions(session, near);
     let at = all.iter().position(|pc| *pc == near).unwrap_or(0);
     let waves = session.waves();
     let (mut lines, mut last) = (Vec::new(), None);
     for &pc in &all[at.saturating_sub(CONTEXT)..] {
-        if lines.len() >= area.height as usize {
+        if pc > near && lines.len() >= shown + rows {
             break;
         }
         let line = session.code().line(pc);
@@ -140,7 +248,11 @@ fn code(frame: &mut Frame<'_>, area: Rect, app: &App, session: &Session) {
             .iter()
             .any(|b| b.addresses.contains(&pc));
         let text = session.code().text(pc, session.memory());
+        if pc == near {
+            shown = lines.len();
+        }
         let mark = match (current == Some(pc), here) {
+            _ if session.level() > 0 && selected == Some(pc) => "->".to_owned(),
             (true, 0 | 1) => "=>".to_owned(),
             (true, n) => format!("={}", n.min(9)),
             (_, 0) => "  ".to_owned(),
@@ -160,8 +272,9 @@ fn code(frame: &mut Frame<'_>, area: Rect, app: &App, session: &Session) {
         }
         lines.push(line);
     }
-    let name = current.map_or(String::new(), |pc| format!(" {} ", position(session, pc)));
-    let block = Block::bordered().title(name);
+    // The instruction that it is about must be among the lines, with some before it.
+    let first = (shown + 1 + rows / 3).saturating_sub(rows).min(shown);
+    lines.drain(..first);
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
