@@ -138,7 +138,11 @@ fn mistakes_are_told_with_their_place() {
             "break vadd+4",
             "`vadd+4` matches nothing: it is inside the instruction at 0x",
         ),
-        ("break vadd.cl:5", "compilers write them with -g"),
+        (
+            "break vadd.cl:5",
+            "compilers and `gcn asm` write them with -g",
+        ),
+        ("break vadd if v3[77] > 1", "column 18: 77 is no lane"),
         (
             "break vadd if v3[17",
             "column 20: expected `]`, found the end",
@@ -554,4 +558,150 @@ fn checks_stop_where_they_report() {
         text.starts_with("nothing was reported\nthe last launch has ended\n"),
         "{text}"
     );
+}
+
+#[test]
+fn one_wave_runs_alone() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/kernels/reduce-gfx900.co"
+    );
+    let words = "--kernel reduce_sum --group 128 --grid 384 --arg buf:rand:2000:3 --arg buf:zero:4 --arg u32:500 --arg local:512 --any-type";
+    let commands = [
+        "wave 1",
+        "turn",
+        "step 3",
+        "waves",
+        "turn",
+        "continue alone",
+        "waves",
+        "continue all",
+    ];
+    let mut args = vec!["debug", file];
+    args.extend(words.split(' '));
+    commands.iter().for_each(|c| args.extend(["-e", *c]));
+    let out = gcn(&args, "");
+    let text = String::from_utf8(out.stdout).unwrap();
+    for told in [
+        "a new history begins here\nworkgroup (0,0,0) wave 1, reduce_sum, tick 0\n",
+        "  (0,0,0) wave 0  reduce_sum  exec 0xffffffffffffffff  0 executed\n",
+        "* (0,0,0) wave 1  reduce_sum+0x18  exec 0xffffffffffffffff  3 executed  next\n",
+        "it is next already\n",
+        "workgroup (0,0,0) wave 1 cannot run now: it waits at a barrier; only other waves can let it go on\n",
+        "waits at a barrier for wave 0\n",
+    ] {
+        assert!(text.contains(told), "no `{told}` in\n{text}");
+    }
+    let still = "  (0,0,0) wave 0  reduce_sum  exec 0xffffffffffffffff  0 executed";
+    let waiting = "> (0,0,0) wave 0  reduce_sum  exec 0xffffffffffffffff  0 executed  next\n";
+    assert!(text.contains(still) && text.contains(waiting), "{text}");
+    let errors = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1));
+    assert!(
+        errors.contains("`all`: expected nothing, `wave`"),
+        "{errors}"
+    );
+}
+
+/// Where branches go is shown by name.
+#[test]
+fn targets_of_branches_are_named() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/debug/written.s"
+    );
+    let words = "--kernel factorial --group 64 --grid 64 --arg buf:zero:256";
+    let mut args = vec!["debug", file];
+    args.extend(words.split(' '));
+    args.extend(["-e", "x/1i factorial+0x20"]);
+    let text = done(&args);
+    assert_eq!(text, "   0x1820  s_cbranch_scc1 65532 <factorial+0x14>\n");
+}
+
+/// A case of testdata/check/run as a source with one kernel, and the words of its launch.
+fn case(text: &str) -> Option<(String, Vec<String>)> {
+    let (head, rest) = text.split_once('\n')?;
+    let (shape, code) = rest.split_once('\n')?;
+    if !head.contains("gfx900") || !(code.contains("; !") || code.contains("; ?")) {
+        return None;
+    }
+    let words: Vec<&str> = shape.split_whitespace().collect();
+    let value = |name: &str| words[words.iter().position(|w| *w == name).unwrap() + 1];
+    let code: Vec<&str> = (code.lines().filter(|l| !l.contains("; gfx8"))).collect();
+    let source = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n{}\n\
+         .section .rodata,\"a\",@progbits\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
+         .amdhsa_kernarg_size 8\n.amdhsa_group_segment_fixed_size {}\n.amdhsa_next_free_vgpr 16\n\
+         .amdhsa_next_free_sgpr 32\n.end_amdhsa_kernel\n",
+        code.join("\n"),
+        value("lds")
+    );
+    let launch = format!(
+        "--kernel k --grid {} --group {} --arg buf:zero:{} --any-type",
+        value("grid"),
+        value("group"),
+        value("buf")
+    );
+    Some((source, launch.split(' ').map(str::to_owned).collect()))
+}
+
+/// Reports of every check: the session opens before their instruction, and `--check` stops there.
+#[test]
+fn every_kind_of_report_opens_at_its_moment() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let cases = std::fs::read_to_string(root.join("testdata/check/run/cases.s")).unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut kinds = std::collections::BTreeSet::new();
+    for (n, (source, launch)) in cases.split("== ").filter_map(case).enumerate() {
+        let path = |end: &str| {
+            folder
+                .path()
+                .join(format!("{n}.{end}"))
+                .display()
+                .to_string()
+        };
+        let (file, json) = (path("s"), path("json"));
+        std::fs::write(&file, source).unwrap();
+        let run = |command: &str, more: &[&str]| {
+            let mut args = vec![command, &file];
+            args.extend(
+                launch
+                    .iter()
+                    .map(String::as_str)
+                    .chain(more.iter().copied()),
+            );
+            gcn(&args, "")
+        };
+        let out = run("check", &["--checks", "all", "--json"]);
+        std::fs::write(&json, &out.stdout).unwrap();
+        let reports: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let reports = reports["reports"].as_array().unwrap();
+        let here = |pc: &serde_json::Value| format!("=> {:#x}  ", pc.as_u64().unwrap());
+        for (n, report) in reports.iter().enumerate() {
+            let out = run("debug", &["--at", &format!("{json}:{n}"), "-e", "where"]);
+            let text = String::from_utf8(out.stdout).unwrap();
+            assert!(out.status.success(), "{report}");
+            assert_eq!(text.matches(&here(&report["pc"])).count(), 2, "{text}");
+            kinds.insert(report["check"].as_str().unwrap().to_owned());
+        }
+        let out = run("debug", &["--check=all", "-e", "run"]);
+        let text = String::from_utf8(out.stdout).unwrap();
+        let stops = |report: &serde_json::Value| {
+            let head = format!("[{}", report["check"].as_str().unwrap());
+            text.contains(&head) && text.contains(&here(&report["pc"]))
+        };
+        assert!(reports.iter().any(stops), "{file}: {text}");
+    }
+    let all = [
+        "barrier",
+        "coherence",
+        "exec",
+        "hazard",
+        "mode",
+        "oob",
+        "race",
+        "uninit",
+        "waitcnt",
+    ];
+    assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), all);
 }

@@ -422,3 +422,32 @@ fn an_address_that_cannot_be_had_is_named() {
         "{text}"
     );
 }
+
+/// With `scheduler-locking` a thread continues alone.
+#[test]
+fn gdb_continues_one_thread_alone() {
+    let object = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/kernels/reduce-gfx900.co"
+    );
+    let words = "--kernel reduce_sum --group 128 --grid 384 --arg buf:rand:2000:3 --arg buf:zero:4 --arg u32:500 --arg local:512 --any-type";
+    let mut launch = vec![object.to_owned()];
+    launch.extend(words.split(' ').map(str::to_owned));
+    let commands = [
+        "set scheduler-locking on",
+        "thread 2",
+        "continue",
+        "gcn waves",
+        "p $v0[0]",
+        "kill",
+    ];
+    let Some(out) = gdb(&launch, &commands) else {
+        return;
+    };
+    assert!(
+        out[2].contains("only other waves can let it go on"),
+        "{out:#?}"
+    );
+    assert!(out[3].contains("0 executed"), "{out:#?}");
+    assert!(out[4].contains("= 64"), "{out:#?}");
+}

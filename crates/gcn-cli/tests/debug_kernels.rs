@@ -1,8 +1,8 @@
-//! The same session on twenty kernels, in the text, the terminal, GDB and an editor: stop at a place, look, step and go back. What is there to
+//! The same session on 21 kernels, of which some are in several versions, in the text, the terminal, GDB and an editor: stop at a place, look, step and go back. What is there to
 //! see is known from the source of the kernel.
 //!
-//! The compiled kernels are those of testdata/debug, with line tables of three versions of clang; the others are the hand-written ones of
-//! examples.
+//! The compiled kernels are those of testdata/debug, with line tables of three versions of clang; the others are hand-written, of examples and
+//! of testdata/debug/written.s.
 #![cfg(unix)]
 
 use std::path::Path;
@@ -50,6 +50,18 @@ impl Known {
         format!("{} {} {}", self.program, self.kernel, self.place)
     }
 }
+
+/// Kernels of testdata/debug/written.s: names, places, and values that follow from the code.
+const LABELS: [(&str, &str, &str, &str); 5] = [
+    // Lane 16 has what the last lane of its row had.
+    ("turned", "turned+0x14", "v2[16]", "0x1f"),
+    // 1, 3 and 5 are odd.
+    ("numbered", "numbered+0x28", "v2[7]", "0x3"),
+    ("factorial", "factorial+0x24", "s4", "0x375f00"),
+    // Behind two calls.
+    ("squares", "square", "v3[5]", "0x5"),
+    ("swapped", "swapped+0x28", "v2[5]", "0x4"),
+];
 
 /// Plans of examples: kernels, places and values.
 const WRITTEN: [(&str, &str, &str, &str, &str); 5] = [
@@ -130,6 +142,62 @@ const COMPILED: [Compiled; 5] = [
     ),
 ];
 
+/// Kernels of testdata/debug/more.cl.
+const MORE: [Compiled; 6] = [
+    // All elements are 0.
+    (
+        "counted",
+        &["buf:zero:256", "buf:zero:64"],
+        64,
+        "more.cl:20",
+        "lds32(0)",
+        "0x40",
+    ),
+    (
+        "scanned",
+        &["buf:zero:256"],
+        64,
+        "more.cl:35",
+        "lds32(80)",
+        "0x15",
+    ),
+    (
+        "four",
+        &["buf:zero:1024"],
+        128,
+        "more.cl:43",
+        "exec",
+        "0x2222222222222222",
+    ),
+    // Work-item 0 begins with 1, where the others are to come.
+    (
+        "steps",
+        &["buf:zero:256"],
+        64,
+        "more.cl:58",
+        "exec",
+        "0xfffffffffffffffe",
+    ),
+    // 10 * 10 / 4
+    (
+        "doubles",
+        &["buf:zero:512"],
+        64,
+        "more.cl:69",
+        "f64(v[1:2][10])",
+        "25.0",
+    ),
+    // The least of 0 to 7, and the greatest.
+    (
+        "sorted",
+        &["buf:zero:256"],
+        64,
+        "more.cl:86",
+        "mem32(arg0 + 20)",
+        "0x7",
+    ),
+];
+
 fn kernels() -> Vec<Known> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = |text: &str| root.join(text).display().to_string();
@@ -143,19 +211,33 @@ fn kernels() -> Vec<Known> {
         value,
     });
     let mut all: Vec<Known> = written.into();
+    all.extend(LABELS.map(|(kernel, place, expression, value)| Known {
+        program: path("testdata/debug/written.s"),
+        kernel,
+        args: &["buf:zero:256"],
+        grid: 64,
+        place,
+        expression,
+        value,
+    }));
+    let compiled = |file: &str, kernels: &[Compiled]| {
+        let program = path(&format!("testdata/debug/{file}.co"));
+        let known = |&(kernel, args, grid, place, expression, value): &Compiled| Known {
+            program: program.clone(),
+            kernel,
+            args,
+            grid,
+            place,
+            expression,
+            value,
+        };
+        kernels.iter().map(known).collect::<Vec<Known>>()
+    };
     for object in ["clang14-gfx900", "clang15-gfx803", "clang22-gfx906"] {
-        let program = path(&format!("testdata/debug/kernels-{object}.co"));
-        all.extend(
-            COMPILED.map(|(kernel, args, grid, place, expression, value)| Known {
-                program: program.clone(),
-                kernel,
-                args,
-                grid,
-                place,
-                expression,
-                value,
-            }),
-        );
+        all.extend(compiled(&format!("kernels-{object}"), &COMPILED));
+    }
+    for object in ["clang14-gfx900", "clang22-gfx906"] {
+        all.extend(compiled(&format!("more-{object}"), &MORE));
     }
     all
 }

@@ -8,7 +8,7 @@ use gcn_emu::mem::Memory;
 use gcn_isa::Target;
 use gcn_isa::access::{Counters, FactTable, MemoryKind, RegAccess};
 use gcn_isa::decode::Insn;
-use gcn_isa::flow::Flow;
+use gcn_isa::flow::{Flow, branch_target};
 use gcn_isa::print::{Style, print};
 use gcn_object::read::CodeObject;
 use gcn_object::{SymbolKind, SymbolSection};
@@ -294,6 +294,25 @@ impl CodeMap {
         }
     }
 
+    /// As [`CodeMap::text`], and where a branch goes: `s_cbranch_scc1 65532 <factorial+0x14>`.
+    pub fn listed(&self, pc: u64, memory: &Memory) -> String {
+        let text = self.text(pc, memory);
+        let insn = instruction(self.target, From::Memory, memory, pc);
+        match insn.and_then(|insn| branch_target(&insn, pc)) {
+            Some(to) => format!("{text} <{}>", self.name(to)),
+            None => text,
+        }
+    }
+
+    /// A guest address by the function or kernel that holds it; otherwise as `gcn dis` prints it.
+    pub fn name(&self, pc: u64) -> String {
+        match self.symbol(pc) {
+            Some((name, 0)) => name.to_owned(),
+            Some((name, offset)) => format!("{name}+{offset:#x}"),
+            None => format!("{:#x}", self.file_address(pc)),
+        }
+    }
+
     fn image_of(&self, pc: u64) -> Option<&Image> {
         let holds = |image: &&Image| image.code.iter().any(|(a, b)| (*a..*b).contains(&pc));
         self.images.iter().find(holds)
@@ -488,7 +507,7 @@ impl CodeMap {
             let files = self.files();
             return Err(match (files.is_empty(), of_file().next()) {
                 (true, _) => format!(
-                    "`{file}:{wanted}` matches nothing: the object has no line tables; compilers write them with -g"
+                    "`{file}:{wanted}` matches nothing: the object has no line tables; compilers and `gcn asm` write them with -g"
                 ),
                 (false, None) => format!(
                     "`{file}:{wanted}` matches nothing: no code comes from such a file; there is {}",

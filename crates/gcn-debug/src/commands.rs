@@ -98,6 +98,14 @@ fn workgroup(text: &str) -> Result<[u32; 3], Error> {
     Ok(out)
 }
 
+/// What a change says. `ahead`: there was a known future.
+fn new_history(ahead: bool) -> &'static str {
+    match ahead {
+        true => "a new history begins here; what came after this moment is forgotten\n",
+        false => "a new history begins here\n",
+    }
+}
+
 impl Commands {
     /// Commands for a session.
     pub fn new(session: Session) -> Commands {
@@ -176,6 +184,7 @@ impl Commands {
             "mem" => self.dump_memory(rest),
             "x" => self.examine(rest),
             "set" => self.set(rest),
+            "turn" => self.turn(),
             "who" => self.who(rest),
             "back" => self.back(rest),
             "backtrace" => Ok(show::backtrace(&self.session)?.into()),
@@ -316,11 +325,27 @@ impl Commands {
             "" => Scope::All,
             "wave" => Scope::Wave,
             "workgroup" => Scope::Workgroup,
+            "alone" => Scope::WaveAlone,
+            "alone workgroup" => Scope::WorkgroupAlone,
             other => {
-                return Err(format!("`{other}`: expected nothing, `wave` or `workgroup`").into());
+                return Err(format!(
+                    "`{other}`: expected nothing, `wave`, `workgroup`, `alone` or `alone workgroup`"
+                )
+                .into());
             }
         };
         self.moved(|s| s.resume_scope(scope))
+    }
+
+    /// Lets the selected wave run next.
+    fn turn(&mut self) -> Result<Output, Error> {
+        let (wave, _) = self.session.current()?;
+        let ahead = self.session.has_future();
+        let note = match self.session.turn(wave)? {
+            true => new_history(ahead),
+            false => "it is next already\n",
+        };
+        Ok(format!("{note}{}", show::here(&self.session)).into())
     }
 
     fn steps(&mut self, rest: &str, unit: Unit, reverse: bool) -> Result<Output, Error> {
@@ -574,11 +599,7 @@ impl Commands {
         };
         let ahead = self.session.has_future();
         self.session.write(place, &bytes)?;
-        let note = match ahead {
-            true => "a new history begins here; what came after this moment is forgotten\n",
-            false => "a new history begins here\n",
-        };
-        Ok(note.to_owned().into())
+        Ok(new_history(ahead).to_owned().into())
     }
 
     /// A place: `v3[17]`, `s4`, `exec`, `*(u32*)A`, `lds A[,N]`, `mem A[,N]`, or an address: a byte of memory.

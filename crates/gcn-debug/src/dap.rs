@@ -73,6 +73,8 @@ enum Motion {
     Continue(Scope),
     Step(Unit),
     Back(Unit),
+    /// An instruction of a wave that has ended.
+    BackOf(WaveId),
     BackAll,
 }
 
@@ -253,6 +255,7 @@ impl<W: Write> Editor<'_, W> {
             Motion::Continue(scope) => session.resume_scope(scope),
             Motion::Step(unit) => session.step(unit),
             Motion::Back(unit) => session.reverse(unit),
+            Motion::BackOf(wave) => session.reverse_of(wave, Unit::Instruction),
             Motion::BackAll => session.reverse_resume(),
         };
         self.continuing.store(false, SeqCst);
@@ -298,6 +301,7 @@ impl<W: Write> Editor<'_, W> {
                 ("data breakpoint", text, breakpoint(id))
             }
             Reason::WaveEnded(wave) => ("step", format!("{wave} has ended"), None),
+            Reason::Waits(_, why) => ("pause", why.clone(), None),
             Reason::Ended => {
                 let text = match self.commands()?.stopped(stop) {
                     Ok(output) => output.text,
@@ -411,8 +415,8 @@ impl<W: Write> Editor<'_, W> {
                 if self.session()?.status() == Status::Ended {
                     return Ok((json!({}), Then::Tell("terminated")));
                 }
-                let scope = if single { Scope::Wave } else { Scope::All };
-                let body = json!({"allThreadsContinued": true});
+                let scope = if single { Scope::WaveAlone } else { Scope::All };
+                let body = json!({"allThreadsContinued": !single});
                 Ok((body, Then::Move(Motion::Continue(scope))))
             }
             "next" | "stepIn" | "stepOut" | "stepBack" => self.step(command, args),
@@ -454,6 +458,17 @@ impl<W: Write> Editor<'_, W> {
     }
 
     fn step(&mut self, command: &str, args: &Value) -> Answer {
+        // An editor may still show the thread that has just ended.
+        if command == "stepBack"
+            && let Some(thread) = args["threadId"].as_u64()
+            && self.wave(thread as u32).is_err()
+        {
+            let commands = self.commands.as_ref().ok_or("no program is launched")?;
+            let ended = (self.threads).wave_of_launch(commands.session(), thread as u32);
+            if let Some(wave) = ended {
+                return Ok((json!({}), Then::Move(Motion::BackOf(wave))));
+            }
+        }
         self.select(args)?;
         let instruction = args["granularity"] == "instruction";
         let session = self.session()?;

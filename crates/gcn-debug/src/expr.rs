@@ -289,6 +289,16 @@ enum Kind {
     Load(Space, Ty, Box<Node>),
 }
 
+/// A number that is a lane.
+fn lane_number(value: &Value, at: usize) -> Result<u8, Error> {
+    let lane = value.unsigned().filter(|n| *n < 64);
+    let lane = lane.ok_or_else(|| Error {
+        message: format!("{value} is no lane; a wave has the lanes 0 to 63"),
+        at: Some(at),
+    })?;
+    Ok(lane as u8)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Space {
     Memory,
@@ -558,6 +568,9 @@ impl Parser<'_> {
         let lane = match place {
             lang::Place::Vgpr(..) if self.take("[") => {
                 let lane = self.binary(0)?;
+                if let Kind::Number(value) = &lane.kind {
+                    lane_number(value, lane.at)?;
+                }
                 self.expect("]")?;
                 Some(Box::new(lane))
             }
@@ -808,12 +821,7 @@ impl Session {
                     None => None,
                     Some(lane) => {
                         let value = self.value(lane, wave)?;
-                        let lane_at = lane.at;
-                        let lane = value.unsigned().filter(|n| *n < 64);
-                        Some(lane.ok_or_else(|| Error {
-                            message: format!("{value} is no lane; a wave has the lanes 0 to 63"),
-                            at: Some(lane_at),
-                        })? as u8)
+                        Some(lane_number(&value, lane.at)?)
                     }
                 };
                 let wave = own()?;

@@ -760,7 +760,7 @@ impl Client<'_> {
             (Some(thread), _) => self.step(thread.or(self.steps)),
             (None, Some(wave)) if !all => self.moved(|session| {
                 session.select(wave)?;
-                session.resume_scope(Scope::Wave)
+                session.resume_scope(Scope::WaveAlone)
             }),
             _ => self.moved(|session| session.resume()),
         }
@@ -833,8 +833,9 @@ impl Client<'_> {
                     (5, String::new())
                 }
             },
-            Reason::WaveEnded(wave) => {
-                text = Some(format!("{wave} has ended\n"));
+            Reason::WaveEnded(_) | Reason::Waits(..) => {
+                let told = stop_text(self.commands.session(), stop);
+                text = told.lines().next().map(|line| format!("{line}\n"));
                 (5, String::new())
             }
             // The exit status is not known yet.
@@ -936,7 +937,7 @@ impl Client<'_> {
         }
         let found = session.code().decode(address, session.memory());
         let length = found.map_or(4, |info| info.insn.len);
-        let text = session.code().text(address, session.memory());
+        let text = session.code().listed(address, session.memory());
         plain(&format!("{length} {text}")).into()
     }
 }

@@ -38,6 +38,8 @@ pub enum Reason {
     },
     /// The wave that was to step has ended.
     WaveEnded(WaveId),
+    /// The wave that was to run alone, or all of its workgroup, waits for others: why.
+    Waits(WaveId, String),
     /// The last launch has ended.
     Ended,
     /// The launch failed: the report of `gcn run`.
@@ -72,15 +74,34 @@ pub enum Unit {
     Out,
 }
 
-/// Which waves' stops count when the session continues. All waves run in any case, in the only order that there is.
+/// Which waves' stops count when the session continues, and which waves run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All waves.
     All,
-    /// Those of the selected workgroup; the motion ends when it ends.
+    /// Those of the selected workgroup; the motion ends when it ends. All waves run, in the order that they have without a debugger.
     Workgroup,
-    /// The selected wave; the motion ends when it ends.
+    /// The selected wave, in the same way.
     Wave,
+    /// The selected workgroup runs alone, until it ends. That changes the order of waves ([`Session::turn`]).
+    WorkgroupAlone,
+    /// The selected wave runs alone, until it ends or waits for others.
+    WaveAlone,
+}
+
+impl Scope {
+    /// Whether a wave is in the scope around another one.
+    fn holds(self, about: Option<WaveId>, wave: WaveId) -> bool {
+        match (self, about) {
+            (Scope::All, _) | (_, None) => true,
+            (Scope::Workgroup | Scope::WorkgroupAlone, Some(w)) => w.workgroup == wave.workgroup,
+            (Scope::Wave | Scope::WaveAlone, Some(w)) => w == wave,
+        }
+    }
+
+    fn is_alone(self) -> bool {
+        matches!(self, Scope::WorkgroupAlone | Scope::WaveAlone)
+    }
 }
 
 /// A moment that a search has found.
@@ -133,7 +154,7 @@ impl Session {
                 self.report_seen();
             }
             Reason::WaveEnded(_) | Reason::Interrupted => self.follow(),
-            Reason::Step | Reason::Ended | Reason::Start => {}
+            Reason::Step | Reason::Ended | Reason::Start | Reason::Waits(..) => {}
         }
         if self.current().is_err() {
             self.follow();
@@ -296,11 +317,6 @@ impl Session {
         done: &mut dyn FnMut(&Session, WaveId) -> bool,
     ) -> Result<Stop, Error> {
         let log = Log::default();
-        let counts = |wave: WaveId| match (scope, about) {
-            (Scope::All, _) | (_, None) => true,
-            (Scope::Workgroup, Some(w)) => w.workgroup == wave.workgroup,
-            (Scope::Wave, Some(w)) => w == wave,
-        };
         let (mut first, mut looked) = (!std::mem::take(&mut self.fresh), 0);
         // The user knows of the failure: the program gets to know it, too.
         let mut passes_on = self.is_attached() && matches!(self.status(), Status::Failed(_));
@@ -319,9 +335,19 @@ impl Session {
                     Next::Interrupted => return Ok(self.stop(Reason::Interrupted)),
                 },
             }
-            let Some(wave) = self.running() else { continue };
+            let Some(mut wave) = self.running() else {
+                continue;
+            };
+            if let (true, Some(about)) = (scope.is_alone(), about)
+                && !scope.holds(Some(about), wave)
+            {
+                match self.turn_to(scope, about) {
+                    Ok(own) => (wave, first) = (own, false),
+                    Err(why) => return Ok(self.stop(Reason::Waits(about, why.to_string()))),
+                }
+            }
             if !first
-                && counts(wave)
+                && scope.holds(about, wave)
                 && let Some(reason) = self.broken()
             {
                 return Ok(self.stop(reason));
@@ -332,9 +358,10 @@ impl Session {
                 return Ok(self.stop(reason));
             }
             let ended = match scope {
-                Scope::All => about == Some(wave) && stop == Some(Emu::Endpgm),
-                Scope::Wave => about == Some(wave) && stop == Some(Emu::Endpgm),
-                Scope::Workgroup => {
+                Scope::All | Scope::Wave | Scope::WaveAlone => {
+                    about == Some(wave) && stop == Some(Emu::Endpgm)
+                }
+                Scope::Workgroup | Scope::WorkgroupAlone => {
                     about.is_some_and(|w| self.stepper().group(w.workgroup).is_none())
                 }
             };
@@ -367,7 +394,22 @@ impl Session {
         self.forward_as(Scope::All, None, compiled, &mut |_, _| false)
     }
 
-    /// As [`Session::resume`], but only stops of some waves count.
+    /// Gives the turn to a wave, or if that cannot run and its workgroup is meant, to another one of it. Returns the wave that is next.
+    fn turn_to(&mut self, scope: Scope, about: WaveId) -> Result<WaveId, Error> {
+        let first = self.turn(about);
+        let others = match scope {
+            Scope::WorkgroupAlone => self.stepper().group(about.workgroup),
+            _ => None,
+        };
+        let count = others.map_or(0, |view| view.waves().len());
+        let mut tried = (0..count).map(|wave| WaveId { wave, ..about });
+        match first {
+            Ok(_) => Ok(about),
+            Err(why) => tried.find(|wave| self.turn(*wave).is_ok()).ok_or(why),
+        }
+    }
+
+    /// As [`Session::resume`], but only stops of some waves count, or only they run.
     ///
     /// # Errors
     /// A message: there is no selected wave, or the next launch cannot begin.
@@ -434,7 +476,10 @@ impl Session {
 
     fn no_line(&self, pc: u64) -> Error {
         let address = self.code.file_address(pc);
-        format!("{address:#x} has no source line; compilers write line tables with -g").into()
+        format!(
+            "{address:#x} has no source line; compilers and `gcn asm` write line tables with -g"
+        )
+        .into()
     }
 
     /// Goes back, or forward, to a moment that has been reached before.
@@ -695,6 +740,15 @@ impl Session {
             }
             return Ok(self.stop(Reason::Start));
         };
+        self.reverse_of(about, unit)
+    }
+
+    /// Steps a wave back, which may have ended, and selects it.
+    ///
+    /// # Errors
+    /// As [`Session::reverse`].
+    pub fn reverse_of(&mut self, about: WaveId, unit: Unit) -> Result<Stop, Error> {
+        self.may_change_time()?;
         let number = self.number_of(about.workgroup);
         let depth = self.calls.depth(about);
         let pc = self.wave(about).map_or(0, |state| state.pc);

@@ -941,6 +941,22 @@ impl Session {
         }
     }
 
+    /// Lets a wave run next, before the others, for about a million instructions. That is a change of the machine, since the order of waves
+    /// is another one from here on. Returns false if it is next anyway, and nothing was changed.
+    ///
+    /// # Errors
+    /// A message: the wave waits or has ended.
+    pub fn turn(&mut self, wave: WaveId) -> Result<bool, Error> {
+        if self.running() == Some(wave) {
+            return Ok(false);
+        }
+        self.change(|stepper, _| {
+            let turned = stepper.give_turn(wave.workgroup, wave.wave);
+            turned.map_err(|why| format!("{wave} cannot run now: {why}").into())
+        })?;
+        Ok(true)
+    }
+
     /// Changes the machine: the future is forgotten.
     pub(crate) fn change<T>(
         &mut self,

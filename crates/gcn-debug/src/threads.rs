@@ -29,10 +29,15 @@ impl Threads {
 
     /// The wave of a thread, if it is running.
     pub(crate) fn wave(&self, session: &Session, number: u32) -> Option<WaveId> {
+        let wave = self.wave_of_launch(session, number);
+        wave.filter(|wave| session.wave(*wave).is_some())
+    }
+
+    /// The wave of a thread, which may have ended, in this launch.
+    pub(crate) fn wave_of_launch(&self, session: &Session, number: u32) -> Option<WaveId> {
         let at = (number as usize).checked_sub(1)?;
         let (launch, wave) = *self.known.get(at)?;
-        let now = session.now().launch == launch;
-        (now && session.wave(wave).is_some()).then_some(wave)
+        (session.now().launch == launch).then_some(wave)
     }
 
     /// The waves that can run or wait, with their numbers.

@@ -9,7 +9,7 @@ use gcn::engine::{Engines, Kind};
 use gcn::lines::Sources;
 use gcn::plan::{self, Plan};
 use gcn::trace::{Filter, Trace};
-use gcn_debug::motion::Unit;
+use gcn_debug::motion::{Scope, Unit};
 use gcn_debug::{Moment, Options, Place, Reason, Session, Status, WaveId};
 
 mod kernels;
@@ -282,6 +282,103 @@ fn random_motion(steps: usize) {
             assert_eq!(print, known, "{name}: step {step} ({how}), {now:?}");
         }
     }
+}
+
+/// Waves that get the turn out of order compute the same where they do not race, and the history knows the turns.
+#[test]
+fn turns_change_the_order_of_waves_alone() {
+    let mut turns = 0;
+    for (name, plan) in plans() {
+        let ready = plan::Ready::new(&plan, &plan::Options::default()).unwrap();
+        ready.fill(true).unwrap();
+        let stats = ready.launches()[0].run().unwrap();
+        let expected: Vec<Vec<u8>> = ready.buffers().iter().map(|b| b.read().unwrap()).collect();
+        let options = Options {
+            history_bytes: 1 << 20,
+            spacing: 50,
+            ..Options::default()
+        };
+        let mut session = Session::new(plan, options).unwrap();
+        let mut seen: HashMap<u64, u64> = HashMap::new();
+        let mut rng = Rng(name.len() as u64 * 13 + 5);
+        for step in 0..300 {
+            let waves = session.waves();
+            if waves.is_empty() {
+                break;
+            }
+            let wave = waves[rng.next(waves.len() as u64) as usize].id;
+            let (before, print) = (session.running(), fingerprint(&session));
+            match session.turn(wave) {
+                Ok(true) => {
+                    assert_eq!(session.running(), Some(wave), "{name}");
+                    let now = session.now().tick;
+                    seen.retain(|tick, _| *tick < now);
+                    turns += 1;
+                }
+                Ok(false) => assert_eq!(before, Some(wave), "{name}"),
+                Err(_) => assert_eq!(fingerprint(&session), print, "{name}: {wave}"),
+            }
+            let now = session.now().tick;
+            seen.insert(now, fingerprint(&session));
+            if step % 5 == 4 {
+                // Any known moment, and here again.
+                let (tick, print) = *seen
+                    .iter()
+                    .map(|(t, p)| (*t, *p))
+                    .collect::<Vec<_>>()
+                    .get(rng.next(seen.len() as u64) as usize)
+                    .unwrap();
+                for (tick, print) in [(tick, print), (now, seen[&now])] {
+                    session.travel(Moment { launch: 0, tick }).unwrap();
+                    assert_eq!(fingerprint(&session), print, "{name}: step {step}");
+                }
+            }
+            let tick = now + 1 + rng.next(8);
+            session.travel(Moment { launch: 0, tick }).unwrap();
+        }
+        let stop = session.resume().unwrap();
+        assert_eq!(stop.reason, Reason::Ended, "{name}");
+        assert_eq!(session.now().tick, stats.instructions, "{name}");
+        assert!(buffers(&session) == expected, "{name}");
+    }
+    assert!(turns > 80, "{turns}");
+}
+
+/// One wave, or one workgroup, runs while the others stand still.
+#[test]
+fn waves_run_alone() {
+    let reduce = ["buf:rand:2000:3", "buf:zero:4", "u32:500", "local:512"];
+    let file = "kernels/reduce-gfx900.co";
+    let plan = kernel(file, "reduce_sum", [384, 1, 1], [128, 1, 1], &reduce);
+    let mut session = Session::new(plan, Options::default()).unwrap();
+    let wave = |wave| WaveId {
+        workgroup: [0; 3],
+        wave,
+    };
+    session.step(Unit::Instruction).unwrap();
+    session.select(wave(1)).unwrap();
+    let stop = session.resume_scope(Scope::WaveAlone).unwrap();
+    assert!(
+        matches!(&stop.reason, Reason::Waits(w, why) if *w == wave(1) && why.contains("waits at a barrier")),
+        "{stop:?}"
+    );
+    let executed = |session: &Session| session.wave(wave(0)).unwrap().clock / 4;
+    assert_eq!(executed(&session), 1);
+    // It still waits.
+    let tick = session.now().tick;
+    let stop = session.resume_scope(Scope::WaveAlone).unwrap();
+    assert!(matches!(stop.reason, Reason::Waits(..)), "{stop:?}");
+    assert_eq!(session.now().tick, tick);
+    // Until the other one has come there.
+    session.select(wave(0)).unwrap();
+    let stop = session.resume_scope(Scope::WorkgroupAlone).unwrap();
+    assert_eq!(stop.reason, Reason::WaveEnded(wave(0)));
+    let begun: Vec<[u32; 3]> = session.waves().iter().map(|w| w.id.workgroup).collect();
+    assert!(!begun.contains(&[0; 3]), "{begun:?}");
+    assert!(session.waves().iter().all(|w| w.executed == 0));
+    // And all of it is undone.
+    session.travel(Moment { launch: 0, tick: 1 }).unwrap();
+    assert_eq!((executed(&session), session.waves().len()), (1, 2));
 }
 
 /// A writer that keeps what is written.

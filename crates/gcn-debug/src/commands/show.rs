@@ -19,11 +19,7 @@ use crate::writer::Writer;
 /// `vadd+0x10, vadd.cl:5`.
 pub fn position(session: &Session, pc: u64) -> String {
     let code = session.code();
-    let mut text = match code.symbol(pc) {
-        Some((name, 0)) => name.to_owned(),
-        Some((name, offset)) => format!("{name}+{offset:#x}"),
-        None => format!("{:#x}", code.file_address(pc)),
-    };
+    let mut text = code.name(pc);
     if let Some(line) = code.line(pc) {
         let _ = write!(text, ", {line}");
     }
@@ -33,7 +29,7 @@ pub fn position(session: &Session, pc: u64) -> String {
 /// `0x1c10  v_add_f32_e32 v0, v1, v2`.
 pub fn instruction(session: &Session, pc: u64) -> String {
     let code = session.code();
-    let text = code.text(pc, session.memory());
+    let text = code.listed(pc, session.memory());
     format!("{:#x}  {text}", code.file_address(pc))
 }
 
@@ -119,6 +115,7 @@ pub fn stop_text(session: &Session, stop: &Stop) -> String {
             )
         }
         Reason::WaveEnded(wave) => format!("{wave} has ended\n"),
+        Reason::Waits(_, why) => format!("{why}; only other waves can let it go on\n"),
         Reason::Ended if session.is_attached() => "the program has ended\n".into(),
         Reason::Ended => "the last launch has ended\n".into(),
         Reason::Failed(_) => String::new(),

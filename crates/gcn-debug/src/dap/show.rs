@@ -392,7 +392,7 @@ impl<W: Write> Editor<'_, W> {
             let bytes: Vec<String> = bytes.iter().flatten().map(|b| format!("{b:02x}")).collect();
             let mut one = json!({
                 "address": address,
-                "instruction": code.text(pc, session.memory()),
+                "instruction": code.listed(pc, session.memory()),
                 "instructionBytes": bytes.join(" "),
             });
             if let Some((name, 0)) = code.symbol(pc) {

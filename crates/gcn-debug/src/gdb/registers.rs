@@ -161,9 +161,14 @@ impl Registers {
                 Holds::Value(_) => "general",
                 _ => "system",
             };
+            // For LLDB, which takes no types of vectors.
+            let format = match register.kind {
+                "lanes" => " encoding=\"vector\" format=\"vector-uint32\"",
+                _ => "",
+            };
             let _ = writeln!(
                 text,
-                "<reg name=\"{}\" bitsize=\"{}\" type=\"{}\" group=\"{group}\" regnum=\"{number}\"/>",
+                "<reg name=\"{}\" bitsize=\"{}\" type=\"{}\" group=\"{group}\" regnum=\"{number}\"{format}/>",
                 register.name,
                 8 * register.bytes,
                 register.kind

@@ -247,7 +247,7 @@ fn code(frame: &mut Frame<'_>, area: Rect, app: &App, session: &Session) {
             .breakpoints()
             .iter()
             .any(|b| b.addresses.contains(&pc));
-        let text = session.code().text(pc, session.memory());
+        let text = session.code().listed(pc, session.memory());
         if pc == near {
             shown = lines.len();
         }

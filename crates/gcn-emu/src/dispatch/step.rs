@@ -54,6 +54,9 @@ pub struct Stepper {
     state: State,
 }
 
+/// The instructions of a time slice that [`Stepper::give_turn`] gives.
+const LONG_SLICE: u64 = 64 * EXACT_SLICE;
+
 /// Everything of a dispatch at a moment, except guest memory.
 pub struct Saved {
     state: State,
@@ -626,6 +629,58 @@ impl Stepper {
         self.ran(w, used, &stop);
         self.advance();
         Some((stop, used + attempt))
+    }
+
+    /// Ends the current time slice and gives a long one to another wave, as no schedule would: the order of waves is another one from
+    /// here on.
+    ///
+    /// # Errors
+    /// Why the wave cannot run now.
+    pub fn give_turn(&mut self, workgroup: [u32; 3], wave: usize) -> Result<(), &'static str> {
+        let waves = self.group(workgroup).map(|view| &view.group.waves);
+        match waves.and_then(|waves| waves.get(wave)).map(|w| w.doing) {
+            Some(Doing::Running) if self.state.done.is_none() => {}
+            Some(Doing::Waiting) => return Err("it waits at a barrier"),
+            Some(Doing::Halted) => return Err("it is halted"),
+            _ => return Err("it has ended"),
+        }
+        self.break_off();
+        let other = |g: &Group| g.group == workgroup;
+        if let Some(at) = self.state.ring.iter().position(other) {
+            let new = self.state.ring.remove(at);
+            if let Some(mut old) = std::mem::replace(&mut self.state.now, new) {
+                old.waits = false;
+                self.state.ring.push_front(old);
+            }
+            self.state.rounds = 0;
+        }
+        let left = self.take(LONG_SLICE);
+        if left == 0 {
+            self.limit(wave);
+            return Ok(());
+        }
+        self.begin_slice(wave, true, Slice::Plain { left });
+        Ok(())
+    }
+
+    /// Ends the current time slice before its end.
+    fn break_off(&mut self) {
+        match &self.state.at {
+            At::Together(t) => {
+                let t = *t;
+                self.leave_together(t, t.w);
+            }
+            At::TimeSlice {
+                slice: Some(Slice::Plain { left }),
+                ..
+            } => {
+                let unused = *left;
+                self.give_back(unused);
+            }
+            _ => {}
+        }
+        self.settle();
+        self.state.epoch += 1;
     }
 
     /// Handles what a wave's instructions mean for the schedule.
