@@ -709,6 +709,44 @@ fn zeros_and_infinities() {
     }
 }
 
+/// The same of doubles, and logarithms: where the fast path's value is not the right one, that is known.
+#[test]
+fn zeros_of_doubles() {
+    // v[10:11]: the item's number, or in every fourth lane a zero of either sign, or an infinity.
+    let operand = |few: &str| {
+        format!(
+            "v_bfe_u32 v12, v2, 4, 2\nv_cmp_eq_u32 vcc, 0, v12\nv_cvt_f64_u32 v[10:11], v1\n\
+             v_add_f64 v[10:11], v[10:11], 1.0\n{few}v_cndmask_b32 v11, v11, v14, vcc\n\
+             v_cndmask_b32 v10, v10, 0, vcc\n"
+        )
+    };
+    let zero = "v_lshlrev_b32 v14, 31, v2\n";
+    let infinity = "v_mov_b32 v14, 0x7ff00000\n";
+    let steps = "v_rsq_f64 v[12:13], v[10:11]\nv_mul_f64 v[14:15], v[10:11], v[12:13]\nv_mul_f64 v[12:13], v[12:13], 0.5\n\
+                 v_fma_f64 v[16:17], -v[12:13], v[14:15], 0.5\nv_fma_f64 v[14:15], v[14:15], v[16:17], v[14:15]\n\
+                 v_fma_f64 v[12:13], v[12:13], v[16:17], v[12:13]\nv_fma_f64 v[16:17], -v[14:15], v[14:15], v[10:11]\n\
+                 v_fma_f64 v[14:15], v[16:17], v[12:13], v[14:15]\nv_fma_f64 v[16:17], -v[14:15], v[14:15], v[10:11]\n\
+                 v_fma_f64 v[12:13], v[16:17], v[12:13], v[14:15]\n";
+    let before = words(random(9));
+    for few in [zero, infinity] {
+        for mask in ["", SOME] {
+            for how in [
+                steps,
+                "v_rsq_f64 v[12:13], v[10:11]\n",
+                "v_cvt_f32_f64 v10, v[10:11]\nv_log_f32 v12, v10\nv_mov_b32 v13, 0\n",
+            ] {
+                let operand = operand(few);
+                let body = format!(
+                    "{READ}{operand}v_mov_b32 v3, 0\n{mask}{how}v_xor_b32 v3, v12, v13\n{WRITE}"
+                );
+                if let Some(stats) = same(&body, &before) {
+                    assert_eq!(stats.slow_calls, 0, "{body}");
+                }
+            }
+        }
+    }
+}
+
 /// Exponentials of numbers too large and too small.
 #[test]
 fn exponentials_of_all_sizes() {

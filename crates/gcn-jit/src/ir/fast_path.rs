@@ -234,7 +234,13 @@ pub enum Exception {
     Quotient,
     /// A root: the leaf is a zero of either sign, or plus infinity.
     Root,
+    /// There is one leaf, of the result's size, which may be a zero of either sign or plus infinity. The fast path's value is wrong for
+    /// these, but the right ones are known: the values at [`EXTREMES`].
+    Known([u64; 3]),
 }
+
+/// Zero, minus zero and plus infinity as floats of 32 and of 64 bits.
+pub const EXTREMES: [[u64; 3]; 2] = [[0, 1 << 31, 0xff << 23], [0, 1 << 63, 0x7ff << 52]];
 
 impl Graph {
     /// A value of a row's semantics that has a fast path: it is `short` where `when` holds. These two are the values of the
@@ -276,6 +282,7 @@ impl Graph {
             mode: self.mode,
         };
         let exception = self.exception(short, &leaves);
+        let exception = exception.or_else(|| self.known(&sub, out, &leaves));
         self.with_slow_path(
             sub,
             leaves,
@@ -299,6 +306,19 @@ impl Graph {
         let [wide, ..] = self.of(root, Op::Sqrt)?;
         let [of, ..] = self.of(wide, Op::FloatToFloat)?;
         (self.is_one(one) && of == x).then_some(Exception::Root)
+    }
+
+    /// The values of a slow path with one leaf where that is extreme. If MODE changes denormals, some of them may count as zeros.
+    fn known(&self, sub: &Sub, out: Ty, leaves: &[Id]) -> Option<Exception> {
+        let &[x] = leaves else { return None };
+        let mode = gcn_emu::fp::Mode(self.mode);
+        let (extremes, env) = match out.bits() {
+            64 => (EXTREMES[1], mode.env64()),
+            32 => (EXTREMES[0], mode.env32()),
+            _ => return None,
+        };
+        let fits = self.get(x).out.bits() == out.bits() && !env.flush_in && !env.flush_out;
+        fits.then(|| Exception::Known(sub.run(&[extremes])))
     }
 
     /// The value of an operation that has a fast path.
@@ -563,7 +583,9 @@ impl Graph {
         let when = self.alu(Op::Lt, Ty::U32, Ty::Bool, [top, count, 0]).ok()?;
         let sub = self.sub_of(id, &[x])?;
         let short = self.alu(Op::Sqrt, Ty::F64, Ty::F64, [x, 0, 0]).ok()?;
-        self.with_slow_path(sub, vec![x], (when, short), Ty::F64, (true, None))
+        // Of a zero the steps make a NaN, which code after them replaces.
+        let known = self.known(&sub, Ty::F64, &[x]);
+        self.with_slow_path(sub, vec![x], (when, short), Ty::F64, (true, known))
     }
 
     /// Of v + v e: v and e.
@@ -807,6 +829,12 @@ thread_local! {
     static RESULTS: RefCell<[Known; KNOWN]> = const { RefCell::new([(0, [0; LEAVES], 0); KNOWN]) };
 }
 
+/// The lanes that have a value, as bits.
+fn equal(lanes: &[u64; LANES], value: u64) -> u16 {
+    let bit = |(k, &lane): (usize, &u64)| ((lane == value) as u16) << k;
+    lanes.iter().enumerate().map(bit).sum()
+}
+
 /// From this number of lanes on all are evaluated at once, otherwise lane by lane.
 const MANY: usize = 4;
 
@@ -1043,42 +1071,47 @@ impl Call {
         lanes: u16,
         result: &mut [u64; LANES],
     ) {
-        let of = |i: usize| leaves.map(|leaf| leaf[i]);
+        let leaves = &leaves[..self.leaves.len()];
+        let of = |i: usize| {
+            let mut values = [0; LEAVES];
+            for (value, leaf) in values.iter_mut().zip(leaves) {
+                *value = leaf[i];
+            }
+            values
+        };
         let place = |values: &[u64; LEAVES]| {
             let mut h = Fast::default();
             (self.number, values).hash(&mut h);
             h.finish() as usize % KNOWN
         };
-        let mut left: Vec<usize> = (0..LANES).filter(|i| lanes >> i & 1 != 0).collect();
+        let mut left = lanes;
         let mut all = None;
-        while let Some(&i) = left.first() {
+        while left != 0 {
+            let i = left.trailing_zeros() as usize;
             let values = of(i);
+            let same = (leaves.iter().zip(values)).fold(left, |m, (leaf, v)| m & equal(leaf, v));
             let at = &mut known[place(&values)];
             if (at.0, at.1) != (self.number, values) {
-                if left.len() >= MANY && all.is_none() {
-                    // Others that differ will come.
-                    let differ = left.iter().filter(|&&j| of(j) != values).count();
-                    if differ >= MANY {
-                        all = Some(self.sub.run::<LANES>(&leaves[..self.leaves.len()]));
-                    }
+                // If many lanes are left that differ, others will come.
+                let differ = (left & !same).count_ones() as usize;
+                if differ >= MANY && all.is_none() {
+                    all = Some(self.sub.run::<LANES>(leaves));
                 }
                 let value = match &all {
                     Some(all) => all[i],
                     None => {
                         let one = values.map(|v| [v]);
-                        self.sub.run::<1>(&one[..self.leaves.len()])[0]
+                        self.sub.run::<1>(&one[..leaves.len()])[0]
                     }
                 };
                 *at = (self.number, values, value);
             }
-            let value = at.2;
-            left.retain(|&j| {
-                let same = of(j) == values;
-                if same {
-                    result[j] = value;
+            for (j, to) in result.iter_mut().enumerate() {
+                if same >> j & 1 != 0 {
+                    *to = at.2;
                 }
-                !same
-            });
+            }
+            left &= !same;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The code of fast paths whose slow path is called out of line, and of NaNs that are put right.
 
 use super::*;
-use crate::ir::fast_path::Exception;
+use crate::ir::fast_path::{EXTREMES, Exception};
 use crate::target::x64::slow::{Fix, Kind, RESULT, Slow, line};
 
 /// A comparison of floats; the immediate 3 says whether one is a NaN.
@@ -45,6 +45,47 @@ impl Emit<'_, Avx2> {
         }
         self.a.alu_imm(alu::XOR, false, Rm::R(RDX), -1);
         self.a.alu(alu::AND, false, RCX, Rm::R(RDX));
+    }
+
+    /// Takes those lanes from RCX whose operand is extreme, after writing their values to the line of the result. The operand is in the
+    /// first line. RAX, RDX and RSI are clobbered.
+    fn take_known(&mut self, values: [u64; 3], wide: bool) {
+        let scale = if wide { 8 } else { 4 };
+        let of = |line: Mem, by: i32| Mem {
+            index: Some((RAX, scale)),
+            disp: line.disp + by,
+            ..line
+        };
+        self.a.mov(false, RDX, Rm::R(RCX));
+        let top = self.a.here();
+        let done = self.a.label();
+        self.a.tzcnt(false, RAX, RDX);
+        if wide {
+            self.a.alu_imm(alu::CMP, false, Rm::M(of(line(0), 0)), 0);
+            self.a.jcc(Cc::Ne, done);
+        }
+        for (extreme, value) in EXTREMES[wide as usize].into_iter().zip(values) {
+            let next = self.a.label();
+            let (high, by) = if wide {
+                (extreme >> 32, 4)
+            } else {
+                (extreme, 0)
+            };
+            let operand = Rm::M(of(line(0), by));
+            self.a.alu_imm(alu::CMP, false, operand, high as u32 as i32);
+            self.a.jcc(Cc::Ne, next);
+            self.a.imm(RSI, value);
+            self.a.store(wide, of(line(RESULT), 0), RSI);
+            // The lowest bit that is left.
+            self.a.blsr(false, RSI, RDX);
+            self.a.alu(alu::XOR, false, RSI, Rm::R(RDX));
+            self.a.alu(alu::XOR, false, RCX, Rm::R(RSI));
+            self.a.jmp(done);
+            self.a.bind(next);
+        }
+        self.a.bind(done);
+        self.a.blsr(false, RDX, RDX);
+        self.a.jcc(Cc::Ne, top);
     }
 
     /// A register of a 64-bit value in the order of lanes.
@@ -122,7 +163,8 @@ impl SlowPaths for Avx2 {
             // Other lanes keep their values.
             e.store_leaf(RESULT, slow.result, &to);
             let narrow = leaves.iter().all(|leaf| leaf.1 == Kind::Narrow);
-            if let Some(exception) = slow.exception.filter(|_| narrow) {
+            let known = matches!(slow.exception, Some(Exception::Known(_)));
+            if let Some(exception) = slow.exception.filter(|_| narrow && !known) {
                 let operands: Vec<H> = leaves.iter().map(|leaf| leaf.2[0]).collect();
                 let some = e.a.label();
                 e.leave_out(exception, &operands, to[0]);
@@ -152,6 +194,16 @@ impl SlowPaths for Avx2 {
                     true => e.store_part(at, 1, registers[1]),
                     false => e.store_leaf(at, kind, &registers),
                 }
+            }
+            if let Some(Exception::Known(values)) = slow.exception {
+                let some = e.a.label();
+                e.take_known(values, slow.result == Kind::Wide);
+                e.a.test(false, RCX, RCX);
+                e.a.jcc(Cc::Ne, some);
+                e.load_result(slow.result, &to);
+                e.a.jmp(back);
+                e.a.bind(some);
+                e.a.store16(ctx!(call.lanes), RCX);
             }
             e.call_slow(slow.call);
             e.load_result(slow.result, &to);

@@ -7,14 +7,21 @@ use crate::target::x64::slow::{Fix, Kind, RESULT, Slow, line};
 /// Signalling and quiet NaNs, as vfpclass numbers them.
 const SIGNALLING: u8 = 0x80;
 const NAN: u8 = 0x81;
-/// Zeros and infinities of both signs; those that are their own roots.
+/// Zeros and infinities of both signs; those that are their own roots; those of [`EXTREMES`](crate::ir::fast_path::EXTREMES).
 const EXTREME: u8 = 0x1e;
 const OWN_ROOT: u8 = 0x0e;
+const EACH: [u8; 3] = [0x02, 0x04, 0x08];
 
 impl Emit<'_, Avx512> {
-    /// Takes those lanes from a slow path's for which the fast path's value is right all the same. The zero flag is set if none is left.
-    /// RAX, RCX and RDX are clobbered.
-    fn leave_out(&mut self, exception: Exception, leaves: &[(usize, Rm, bool)], lanes: u8) {
+    /// Takes those lanes from a slow path's for which the fast path's value is right all the same, or for which the right one is known and
+    /// written. The zero flag is set if none is left. RAX, RCX, RDX and RSI are clobbered.
+    fn leave_out(
+        &mut self,
+        exception: Exception,
+        leaves: &[(usize, Rm, bool)],
+        lanes: u8,
+        to: &[u8],
+    ) {
         let class = |e: &mut Self, classes: u8| {
             for (n, &(at, rm, wide)) in leaves.iter().enumerate() {
                 let test = op::FPCLASSPS.wide(wide);
@@ -44,10 +51,33 @@ impl Emit<'_, Avx512> {
                 class(self, EXTREME);
                 self.a.alu(alu::AND, false, RDX, Rm::R(RSI));
             }
+            Exception::Known(values) => self.write_known(values, leaves, lanes, to),
         }
         others(self);
         self.a.gpr_to_k(lanes, RDX);
         self.a.test(false, RDX, RDX);
+    }
+
+    /// Writes the values of lanes whose operand is extreme. EDX: these lanes. RAX and `t` are clobbered.
+    fn write_known(&mut self, values: [u64; 3], leaves: &[(usize, Rm, bool)], t: u8, to: &[u8]) {
+        self.a.imm(RDX, 0);
+        for (&(at, rm, wide), &to) in leaves.iter().zip(to) {
+            for (n, &value) in values.iter().enumerate() {
+                // Equal values are written together.
+                if values[..n].contains(&value) {
+                    continue;
+                }
+                let classes = (0..3).filter(|&k| values[k] == value).map(|k| EACH[k]);
+                let test = op::FPCLASSPS.wide(wide);
+                self.a.zi(test, t, 0, rm, ALL, classes.sum());
+                self.copy_lanes(to, Rm::C(value), wide, keep(t));
+                self.a.k_to_gpr(RAX, t);
+                if at % 2 != 0 {
+                    self.a.shift_imm(4, false, RAX, 8);
+                }
+                self.a.alu(alu::OR, false, RDX, Rm::R(RAX));
+            }
+        }
     }
 
     fn copy_lanes(&mut self, to: u8, from: Rm, wide: bool, k: K) {
@@ -103,8 +133,13 @@ impl SlowPaths for Avx512 {
             if full {
                 e.a.knot(lanes, condition);
             }
-            if let Some(exception) = slow.exception {
-                e.leave_out(exception, &leaves, lanes);
+            // Known values are written while the operand is still read.
+            let both = |l: &(usize, Rm, bool)| matches!(l.1, Rm::R(r) if to.contains(&r));
+            let both = leaves.iter().any(both);
+            let exception = slow.exception;
+            let exception = exception.filter(|e| !both || !matches!(e, Exception::Known(_)));
+            if let Some(exception) = exception {
+                e.leave_out(exception, &leaves, lanes, &to);
                 e.a.jcc(Cc::E, back);
             }
             for &(at, rm, _) in &leaves {
