@@ -42,7 +42,7 @@ use gcn_isa::target::TABLES;
 use gcn_isa::target::{Gen, Target};
 use insn::Val;
 pub use region::region;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 pub use typical::TypicalWave;
@@ -65,28 +65,34 @@ pub(crate) struct InsnInfo {
 }
 
 /// The registers that are live between two instructions.
-#[derive(Clone, PartialEq)]
+#[derive(PartialEq)]
 pub(crate) struct LiveSet {
-    v: [LiveLanes; 256],
+    /// For each VGPR of the wave.
+    v: Vec<LiveLanes>,
     s: u128,
     scc: bool,
 }
 
 impl LiveSet {
-    fn none() -> LiveSet {
+    fn none(s: &CompileRequest<'_>) -> LiveSet {
         LiveSet {
-            v: [LiveLanes::No; 256],
+            v: vec![LiveLanes::No; s.vgprs.max(1) as usize],
             s: 0,
             scc: false,
         }
     }
-    fn all() -> LiveSet {
+    fn all(s: &CompileRequest<'_>) -> LiveSet {
         LiveSet {
-            v: [LiveLanes::All; 256],
+            v: vec![LiveLanes::All; s.vgprs.max(1) as usize],
             s: !0,
             scc: true,
         }
     }
+    /// The lanes in which a VGPR is live.
+    fn vgpr(&self, n: u16) -> LiveLanes {
+        self.v.get(n as usize).copied().unwrap_or(LiveLanes::All)
+    }
+
     fn join(&mut self, other: &LiveSet, sets: &mut analyze::Sets) {
         for (a, b) in self.v.iter_mut().zip(&other.v) {
             if a != b {
@@ -95,6 +101,20 @@ impl LiveSet {
         }
         self.s |= other.s;
         self.scc |= other.scc;
+    }
+}
+
+impl Clone for LiveSet {
+    fn clone(&self) -> LiveSet {
+        LiveSet {
+            v: self.v.clone(),
+            ..*self
+        }
+    }
+
+    fn clone_from(&mut self, other: &LiveSet) {
+        self.v.clone_from(&other.v);
+        (self.s, self.scc) = (other.s, other.scc);
     }
 }
 
@@ -167,6 +187,8 @@ pub(crate) struct Builder<'a> {
     written: u128,
     /// The VGPRs that are affine where blocks begin, if that has been found out.
     affine: Option<&'a Map<u64, AffineVgprs>>,
+    /// That was not known when it mattered.
+    asked: Cell<bool>,
     /// All lanes are active throughout: EXEC is a constant.
     all_active: bool,
     assumed: Vec<AssumedCompare>,
@@ -296,6 +318,7 @@ impl<'a> Builder<'a> {
             late: Vec::new(),
             written: 0,
             affine: None,
+            asked: Cell::new(false),
             all_active: false,
             assumed: Vec::new(),
             at_entry: false,
@@ -310,7 +333,7 @@ impl<'a> Builder<'a> {
         live: &Map<u64, LiveSet>,
         blocks: &mut Vec<Block>,
     ) {
-        let bounds = [LiveSet::none(), LiveSet::all()];
+        let bounds = [LiveSet::none(self.s), LiveSet::all(self.s)];
         let (v_after, s_after) = self.live_after(&terminator, live, &bounds);
         let vgprs = self.written_vgprs(v_after);
         self.know_next(&terminator, s_after);
@@ -391,7 +414,7 @@ impl<'a> Builder<'a> {
             .vgprs
             .drain()
             .filter(|&(n, id)| self.g.get(id).op != Inst::VIn(n))
-            .map(|(n, id)| match after.v[n as usize] {
+            .map(|(n, id)| match after.vgpr(n) {
                 LiveLanes::Within(_) => (n, id, LiveLanes::All),
                 live => (n, id, live),
             })
@@ -597,6 +620,9 @@ impl<'a> Builder<'a> {
 
     /// Returns true if the addresses of all stores are affine.
     fn affine_addresses(&self, stores: &[&Store]) -> bool {
+        if self.affine.is_none() {
+            self.asked.set(true);
+        }
         let facts = self.affine.and_then(|at| at.get(&self.code.start));
         facts.is_some_and(|facts| affine::stores(&self.g.nodes, facts, stores))
     }

@@ -231,83 +231,107 @@ impl Sets {
     }
 }
 
+/// An instruction as [`liveness`] goes over it. Addresses that are not reached from the next instruction alone have a set
+/// of live registers each, which is remembered between rounds: these are numbers of such sets.
+struct Visited<'a> {
+    pc: u64,
+    k: &'a InsnInfo,
+    /// The set of its own address.
+    own: Option<u32>,
+    /// The set of the address after it, if the instruction there was not the last one.
+    next: Option<u32>,
+    target: Option<u32>,
+}
+
 /// The live registers before each instruction.
 pub(super) fn liveness(
     known: &BTreeMap<u64, InsnInfo>,
     s: &CompileRequest<'_>,
 ) -> Map<u64, LiveSet> {
-    let pcs: Vec<u64> = known.keys().rev().copied().collect();
-    let next_of = |pc: u64| pc + known[&pc].insn.len as u64;
-    // The live registers at addresses that are not reached from the next instruction alone are remembered between rounds.
-    let targets = known
-        .iter()
-        .filter_map(|(&pc, k)| k.flow.target(pc, &k.insn));
-    let mut joins: Map<u64, LiveSet> = targets.map(|pc| (pc, LiveSet::none())).collect();
-    for (at, &pc) in pcs.iter().enumerate() {
-        if at == 0 || pcs[at - 1] != next_of(pc) {
-            joins.insert(next_of(pc), LiveSet::none());
-        }
+    let mut joins: Map<u64, u32> = Map::default();
+    let mut lives: Vec<LiveSet> = Vec::new();
+    let mut join = |pc: u64| {
+        *joins.entry(pc).or_insert_with(|| {
+            lives.push(match known.contains_key(&pc) {
+                true => LiveSet::none(s),
+                false => LiveSet::all(s),
+            });
+            lives.len() as u32 - 1
+        })
+    };
+    let mut code = Vec::with_capacity(known.len());
+    let mut begins = None;
+    for (&pc, k) in known.iter().rev() {
+        let next = pc + k.insn.len as u64;
+        code.push(Visited {
+            pc,
+            k,
+            own: None,
+            next: (begins != Some(next)).then(|| join(next)),
+            target: k.flow.target(pc, &k.insn).map(&mut join),
+        });
+        begins = Some(pc);
     }
-    for (pc, live) in &mut joins {
-        if !known.contains_key(pc) {
-            *live = LiveSet::all();
-        }
+    for visited in &mut code {
+        visited.own = joins.get(&visited.pc).copied();
     }
     let mut sets = Sets::default();
-    let mut last = false;
     let mut all: Map<u64, LiveSet> = Map::default();
-    loop {
-        let mut changed = false;
-        let mut a = LiveSet::none();
-        let mut begins = None;
-        for &pc in &pcs {
-            let k = &known[&pc];
-            let next = next_of(pc);
-            if begins != Some(next)
-                && let Some(live) = joins.get(&next)
-            {
-                a.clone_from(live);
+    while backwards(&code, &mut lives, &mut sets, s, |_, _| {}) {}
+    all.reserve(known.len());
+    backwards(&code, &mut lives, &mut sets, s, |pc, live| {
+        all.insert(pc, live.clone());
+    });
+    all
+}
+
+/// Goes over the code once, and says which registers are live before each instruction. Returns true if sets have changed.
+fn backwards(
+    code: &[Visited<'_>],
+    lives: &mut [LiveSet],
+    sets: &mut Sets,
+    s: &CompileRequest<'_>,
+    mut before: impl FnMut(u64, &LiveSet),
+) -> bool {
+    let bounds = [LiveSet::none(s), LiveSet::all(s)];
+    let [none, all] = &bounds;
+    let mut a = none.clone();
+    let mut changed = false;
+    for visited in code {
+        let k = visited.k;
+        if let Some(next) = visited.next {
+            a.clone_from(&lives[next as usize]);
+        }
+        match k.flow {
+            Flow::Next => {}
+            Flow::Branch { links: true, .. } | Flow::Indirect { .. } | Flow::Trap => {
+                a.clone_from(all);
             }
-            match k.flow {
-                Flow::Next => {}
-                Flow::Branch { links: true, .. } | Flow::Indirect { .. } | Flow::Trap => {
-                    a = LiveSet::all();
+            Flow::Branch { .. } => {
+                let target = visited.target.map(|to| &lives[to as usize]);
+                match (target, k.flow.falls_through()) {
+                    (Some(live), true) => a.join(live, sets),
+                    (Some(live), false) => a.clone_from(live),
+                    (None, _) => {}
                 }
-                Flow::Branch { .. } => {
-                    let target = k.flow.target(pc, &k.insn).and_then(|to| joins.get(&to));
-                    match (target, k.flow.falls_through()) {
-                        (Some(live), true) => a.join(live, &mut sets),
-                        (Some(live), false) => a.clone_from(live),
-                        (None, _) => {}
-                    }
-                }
-                Flow::End if s.all_live => a = LiveSet::all(),
-                Flow::End => a = LiveSet::none(),
             }
-            if k.unknown_effects {
-                a = LiveSet::all();
-            } else {
-                back(k, &mut a, &mut sets);
-            }
-            begins = Some(pc);
-            if let Some(live) = joins.get_mut(&pc)
-                && *live != a
-            {
-                live.clone_from(&a);
-                changed = true;
-            }
-            if last {
-                all.insert(pc, a.clone());
-            }
+            Flow::End if s.all_live => a.clone_from(all),
+            Flow::End => a.clone_from(none),
         }
-        if last {
-            return all;
+        if k.unknown_effects {
+            a.clone_from(all);
+        } else {
+            back(k, &mut a, sets);
         }
-        if !changed {
-            last = true;
-            all.reserve(known.len());
+        if let Some(own) = visited.own
+            && lives[own as usize] != a
+        {
+            lives[own as usize].clone_from(&a);
+            changed = true;
         }
+        before(visited.pc, &a);
     }
+    changed
 }
 
 /// Turns the registers that are live after an instruction into those that are live before it.

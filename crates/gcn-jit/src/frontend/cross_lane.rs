@@ -12,7 +12,7 @@ pub(super) type Table = Box<[u64; 64]>;
 /// The tables of the nodes of an instruction that moves values between lanes: the nodes that depend on nothing but the
 /// instruction's bits and the lane's number.
 pub(super) fn tables(program: &Program, insn: &Insn, generation: Gen) -> Vec<Option<Table>> {
-    let mut out: Vec<Option<Table>> = Vec::with_capacity(program.nodes.len());
+    let mut out: Vec<Option<Table>> = Vec::new();
     let crosses = |op: Op| matches!(op, Op::ReadLane | Op::SendLane);
     if !program.nodes.iter().any(|n| crosses(n.op)) {
         return out;

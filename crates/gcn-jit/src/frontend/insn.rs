@@ -58,14 +58,21 @@ impl Builder<'_> {
     /// Lowers an instruction. Whatever the result is, only the graph has grown.
     pub(super) fn lower(&mut self, pc: u64, k: &InsnInfo) -> Result<Changes, Refusal> {
         let nodes = self.g.nodes.len();
-        let (regs, fp) = (self.regs.clone(), self.fp);
+        let (scc, fp) = (self.regs.scc, self.fp);
+        let exec = [0, 1].map(|half| self.regs.sgprs.get(&(EXEC as u8 + half)).copied());
         let (loads, row_loads) = (self.memory.loads, self.memory.row_loads.len());
         self.joins.narrowed = None;
         let result = self.try_lower(pc, k);
         if result.is_err() {
             self.g.nodes.truncate(nodes);
             self.late.truncate(nodes);
-            (self.regs, self.fp) = (regs, fp);
+            // It may have read registers first, and where EXEC is as at the start again, noted that.
+            self.regs.vgprs.retain(|_, id| (*id as usize) < nodes);
+            self.regs.sgprs.retain(|_, id| (*id as usize) < nodes);
+            for (code, id) in (EXEC as u8..).zip(exec) {
+                self.regs.sgprs.extend(id.map(|id| (code, id)));
+            }
+            (self.regs.scc, self.fp) = (scc, fp);
             self.memory.loads = loads;
             self.memory.row_loads.truncate(row_loads);
         }
@@ -684,6 +691,7 @@ impl Lowering<'_, '_, '_> {
         self.out.waits |=
             b.memory.loads || b.memory.store.is_some() || !b.memory.deferred.is_empty();
         if self.out.waits && b.affine.is_none() {
+            b.asked.set(true);
             return Err(Refusal::NewBlock);
         }
         if when.is_some() || !self.vector {

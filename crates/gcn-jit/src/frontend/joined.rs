@@ -218,7 +218,7 @@ impl Builder<'_> {
         for k in 0..out.vgprs.len() {
             let (n, value) = out.vgprs[k];
             // Nobody reads the lanes that are not active now.
-            if live.is_some_and(|live| live.v[n as usize] <= LiveLanes::Active) {
+            if live.is_some_and(|live| live.vgpr(n) <= LiveLanes::Active) {
                 continue;
             }
             let old = self.vgpr(n);

@@ -17,11 +17,11 @@ struct Code {
 /// Makes the region at an address: what can be reached from there by direct jumps.
 pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     let code = Code::find(entry, s);
-    let mut blocks = code.blocks(s, None);
+    let (mut blocks, asked) = code.blocks(s, None);
     dump(s, "frontend", &blocks);
     if s.affine {
         let is_live = |pc: u64, v: u16| match code.live.get(&pc) {
-            Some(live) => live.v[v as usize] != LiveLanes::No,
+            Some(live) => live.vgpr(v) != LiveLanes::No,
             None => true,
         };
         let facts_of = |blocks: &[Block]| {
@@ -30,16 +30,23 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             let at: Map<u64, AffineVgprs> = at.collect();
             (facts, at)
         };
-        // Blocks are made twice: what is affine is known from the first ones, and lets the second ones be longer.
         let (facts, at) = facts_of(&blocks);
-        let mut again = code.blocks(s, Some(&at));
-        let (more, at_again) = facts_of(&again);
-        let at = if affine::take(&mut again, more) {
-            blocks = again;
-            at_again
-        } else {
-            affine::take(&mut blocks, facts);
-            at
+        // What is affine is known from the blocks, and where it matters lets them be longer: then they are made again.
+        let mut longer = None;
+        if asked {
+            let mut again = code.blocks(s, Some(&at)).0;
+            let (facts, at) = facts_of(&again);
+            longer = affine::take(&mut again, facts).then_some((again, at));
+        }
+        let at = match longer {
+            Some((again, at)) => {
+                blocks = again;
+                at
+            }
+            None => {
+                affine::take(&mut blocks, facts);
+                at
+            }
         };
         dump(s, "affine", &blocks);
         let tracer = all_active::Tracer {
@@ -62,9 +69,13 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
         dump(s, "joined", &blocks);
     }
     add_exits(&mut blocks);
-    let live_in = code.live.get(&entry).map_or(([true; 256], !0), |a| {
-        (a.v.map(|live| live != LiveLanes::No), a.s)
-    });
+    let mut live_in = ([true; 256], !0);
+    if let Some(live) = code.live.get(&entry) {
+        live_in = ([false; 256], live.s);
+        for (is_live, &lanes) in live_in.0.iter_mut().zip(&live.v) {
+            *is_live = lanes != LiveLanes::No;
+        }
+    }
     let region = Region {
         blocks,
         live_in,
@@ -152,17 +163,21 @@ impl Code {
         }
     }
 
-    /// The blocks of the code. `affine`: the VGPRs that are affine where blocks begin, if that has been found out.
-    fn blocks(&self, s: &CompileRequest<'_>, affine: Option<&Map<u64, AffineVgprs>>) -> Vec<Block> {
+    /// The blocks of the code. `affine`: the VGPRs that are affine where blocks begin, if that has been found out. Also returns
+    /// whether blocks may be others once that is known.
+    fn blocks(
+        &self,
+        s: &CompileRequest<'_>,
+        affine: Option<&Map<u64, AffineVgprs>>,
+    ) -> (Vec<Block>, bool) {
         let mut blocks = Vec::new();
         let mut b = Builder {
             affine,
             written: self.written,
             ..Builder::new(s)
         };
-        let pcs: Vec<u64> = self.insns.keys().copied().collect();
-        for (i, &pc) in pcs.iter().enumerate() {
-            let k = &self.insns[&pc];
+        let mut code = self.insns.iter().peekable();
+        while let Some((&pc, k)) = code.next() {
             let next = pc + k.insn.len as u64;
             let begins = self.leaders.contains(&pc) || b.code.end != pc;
             if b.code.insns > 0 && (begins || b.code.insns >= BLOCK_INSNS) {
@@ -176,12 +191,12 @@ impl Code {
                 b.code.end = pc;
             }
             b.step(pc, k, &self.live, &mut blocks);
-            let last = pcs.get(i + 1).is_none_or(|&n| n != next);
+            let last = code.peek().is_none_or(|&(&after, _)| after != next);
             if b.code.insns > 0 && last {
                 let to = b.code.end;
                 b.finish(Terminator::Jump(to), &self.live, &mut blocks);
             }
         }
-        blocks
+        (blocks, b.asked.get())
     }
 }
