@@ -757,3 +757,31 @@ fn exponentials_of_all_sizes() {
         assert_eq!(stats.slow_calls, 0);
     }
 }
+
+/// Numbers of 64 bits are compared with a limit from memory: lanes below it, above it and on both sides, and limits whose upper half
+/// is another.
+#[test]
+fn limits_of_64_bits() {
+    for (compare, signed) in [
+        ("lt", 'u'),
+        ("gt", 'i'),
+        ("le", 'i'),
+        ("ge", 'u'),
+        ("eq", 'u'),
+    ] {
+        for (low, high) in [(3000u32, 0), (9999, 0), (0, 0), (5, 1), (3000, u32::MAX)] {
+            let body = format!(
+                "s_load_dwordx2 s[10:11], s[4:5], 0x0\nv_mov_b32 v2, 0\n\
+                 v_lshlrev_b32 v3, 2, v1\ns_waitcnt lgkmcnt(0)\n\
+                 v_cmp_{compare}_{signed}64 vcc, v[1:2], s[10:11]\ns_and_saveexec_b64 s[8:9], vcc\ns_cbranch_execz above\n\
+                 global_load_dword v4, v3, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v4, v4, v1\n\
+                 global_store_dword v3, v4, s[6:7]\nabove:\ns_xor_b64 exec, exec, s[8:9]\ns_cbranch_execz done\n\
+                 global_store_dword v3, v1, s[6:7]\ndone:"
+            );
+            let mut before = words(random(9));
+            before[..4].copy_from_slice(&low.to_le_bytes());
+            before[4..8].copy_from_slice(&high.to_le_bytes());
+            same(&body, &before);
+        }
+    }
+}

@@ -25,6 +25,13 @@ kernel void few_waves(global float *data, int n) {
     data[i] = data[i] * 2 + 1;
 }
 
+// The number that is compared with the limit has 64 bits.
+kernel void below_size(global const float *in, global float *out, int n) {
+  size_t i = get_global_id(0);
+  if (i < n)
+    out[i] = in[i] * 2 + 1;
+}
+
 // Workgroups of 16, a quarter of a wave.
 kernel void small_groups(global const float *in, global float *out) {
   int i = get_global_id(0);

@@ -812,6 +812,9 @@ const SHORT: &[Case] = &[
     line("short", "few_waves", 1 << 20, 64, || {
         vec![out_units(K, 1), int(1000)]
     }),
+    line("short", "below_size", 1 << 19, 256, || {
+        vec![units(512 * K, 1), result(512 * K), int(500_000)]
+    }),
     line("short", "small_groups", 1 << 18, 16, || {
         vec![units(256 * K, 1), result(256 * K)]
     }),

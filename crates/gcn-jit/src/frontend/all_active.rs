@@ -276,6 +276,14 @@ impl Builder<'_> {
                 _ => None,
             };
         };
+        // The upper halves of numbers of 64 bits are usually equal.
+        if let Some((upper, lower)) = self.halves(id)
+            && self.usual(upper).is_none_or(|usual| usual == Some(true))
+            && let Some(equal) = self.equal(upper)
+        {
+            decided.push(equal);
+            return self.outcome(lower, decided);
+        }
         if n.ty == Ty::Bool {
             let a = self.outcome(n.args[0], decided)?;
             if op == Op::Not {
@@ -300,13 +308,10 @@ impl Builder<'_> {
             Op::Ge => (Op::Le, [y, x], true),
             _ => return None,
         };
-        let facts = self.affine.and_then(|at| at.get(&self.code.start))?;
-        if !n.vec || n.ty.bits() != 32 || n.ty.is_float() {
+        if !n.vec {
             return None;
         }
-        if !affine::both(&self.g.nodes, facts, of) {
-            return None;
-        }
+        self.steps(id)?;
         let Some(usual) = self.usual(id) else {
             decided.push(AssumedCompare { op, ty: n.ty, of });
             return Some(out);
@@ -316,10 +321,58 @@ impl Builder<'_> {
             (_, true) => (op, of),
             (Op::Lt, false) => (Op::Le, [of[1], of[0]]),
             (Op::Le, false) => (Op::Lt, [of[1], of[0]]),
-            _ => return None,
+            _ => {
+                decided.push(self.equal(id)?);
+                return usual;
+            }
         };
         decided.push(AssumedCompare { op, ty: n.ty, of });
         usual
+    }
+
+    /// The steps of the operands of a comparison of 32-bit integers, if both are affine and known before the vectors.
+    fn steps(&self, id: Id) -> Option<[i32; 2]> {
+        let n = self.g.get(id);
+        let facts = self.affine.and_then(|at| at.get(&self.code.start))?;
+        if n.ty.bits() != 32 || n.ty.is_float() {
+            return None;
+        }
+        let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(true);
+        if !n.vec && n.inputs().iter().any(late) {
+            return None;
+        }
+        affine::steps(&self.g.nodes, facts, [n.args[0], n.args[1]])
+    }
+
+    /// The assumption that the operands of a comparison are equal in all lanes.
+    fn equal(&self, id: Id) -> Option<AssumedCompare> {
+        let [a, b] = self.steps(id)?;
+        let [x, y, _] = self.g.get(id).args;
+        let (op, ty, of) = (Op::Eq, Ty::U32, [x, y]);
+        (a == b).then_some(AssumedCompare { op, ty, of })
+    }
+
+    /// A comparison of 64-bit integers, which is a comparison of the upper halves, or of the lower halves where those are equal.
+    /// Returns whether the upper halves are equal, and the comparison of the lower ones.
+    fn halves(&self, id: Id) -> Option<(Id, Id)> {
+        let truth = |id: Id, op: Op| {
+            let n = self.g.get(id);
+            (n.op == Inst::Alu(op) && n.ty == Ty::Bool).then_some([n.args[0], n.args[1]])
+        };
+        let integers = |id: Id, ops: &[Op]| {
+            let n = self.g.get(id);
+            let found = ops.iter().any(|&op| n.op == Inst::Alu(op));
+            (found && n.ty.bits() == 32 && !n.ty.is_float()).then_some([n.args[0], n.args[1]])
+        };
+        let [a, b] = truth(id, Op::Or)?;
+        [[a, b], [b, a]].into_iter().find_map(|[less, rest]| {
+            let of = integers(less, &[Op::Lt, Op::Gt])?;
+            let [a, b] = truth(rest, Op::And)?;
+            [[a, b], [b, a]].into_iter().find_map(|[equal, lower]| {
+                let [x, y] = integers(equal, &[Op::Eq])?;
+                (of == [x, y] || of == [y, x]).then_some((equal, lower))
+            })
+        })
     }
 
     /// A comparison's result in all lanes of a typical wave: `None` if that is not known, `Some(None)` if lanes differ.

@@ -118,7 +118,11 @@ s_endpgm
         let target = Target::parse("gfx900").expect("a target");
         let text = gcn_asm::assemble_snippet(target, code, false).expect("it assembles");
         let fetch = |pc: u64| decode(target, text.get(pc as usize..)?);
-        let read = |at: u64| limit.filter(|_| at == 0x1008);
+        let read = |at: u64| match at {
+            0x1008 => limit,
+            0x100c => limit.map(|_| 0),
+            _ => None,
+        };
         let mut sgprs = [0; 128];
         (sgprs[0], sgprs[2]) = (0x1000, group);
         let entry = EntryVgprs([Pattern::Consecutive, Pattern::Same, Pattern::Same]);
@@ -155,6 +159,24 @@ s_endpgm
         assert_eq!(assumed(Some(1000), 3), ["lt"]);
         // Lanes of the typical wave are on both sides.
         assert_eq!(assumed(Some(200), 3), [""; 0]);
+    }
+
+    /// The upper halves of 64-bit numbers are assumed to be equal, the lower ones to compare as in the typical wave.
+    #[test]
+    fn comparisons_of_64_bits() {
+        let code = CODE.replace("s_load_dword s4", "s_load_dwordx2 s[4:5]");
+        let code = code
+            .replace("s5, s2, 6", "s8, s2, 6")
+            .replace("v0, s5, v0", "v0, s8, v0");
+        let wide = "v_mov_b32 v1, 0\nv_cmp_gt_u64 vcc, s[4:5], v[0:1]";
+        let code = code.replace("v_lshlrev_b32 v1,", "v_lshlrev_b32 v2,");
+        let code = code.replace("v_cmp_le_u32 vcc, s4, v0", wide);
+        let code = code.replace("store_dword v1,", "store_dword v2,");
+        assert_eq!(assumed_in(&code, None, 3), ["eq", "lt"]);
+        assert_eq!(assumed_in(&code, Some(1000), 3), ["eq", "lt"]);
+        assert_eq!(assumed_in(&code, Some(100), 3), ["eq", "le"]);
+        // Lanes of the typical wave are on both sides.
+        assert_eq!(assumed_in(&code, Some(200), 3), [""; 0]);
     }
 
     /// Each of these sums reads the one before it twice.

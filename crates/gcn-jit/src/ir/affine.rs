@@ -66,7 +66,7 @@ pub enum Guard {
         mask: Base,
         ones: bool,
     },
-    /// In all lanes the first value differs from the second (`op` is [`Op::Ne`]), is less, or is less or equal.
+    /// In all lanes the first value differs from the second (`op` is [`Op::Ne`]), is equal, is less, or is less or equal.
     AssumedCompare {
         op: Op,
         signed: bool,

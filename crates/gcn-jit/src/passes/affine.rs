@@ -53,10 +53,11 @@ fn affine_writes(c: &Block, lin: &[Option<AffineValue>]) -> Vec<(usize, i32)> {
     out
 }
 
-/// Returns true if two values of a graph under construction are affine.
-pub(crate) fn both(graph: &[Node], facts: &AffineVgprs, of: [Id; 2]) -> bool {
+/// The steps of two values of a graph under construction, if both are affine.
+pub(crate) fn steps(graph: &[Node], facts: &AffineVgprs, of: [Id; 2]) -> Option<[i32; 2]> {
     let lin = values(graph, facts);
-    of.iter().all(|&id| lin[id as usize].is_some())
+    let step = |id: Id| Some(lin[id as usize]?.step);
+    Some([step(of[0])?, step(of[1])?])
 }
 
 /// The operation that makes a value of a block not affine.

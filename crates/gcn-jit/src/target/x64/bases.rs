@@ -438,6 +438,14 @@ impl<V: Vectors> Bases<'_, '_, V> {
             V::Base::hold(self, Op::Gt, false, [t, limit]);
             return;
         }
+        if o == Op::Eq {
+            let of = match step[0] == step[1] {
+                true => values,
+                false => [0, 1].map(|value| self.constant(value)),
+            };
+            V::Base::hold(self, Op::Eq, false, of);
+            return;
+        }
         // The first one's greatest and the second one's least value.
         for k in 0..2 {
             if step[k] == 0 {
