@@ -158,6 +158,10 @@ fn mistakes_are_told_with_their_place() {
         ("set v0[0] = 0x100000000", "4294967296 does not fit 32 bits"),
         ("set v0[0]", "expected WHAT = EXPR"),
         ("wave 7", "there is no wave 7: workgroup (0,0,0) has 1"),
+        ("break vadd wave 1", "there is no wave 1: a workgroup has 1"),
+        ("watch mem 0x100005000,0", "0 bytes never change"),
+        ("until", "expected where to run to"),
+        ("x/-1i", "`x/-1i`: expected i, w or f"),
         (
             "workgroup 9,0,0",
             "there is no workgroup (9,0,0): the grid has 1,1,1",
@@ -388,7 +392,10 @@ fn the_terminal_is_used_with_keys_alone() {
     screen.shows("absolute on gfx900  launch 0, tick 0  workgroup (0,0,0) wave 0");
     screen.shows("=> 0x1300 s_load_dwordx4 s[4:7], s[0:1], 0x0");
     screen.press("?");
-    screen.shows("continue, and backwards");
+    // All of them, in columns.
+    screen.shows("│ s n l f    step, next, line, finish     S N L F    the same backwards ");
+    screen.shows("│ Ctrl-C Esc interrupt what runs          Esc        leave the cursor or this");
+    screen.shows("│ q          leave ");
     screen.press("?");
     screen.press("sss");
     screen.shows("tick 3 ");

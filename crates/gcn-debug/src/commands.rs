@@ -381,6 +381,9 @@ impl Commands {
             Some((location, condition)) => (location, Some(condition)),
             None => (rest, None),
         };
+        if location.is_empty() {
+            return Err("expected where to run to, as `until 0x1334` or `until NAME`".into());
+        }
         let set = self.session.break_at(location, condition)?;
         let stop = self.session.resume();
         self.session.delete(set.id)?;
@@ -554,7 +557,7 @@ impl Commands {
                     _ => Ok(show::hexdump(address, &data).into()),
                 }
             }
-            other => Err(format!("`x/{count}{other}`: expected i, w or f, as x/8i").into()),
+            _ => Err(format!("`x{rest}`: expected i, w or f, as x/8i").into()),
         }
     }
 

@@ -170,6 +170,14 @@ impl Session {
                 .into());
             }
         }
+        if let Some(wave) = filter.wave {
+            let (_, group) = self.work_items();
+            let items: u64 = group.iter().map(|n| *n as u64).product();
+            let count = items.div_ceil(64);
+            if self.launches() == 1 && !self.is_attached() && wave as u64 >= count {
+                return Err(format!("there is no wave {wave}: a workgroup has {count}").into());
+            }
+        }
         let condition = condition.map(|text| self.expr(text)).transpose()?;
         let breakpoint = Breakpoint {
             id: self.stops.number(),
@@ -218,6 +226,9 @@ impl Session {
         any_write: bool,
         condition: Option<&str>,
     ) -> Result<Watchpoint, Error> {
+        if let Place::Memory { bytes: 0, .. } | Place::Lds { bytes: 0, .. } = place {
+            return Err("0 bytes never change".into());
+        }
         self.read(place)?;
         let condition = condition.map(|text| self.expr(text)).transpose()?;
         let watchpoint = Watchpoint {

@@ -16,16 +16,18 @@ use crate::{Place, Session, Status};
 /// Instructions before the one that a list is about.
 const CONTEXT: usize = 6;
 
-const KEYS: &str = "\
- s n l f    step, next, line, finish     S N L F    the same backwards
- c C        continue, and backwards      r          run from the beginning
- b          breakpoint at the cursor     Up Down    the cursor in the code
- w W        next wave, previous wave     1 … 5, Tab the pane of state
- u d        the caller, and back         Esc        leave the cursor, these keys
- v          hex, integers, floats        h          heat map of lanes
- Left Right lanes                        PgUp PgDn  registers, memory; m the next buffer
- : Enter    command line (Tab completes, Up recalls; `help` lists commands)
- Ctrl-C Esc interrupt what runs          q          leave";
+const KEYS: &str = concat!(
+    " s n l f    step, next, line, finish     S N L F    the same backwards\n",
+    " c C        continue, and backwards      r          run from the beginning\n",
+    " b          breakpoint at the cursor     Up Down    the cursor in the code\n",
+    " w W        next wave, previous wave     1 … 5, Tab the pane of state\n",
+    " u d        the caller, and back         v          hex, integers, floats\n",
+    " Left Right lanes                        h          heat map of lanes\n",
+    " PgUp PgDn  registers or memory          m          the next buffer\n",
+    " Ctrl-C Esc interrupt what runs          Esc        leave the cursor or this\n",
+    " : Enter    command line: Tab completes, Up recalls, `help` lists commands\n",
+    " q          leave",
+);
 
 /// The least size at which all parts of the screen have room.
 const LEAST: (u16, u16) = (50, 18);
@@ -142,7 +144,7 @@ fn all(frame: &mut Frame<'_>, app: &App, session: &Session) {
             x: middle.x + 2,
             y: middle.y + 1,
             width: middle.width.saturating_sub(4).min(78),
-            height: middle.height.saturating_sub(2).min(11),
+            height: middle.height.saturating_sub(2).min(12),
         };
         frame.render_widget(Clear, size);
         let block = Block::bordered().title(" keys ");
