@@ -374,15 +374,16 @@ pub(crate) unsafe extern "sysv64" fn store(ctx: *mut Ctx, what: u64) -> u64 {
     };
     let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
     let offset = (what >> 32) as i32;
-    // Every lane's first element is written before any lane's second one. If all lanes' addresses are multiples of their size,
-    // lanes that overlap have the same address, and only the order of the lanes matters.
-    let size = (bytes * count) as u32;
+    // Every lane's first element is written before any lane's second one. If all lanes' addresses are multiples of their size (or
+    // more), lanes that overlap have the same address, and only the order of the lanes matters. One lane alone has no order.
+    let apart = (bytes * count).next_power_of_two() as u32;
     let meets = |ctx: &Ctx, lane: usize| {
         !ctx.addresses[0].0[lane]
             .wrapping_add(offset as u32)
-            .is_multiple_of(size)
+            .is_multiple_of(apart)
     };
-    if count > 1 && (!size.is_power_of_two() || lanes(ctx).any(|lane| meets(ctx, lane))) {
+    let alone = wave.exec().count_ones() == 1;
+    if count > 1 && !alone && lanes(ctx).any(|lane| meets(ctx, lane)) {
         return 1;
     }
     for part in 0..count as usize {
