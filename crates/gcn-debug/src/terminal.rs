@@ -264,7 +264,12 @@ impl App {
                     std::thread::sleep(Duration::from_millis(5));
                     continue;
                 }
-                let wait = if waited.is_zero() || attached { 1 } else { 20 };
+                // The last millisecond of a wait is a loop.
+                let wait = match (waited.is_zero(), attached) {
+                    (true, _) => 1,
+                    (_, true) => 10,
+                    _ => 20,
+                };
                 let wait = Duration::from_millis(wait);
                 waited += wait;
                 let event = match event::poll(wait) {
