@@ -534,7 +534,7 @@ fn held(cx: &Exec<'_, '_>, target: &Target, size: u64) -> Option<u64> {
     }
 }
 
-/// As [`resolve`], and tells the probe, which may refuse the access. `part` is its size, and the value that a store writes.
+/// As [`resolve`], and tells the probe, which may refuse the access. `part` is its size, and the value that it leaves, if that is known.
 #[inline]
 fn probed(
     cx: &Exec<'_, '_>,
@@ -542,7 +542,7 @@ fn probed(
     kind: MemoryKind,
     lane: usize,
     address: u64,
-    part: (u64, u64),
+    part: (u64, Option<u64>),
 ) -> Target {
     let target = resolve(cx, space, lane, address, part.0);
     let Some(probe) = cx.machine.probe else {
@@ -555,6 +555,7 @@ fn probed(
         Target::Nowhere => Place::Nowhere,
     };
     let mask = u64::MAX >> (64 - 8 * part.0.clamp(1, 8));
+    let leaves = |value: u64| held(cx, &target, part.0) == Some(value & mask);
     let access = Access {
         lane: lane as u8,
         kind,
@@ -563,7 +564,7 @@ fn probed(
         address,
         size: part.0 as u8,
         first: true,
-        unchanged: kind == MemoryKind::Store && held(cx, &target, part.0) == Some(part.1 & mask),
+        unchanged: part.1.is_some_and(leaves),
         scalar: cx.insn.row.format == Format::Smem,
     };
     match probe.access(&access) {
@@ -612,7 +613,7 @@ pub(crate) fn told<const N: usize>(
 #[inline]
 fn load(cx: &Exec<'_, '_>, space: Space, ty: Ty, lane: usize, address: u64) -> Result<u64, Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
-    let target = probed(cx, space, MemoryKind::Load, lane, address, (size, 0));
+    let target = probed(cx, space, MemoryKind::Load, lane, address, (size, None));
     load_from(cx, target, size)
 }
 
@@ -717,7 +718,14 @@ pub(crate) fn store(
     let size = (ty.bits() as u64).div_ceil(8);
     let target = match told {
         true => resolve(cx, space, lane, address, size),
-        false => probed(cx, space, MemoryKind::Store, lane, address, (size, value)),
+        false => probed(
+            cx,
+            space,
+            MemoryKind::Store,
+            lane,
+            address,
+            (size, Some(value)),
+        ),
     };
     let machine = &mut *cx.machine;
     match target {
@@ -761,10 +769,18 @@ pub(crate) fn atomic(
     [address, data, second]: [u64; 3],
 ) -> Result<u64, Fault> {
     let size = (ty.bits() as u64).div_ceil(8);
-    let target = probed(cx, space, MemoryKind::Atomic, lane, address, (size, data));
-    let lds = !matches!(target, Target::Memory(_));
     let mode = cx.wave.mode;
-    let new = |old: u64| crate::eval::atomic(op, ty, old, data, second, mode, lds);
+    let new = |old: u64, lds: bool| crate::eval::atomic(op, ty, old, data, second, mode, lds);
+    // A compare and swap in LDS may leave what is there.
+    let asks = op == AtomicOp::CmpSwap && space == Space::Lds && cx.machine.probe.is_some();
+    let left = asks.then(|| {
+        let old = held(cx, &resolve(cx, space, lane, address, size), size)?;
+        Some(new(old, true))
+    });
+    let part = (size, left.flatten());
+    let target = probed(cx, space, MemoryKind::Atomic, lane, address, part);
+    let lds = !matches!(target, Target::Memory(_));
+    let new = |old: u64| new(old, lds);
     let machine = &mut *cx.machine;
     match target {
         Target::Nowhere => Ok(0),

@@ -39,7 +39,7 @@ pub struct Access {
     pub size: u8,
     /// It is the first part of what the lane accesses for one value of the instruction.
     pub first: bool,
-    /// It stores what is there already.
+    /// It stores what is there already, or is a compare and swap in LDS that leaves it.
     pub unchanged: bool,
     /// By way of the scalar cache.
     pub scalar: bool,

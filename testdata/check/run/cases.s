@@ -385,6 +385,68 @@ s_cmp_eq_u32 s6, 0
 s_cbranch_scc1 poll
 global_load_dword v6, v1, s[4:5] offset:256 glc
 s_endpgm
+== scalar-load-before-a-store gfx900
+grid 128 group 64 lds 0 buf 256
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32 v1, 0
+v_mov_b32 v2, 7
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 second
+s_load_dword s6, s[4:5], 0x8
+s_endpgm
+second:
+global_store_dword v1, v2, s[4:5] offset:8 ; ! race/memory
+s_endpgm
+== scalar-load-of-other-bytes gfx900
+grid 128 group 64 lds 0 buf 256
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32 v1, 0
+v_mov_b32 v2, 7
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 second
+s_load_dword s6, s[4:5], 0x8
+s_endpgm
+second:
+global_store_dword v1, v2, s[4:5] offset:12
+s_endpgm
+== lds-compare-and-swap-that-swaps gfx900
+grid 128 group 128 lds 512 buf 256
+v_mov_b32 v1, 0
+v_mov_b32 v2, 1
+v_mov_b32 v3, 0
+v_readfirstlane_b32 s6, v0
+ds_write_b32 v1, v1
+s_waitcnt lgkmcnt(0)
+s_barrier
+s_cmp_eq_u32 s6, 0
+s_cbranch_scc0 second
+ds_cmpst_rtn_b32 v4, v1, v3, v2
+s_waitcnt lgkmcnt(0)
+s_endpgm
+second:
+ds_read_b32 v5, v1                       ; ! race/lds
+s_waitcnt lgkmcnt(0)
+s_endpgm
+== lds-compare-and-swap-that-does-not gfx900
+grid 128 group 128 lds 512 buf 256
+v_mov_b32 v1, 0
+v_mov_b32 v2, 1
+v_mov_b32 v3, 5
+v_readfirstlane_b32 s6, v0
+ds_write_b32 v1, v1
+s_waitcnt lgkmcnt(0)
+s_barrier
+s_cmp_eq_u32 s6, 0
+s_cbranch_scc0 second
+ds_cmpst_rtn_b32 v4, v1, v3, v2
+s_waitcnt lgkmcnt(0)
+s_endpgm
+second:
+ds_read_b32 v5, v1
+s_waitcnt lgkmcnt(0)
+s_endpgm
 == divergent-barrier gfx900
 grid 128 group 128 lds 0 buf 256
 v_cmp_gt_u32 vcc, 96, v0
@@ -470,6 +532,33 @@ v_mov_b32 v1, 0
 ds_and_b32 v1, v1                       ; ! race/lds
 s_waitcnt lgkmcnt(0)
 ds_read_b32 v3, v1
+s_waitcnt lgkmcnt(0)
+s_endpgm
+== lds-store-before-own-atomic gfx900
+grid 128 group 128 lds 512 buf 512
+v_mov_b32 v1, 0
+v_mov_b32 v2, 1
+v_readfirstlane_b32 s4, v0
+s_cmp_eq_u32 s4, 0
+s_cbranch_scc0 others
+ds_write_b32 v1, v2
+s_waitcnt lgkmcnt(0)
+others:
+ds_add_u32 v1, v2                       ; ! race/lds
+s_waitcnt lgkmcnt(0)
+s_endpgm
+== lds-store-and-barrier-before-atomics gfx900
+grid 128 group 128 lds 512 buf 512
+v_mov_b32 v1, 0
+v_mov_b32 v2, 1
+v_readfirstlane_b32 s4, v0
+s_cmp_eq_u32 s4, 0
+s_cbranch_scc0 others
+ds_write_b32 v1, v2
+s_waitcnt lgkmcnt(0)
+others:
+s_barrier
+ds_add_u32 v1, v2
 s_waitcnt lgkmcnt(0)
 s_endpgm
 == lds-wait-for-atomic gfx900

@@ -134,7 +134,7 @@ pub struct Made {
     pub kind: Kind,
     /// It is in LDS, where plain accesses beside atomics are races.
     pub lds: bool,
-    /// A store of what is there.
+    /// A store of what is there, or an atomic that leaves it: that one is a read.
     pub unchanged: bool,
 }
 
@@ -232,8 +232,12 @@ impl Accesses {
             let mixed = !made.lds && (s.is_atomic() || atomic);
             (m.bytes() & mark.bytes() != 0 && !both && !mixed && !ordered(&s)).then_some(s)
         };
-        let writes = matches!(made.kind, Kind::Store | Kind::Atomic);
-        let first = |of: &[Mark; 2]| of.iter().find_map(racing).filter(|_| !made.unchanged);
+        let (writes, silent) = match made.kind {
+            Kind::Load | Kind::Volatile => (false, false),
+            Kind::Store => (true, made.unchanged),
+            Kind::Atomic => (!made.unchanged, false),
+        };
+        let first = |of: &[Mark; 2]| of.iter().find_map(racing).filter(|_| !silent);
         let read = || first(&cell.reads).filter(|_| writes);
         let found = first(&cell.writes).or_else(read);
         let slots = if writes {
@@ -241,8 +245,11 @@ impl Accesses {
         } else {
             &mut cell.reads
         };
-        let is_own = |m: &Mark| m.bytes() != 0 && stamps[m.stamp()].wave == made.wave;
-        let is_free = |m: &Mark| m.bytes() == 0 || ordered(&stamps[m.stamp()]);
+        // A wave's plain access and its atomic one have a slot each: others race with one and not with the other.
+        let by_wave = |m: &Mark| stamps[m.stamp()].wave == made.wave;
+        let is_own =
+            |m: &Mark| m.bytes() != 0 && by_wave(m) && stamps[m.stamp()].is_atomic() == atomic;
+        let is_free = |m: &Mark| m.bytes() == 0 || !by_wave(m) && ordered(&stamps[m.stamp()]);
         let free = || slots.iter().position(is_free);
         let slot = slots.iter().position(is_own).or_else(free).unwrap_or(1);
         slots[slot] = mark;
@@ -328,6 +335,11 @@ mod tests {
         assert_eq!(memory.access(made(0, 1, Kind::Atomic), &none, 0, 4), None);
         assert_eq!(memory.access(made(1, 2, Kind::Atomic), &none, 0, 4), None);
         assert!(memory.access(made(2, 3, Kind::Load), &none, 0, 4).is_some());
+        // A store before the own atomic stays one.
+        assert_eq!(memory.access(made(0, 4, Kind::Store), &none, 8, 4), None);
+        assert_eq!(memory.access(made(0, 5, Kind::Atomic), &none, 8, 4), None);
+        let race = memory.access(made(1, 6, Kind::Atomic), &none, 8, 4);
+        assert_eq!(race.map(|s| (s.wave, s.time)), Some((0, 4)));
     }
 
     /// What is kept does not depend on how often memory is accessed.

@@ -600,9 +600,11 @@ impl Inner {
                 {
                     stale = stale.or(Some((stamp, at, None)));
                 }
-                continue;
-            }
-            if kind == Kind::Load && !lds && stale.is_none() && self.wants(Check::Coherence) {
+                if kind != Kind::Load {
+                    continue;
+                }
+            } else if kind == Kind::Load && !lds && stale.is_none() && self.wants(Check::Coherence)
+            {
                 stale = self.stale_line(&wave, key.0, at);
             }
             let made = Made {
