@@ -483,7 +483,10 @@ impl<'s, 'o> Asm<'s, 'o> {
             taken = named.offset as usize;
             let name = &self.lexer.src[named.name.start as usize..named.name.end as usize];
             let span = named.name.moved(self.lexer.base);
-            let id = self.sym.intern(name);
+            let id = match named.label {
+                true => self.sym.intern_here(name),
+                false => self.sym.intern(name),
+            };
             let (section, offset) = self.place();
             let good = match named.label {
                 true => self.sym.get(id).def == Def::None && self.define_label(id, span).is_ok(),

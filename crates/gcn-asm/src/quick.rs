@@ -110,7 +110,7 @@ pub(crate) struct Quick<'s> {
     /// Modifiers read before, by a hash of their text: most of them recur.
     known: Vec<(&'s str, Modifier)>,
     /// Lines of instructions read before: in compiled code most of them recur.
-    lines: Lines<'s>,
+    lines: Lines,
     /// One more than the highest VGPR and SGPR named by the lines read.
     pub used: [u32; 2],
     /// The length of [`Quick::out`] at the start of the current run.
@@ -284,10 +284,12 @@ impl<'s> Quick<'s> {
                 _ => self.data(c),
             };
         }
+        let start = c.pos;
         let Some((text, place)) = self.lines.place(c) else {
             return self.instruction(c);
         };
-        if let Some(known) = self.lines.at(place, text) {
+        let after = start + text.len as usize + 1;
+        if let Some(known) = self.lines.at(place, &text) {
             if known.short {
                 self.out
                     .extend_from_slice(&(known.bits as u32).to_le_bytes());
@@ -295,14 +297,15 @@ impl<'s> Quick<'s> {
                 self.out.extend_from_slice(&known.bits.to_le_bytes());
             }
             self.used = greatest(self.used, known.used.map(u32::from));
-            // The line's end.
-            c.pos += text.len() + 1;
+            c.pos = after;
             return Some(());
         }
         let (begin, named) = (self.out.len(), self.named.len());
         let used = std::mem::take(&mut self.used);
         let read = self.instruction(c);
         if read.is_some() && self.named.len() == named {
+            // The bytes are those of the line alone.
+            debug_assert_eq!(c.pos, after);
             let [vgprs, sgprs] = self.used;
             let known = Line {
                 text,
@@ -503,11 +506,26 @@ fn greatest(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
     [a[0].max(b[0]), a[1].max(b[1])]
 }
 
-/// A line of an instruction, and what it gives.
+/// The text of a short line without the blanks before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Short {
+    /// Its bytes, and zeros behind them.
+    words: [u64; Short::MOST / 8],
+    len: u8,
+}
+
+impl Short {
+    /// The text has fewer bytes.
+    const MOST: usize = 48;
+}
+
+/// A line of an instruction, and what it gives. It does not refer to the source, whose earlier parts are no longer in the
+/// processor's cache.
 #[derive(Clone, Copy)]
-struct Line<'s> {
-    /// The text without the blanks before it; empty if there is no line.
-    text: &'s str,
+#[repr(align(64))]
+struct Line {
+    /// Empty if there is no line.
+    text: Short,
     bits: u64,
     /// The value of [`Quick::used`] for the line alone.
     used: [u16; 2],
@@ -516,9 +534,9 @@ struct Line<'s> {
 }
 
 /// Lines read before, each in the place that a hash of its text gives.
-struct Lines<'s> {
+struct Lines {
     /// A power of two of places.
-    list: Vec<Line<'s>>,
+    list: Vec<Line>,
     /// The number of lines looked for since the last decision about [`Lines::pause`], and how many were found.
     sought: u32,
     found: u32,
@@ -526,16 +544,19 @@ struct Lines<'s> {
     pause: u32,
 }
 
-impl<'s> Lines<'s> {
-    const NONE: Line<'s> = Line {
-        text: "",
+impl Lines {
+    const NONE: Line = Line {
+        text: Short {
+            words: [0; Short::MOST / 8],
+            len: 0,
+        },
         bits: 0,
         used: [0; 2],
         short: false,
     };
 
     /// For a text of a size in bytes.
-    fn new(size: usize) -> Lines<'s> {
+    fn new(size: usize) -> Lines {
         let places = (size / 256).next_power_of_two().clamp(1 << 6, 1 << 13);
         Lines {
             list: vec![Lines::NONE; places],
@@ -551,12 +572,10 @@ impl<'s> Lines<'s> {
 
     /// Returns the text of the line that begins here, and its place; `None` if it is not looked for.
     #[inline]
-    fn place(&mut self, c: &Cursor<'s>) -> Option<(&'s str, usize)> {
+    fn place(&mut self, c: &Cursor<'_>) -> Option<(Short, usize)> {
         /// The number of lines after which looking for them is weighed.
         const SOME: u32 = 1 << 10;
         const PAUSE: u32 = 1 << 14;
-        /// The maximum length of a line.
-        const MOST: usize = 64;
         const ONES: u64 = 0x0101_0101_0101_0101;
         if self.pause > 0 {
             self.pause -= 1;
@@ -568,9 +587,10 @@ impl<'s> Lines<'s> {
             }
             (self.sought, self.found) = (0, 0);
         }
-        let rest = c.bytes.get(c.pos..)?;
+        let rest: &[u8; Short::MOST] = c.bytes.get(c.pos..)?.first_chunk()?;
+        let mut words = [0; Short::MOST / 8];
         let mut hash = 0u64;
-        for (n, eight) in rest.chunks_exact(8).take(MOST / 8).enumerate() {
+        for (n, eight) in rest.chunks_exact(8).enumerate() {
             let mut word = u64::from_le_bytes(*eight.first_chunk()?);
             // The lowest bit that is set belongs to the first line's end.
             let other = word ^ (ONES * b'\n' as u64);
@@ -580,11 +600,12 @@ impl<'s> Lines<'s> {
                 word &= !(u64::MAX << (8 * bytes));
             }
             hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            words[n] = word;
             if ends != 0 {
-                let end = c.pos + 8 * n + bytes as usize;
+                let len = 8 * n as u8 + bytes as u8;
                 self.sought += 1;
                 let place = (hash >> 40) as usize & (self.list.len() - 1);
-                return Some((c.src.get(c.pos..end)?, place));
+                return Some((Short { words, len }, place));
             }
         }
         None
@@ -592,9 +613,9 @@ impl<'s> Lines<'s> {
 
     /// Returns the line in a place if it has this text.
     #[inline]
-    fn at(&mut self, place: usize, text: &str) -> Option<Line<'s>> {
-        let line = *self.list.get(place)?;
-        if line.text != text || text.is_empty() {
+    fn at(&mut self, place: usize, text: &Short) -> Option<&Line> {
+        let line = self.list.get(place)?;
+        if line.text != *text || text.len == 0 {
             return None;
         }
         self.found += 1;
@@ -602,7 +623,7 @@ impl<'s> Lines<'s> {
     }
 
     /// Keeps a line with the bytes that it gives, if they are those of one instruction.
-    fn keep(&mut self, place: usize, mut line: Line<'s>, bytes: &[u8]) {
+    fn keep(&mut self, place: usize, mut line: Line, bytes: &[u8]) {
         let mut eight = [0; 8];
         if !matches!(bytes.len(), 4 | 8) {
             return;

@@ -145,6 +145,8 @@ const OTHER: &[&str] = &[
     ".long . - label%",
     ".syntax clrx",
     ".syntax llvm",
+    ".scope inner%",
+    ".ends",
     ".gcn_permissive",
     ".text",
     ".data",
@@ -441,6 +443,39 @@ fn modifiers_are_the_same_beside_other_operands() {
         }
     }
     assert!(modified > 5000, "{modified}");
+}
+
+/// The same line gives other bytes in the other syntax, and lines may differ only at their ends.
+#[test]
+fn lines_that_recur_are_the_same() {
+    let blanks = " ".repeat(40);
+    let lines = "s_mov_b32 s0, 0x3f800000\nv_add_f32 v0, s1, v2\ns_mov_b32 s99, s0\n".repeat(3);
+    let ends = format!("v_mov_b32 v7,{blanks}1\nv_mov_b32 v7,{blanks}2\ns_nop 1 \ns_nop 11\n");
+    let source = format!(
+        "{lines}.syntax clrx\n{lines}.syntax llvm\n{lines}{}.long .amdgcn.next_free_sgpr\n",
+        ends.repeat(3)
+    );
+    for target in targets() {
+        let options = Options {
+            target: Some(target),
+            ..Options::default()
+        };
+        check(&source, &options, &[1, 2, 3], 100);
+    }
+}
+
+/// A label belongs to the scope in which it stands, in either syntax.
+#[test]
+fn labels_in_scopes() {
+    let options = Options {
+        target: Target::parse("gfx803"),
+        ..Options::default()
+    };
+    let inner = ".syntax clrx\n.scope inner\n.syntax llvm\nx:\ns_nop 0\n.syntax clrx\n.ends\n";
+    let source = format!("s_branch x\n{inner}.syntax llvm\nx:\ns_nop 1\n");
+    check(&source, &options, &[1, 2], 10);
+    let (_, object, messages) = short_way(&source, &options, false, 10);
+    assert!(object.is_some(), "{messages:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use foldhash::{HashMap, HashMapExt};
 use gcn_object::{Binding, SymbolKind, Visibility};
 use std::cell::Cell;
 use std::collections::HashSet;
+use std::hash::BuildHasher;
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Def {
@@ -75,10 +76,68 @@ pub(crate) struct Capitals {
     pub symbols: Option<HashSet<String>>,
 }
 
+/// The symbols by their names in the source. The names stay in the list of symbols: the table has hashes of them, so that it
+/// is small, and grows without reading them again.
+#[derive(Default)]
+struct Index {
+    /// Places, whose number is a power of two, or none. The upper half is the hash of a name, whose lowest bits say where it
+    /// is looked for first; the lower half is one more than the symbol's number. 0 if the place is free.
+    places: Vec<u64>,
+    /// The number of names.
+    count: usize,
+    hasher: foldhash::fast::RandomState,
+}
+
+impl Index {
+    /// Returns the symbol of a name, or else the hash of the name.
+    fn find(&self, list: &[Symbol], name: &str) -> Result<SymId, u32> {
+        let hash = (self.hasher.hash_one(name) >> 32) as u32;
+        let last = self.places.len().wrapping_sub(1);
+        let mut at = hash as usize & last;
+        while let Some(&place) = self.places.get(at)
+            && place != 0
+        {
+            let id = place as u32 - 1;
+            if (place >> 32) as u32 == hash && list[id as usize].name.as_str() == name {
+                return Ok(id);
+            }
+            at = (at + 1) & last;
+        }
+        Err(hash)
+    }
+
+    /// Adds a symbol, by the hash of its name, which is not there.
+    fn add(&mut self, hash: u32, id: SymId) {
+        // At least half of the places are free, so that a free one comes soon.
+        if 2 * (self.count + 1) > self.places.len() {
+            let size = (2 * self.places.len()).max(64);
+            let places = std::mem::replace(&mut self.places, vec![0; size]);
+            places.into_iter().for_each(|place| self.put(place));
+        }
+        self.put((hash as u64) << 32 | (id as u64 + 1));
+        self.count += 1;
+    }
+
+    /// Puts the contents of a place that is not free into the table.
+    fn put(&mut self, place: u64) {
+        let last = self.places.len().wrapping_sub(1);
+        let mut at = (place >> 32) as usize & last;
+        while place != 0
+            && let Some(there) = self.places.get_mut(at)
+        {
+            if *there == 0 {
+                *there = place;
+                return;
+            }
+            at = (at + 1) & last;
+        }
+    }
+}
+
 pub(crate) struct Symbols<'s> {
     pub capitals: Capitals,
     pub list: Vec<Symbol<'s>>,
-    pub index: HashMap<&'s str, SymId>,
+    index: Index,
     pub made: HashMap<String, SymId>,
     /// The last and the next label of each number.
     local: HashMap<u32, (Option<SymId>, Option<SymId>)>,
@@ -127,7 +186,7 @@ impl<'s> Symbols<'s> {
         Symbols {
             capitals: Capitals::default(),
             list: Vec::new(),
-            index: HashMap::new(),
+            index: Index::default(),
             made: HashMap::new(),
             local: HashMap::new(),
             finished: false,
@@ -196,12 +255,14 @@ impl<'s> Symbols<'s> {
         {
             return id;
         }
-        let new = self.list.len() as SymId;
-        let id = *self.index.entry(name).or_insert(new);
-        if id == new {
-            self.push(Name::Text(name));
+        match self.index.find(&self.list, name) {
+            Ok(id) => id,
+            Err(hash) => {
+                let id = self.push(Name::Text(name));
+                self.index.add(hash, id);
+                id
+            }
         }
-        id
     }
 
     /// Like [`Symbols::intern`], for a name that is not in the source.
@@ -215,10 +276,10 @@ impl<'s> Symbols<'s> {
     }
 
     pub fn find(&self, name: &str) -> Option<SymId> {
-        self.index
-            .get(name)
-            .or_else(|| self.made.get(name))
-            .copied()
+        match self.index.find(&self.list, name) {
+            Ok(id) => Some(id),
+            Err(_) => self.made.get(name).copied(),
+        }
     }
 
     pub fn get(&self, id: SymId) -> &Symbol<'s> {

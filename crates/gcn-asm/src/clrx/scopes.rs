@@ -243,17 +243,10 @@ impl<'s> Symbols<'s> {
         self.scopes.get_or_insert_with(|| Box::new(Scopes::new()))
     }
 
-    fn global(&self, name: &str) -> Option<SymId> {
-        self.index
-            .get(name)
-            .or_else(|| self.made.get(name))
-            .copied()
-    }
-
     /// Returns the symbol of a name in a scope or those it uses.
     fn in_scope(&self, scopes: &mut Scopes<'s>, scope: usize, name: &str) -> Option<SymId> {
         scopes.visit(scope, |s, n| match n {
-            0 => self.global(name),
+            0 => self.find(name),
             _ => s.symbols.get(name).copied(),
         })
     }
@@ -262,7 +255,7 @@ impl<'s> Symbols<'s> {
     pub fn visible(&mut self, path: &Path<'s>) -> Option<SymId> {
         let Some(mut scopes) = self.scopes.take() else {
             return match path.is_simple() || path.scopes.is_empty() {
-                true => self.global(path.name),
+                true => self.find(path.name),
                 false => None,
             };
         };
