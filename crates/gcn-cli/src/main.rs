@@ -90,9 +90,12 @@ fn definition() -> clap::Command {
 
 /// The command line.
 fn parsed() -> Result<Cli, clap::Error> {
-    let mut definition = definition();
-    let matches = definition.try_get_matches_from_mut(std::env::args_os())?;
-    Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut definition))
+    let parse = |mut definition: clap::Command| {
+        let matches = definition.try_get_matches_from_mut(std::env::args_os())?;
+        Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut definition))
+    };
+    // Laying out all help takes as long as assembling a small file: it is done only if some is printed.
+    parse(Cli::command()).or_else(|_| parse(definition()))
 }
 
 fn main() -> ExitCode {

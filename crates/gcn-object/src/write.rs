@@ -715,12 +715,13 @@ impl<'a> File<'a> {
     /// Returns the bytes of the file.
     pub fn to_bytes(&self) -> Vec<u8> {
         const PAGE: usize = 1 << 12;
+        const ZEROS: [u8; PAGE] = [0; PAGE];
         let mut file = vec![0; self.size as usize];
         for (offset, part) in &self.parts {
             let place = file.get_mut(*offset as usize..).unwrap_or_default();
             // The system gives memory to a page at its first write, and pages of zeros need none.
             for (place, page) in place.chunks_mut(PAGE).zip(part.chunks(PAGE)) {
-                if page.iter().any(|byte| *byte != 0) {
+                if *page != ZEROS[..page.len()] {
                     place[..page.len()].copy_from_slice(page);
                 }
             }
