@@ -212,7 +212,9 @@ impl<'a> Info<'a> {
         let target = dis::target_of(object)?;
         let mut counter = Counter::new(target);
         let code = |s: &&gcn_object::read::Section| s.flags.exec() && s.kind != SectionKind::NOBITS;
-        let code_bytes = object.sections.iter().filter(code).map(|s| s.size).sum();
+        // A damaged section may claim more bytes than the file has.
+        let code = object.sections.iter().filter(code);
+        let code_bytes = code.map(|s| s.file.len() as u64).sum();
         let mut symbols: HashMap<&str, &Symbol> = HashMap::new();
         for symbol in dis::symbols(object) {
             if matches!(symbol.section, SymbolSection::Index(_)) {
@@ -596,6 +598,7 @@ fn user_sgpr(value: UserSgpr) -> &'static str {
 #[cfg(test)]
 mod tests {
     use gcn_isa::Gen;
+    use gcn_object::SectionFlags;
 
     use super::*;
 
@@ -608,6 +611,22 @@ mod tests {
     ) -> (u32, &'static str) {
         let o = Occupancy::new(generation, vgprs, sgprs, lds, group, false);
         (o.waves(), limited_by(&o))
+    }
+
+    /// A section without bytes whose size is a damaged number.
+    #[test]
+    fn sizes_of_damaged_sections_are_not_added() {
+        let file = include_bytes!("../../../testdata/kernels/vadd-gfx900.co");
+        let mut object = CodeObject::parse(file).expect("a code object");
+        let whole = Info::new(&object).expect("a target").code_bytes;
+        assert!(whole > 0);
+        let comment = object.section(".comment").expect("a section");
+        let section = &mut object.sections[comment];
+        section.kind = SectionKind(0);
+        section.flags = SectionFlags::CODE;
+        section.size = u64::MAX;
+        section.file = 0..0;
+        assert_eq!(Info::new(&object).expect("a target").code_bytes, whole);
     }
 
     /// VGPRs: 24 allow ten waves, 25 nine, 128 two, 129 one. SGPRs by the documents of each generation.
