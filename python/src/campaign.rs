@@ -3,7 +3,7 @@
 use crate::error::{Told, to_python};
 use crate::gpu::interruptibly;
 use gcn::campaign::{self, journal};
-use gcn::emu::dispatch::watch::Control;
+use gcn::emu::dispatch::observers::Control;
 use gcn::shard::Part;
 use pyo3::prelude::*;
 use std::path::PathBuf;

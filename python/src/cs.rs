@@ -2,7 +2,7 @@
 
 use crate::error::Told;
 use foldhash::HashMap;
-use gcn::isa::access::{FactTable, File, RegAccess};
+use gcn::isa::access::{InstructionTable, File, RegAccess};
 use gcn::isa::decode::Decoder;
 use gcn::isa::operand::{self, Reg, Value, inline_value, reg};
 use gcn::isa::plan::Plans;
@@ -160,12 +160,12 @@ fn callback(value: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
 struct Shared {
     target: Target,
     style: Style,
-    facts: OnceLock<FactTable>,
+    info: OnceLock<InstructionTable>,
 }
 
 impl Shared {
-    fn facts(&self) -> &FactTable {
-        self.facts.get_or_init(|| FactTable::new(self.target))
+    fn info(&self) -> &InstructionTable {
+        self.info.get_or_init(|| InstructionTable::new(self.target))
     }
 }
 
@@ -211,7 +211,7 @@ impl Cs {
             shared: Arc::new(Shared {
                 target,
                 style: Style::LLVM,
-                facts: OnceLock::new(),
+                info: OnceLock::new(),
             }),
             detail: false,
             skipdata: false,
@@ -252,7 +252,7 @@ impl Cs {
         self.shared = Arc::new(Shared {
             target: self.target,
             style,
-            facts: OnceLock::new(),
+            info: OnceLock::new(),
         });
         Ok(())
     }
@@ -619,7 +619,7 @@ impl CsInsn {
     fn registers(&self, write: bool, implicit: bool) -> PyResult<Vec<u32>> {
         let insn = self.detailed()?;
         let mut ids: Vec<u32> = Vec::new();
-        for access in self.shared.facts().of(insn).accesses(insn) {
+        for access in self.shared.info().of(insn).accesses(insn) {
             if access.write != write || (implicit && !access.implicit) || access.anywhere {
                 continue;
             }
@@ -635,14 +635,14 @@ impl CsInsn {
 
     fn group_ids(&self) -> PyResult<Vec<u32>> {
         let insn = self.detailed()?;
-        let facts = self.shared.facts().of(insn);
+        let info = self.shared.info().of(insn);
         let mut ids = Vec::new();
         let mut add = |name: &str| {
             if let Some((id, _)) = GROUPS.iter().find(|(_, n)| *n == name) {
                 ids.push(*id);
             }
         };
-        let flags = gcn::dis_json::flags(facts, insn, facts.flow(insn));
+        let flags = gcn::dis_json::flags(info, insn, info.flow(insn));
         let flags: Vec<&str> = flags.collect();
         for flag in &flags {
             match *flag {
@@ -657,7 +657,7 @@ impl CsInsn {
         if insn.row.format == gcn::isa::Format::Smem {
             add("smem");
         }
-        if let Some(memory) = facts.memory(insn) {
+        if let Some(memory) = info.memory(insn) {
             add(memory.space.name());
         }
         Ok(ids)
@@ -819,7 +819,7 @@ impl CsInsn {
         let insn = self.detailed()?;
         Ok(self
             .shared
-            .facts()
+            .info()
             .of(insn)
             .flow(insn)
             .target(self.address, insn))

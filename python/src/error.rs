@@ -111,14 +111,14 @@ impl Told {
             RunError::Limit { .. } => told.kind = "limit",
             _ => {}
         }
-        if let Some(place) = run.place() {
-            let source = place.source.as_deref().and_then(|s| s.lines().next());
+        if let Some(location) = run.location() {
+            let source = location.source.as_deref().and_then(|s| s.lines().next());
             told = told
-                .with("kernel", place.kernel.clone())
-                .with("workgroup", place.workgroup.to_vec())
-                .with("wave", place.wave)
-                .with("pc", place.pc)
-                .with("address", place.address);
+                .with("kernel", location.kernel.clone())
+                .with("workgroup", location.workgroup.to_vec())
+                .with("wave", location.wave)
+                .with("pc", location.pc)
+                .with("address", location.address);
             if let Some((file, line)) = source.and_then(|s| s.rsplit_once(':')) {
                 told = told
                     .with("file", file.to_owned())

@@ -5,7 +5,7 @@ use crate::pass::Passed;
 use gcn::check::dynamic;
 use gcn::check::dynamic::metrics;
 use gcn::data::Ty;
-use gcn::emu::dispatch::watch::Control;
+use gcn::emu::dispatch::observers::Control;
 use gcn::object::CodeObject;
 use gcn::profile::Profile;
 use pyo3::prelude::*;
@@ -441,7 +441,7 @@ impl Kernel {
             .args(passed.args.iter().cloned())
             .threads(self.threads);
         apply(&mut launch, options)?;
-        launch.options().watch.control = Some(control.clone());
+        launch.options().observers.control = Some(control.clone());
         Ok((launch, passed, control))
     }
 
@@ -571,7 +571,7 @@ impl Kernel {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (mut launch, passed, control) = self.ready(grid, group, args, options)?;
         let profile = Arc::new(Profile::default());
-        launch.options().watch.observe = Some(profile.clone());
+        launch.options().observers.observe = Some(profile.clone());
         let (ran, raised) = interruptibly(py, &control, || launch.run());
         let returned = passed.give_back(py);
         self.printed.show(py)?;

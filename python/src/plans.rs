@@ -47,7 +47,7 @@ fn run<T: Send>(
     work: impl FnOnce(&plan::Plan, &plan::Options) -> Result<T, Told> + Send,
 ) -> PyResult<T> {
     let (plan, mut options) = read(path, arch)?;
-    let control = options.watch.control.get_or_insert_default().clone();
+    let control = options.observers.control.get_or_insert_default().clone();
     let (out, raised) = interruptibly(py, &control, || work(&plan, &options));
     match raised {
         Some(raised) => Err(raised),

@@ -6,7 +6,7 @@ use gcn::analyze::chip::Chip;
 use gcn::check::report::{Check, Report};
 use gcn::check::statically;
 use gcn::compile::{self, Compiler, Job, Language};
-use gcn::isa::access::FactTable;
+use gcn::isa::access::InstructionTable;
 use gcn::isa::print::Style;
 use gcn::lines::Lines;
 use gcn::object::{CodeObject, Container, Source};
@@ -91,15 +91,15 @@ pub fn compile_file<'py>(
 fn refused(error: compile::Error) -> PyErr {
     let text = error.to_string();
     let told = Told::new("compile", text.clone());
-    let place = text.lines().find_map(|line| {
-        let (place, _) = line
+    let location = text.lines().find_map(|line| {
+        let (location, _) = line
             .split_once(": error: ")
             .or_else(|| line.split_once(": fatal error: "))?;
-        let (place, column) = place.rsplit_once(':')?;
-        let (file, line) = place.rsplit_once(':')?;
+        let (location, column) = location.rsplit_once(':')?;
+        let (file, line) = location.rsplit_once(':')?;
         Some((file, line.parse::<u64>().ok()?, column.parse::<u64>().ok()?))
     });
-    match place {
+    match location {
         Some((file, line, column)) => told
             .with("file", file)
             .with("line", line)
@@ -158,7 +158,7 @@ pub fn analyze<'py>(
     };
     let lines = Lines::read(&object, false).ok();
     let line = |section: usize, pc: u64| Some(lines.as_ref()?.at(section, pc)?.to_owned());
-    let table = FactTable::new(target);
+    let table = InstructionTable::new(target);
     let options = gcn::analyze::Options {
         kernel,
         chip,
@@ -204,7 +204,7 @@ pub fn check<'py>(
     let options = self::checks(checks.as_deref())?;
     let (object, name) = object(code, arch)?;
     let named = |e: String| Told::new("object", format!("{name}: {e}")).with("file", name.clone());
-    let table = FactTable::new(gcn::dis::target_of(&object).map_err(named)?);
+    let table = InstructionTable::new(gcn::dis::target_of(&object).map_err(named)?);
     let lines = Lines::read(&object, false).ok();
     let mut reports = Vec::new();
     for checked in statically::check(&object, &table, kernel, &options).map_err(named)? {

@@ -5,10 +5,10 @@ use crate::error::Told;
 use gcn::emu::engine::{Code, Engine, Machine, Stop};
 use gcn::emu::interp::Interp;
 use gcn::emu::mem::{MemError, Perm};
-use gcn::emu::probe::{Access, Executed, Place as At, Probe};
+use gcn::emu::probe::{Access, Executed, AccessLocation, Probe};
 use gcn::isa::access::MemoryKind;
 use gcn::isa::decode::Decoder;
-use gcn::lang::{self, Bench, Place, Value};
+use gcn::lang::{self, Bench, Location, Value};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::cell::RefCell;
@@ -91,9 +91,9 @@ fn memory(error: MemError) -> PyErr {
 }
 
 impl Uc {
-    fn place(&self, name: &str) -> PyResult<Place> {
+    fn location(&self, name: &str) -> PyResult<Location> {
         if name.eq_ignore_ascii_case("pc") {
-            return Ok(Place::Pc);
+            return Ok(Location::Pc);
         }
         let target = lock(&self.inner).bench.target;
         let unknown = || {
@@ -104,7 +104,7 @@ impl Uc {
                 ),
             )
         };
-        Ok(lang::place(name, target).ok_or_else(unknown)?)
+        Ok(lang::location(name, target).ok_or_else(unknown)?)
     }
 
     /// Runs an instruction, and returns how it stopped and its accesses, if they are wanted.
@@ -230,9 +230,9 @@ impl Uc {
 
     /// The value of a register; of a VGPR its 64 values.
     fn reg_read<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let value = match self.place(name)? {
-            Place::Pc => Value::One(lock(&self.inner).bench.wave.pc),
-            place => lock(&self.inner).bench.get(place),
+        let value = match self.location(name)? {
+            Location::Pc => Value::One(lock(&self.inner).bench.wave.pc),
+            location => lock(&self.inner).bench.get(location),
         };
         match value {
             Value::One(n) => Ok(n.into_pyobject(py)?.into_any()),
@@ -249,10 +249,10 @@ impl Uc {
             Ok(n) => Value::One(n),
             Err(_) => Value::Lanes(value.extract()?),
         };
-        match self.place(name)? {
-            Place::Pc => lock(&self.inner).bench.wave.pc = given.lane(0),
-            place => {
-                let set = lock(&self.inner).bench.set(place, &given);
+        match self.location(name)? {
+            Location::Pc => lock(&self.inner).bench.wave.pc = given.lane(0),
+            location => {
+                let set = lock(&self.inner).bench.set(location, &given);
                 set.map_err(|e| Told::new("usage", e))?;
             }
         }
@@ -317,7 +317,7 @@ impl Uc {
         uc.stopped.store(false, Relaxed);
         {
             let mut inner = lock(&uc.inner);
-            inner.engine.forget();
+            inner.engine.invalidate();
             inner.bench.wave.pc = begin;
         }
         let start = Instant::now();
@@ -373,7 +373,7 @@ impl Uc {
             let (stop, accesses) = uc.step(&mut lock(&uc.inner), memory);
             left -= 1;
             for access in accesses {
-                let At::Memory(address) = access.place else {
+                let AccessLocation::Memory(address) = access.location else {
                     continue;
                 };
                 let size = usize::from(access.size).min(8);

@@ -457,11 +457,11 @@ fn symbols(object: &CodeObject) -> BTreeSet<String> {
 fn relocations(object: &CodeObject) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for r in &object.relocations {
-        let place = match r.section {
+        let location = match r.section {
             Some(n) => object.sections[n].name.as_str(),
             None => "",
         };
-        if FREE.contains(&place) {
+        if FREE.contains(&location) {
             continue;
         }
         let table = match r.section {
@@ -474,7 +474,7 @@ fn relocations(object: &CodeObject) -> BTreeSet<String> {
             None => String::new(),
         };
         let (offset, kind, addend) = (r.offset, r.kind, r.addend);
-        out.insert(format!("{place} {offset} {kind:?} {target} {addend}"));
+        out.insert(format!("{location} {offset} {kind:?} {target} {addend}"));
     }
     out
 }

@@ -42,12 +42,12 @@ pub fn run(options: &Options) -> Result<bool> {
         let code: String = lines.flat_map(|line| ["\n", line]).collect();
         for function in functions(&code) {
             for processor in processors(&text) {
-                let place = format!("{}, {}, {processor}", named(), function.name);
+                let location = format!("{}, {}, {processor}", named(), function.name);
                 match compile(&scratch, &function, processor)? {
-                    None => refused.push(place),
+                    None => refused.push(location),
                     Some(object) => {
                         objects += 1;
-                        reported += totals.object(&object, &place, options.list, 1)?;
+                        reported += totals.object(&object, &location, options.list, 1)?;
                     }
                 }
             }
@@ -55,8 +55,8 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     ensure!(objects > 0, "llc-14 made no object of these files");
     println!("{objects} objects, {reported} hazards reported in them");
-    for place in refused {
-        println!("llc-14 makes no object: {place}");
+    for location in refused {
+        println!("llc-14 makes no object: {location}");
     }
     totals.print();
     Ok(reported == 0 && totals.complete())

@@ -232,8 +232,8 @@ fn entry_with(library: &Path, target: &str, kernel: &str) -> Result<usize> {
         let Ok(bytes) = container.read(entry) else {
             continue;
         };
-        let mut places = bytes.windows(kernel.len());
-        if places.any(|place| place == kernel.as_bytes()) {
+        let mut locations = bytes.windows(kernel.len());
+        if locations.any(|location| location == kernel.as_bytes()) {
             return Ok(entry.index);
         }
     }

@@ -346,10 +346,10 @@ impl Test<'_> {
 fn errors(stderr: &str) -> BTreeMap<usize, String> {
     let mut errors = BTreeMap::new();
     for line in stderr.lines() {
-        let Some((place, message)) = line.split_once(": error: ") else {
+        let Some((location, message)) = line.split_once(": error: ") else {
             continue;
         };
-        let number = place.rsplit(':').nth(1).and_then(|n| n.parse().ok());
+        let number = location.rsplit(':').nth(1).and_then(|n| n.parse().ok());
         if let Some(number) = number {
             errors.entry(number).or_insert_with(|| message.to_string());
         }

@@ -11,7 +11,7 @@ use gcn::check::mutate::{self, Change, Reason};
 use gcn::check::report::{Check, Finding, Severity};
 use gcn::check::statically;
 use gcn::check::waitcnt::Entry;
-use gcn::isa::access::FactTable;
+use gcn::isa::access::InstructionTable;
 use gcn::isa::print::{Style, print};
 use gcn::object::CodeObject;
 
@@ -75,7 +75,7 @@ impl Totals {
         every: usize,
     ) -> Result<usize> {
         let target = gcn::dis::target_of(object).map_err(|e| anyhow!("{name}: {e}"))?;
-        let table = FactTable::new(target);
+        let table = InstructionTable::new(target);
         let wanted = statically::Options {
             notes: true,
             ..statically::Options::default()
@@ -146,8 +146,8 @@ impl Totals {
                 if list {
                     let mut text = String::new();
                     print(&graph.sites[at].insn, &Style::LLVM, &mut text);
-                    let place = format!("{file}: {} at {:#x}", checked.name, graph.sites[at].pc);
-                    println!("{place}: {text}: {name}: {}", reason.name());
+                    let location = format!("{file}: {} at {:#x}", checked.name, graph.sites[at].pc);
+                    println!("{location}: {text}: {name}: {}", reason.name());
                 }
             }
         }

@@ -286,7 +286,7 @@ fn compare(a: &CodeObject, b: &CodeObject) -> Vec<(String, bool)> {
 }
 
 /// Returns the location of an address: its section's name and the offset.
-fn place(object: &CodeObject, symbol: &Symbol) -> String {
+fn location(object: &CodeObject, symbol: &Symbol) -> String {
     match symbol.section {
         SymbolSection::Index(i) => format!("{}+{:#x}", object.sections[i].name, symbol.address),
         other => format!("{other:?} {:#x}", symbol.address),
@@ -299,7 +299,7 @@ fn symbols(object: &CodeObject) -> Vec<String> {
             format!(
                 "{} {} {} {:?} {:?} {:?}",
                 s.name,
-                place(object, s),
+                location(object, s),
                 s.size,
                 s.kind,
                 s.binding,

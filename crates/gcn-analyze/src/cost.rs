@@ -54,8 +54,8 @@ pub fn stall(graph: &Graph<'_>, at: usize) -> u32 {
 
 fn stall_after(graph: &Graph<'_>, at: usize, before: usize) -> u32 {
     let (site, first) = (&graph.sites[at], &graph.sites[before]);
-    let (_, writes) = sets(graph.facts(before), &first.insn);
-    let accesses = || graph.facts(before).accesses(&first.insn);
+    let (_, writes) = sets(graph.info(before), &first.insn);
+    let accesses = || graph.info(before).accesses(&first.insn);
     let writes_exec = || accesses().any(|a| a.write && a.touches(File::Scalar, EXEC));
     let writes_vcc = || writes.contains(File::Scalar, VCC);
     if let Flow::Branch {

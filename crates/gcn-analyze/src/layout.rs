@@ -191,7 +191,7 @@ pub fn layout(blocks: &[BlockInfo], entry: usize) -> Layout {
 
 /// Sorts each layer by the mean of its neighbours, downwards and upwards in turn, and places the nodes.
 fn arrange(nodes: &mut [Node], layers: &mut [Vec<usize>]) {
-    let place = |nodes: &mut [Node], layer: &[usize]| {
+    let location = |nodes: &mut [Node], layer: &[usize]| {
         let width: i64 = layer.iter().map(|n| nodes[*n].width() + GAP_X).sum();
         let mut x = -width / 2;
         for &n in layer {
@@ -201,7 +201,7 @@ fn arrange(nodes: &mut [Node], layers: &mut [Vec<usize>]) {
         }
     };
     for layer in layers.iter() {
-        place(nodes, layer);
+        location(nodes, layer);
     }
     for sweep in 0..SWEEPS {
         let down = sweep % 2 == 0;

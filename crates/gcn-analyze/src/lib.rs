@@ -22,7 +22,7 @@ pub mod waits;
 
 use gcn_check::registers::{self, RegisterSet};
 use gcn_check::statically::{Root, roots};
-use gcn_isa::access::{FactTable, File};
+use gcn_isa::access::{File, InstructionTable};
 use gcn_isa::insts::timing;
 use gcn_isa::print::{Style, print, print_with_label};
 use gcn_isa::target::Gen;
@@ -210,7 +210,7 @@ pub struct Options<'a> {
 /// A sentence: the chip does not run the code, there is no such kernel, or code is missing from the file.
 pub fn analyze(
     object: &CodeObject,
-    table: &FactTable,
+    table: &InstructionTable,
     options: &Options<'_>,
 ) -> Result<Vec<Analysis>, String> {
     let target = table.target();
@@ -252,7 +252,7 @@ pub fn analyze(
 
 fn one(
     object: &CodeObject,
-    table: &FactTable,
+    table: &InstructionTable,
     root: &Root,
     chip: Chip,
     options: &Options<'_>,

@@ -55,13 +55,13 @@ pub struct Accesses {
 /// `indexed`: M0 may move the numbers of VGPRs.
 pub fn accesses(graph: &Graph<'_>, at: usize, named: &RegisterSet, indexed: bool) -> Accesses {
     let insn = &graph.sites[at].insn;
-    let facts = graph.facts(at);
+    let info = graph.info(at);
     let mut found = Accesses {
         reads: RegisterSet::EMPTY,
         replaces: RegisterSet::EMPTY,
     };
     let moved = indexed && may_be_indexed(insn);
-    for access in facts.accesses(insn) {
+    for access in info.accesses(insn) {
         if access.file == File::Hwreg {
             continue;
         }
@@ -72,7 +72,7 @@ pub fn accesses(graph: &Graph<'_>, at: usize, named: &RegisterSet, indexed: bool
             }
         } else if !access.write {
             found.reads.add(&access);
-        } else if !any && facts.replaces(insn, &access) {
+        } else if !any && info.replaces(insn, &access) {
             found.replaces.add(&access);
         }
     }
@@ -88,11 +88,7 @@ fn named(graph: &Graph<'_>) -> RegisterSet {
     let mut named = RegisterSet::EMPTY;
     for at in 0..graph.sites.len() {
         let plain = |a: &RegAccess| !a.anywhere && a.file != File::Hwreg;
-        for access in graph
-            .facts(at)
-            .accesses(&graph.sites[at].insn)
-            .filter(plain)
-        {
+        for access in graph.info(at).accesses(&graph.sites[at].insn).filter(plain) {
             named.add(&access);
         }
     }
@@ -161,7 +157,7 @@ pub fn liveness(graph: &Graph<'_>) -> Liveness {
         graph.sites.iter().any(|site| site.calls || site.leaves) || !graph.invalid.is_empty();
     let anywhere = |at: usize| {
         let insn = &graph.sites[at].insn;
-        let mut all = graph.facts(at).accesses(insn);
+        let mut all = graph.info(at).accesses(insn);
         indexed[at] && may_be_indexed(insn) || all.any(|a| a.anywhere)
     };
     let upper = (0..count).any(anywhere);

@@ -16,7 +16,7 @@ const MOST: u8 = 63;
 
 fn step(graph: &Graph<'_>, all: &[Vec<Event>], at: usize, state: &mut State) -> Vec<usize> {
     let mut waits_for = Vec::new();
-    if let Some(waits) = wait(graph.facts(at), &graph.sites[at].insn) {
+    if let Some(waits) = wait(graph.info(at), &graph.sites[at].insn) {
         state.retain(|&(site, event), younger| {
             let order = all[site][event].order;
             let (n, none) = order.counter().of(&waits);
@@ -66,7 +66,7 @@ fn merge(old: &mut State, new: &State) -> bool {
 /// The instructions that each instruction waits for, by their numbers in the graph; empty for those that are no s_waitcnt.
 pub fn waits(graph: &Graph<'_>, blocks: &Blocks) -> Vec<Vec<usize>> {
     let all: Vec<Vec<Event>> = (0..graph.sites.len())
-        .map(|at| events(graph.facts(at), &graph.sites[at].insn))
+        .map(|at| events(graph.info(at), &graph.sites[at].insn))
         .collect();
     let mut before: Vec<Option<State>> = vec![None; blocks.blocks.len()];
     before[blocks.entry] = Some(State::new());

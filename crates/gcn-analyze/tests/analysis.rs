@@ -4,7 +4,7 @@ use gcn_analyze::chip::Chip;
 use gcn_analyze::liveness::Bound;
 use gcn_analyze::profile::Profile;
 use gcn_analyze::{Analysis, Options, analyze};
-use gcn_isa::access::FactTable;
+use gcn_isa::access::InstructionTable;
 use gcn_isa::target::Target;
 use gcn_object::read::CodeObject;
 
@@ -19,7 +19,7 @@ fn of(target: &str, chip: Option<&str>, code: &str) -> Analysis {
         .unwrap_or_else(|| panic!("{:?}", assembled.diagnostics));
     let bytes = object.loadable().expect("it links");
     let object = CodeObject::parse(&bytes).expect("it can be read");
-    let table = FactTable::new(Target::parse(target).expect("a target"));
+    let table = InstructionTable::new(Target::parse(target).expect("a target"));
     let options = Options {
         kernel: None,
         chip: chip.map(|name| Chip::parse(name).expect("a chip")),

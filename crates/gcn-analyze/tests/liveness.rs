@@ -8,7 +8,7 @@ use gcn_analyze::liveness::{Bound, liveness};
 use gcn_check::code::Graph;
 use gcn_check::registers::RegisterSet;
 use gcn_check::statically::roots;
-use gcn_isa::access::{FactTable, File, RegAccess};
+use gcn_isa::access::{File, InstructionTable, RegAccess};
 use gcn_isa::operand::EXEC;
 use gcn_isa::target::Target;
 use gcn_object::read::CodeObject;
@@ -37,14 +37,14 @@ fn by_walks(graph: &Graph<'_>) -> Vec<RegisterSet> {
     };
     let mut replaced: Vec<HashSet<(File, u16)>> = Vec::new();
     for (at, site) in graph.sites.iter().enumerate() {
-        let facts = graph.facts(at);
-        let writes = facts
+        let info = graph.info(at);
+        let writes = info
             .accesses(&site.insn)
-            .filter(|a| facts.replaces(&site.insn, a));
+            .filter(|a| info.replaces(&site.insn, a));
         replaced.push(writes.flat_map(|a| registers(&a)).collect());
     }
     for (at, site) in graph.sites.iter().enumerate() {
-        let reads = graph.facts(at).accesses(&site.insn);
+        let reads = graph.info(at).accesses(&site.insn);
         for access in reads.filter(|a| !a.write && counts(a)) {
             for register in registers(&access) {
                 // EXEC is not followed, whichever access names it.
@@ -84,7 +84,7 @@ fn equal_to_walks_from_each_read() {
         let Some(target) = Target::parse(object.target_name()) else {
             continue;
         };
-        let table = FactTable::new(target);
+        let table = InstructionTable::new(target);
         let Ok(roots) = roots(&object) else { continue };
         for root in roots {
             let Ok(graph) = root.graph(&object, &table) else {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gcn_analyze::chip::Chip;
 use gcn_analyze::occupancy::Occupancy;
 use gcn_analyze::{Options, analyze};
-use gcn_isa::access::FactTable;
+use gcn_isa::access::InstructionTable;
 use gcn_isa::target::{Gen, Target};
 use gcn_object::read::CodeObject;
 
@@ -90,7 +90,7 @@ fn committed_kernels() {
             chip: Some(Chip::of(target)),
             line: &|_, _| None,
         };
-        let kernels = analyze(&object, &FactTable::new(target), &options).expect("kernels");
+        let kernels = analyze(&object, &InstructionTable::new(target), &options).expect("kernels");
         assert_eq!(kernels.len(), printed.len());
         for kernel in kernels {
             let waves = kernel.occupancy.expect("a kernel's").occupancy.waves();

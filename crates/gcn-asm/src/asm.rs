@@ -65,7 +65,7 @@ pub(crate) struct LateKernel {
     pub(crate) waiting: Vec<Waiting>,
     /// Its number among the kernels, section and offset.
     pub(crate) kernel: usize,
-    pub(crate) place: (u32, u64),
+    pub(crate) location: (u32, u64),
     pub(crate) span: Span,
 }
 
@@ -123,7 +123,7 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) clrx: bool,
     pub(crate) permissive: bool,
     /// Addresses of output sections.
-    pub(crate) section_places: Vec<(String, u64)>,
+    pub(crate) section_locations: Vec<(String, u64)>,
     /// The names in the symbol table that differ from the symbols' own.
     pub(crate) renames: Vec<(SymId, String)>,
     pub(crate) quiet: bool,
@@ -221,7 +221,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             os: options.os,
             clrx,
             permissive: options.permissive,
-            section_places: Vec::new(),
+            section_locations: Vec::new(),
             renames: Vec::new(),
             quiet: false,
             sections: vec![Section::new(".text", SectionFlags::CODE, 4, Vec::new())],
@@ -425,14 +425,14 @@ impl<'s, 'o> Asm<'s, 'o> {
 
     pub(crate) fn one_statement(&mut self) {
         let mut tokens = std::mem::take(&mut self.tokens);
-        let (start, place) = (self.lexer.base + self.lexer.pos as u32, self.place());
+        let (start, location) = (self.lexer.base + self.lexer.pos as u32, self.location());
         let depth = self.frames.len();
         if let Err(LexError { span, message }) = self.lexer.statement(&mut tokens) {
             self.message(Level::Error, span, message, None);
         } else if let Err(fail) = self.statement(&tokens) {
             self.fail(fail);
         }
-        let end = self.place();
+        let end = self.location();
         if let Some(listing) = &mut self.listing {
             let start = tokens.first().map_or(start, |t| t.span.start);
             // The statement may have started another text, or ended this one.
@@ -444,7 +444,7 @@ impl<'s, 'o> Asm<'s, 'o> {
                 start,
                 end: (lexer.base + lexer.pos as u32).max(start),
             };
-            listing.add(text, depth, place, end);
+            listing.add(text, depth, location, end);
         }
         if self.errors >= MAX_ERRORS {
             let span = tokens.last().map_or(Span::default(), |t| t.span);
@@ -471,7 +471,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         if self.lexer.pos != run.lines.start || self.plain_state() != Some(state) {
             return false;
         }
-        let (_, size) = self.place();
+        let (_, size) = self.location();
         let bytes = run.bytes.end - run.bytes.start;
         if size.max(self.filled).saturating_add(bytes as u64) > MAX_SECTION {
             return false;
@@ -487,7 +487,7 @@ impl<'s, 'o> Asm<'s, 'o> {
                 true => self.sym.intern_here(name),
                 false => self.sym.intern(name),
             };
-            let (section, offset) = self.place();
+            let (section, offset) = self.location();
             let good = match named.label {
                 true => self.sym.get(id).def == Def::None && self.define_label(id, span).is_ok(),
                 // A number is not a label.
@@ -614,7 +614,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             .unwrap_or("")
     }
 
-    pub(crate) fn place(&self) -> (u32, u64) {
+    pub(crate) fn location(&self) -> (u32, u64) {
         (self.current, self.sections[self.current as usize].size)
     }
 
@@ -624,7 +624,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             base: self.lexer.base,
             tokens,
             at: 0,
-            place: self.place(),
+            location: self.location(),
             clrx: self.clrx,
             target: self.target.unwrap_or_else(|| Target::of(Gen::Gfx9)),
             sym: &mut self.sym,
@@ -699,7 +699,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         if let Some(at) = self.sym.structure {
             return self.define(id, Def::Absolute(at), Again::No, span);
         }
-        let (section, offset) = self.place();
+        let (section, offset) = self.location();
         let symbol = self.sym.get_mut(id);
         if symbol.def != Def::None {
             let name = symbol.name.as_str().to_string();
@@ -781,7 +781,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         if let Some((span, message)) = insn.warning {
             self.message(Level::Warning, span, message.into(), None);
         }
-        let (section, offset) = self.place();
+        let (section, offset) = self.location();
         self.own_line(span);
         if self.sym.guessed.replace(false) {
             self.read_later(tokens, insn.len);
@@ -870,7 +870,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         if self.sym.structure.is_some() {
             return match bytes {
                 [] => Ok(()),
-                _ => Err(Fail::new(span, NO_BYTES).help("`.text` goes on behind a structure")),
+                _ => Err(Fail::new(span, NO_BYTES).help("`.text` goes on after a structure")),
             };
         }
         if self.line_waits() && !bytes.is_empty() {

@@ -18,12 +18,12 @@ impl<'s> Asm<'s, '_> {
             self.sym.structure = Some(value.addend);
             return Ok(());
         }
-        let (current, at) = self.place();
+        let (current, at) = self.location();
         let wanted = match self.sym.evaluate(expr) {
             Ok(v) if v.is_absolute() => v.addend,
             Ok(Value {
                 addend,
-                plus: Some(Term::Place(s, offset, _, _)),
+                plus: Some(Term::Location(s, offset, _, _)),
                 minus: None,
             }) if s == current => addend.wrapping_add(offset as i64),
             _ => {
@@ -164,16 +164,16 @@ impl<'s> Asm<'s, '_> {
             p.end()?;
             Ok((at, offset, kind, expr, span))
         })?;
-        let place = match self.sym.evaluate(&offset) {
+        let location = match self.sym.evaluate(&offset) {
             Ok(v) if v.is_absolute() => Some((self.current, v.addend)),
             Ok(Value {
                 addend,
-                plus: Some(Term::Place(section, offset, ..)),
+                plus: Some(Term::Location(section, offset, ..)),
                 minus: None,
             }) => Some((section, addend.wrapping_add(offset as i64))),
             _ => None,
         };
-        let Some((section, Ok(offset))) = place.map(|(s, offset)| (s, u64::try_from(offset)))
+        let Some((section, Ok(offset))) = location.map(|(s, offset)| (s, u64::try_from(offset)))
         else {
             return Err(Fail::new(at, "expected an offset that is known here"));
         };
@@ -221,7 +221,7 @@ impl<'s> Asm<'s, '_> {
                     self.emit(span, &value.to_le_bytes()[..width as usize])?;
                 }
                 expr => {
-                    let (section, offset) = self.place();
+                    let (section, offset) = self.location();
                     self.emit(span, &[0; 8][..width as usize])?;
                     if self.sections[section as usize].kind == SectionKind::NOBITS {
                         return Err(Fail::new(span, "this section holds zeros only"));

@@ -94,7 +94,7 @@ impl Directs {
             base: 0,
             tokens: &[],
             at: 0,
-            place: (0, 0),
+            location: (0, 0),
             clrx,
             target,
             sym: &mut Symbols::new(),

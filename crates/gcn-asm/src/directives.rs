@@ -568,7 +568,7 @@ impl<'s> Asm<'s, '_> {
             }
             // The address of an output section in the loadable file, if it is not where ld.lld would put it.
             ".gcn_section_at" => {
-                let place = self.parse(tokens, |p| {
+                let location = self.parse(tokens, |p| {
                     let name = p.one_name("a section's name")?;
                     p.expect(b',')?;
                     let at = p.span();
@@ -579,7 +579,7 @@ impl<'s> Asm<'s, '_> {
                         Err(_) => Err(Fail::new(at, "expected an address of 0 or more")),
                     }
                 })?;
-                self.section_places.push(place);
+                self.section_locations.push(location);
                 Ok(())
             }
             ".syntax" => {

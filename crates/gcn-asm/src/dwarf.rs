@@ -209,7 +209,7 @@ impl<'s> Asm<'s, '_> {
 
     /// Begins the row of the last `.loc` at the next byte.
     pub(crate) fn begin_line(&mut self) {
-        let (section, offset) = self.place();
+        let (section, offset) = self.location();
         if let Some(row) = self.debug.next.take() {
             let rows = self.debug.rows.entry(section).or_default();
             rows.push(Row { offset, ..row });
@@ -219,14 +219,14 @@ impl<'s> Asm<'s, '_> {
     /// With `-g`: records that the next instruction is at `span` in the source.
     pub(crate) fn own_line(&mut self, span: Span) {
         if self.options.debug.is_some() {
-            let (section, offset) = self.place();
+            let (section, offset) = self.location();
             self.debug.lines.push((section, offset, span.start));
         }
     }
 
     pub(crate) fn cfi(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
         let span = tokens[0].span;
-        let (section, offset) = self.place();
+        let (section, offset) = self.location();
         match name {
             ".cfi_sections" => {
                 let names = self.parse(tokens, |p| {
@@ -394,7 +394,7 @@ impl<'s> Asm<'s, '_> {
             );
             return;
         }
-        let mut place = Vec::new();
+        let mut location = Vec::new();
         let taken = sections.for_each(|id, writer: &Writer| -> Result<(), Fail> {
             if writer.bytes.slice().is_empty() {
                 return Ok(());
@@ -420,13 +420,13 @@ impl<'s> Asm<'s, '_> {
             let start = made.data.len() as u64;
             made.data.extend(writer.bytes.slice());
             made.size = made.data.len() as u64;
-            place.push((section, start, writer.relocations.clone()));
+            location.push((section, start, writer.relocations.clone()));
             Ok(())
         });
         if let Err(fail) = taken {
             self.fail(fail);
         }
-        for (section, start, relocations) in place {
+        for (section, start, relocations) in location {
             for relocation in relocations {
                 let target = match relocation.target {
                     RelocationTarget::Symbol(section) => Some(section as u32),
@@ -440,7 +440,7 @@ impl<'s> Asm<'s, '_> {
                         section,
                         offset: start + relocation.offset as u64,
                         kind: FixKind::Data(relocation.size),
-                        expr: Expr::Place(target, relocation.addend as u64),
+                        expr: Expr::Location(target, relocation.addend as u64),
                         span: Span::default(),
                     });
                 }

@@ -60,7 +60,7 @@ pub(crate) enum Expr {
     Const(i64),
     Sym(SymId, Variant),
     /// `.`, or a label that must not change any more: section and offset.
-    Place(u32, u64),
+    Location(u32, u64),
     Neg(Box<Expr>),
     Not(Box<Expr>),
     LogicNot(Box<Expr>),
@@ -438,7 +438,7 @@ impl Parser<'_, '_> {
                     self.next();
                     return Ok(match self.sym.structure {
                         Some(at) => Expr::Const(at),
-                        None => Expr::Place(self.place.0, self.place.1),
+                        None => Expr::Location(self.location.0, self.location.1),
                     });
                 }
                 if self.peek_at(1) == Tok::Punct(b'(')
@@ -588,7 +588,7 @@ pub(crate) struct Value {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Term {
     /// An offset in a section, with the symbol that named it.
-    Place(u32, u64, Option<SymId>, Variant),
+    Location(u32, u64, Option<SymId>, Variant),
     /// A symbol that another file defines.
     Undefined(SymId, Variant),
 }
@@ -609,8 +609,8 @@ impl Value {
     /// Cancels a difference of two locations in one section.
     fn settle(mut self) -> Value {
         if let (
-            Some(Term::Place(a, x, _, Variant::None)),
-            Some(Term::Place(b, y, _, Variant::None)),
+            Some(Term::Location(a, x, _, Variant::None)),
+            Some(Term::Location(b, y, _, Variant::None)),
         ) = (self.plus, self.minus)
             && a == b
         {

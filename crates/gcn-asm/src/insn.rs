@@ -1998,7 +1998,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
 
     /// Returns the SIMM16 of a branch to an address in the section, which is what a number means in CLRX.
     fn distance(&self, address: i64, span: Span) -> Result<i64, Miss> {
-        let next = self.parser.place.1 as i64 + 4;
+        let next = self.parser.location.1 as i64 + 4;
         let bytes = address.wrapping_sub(next);
         if bytes % 4 != 0 {
             let text = "expected an address at a multiple of 4 bytes from here";

@@ -185,7 +185,7 @@ impl<'s> Asm<'s, '_> {
         // LLVM adds the descriptor's symbol before the code's.
         let kd = self.sym.intern_made(format!("{}.kd", block.name));
         let code = self.sym.intern(block.name);
-        let (section, offset) = self.place();
+        let (section, offset) = self.location();
         if !offset.is_multiple_of(64) {
             self.message(
                 Level::Warning,
@@ -213,7 +213,10 @@ impl<'s> Asm<'s, '_> {
         self.emit(block.span, &descriptor.to_bytes())?;
         let distance = Expr::Binary(
             Op::Sub,
-            Box::new((Expr::Sym(code, Variant::None), Expr::Place(section, offset))),
+            Box::new((
+                Expr::Sym(code, Variant::None),
+                Expr::Location(section, offset),
+            )),
         );
         self.fixups.push(Fixup {
             section,
@@ -227,7 +230,7 @@ impl<'s> Asm<'s, '_> {
                 builder,
                 waiting: block.waiting,
                 kernel: self.kernels.len(),
-                place: (section, offset),
+                location: (section, offset),
                 span: block.span,
             });
         }
@@ -262,12 +265,12 @@ impl<'s> Asm<'s, '_> {
                 _ if !good => {}
                 Err(message) => self.message(Level::Error, late.span, message, None),
                 Ok(descriptor) => {
-                    let (section, offset) = late.place;
+                    let (section, offset) = late.location;
                     let bytes = descriptor.to_bytes();
                     let at = offset as usize;
                     let data = &mut self.sections[section as usize].data;
-                    if let Some(place) = data.get_mut(at..at + bytes.len()) {
-                        place.copy_from_slice(&bytes);
+                    if let Some(location) = data.get_mut(at..at + bytes.len()) {
+                        location.copy_from_slice(&bytes);
                     }
                     if let Some(kernel) = self.kernels.get_mut(late.kernel) {
                         kernel.descriptor = descriptor;

@@ -274,7 +274,7 @@ pub struct Assembled {
     /// The kernel metadata, as msgpack.
     pub metadata: Option<Vec<u8>>,
     /// Output sections of the loadable file whose addresses the source sets.
-    pub section_places: Vec<(String, u64)>,
+    pub section_locations: Vec<(String, u64)>,
     /// Groups of sections; a linker keeps one group of each name.
     pub groups: Vec<write::Group>,
     /// Sections, each with the section that it describes (`SHF_LINK_ORDER`).
@@ -349,7 +349,7 @@ impl Assembled {
         for (section, about) in self.links {
             builder.link_order(section, about);
         }
-        for (name, address) in &self.section_places {
+        for (name, address) in &self.section_locations {
             builder.place_at(name, *address);
         }
         builder
@@ -514,8 +514,8 @@ pub fn render(diagnostics: &[Diagnostic], color: bool) -> String {
         }
         for note in &d.notes {
             let title = annotate_snippets::Level::NOTE.secondary_title(note.message.as_str());
-            let place = marked(&note.source_line, &note.file, note.line, &note.span);
-            report.push(title.element(place));
+            let location = marked(&note.source_line, &note.file, note.line, &note.span);
+            report.push(title.element(location));
         }
         out.push_str(&renderer.render(&report));
         out.push('\n');

@@ -168,7 +168,7 @@ impl<'s> Asm<'s, '_> {
             metadata: self.metadata.take(),
             groups,
             links,
-            section_places: std::mem::take(&mut self.section_places),
+            section_locations: std::mem::take(&mut self.section_locations),
             raw_blocker: self.raw_blocker.take(),
         })
     }
@@ -230,7 +230,7 @@ impl<'s> Asm<'s, '_> {
                 Ok(v) if v.is_absolute() => (SymbolSection::Absolute, v.addend as u64),
                 Ok(Value {
                     addend,
-                    plus: Some(Term::Place(section, offset, _, _)),
+                    plus: Some(Term::Location(section, offset, _, _)),
                     minus: None,
                 }) => (
                     SymbolSection::Index(section as usize),
@@ -365,8 +365,8 @@ impl<'s> Asm<'s, '_> {
         let target = match (value.plus, value.minus) {
             (None, None) => return Ok(Some((kind, None, value.addend))),
             (Some(Term::Undefined(id, Variant::None)), None) => RelocTarget::Symbol(id),
-            (Some(Term::Place(_, _, Some(id), Variant::None)), None) => RelocTarget::Symbol(id),
-            (Some(Term::Place(section, offset, None, _)), None) => {
+            (Some(Term::Location(_, _, Some(id), Variant::None)), None) => RelocTarget::Symbol(id),
+            (Some(Term::Location(section, offset, None, _)), None) => {
                 let addend = value.addend.wrapping_add(offset as i64);
                 return Ok(Some((kind, Some(RelocTarget::Section(section)), addend)));
             }
@@ -391,7 +391,7 @@ impl<'s> Asm<'s, '_> {
             FixKind::Asked(kind) => return self.resolve_asked(fixup, kind, value),
         };
         if value.is_absolute() && matches!(fixup.kind, FixKind::Branch { addresses: true }) {
-            value.plus = Some(Term::Place(fixup.section, 0, None, Variant::None));
+            value.plus = Some(Term::Location(fixup.section, 0, None, Variant::None));
         }
         if value.is_absolute() {
             if !fits(value.addend, width) {
@@ -407,7 +407,7 @@ impl<'s> Asm<'s, '_> {
         let mut addend = value.addend;
         let mut relative = false;
         match value.minus {
-            Some(Term::Place(s, offset, ..)) if s == fixup.section => {
+            Some(Term::Location(s, offset, ..)) if s == fixup.section => {
                 addend = addend
                     .wrapping_add(fixup.offset as i64)
                     .wrapping_sub(offset as i64);
@@ -435,7 +435,7 @@ impl<'s> Asm<'s, '_> {
                 }
                 (RelocTarget::Symbol(id), variant, None)
             }
-            Term::Place(section, offset, id, variant) => {
+            Term::Location(section, offset, id, variant) => {
                 // A linker moves the entries of such a section, so an offset from an entry is only valid against its
                 // own symbol.
                 let merged = self.sections[section as usize].flags.merge() && addend != 0;
@@ -587,11 +587,11 @@ impl<'s> Asm<'s, '_> {
 
     pub(crate) fn store(&mut self, fixup: &Fixup, value: i64, width: u8) {
         let start = fixup.offset as usize;
-        let place = self.sections[fixup.section as usize]
+        let location = self.sections[fixup.section as usize]
             .data
             .get_mut(start..start + width as usize);
-        if let Some(place) = place {
-            place.copy_from_slice(&value.to_le_bytes()[..width as usize]);
+        if let Some(location) = location {
+            location.copy_from_slice(&value.to_le_bytes()[..width as usize]);
         }
     }
 }

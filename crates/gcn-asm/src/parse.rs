@@ -41,7 +41,7 @@ pub(crate) struct Parser<'s, 'a> {
     pub at: usize,
     pub sym: &'a mut Symbols<'s>,
     /// The section and offset of `.`.
-    pub place: (u32, u64),
+    pub location: (u32, u64),
     /// True if CLRX's syntax applies where the dialects differ.
     pub clrx: bool,
     pub target: Target,

@@ -149,7 +149,7 @@ impl<'s> Quick<'s> {
             self.plans = Plans::new();
         }
         if state != self.state {
-            self.lines.forget();
+            self.lines.invalidate();
         }
         self.state = state;
     }
@@ -285,11 +285,11 @@ impl<'s> Quick<'s> {
             };
         }
         let start = c.pos;
-        let Some((text, place)) = self.lines.place(c) else {
+        let Some((text, location)) = self.lines.location(c) else {
             return self.instruction(c);
         };
         let after = start + text.len as usize + 1;
-        if let Some(known) = self.lines.at(place, &text) {
+        if let Some(known) = self.lines.at(location, &text) {
             if known.short {
                 self.out
                     .extend_from_slice(&(known.bits as u32).to_le_bytes());
@@ -313,7 +313,7 @@ impl<'s> Quick<'s> {
                 used: [vgprs as u16, sgprs as u16],
                 short: self.out.len() - begin == 4,
             };
-            self.lines.keep(place, known, &self.out[begin..]);
+            self.lines.keep(location, known, &self.out[begin..]);
         }
         self.used = greatest(used, self.used);
         read
@@ -366,7 +366,7 @@ impl<'s> Quick<'s> {
             base: 0,
             tokens: &[],
             at: 0,
-            place: (0, 0),
+            location: (0, 0),
             clrx: self.state.clrx,
             target: self.state.target,
             sym: &mut self.sym,
@@ -557,22 +557,22 @@ impl Lines {
 
     /// For a text of a size in bytes.
     fn new(size: usize) -> Lines {
-        let places = (size / 256).next_power_of_two().clamp(1 << 6, 1 << 13);
+        let locations = (size / 256).next_power_of_two().clamp(1 << 6, 1 << 13);
         Lines {
-            list: vec![Lines::NONE; places],
+            list: vec![Lines::NONE; locations],
             sought: 0,
             found: 0,
             pause: 0,
         }
     }
 
-    fn forget(&mut self) {
+    fn invalidate(&mut self) {
         self.list.fill(Lines::NONE);
     }
 
     /// Returns the text of the line that begins here, and its place; `None` if it is not looked for.
     #[inline]
-    fn place(&mut self, c: &Cursor<'_>) -> Option<(Short, usize)> {
+    fn location(&mut self, c: &Cursor<'_>) -> Option<(Short, usize)> {
         /// The number of lines after which looking for them is weighed.
         const SOME: u32 = 1 << 10;
         const PAUSE: u32 = 1 << 14;
@@ -604,8 +604,8 @@ impl Lines {
             if ends != 0 {
                 let len = 8 * n as u8 + bytes as u8;
                 self.sought += 1;
-                let place = (hash >> 40) as usize & (self.list.len() - 1);
-                return Some((Short { words, len }, place));
+                let location = (hash >> 40) as usize & (self.list.len() - 1);
+                return Some((Short { words, len }, location));
             }
         }
         None
@@ -613,8 +613,8 @@ impl Lines {
 
     /// Returns the line in a place if it has this text.
     #[inline]
-    fn at(&mut self, place: usize, text: &Short) -> Option<&Line> {
-        let line = self.list.get(place)?;
+    fn at(&mut self, location: usize, text: &Short) -> Option<&Line> {
+        let line = self.list.get(location)?;
         if line.text != *text || text.len == 0 {
             return None;
         }
@@ -623,14 +623,14 @@ impl Lines {
     }
 
     /// Keeps a line with the bytes that it gives, if they are those of one instruction.
-    fn keep(&mut self, place: usize, mut line: Line, bytes: &[u8]) {
+    fn keep(&mut self, location: usize, mut line: Line, bytes: &[u8]) {
         let mut eight = [0; 8];
         if !matches!(bytes.len(), 4 | 8) {
             return;
         }
         eight[..bytes.len()].copy_from_slice(bytes);
         line.bits = u64::from_le_bytes(eight);
-        if let Some(known) = self.list.get_mut(place) {
+        if let Some(known) = self.list.get_mut(location) {
             *known = line;
         }
     }
@@ -1450,14 +1450,14 @@ impl<'s> Cursor<'s> {
     fn known_modifier(&mut self, known: &mut [(&'s str, Modifier)]) -> Option<Modifier> {
         let start = self.pos;
         let text = self.take(|c| c != b' ' && c != b'\n');
-        let place = &mut known[hash(text.as_bytes(), None) % KNOWN];
-        if place.0 == text && !text.is_empty() {
-            return Some(place.1);
+        let location = &mut known[hash(text.as_bytes(), None) % KNOWN];
+        if location.0 == text && !text.is_empty() {
+            return Some(location.1);
         }
         let end = std::mem::replace(&mut self.pos, start);
         let modifier = self.modifier()?;
         if self.pos == end {
-            *place = (text, modifier);
+            *location = (text, modifier);
         }
         Some(modifier)
     }
@@ -1600,11 +1600,11 @@ mod tests {
                 .map(|text| u32::from_str_radix(text, 16).unwrap());
             assert_eq!(eight_digits(text), number, "{text:?}");
         };
-        for place in 0..8 {
+        for location in 0..8 {
             for c in 0..=255 {
                 for other in *b"0f9a" {
                     let mut text = [other; 8];
-                    text[place] = c;
+                    text[location] = c;
                     check(text);
                 }
             }

@@ -44,7 +44,7 @@ pub(crate) struct Message {
 }
 
 /// A line in a file.
-struct Place<'a> {
+struct SourceLine<'a> {
     file: &'a str,
     /// The line number, from 1.
     line: usize,
@@ -147,21 +147,21 @@ impl<'s> Sources<'s> {
     /// Returns the file and line of an offset, for a message about another location.
     pub fn describe(&self, offset: u32) -> String {
         let mut lines = Lines::default();
-        let place = self.place(offset, &mut lines);
-        if place.file == self.file_name(0) {
-            format!("line {}", place.line)
+        let location = self.location(offset, &mut lines);
+        if location.file == self.file_name(0) {
+            format!("line {}", location.line)
         } else {
-            format!("{}:{}", place.file, place.line)
+            format!("{}:{}", location.file, location.line)
         }
     }
 
     /// Returns the file and line of an offset; in a macro's text, those of the macro's definition.
     pub fn file_and_line(&self, offset: u32, lines: &mut Lines) -> (&str, usize) {
-        let place = self.place(offset, lines);
-        (place.file, place.line)
+        let location = self.location(offset, lines);
+        (location.file, location.line)
     }
 
-    fn place(&self, mut offset: u32, lines: &mut Lines) -> Place<'_> {
+    fn location(&self, mut offset: u32, lines: &mut Lines) -> SourceLine<'_> {
         let mut skipped = 0;
         loop {
             let index = self.index(offset);
@@ -169,7 +169,7 @@ impl<'s> Sources<'s> {
             let line = skipped + lines.line(index, source, offset);
             match &source.origin {
                 Origin::File { name, .. } => {
-                    return Place {
+                    return SourceLine {
                         file: name,
                         line: line + 1,
                     };
@@ -250,11 +250,11 @@ impl<'s> Sources<'s> {
                 continue;
             }
             let line = self.line_of(span, lines);
-            let place = self.place(span.start, lines);
+            let location = self.location(span.start, lines);
             notes.push(Note {
                 message,
-                file: place.file.to_string(),
-                line: place.line,
+                file: location.file.to_string(),
+                line: location.line,
                 column: line.column,
                 span: line.span,
                 source_line: line.text.to_string(),
@@ -276,13 +276,13 @@ impl<'s> Sources<'s> {
             .into_iter()
             .map(|m| {
                 let line = self.line_of(m.span, &mut lines);
-                let place = self.place(m.span.start, &mut lines);
+                let location = self.location(m.span.start, &mut lines);
                 Diagnostic {
                     level: m.level,
                     message: m.text,
                     help: m.help,
-                    file: place.file.to_string(),
-                    line: place.line,
+                    file: location.file.to_string(),
+                    line: location.line,
                     column: line.column,
                     span: line.span,
                     source_line: line.text.to_string(),

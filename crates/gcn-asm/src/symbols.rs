@@ -82,7 +82,7 @@ pub(crate) struct Capitals {
 struct Index {
     /// Places, whose number is a power of two, or none. The upper half is the hash of a name, whose lowest bits say where it
     /// is looked for first; the lower half is one more than the symbol's number. 0 if the place is free.
-    places: Vec<u64>,
+    locations: Vec<u64>,
     /// The number of names.
     count: usize,
     hasher: foldhash::fast::RandomState,
@@ -92,13 +92,13 @@ impl Index {
     /// Returns the symbol of a name, or else the hash of the name.
     fn find(&self, list: &[Symbol], name: &str) -> Result<SymId, u32> {
         let hash = (self.hasher.hash_one(name) >> 32) as u32;
-        let last = self.places.len().wrapping_sub(1);
+        let last = self.locations.len().wrapping_sub(1);
         let mut at = hash as usize & last;
-        while let Some(&place) = self.places.get(at)
-            && place != 0
+        while let Some(&location) = self.locations.get(at)
+            && location != 0
         {
-            let id = place as u32 - 1;
-            if (place >> 32) as u32 == hash && list[id as usize].name.as_str() == name {
+            let id = location as u32 - 1;
+            if (location >> 32) as u32 == hash && list[id as usize].name.as_str() == name {
                 return Ok(id);
             }
             at = (at + 1) & last;
@@ -109,24 +109,26 @@ impl Index {
     /// Adds a symbol, by the hash of its name, which is not there.
     fn add(&mut self, hash: u32, id: SymId) {
         // At least half of the places are free, so that a free one comes soon.
-        if 2 * (self.count + 1) > self.places.len() {
-            let size = (2 * self.places.len()).max(64);
-            let places = std::mem::replace(&mut self.places, vec![0; size]);
-            places.into_iter().for_each(|place| self.put(place));
+        if 2 * (self.count + 1) > self.locations.len() {
+            let size = (2 * self.locations.len()).max(64);
+            let locations = std::mem::replace(&mut self.locations, vec![0; size]);
+            locations
+                .into_iter()
+                .for_each(|location| self.put(location));
         }
         self.put((hash as u64) << 32 | (id as u64 + 1));
         self.count += 1;
     }
 
     /// Puts the contents of a place that is not free into the table.
-    fn put(&mut self, place: u64) {
-        let last = self.places.len().wrapping_sub(1);
-        let mut at = (place >> 32) as usize & last;
-        while place != 0
-            && let Some(there) = self.places.get_mut(at)
+    fn put(&mut self, location: u64) {
+        let last = self.locations.len().wrapping_sub(1);
+        let mut at = (location >> 32) as usize & last;
+        while location != 0
+            && let Some(there) = self.locations.get_mut(at)
         {
             if *there == 0 {
-                *there = place;
+                *there = location;
                 return;
             }
             at = (at + 1) & last;
@@ -381,9 +383,9 @@ impl<'s> Symbols<'s> {
     }
 
     fn value_of(&self, expr: &Expr, depth: u32, fuel: &mut Work) -> Result<Value, EvalError> {
-        let place = |section, offset, id, variant| Value {
+        let location = |section, offset, id, variant| Value {
             addend: 0,
-            plus: Some(Term::Place(section, offset, id, variant)),
+            plus: Some(Term::Location(section, offset, id, variant)),
             minus: None,
         };
         if fuel.left == 0 {
@@ -392,9 +394,9 @@ impl<'s> Symbols<'s> {
         fuel.left -= 1;
         match expr {
             Expr::Const(value) => Ok(Value::absolute(*value)),
-            Expr::Place(section, offset) => Ok(place(*section, *offset, None, Variant::None)),
+            Expr::Location(section, offset) => Ok(location(*section, *offset, None, Variant::None)),
             Expr::Sym(id, variant) => match &self.get(*id).def {
-                Def::Label(section, offset) => Ok(place(*section, *offset, Some(*id), *variant)),
+                Def::Label(section, offset) => Ok(location(*section, *offset, Some(*id), *variant)),
                 Def::Absolute(value) if *variant == Variant::None => {
                     let first = self.get(*id).first.filter(|_| self.finished);
                     Ok(Value::absolute(first.unwrap_or(*value)))
@@ -475,7 +477,7 @@ fn half_of_address(op: Op, a: &Value, b: &Value) -> Option<Variant> {
         _ => return None,
     };
     let plain = |term: &Term| match term {
-        Term::Place(.., variant) | Term::Undefined(_, variant) => *variant == Variant::None,
+        Term::Location(.., variant) | Term::Undefined(_, variant) => *variant == Variant::None,
     };
     (a.minus.is_none() && a.plus.as_ref().is_some_and(plain)).then_some(low)
 }
@@ -484,7 +486,7 @@ fn half_of_address(op: Op, a: &Value, b: &Value) -> Option<Variant> {
 fn apply(op: Op, a: Value, b: Value) -> Result<Value, EvalError> {
     if let Some(half) = half_of_address(op, &a, &b) {
         let plus = a.plus.map(|term| match term {
-            Term::Place(section, offset, id, _) => Term::Place(section, offset, id, half),
+            Term::Location(section, offset, id, _) => Term::Location(section, offset, id, half),
             Term::Undefined(id, _) => Term::Undefined(id, half),
         });
         return Ok(Value { plus, ..a });

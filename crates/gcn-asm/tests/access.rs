@@ -1,6 +1,6 @@
 //! Registers and memory that instructions read and write, and their control flow: known instructions, by their text.
 
-use gcn_isa::access::{FactTable, File, MemoryKind, MemorySpace};
+use gcn_isa::access::{File, InstructionTable, MemoryKind, MemorySpace};
 use gcn_isa::flow::{Condition, Flow};
 use gcn_isa::meaning::{Signal, State};
 use gcn_isa::{Insn, Target, decode};
@@ -13,12 +13,12 @@ fn insn(target: Target, text: &str) -> Insn {
 
 fn check(arch: &str, lines: &[(&str, &str, &str)]) {
     let target = Target::parse(arch).unwrap();
-    let facts = FactTable::new(target);
+    let table = InstructionTable::new(target);
     let mut wrong = String::new();
     for &(text, reads, writes) in lines {
         let insn = insn(target, text);
         let mut lists: [Vec<String>; 2] = Default::default();
-        for access in facts.of(&insn).accesses(&insn) {
+        for access in table.of(&insn).accesses(&insn) {
             access.each_name(target.generation(), |name| {
                 let list = &mut lists[access.write as usize];
                 if !list.iter().any(|n| n == name) {
@@ -260,10 +260,10 @@ fn registers_of_gfx900_and_gfx600() {
 #[test]
 fn partial_and_implicit() {
     let target = Target::parse("gfx803").unwrap();
-    let facts = FactTable::new(target);
+    let table = InstructionTable::new(target);
     let writes = |text: &str| {
         let insn = insn(target, text);
-        let all = facts.of(&insn).accesses(&insn).filter(|a| a.write);
+        let all = table.of(&insn).accesses(&insn).filter(|a| a.write);
         let list: Vec<_> = all.map(|a| (a.partial, a.implicit, a.slot)).collect();
         list
     };
@@ -395,12 +395,12 @@ fn memory_and_counters() {
     ];
     for &(arch, text, memory, counters) in lines {
         let target = Target::parse(arch).unwrap();
-        let facts = FactTable::new(target);
+        let table = InstructionTable::new(target);
         let insn = insn(target, text);
-        let found = facts.of(&insn).memory(&insn);
+        let found = table.of(&insn).memory(&insn);
         let found = found.map(|m| (m.space, m.kind, m.bytes.unwrap_or(0), m.returns));
         assert_eq!(found, memory, "{text}");
-        let c = facts.of(&insn).counters(&insn);
+        let c = table.of(&insn).counters(&insn);
         let mut names: Vec<&str> = [("vm", c.vm), ("lgkm", c.lgkm), ("exp", c.exp)]
             .iter()
             .filter(|(_, on)| *on)
@@ -419,12 +419,12 @@ fn memory_and_counters() {
 #[test]
 fn bits_beside_the_operands() {
     let target = Target::parse("gfx803").unwrap();
-    let facts = FactTable::new(target);
+    let table = InstructionTable::new(target);
     let mut to_lds = insn(target, "buffer_load_dword v7, v5, s[8:11], s3 offen");
     to_lds.bits |= 1 << 16;
-    let access = facts.of(&to_lds).memory(&to_lds).unwrap();
+    let access = table.of(&to_lds).memory(&to_lds).unwrap();
     assert!(access.to_lds && !access.returns);
-    let all: Vec<_> = facts.of(&to_lds).accesses(&to_lds).collect();
+    let all: Vec<_> = table.of(&to_lds).accesses(&to_lds).collect();
     assert!(all.iter().all(|a| !a.write));
     assert!(all.iter().any(|a| a.touches(File::Scalar, 124)), "{all:?}");
     let tfe = insn(
@@ -432,7 +432,7 @@ fn bits_beside_the_operands() {
         "buffer_load_dwordx2 v[7:8], v5, s[8:11], s3 offen tfe",
     );
     let written =
-        |n| (facts.of(&tfe).accesses(&tfe)).any(|a| a.write && a.touches(File::Vector, n));
+        |n| (table.of(&tfe).accesses(&tfe)).any(|a| a.write && a.touches(File::Vector, n));
     assert!(!written(6) && written(7) && written(8) && written(9) && !written(10));
 }
 
@@ -518,12 +518,12 @@ fn flow() {
         ("s_trap 2", Flow::Trap),
     ];
     let target = Target::parse("gfx900").unwrap();
-    let facts = FactTable::new(target);
+    let table = InstructionTable::new(target);
     for (text, flow) in lines {
         let insn = insn(target, text);
-        assert_eq!(facts.of(&insn).flow(&insn), flow, "{text}");
+        assert_eq!(table.of(&insn).flow(&insn), flow, "{text}");
     }
     let barrier = insn(target, "s_barrier");
-    assert!(facts.of(&barrier).signals(Signal::Barrier));
-    assert!(!facts.of(&barrier).signals(Signal::Waitcnt));
+    assert!(table.of(&barrier).signals(Signal::Barrier));
+    assert!(!table.of(&barrier).signals(Signal::Waitcnt));
 }

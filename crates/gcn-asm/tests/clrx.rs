@@ -470,7 +470,7 @@ k: .skip 8
             4 | .kernel k
               |         ^
               |
-              = help: `.skip 256` behind its label makes it
+              = help: `.skip 256` after its label makes it
             error: expected .config before .dims
              --> a.s:5:1
               |
@@ -573,7 +573,7 @@ k: .skip 8
             3 | .kernel k
               |         ^
               |
-              = help: `.skip 256` behind its label makes it
+              = help: `.skip 256` after its label makes it
             error: expected `,`, found the end of the statement
              --> a.s:5:17
               |
@@ -652,7 +652,7 @@ fn refusals_of_kernels() {
             4 | .kernel m
               |         ^
               |
-              = help: `.skip 256` behind its label makes it
+              = help: `.skip 256` after its label makes it
         "#]],
     );
 }

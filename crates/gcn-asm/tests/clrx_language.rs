@@ -447,7 +447,7 @@ out:    s_endpgm";
 
 /// A symbol may be defined after the instruction that names it.
 #[test]
-fn symbols_defined_behind() {
+fn symbols_defined_after_their_use() {
     same(
         "gfx900",
         "s_movk_i32 s1, k+1; ds_read_b32 v1, v2 offset:k*2; s_load_dword s1, s[2:3], k

@@ -48,8 +48,8 @@ fn describe(object: &CodeObject) -> BTreeSet<String> {
         lines.insert(format!("{symbol:?} in {section}").replace("Index", ""));
     }
     for r in &object.relocations {
-        let place = r.section.map(|n| object.sections[n].name.as_str());
-        if place.is_some_and(|p| FREE.contains(&p)) {
+        let location = r.section.map(|n| object.sections[n].name.as_str());
+        if location.is_some_and(|p| FREE.contains(&p)) {
             continue;
         }
         let target = r.symbol.map(|n| &object.symbols[n]);
@@ -58,7 +58,9 @@ fn describe(object: &CodeObject) -> BTreeSet<String> {
             _ => s.name.clone(),
         });
         let (offset, kind, addend) = (r.offset, r.kind.name(), r.addend);
-        lines.insert(format!("{place:?} {offset:#x} {kind} {target:?} {addend}"));
+        lines.insert(format!(
+            "{location:?} {offset:#x} {kind} {target:?} {addend}"
+        ));
     }
     lines
 }

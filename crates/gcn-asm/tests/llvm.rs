@@ -82,9 +82,9 @@ fn describe(object: &CodeObject) -> Vec<String> {
                 SymbolKind::Section => section(&s.section),
                 _ => s.name.clone(),
             });
-            let place = r.section.map_or("", |i| &object.sections[i].name);
+            let location = r.section.map_or("", |i| &object.sections[i].name);
             format!(
-                "{place}+{:#x} {} {name} {:+}",
+                "{location}+{:#x} {} {name} {:+}",
                 r.offset,
                 r.kind.name(),
                 r.addend

@@ -1,7 +1,7 @@
 //! Decoding, printing and assembling.
 
-use crate::{Failure, gcn_err, guard, place, quiet, slice, target, text};
-use gcn::isa::access::{FactTable, File};
+use crate::{Failure, gcn_err, guard, location, quiet, slice, target, text};
+use gcn::isa::access::{File, InstructionTable};
 use gcn::isa::decode::Decoder;
 use gcn::isa::operand::{Reg, Value, reg};
 use gcn::isa::plan::Plans;
@@ -18,7 +18,7 @@ pub struct gcn_cs {
     plans: Plans,
     style: Style,
     text: Text,
-    facts: Option<FactTable>,
+    table: Option<InstructionTable>,
     skipdata: bool,
 }
 
@@ -120,7 +120,7 @@ pub struct gcn_access {
 pub unsafe extern "C" fn gcn_open(arch: *const c_char, out: *mut *mut gcn_cs) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let (arch, out) = unsafe { (text(arch, "arch")?, place(out, "out")?) };
+        let (arch, out) = unsafe { (text(arch, "arch")?, location(out, "out")?) };
         let target = target(arch)?;
         *out = Box::into_raw(Box::new(gcn_cs {
             target,
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn gcn_open(arch: *const c_char, out: *mut *mut gcn_cs) ->
             plans: Plans::new(target, Style::LLVM),
             style: Style::LLVM,
             text: Text::with_room(4096),
-            facts: None,
+            table: None,
             skipdata: false,
         }));
         Ok(())
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn gcn_close(cs: *mut gcn_cs) {
 pub unsafe extern "C" fn gcn_option(cs: *mut gcn_cs, option: u32, value: u32) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let cs = unsafe { place(cs, "cs")? };
+        let cs = unsafe { location(cs, "cs")? };
         let style = match (option, value) {
             (0, 0) => Style::LLVM,
             (0, 1) => Style::CLRX,
@@ -177,8 +177,8 @@ pub unsafe extern "C" fn gcn_option(cs: *mut gcn_cs, option: u32, value: u32) ->
 /// Copies text, and a NUL; what does not fit is left out.
 fn copy<const N: usize>(text: &[u8]) -> [c_char; N] {
     let mut out = [0; N];
-    let places = out[..N - 1].iter_mut().zip(text);
-    places.for_each(|(to, from)| *to = *from as c_char);
+    let locations = out[..N - 1].iter_mut().zip(text);
+    locations.for_each(|(to, from)| *to = *from as c_char);
     out
 }
 
@@ -245,8 +245,8 @@ pub unsafe extern "C" fn gcn_disasm_iter(
 ) -> bool {
     quiet(false, || {
         // SAFETY: as the caller promises.
-        let places = unsafe { (cs.as_mut(), code.as_mut(), size.as_mut(), address.as_mut()) };
-        let (Some(cs), Some(code), Some(size), Some(address)) = places else {
+        let locations = unsafe { (cs.as_mut(), code.as_mut(), size.as_mut(), address.as_mut()) };
+        let (Some(cs), Some(code), Some(size), Some(address)) = locations else {
             return false;
         };
         // SAFETY: as the caller promises.
@@ -398,9 +398,11 @@ pub unsafe extern "C" fn gcn_accesses(
             return 0;
         };
         let target = cs.target;
-        let facts = cs.facts.get_or_insert_with(|| FactTable::new(target));
+        let table = cs
+            .table
+            .get_or_insert_with(|| InstructionTable::new(target));
         let mut count = 0;
-        for access in facts.of(&insn).accesses(&insn) {
+        for access in table.of(&insn).accesses(&insn) {
             let access = gcn_access {
                 file: match access.file {
                     File::Scalar => gcn_file::Scalar,
@@ -439,7 +441,7 @@ pub unsafe extern "C" fn gcn_asm(
         // SAFETY: as the caller promises.
         let (arch, source) = unsafe { (text(arch, "arch")?, text(source, "source")?) };
         // SAFETY: as the caller promises.
-        let (bytes, size) = unsafe { (place(bytes, "bytes")?, place(size, "size")?) };
+        let (bytes, size) = unsafe { (location(bytes, "bytes")?, location(size, "size")?) };
         let syntax = gcn::asm::Syntax::Llvm;
         let made = gcn::asm::snippet(target(arch)?, source, syntax, false);
         let made = made.map_err(|diagnostics| {
@@ -485,7 +487,7 @@ pub unsafe extern "C" fn gcn_assemble(
         // SAFETY: as the caller promises.
         let source = unsafe { text(source, "source")? };
         // SAFETY: as the caller promises.
-        let (bytes, size) = unsafe { (place(bytes, "bytes")?, place(size, "size")?) };
+        let (bytes, size) = unsafe { (location(bytes, "bytes")?, location(size, "size")?) };
         let options = gcn::asm::Options {
             target: arch,
             ..gcn::asm::Options::default()

@@ -1,6 +1,6 @@
 //! Loading and launching.
 
-use crate::{Failure, gcn_err, guard, place, quiet, slice, target, text};
+use crate::{Failure, gcn_err, guard, location, quiet, slice, target, text};
 use gcn::emu::mem::Perm;
 use gcn::{Arg, Error};
 use std::ffi::c_char;
@@ -68,7 +68,7 @@ fn failure(error: Error) -> Failure {
 pub unsafe extern "C" fn gcn_gpu_new(arch: *const c_char, out: *mut *mut gcn_gpu) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let (arch, out) = unsafe { (text(arch, "arch")?, place(out, "out")?) };
+        let (arch, out) = unsafe { (text(arch, "arch")?, location(out, "out")?) };
         let gpu = gcn::Gpu::new(target(arch)?).map_err(failure)?;
         *out = Box::into_raw(Box::new(gcn_gpu(gpu)));
         Ok(())
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn gcn_load(
 ) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let (gpu, out) = unsafe { (shared(gpu)?, place(out, "out")?) };
+        let (gpu, out) = unsafe { (shared(gpu)?, location(out, "out")?) };
         // SAFETY: as the caller promises.
         let file = unsafe { slice(file, size, "file")? };
         let program = gpu.load(file).map_err(failure)?;
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn gcn_program_free(program: *mut gcn_program) {
 pub unsafe extern "C" fn gcn_alloc(gpu: *mut gcn_gpu, bytes: u64, address: *mut u64) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let (gpu, address) = unsafe { (shared(gpu)?, place(address, "address")?) };
+        let (gpu, address) = unsafe { (shared(gpu)?, location(address, "address")?) };
         let memory = &gpu.machine().memory;
         let made = memory.alloc(bytes.max(1), 256, Perm::RW);
         *address = made.map_err(|e| Failure::new(gcn_err::Memory, e))?;
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn gcn_read(
             return Ok(());
         }
         // SAFETY: as the caller promises.
-        let first = unsafe { place(out, "out")? };
+        let first = unsafe { location(out, "out")? };
         // SAFETY: there is room for `size` bytes, and writing zeros to it makes it initialised.
         let out = unsafe {
             std::ptr::write_bytes(first, 0, size);
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn gcn_launch(
 ) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let program = unsafe { place(program, "program")? };
+        let program = unsafe { location(program, "program")? };
         // SAFETY: as the caller promises.
         let (grid, group) = unsafe { (slice(grid, 3, "grid")?, slice(group, 3, "group")?) };
         // SAFETY: as the caller promises.

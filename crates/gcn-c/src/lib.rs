@@ -113,10 +113,10 @@ unsafe fn slice<'a, T>(data: *const T, len: usize, what: &str) -> Result<&'a [T]
 ///
 /// # Safety
 /// `pointer` is NULL or points to a `T` that nothing else uses for `'a`.
-unsafe fn place<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut T, Failure> {
+unsafe fn location<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut T, Failure> {
     // SAFETY: the caller promises that it is NULL or valid.
-    let place = unsafe { pointer.as_mut() };
-    place.ok_or_else(|| Failure::new(gcn_err::Argument, format!("{what} is NULL")))
+    let location = unsafe { pointer.as_mut() };
+    location.ok_or_else(|| Failure::new(gcn_err::Argument, format!("{what} is NULL")))
 }
 
 /// The target of a name.

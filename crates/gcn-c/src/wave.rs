@@ -1,10 +1,10 @@
 //! One wave that is stepped through code.
 
-use crate::{Failure, gcn_err, guard, place, quiet, slice, target, text};
+use crate::{Failure, gcn_err, guard, location, quiet, slice, target, text};
 use gcn::emu::engine::Engine;
 use gcn::emu::interp::Interp;
 use gcn::emu::snippet::End;
-use gcn::lang::{self, Bench, Place, Value};
+use gcn::lang::{self, Bench, Location, Value};
 use std::ffi::c_char;
 
 /// A wave with its registers, LDS and memory, and the code that it runs.
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn gcn_wave_new(
 ) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let (arch, out) = unsafe { (text(arch, "arch")?, place(out, "out")?) };
+        let (arch, out) = unsafe { (text(arch, "arch")?, location(out, "out")?) };
         // SAFETY: as the caller promises.
         let code = unsafe { slice(code, size, "code")? };
         let bench = Bench::new(target(arch)?);
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn gcn_wave_step(
 ) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let (wave, end) = unsafe { (place(wave, "wave")?, place(end, "end")?) };
+        let (wave, end) = unsafe { (location(wave, "wave")?, location(end, "end")?) };
         let engine: &mut dyn Engine = &mut wave.engine;
         let outcome = wave.bench.run(&wave.code, steps, engine);
         wave.bench.start = outcome.pc;
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn gcn_wave_step(
 }
 
 /// The place of a register's name.
-fn register(name: &str, target: gcn::Target) -> Result<Place, Failure> {
+fn register(name: &str, target: gcn::Target) -> Result<Location, Failure> {
     let unknown = || {
         let message = format!(
             "`{name}` is no register: expected s0, v0, s[0:1], vcc, exec, scc, m0, mode, pc or another"
@@ -110,8 +110,8 @@ fn register(name: &str, target: gcn::Target) -> Result<Place, Failure> {
         Failure::new(gcn_err::Argument, message)
     };
     match name {
-        "pc" => Ok(Place::Pc),
-        name => lang::place(name, target).ok_or_else(unknown),
+        "pc" => Ok(Location::Pc),
+        name => lang::location(name, target).ok_or_else(unknown),
     }
 }
 
@@ -128,12 +128,12 @@ pub unsafe extern "C" fn gcn_wave_get(
 ) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let (wave, value) = unsafe { (place(wave, "wave")?, place(value, "value")?) };
+        let (wave, value) = unsafe { (location(wave, "wave")?, location(value, "value")?) };
         // SAFETY: as the caller promises.
         let name = unsafe { text(name, "name")? };
         let at = register(name, wave.bench.target)?;
         *value = match at {
-            Place::Pc => wave.bench.start,
+            Location::Pc => wave.bench.start,
             at => wave.bench.get(at).lane(lane as usize),
         };
         Ok(())
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn gcn_wave_set(
 ) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let (wave, name) = unsafe { (place(wave, "wave")?, text(name, "name")?) };
+        let (wave, name) = unsafe { (location(wave, "wave")?, text(name, "name")?) };
         let at = register(name, wave.bench.target)?;
         let value = match wave.bench.get(at) {
             Value::Lanes(mut lanes) if lane < 64 => {
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn gcn_wave_write(
 ) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let (wave, data) = unsafe { (place(wave, "wave")?, slice(data, size, "data")?) };
+        let (wave, data) = unsafe { (location(wave, "wave")?, slice(data, size, "data")?) };
         let memory = |e: &dyn std::fmt::Display| Failure::new(gcn_err::Memory, e);
         let mut at = address;
         while at < address.saturating_add(size as u64) {
@@ -207,12 +207,12 @@ pub unsafe extern "C" fn gcn_wave_read(
 ) -> gcn_err {
     guard(|| {
         // SAFETY: as the caller promises.
-        let wave = unsafe { place(wave, "wave")? };
+        let wave = unsafe { location(wave, "wave")? };
         if size == 0 {
             return Ok(());
         }
         // SAFETY: as the caller promises.
-        let first = unsafe { place(out, "out")? };
+        let first = unsafe { location(out, "out")? };
         // SAFETY: there is room for `size` bytes, and writing zeros to it makes it initialised.
         let out = unsafe {
             std::ptr::write_bytes(first, 0, size);

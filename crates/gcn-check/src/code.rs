@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use gcn_isa::access::{FactTable, Facts, File};
+use gcn_isa::access::{File, InstructionInfo, InstructionTable};
 use gcn_isa::decode::{Decoder, Insn};
 use gcn_isa::flow::Flow;
 use gcn_isa::format::Format;
@@ -68,7 +68,7 @@ enum Origin {
 /// The instructions that paths from one entry reach, in ascending order of address.
 pub struct Graph<'t> {
     /// The properties of the target's instructions.
-    pub table: &'t FactTable,
+    pub table: &'t InstructionTable,
     /// The instructions. The entry is [`Graph::entry`].
     pub sites: Vec<Site>,
     /// The number of the first instruction that runs.
@@ -81,7 +81,7 @@ pub struct Graph<'t> {
 
 impl<'t> Graph<'t> {
     /// Follows all paths from an address. Returns `None` if there is no instruction.
-    pub fn new(table: &'t FactTable, region: Region<'_>, entry: u64) -> Option<Graph<'t>> {
+    pub fn new(table: &'t InstructionTable, region: Region<'_>, entry: u64) -> Option<Graph<'t>> {
         let decoder = Decoder::new(table.target());
         let decode = |pc: u64| region.at(pc).and_then(|bytes| decoder.decode(bytes));
         decode(entry)?;
@@ -139,7 +139,7 @@ impl<'t> Graph<'t> {
     }
 
     /// The properties of an instruction's row.
-    pub fn facts(&self, site: usize) -> &'t Facts {
+    pub fn info(&self, site: usize) -> &'t InstructionInfo {
         self.table.of(&self.sites[site].insn)
     }
 
@@ -151,7 +151,7 @@ impl<'t> Graph<'t> {
         }
         let insn = &self.sites[at].insn;
         let mut reads = self
-            .facts(at)
+            .info(at)
             .accesses(insn)
             .filter(|a| !a.write && !a.implicit);
         let Some(source) = reads.find(|a| a.file == File::Scalar) else {
@@ -181,17 +181,17 @@ impl<'t> Graph<'t> {
     /// Where a value was before an instruction that may have moved it.
     fn origin(&self, at: usize, holder: Holder) -> Origin {
         let insn = &self.sites[at].insn;
-        let (facts, row) = (self.facts(at), insn.row);
+        let (info, row) = (self.info(at), insn.row);
         let (file, register) = match holder {
             Holder::Sgpr(register) => (File::Scalar, register),
             Holder::Lane(register, _) => (File::Vector, register),
         };
-        let mut accesses = facts.accesses(insn);
+        let mut accesses = info.accesses(insn);
         let Some(write) = accesses.find(|a| a.write && !a.anywhere && a.touches(file, register))
         else {
             return Origin::In(holder);
         };
-        let scalar = facts
+        let scalar = info
             .accesses(insn)
             .find(|a| !a.write && a.slot.is_some() && a.file == File::Scalar);
         // The lane that v_readlane and v_writelane select by a constant.
@@ -204,7 +204,7 @@ impl<'t> Graph<'t> {
             });
         match (holder, lane) {
             (Holder::Sgpr(_), Some(lane)) => {
-                let vector = facts
+                let vector = info
                     .accesses(insn)
                     .find(|a| !a.write && a.file == File::Vector);
                 vector.map_or(Origin::Unknown, |v| Origin::In(Holder::Lane(v.first, lane)))
@@ -216,7 +216,7 @@ impl<'t> Graph<'t> {
             (Holder::Lane(..), None) => Origin::Unknown,
             (Holder::Sgpr(register), None) => match row.format {
                 Format::Sop2 | Format::Smem => Origin::Made,
-                _ if facts.keeps_pc() && !self.sites[at].calls => Origin::Made,
+                _ if info.keeps_pc() && !self.sites[at].calls => Origin::Made,
                 Format::Sop1 => scalar.map_or(Origin::Unknown, |s| {
                     Origin::In(Holder::Sgpr(s.first + (register - write.first)))
                 }),
@@ -227,7 +227,7 @@ impl<'t> Graph<'t> {
 
     /// Returns true if it has an event such as a barrier or a wait.
     pub fn signals(&self, site: usize, signal: Signal) -> bool {
-        self.facts(site).signals(signal)
+        self.info(site).signals(signal)
     }
 
     /// Computes the state before every instruction: the least solution of a forward analysis. `step` changes the state before
@@ -268,7 +268,13 @@ impl<'t> Graph<'t> {
     }
 }
 
-fn site(facts: &Facts, pc: u64, insn: Insn, flow: Flow, number: &HashMap<u64, usize>) -> Site {
+fn site(
+    info: &InstructionInfo,
+    pc: u64,
+    insn: Insn,
+    flow: Flow,
+    number: &HashMap<u64, usize>,
+) -> Site {
     let (calls, jumps) = match flow {
         Flow::Branch { links, .. } => (links, false),
         Flow::Indirect { links, .. } => (links, true),
@@ -290,6 +296,6 @@ fn site(facts: &Facts, pc: u64, insn: Insn, flow: Flow, number: &HashMap<u64, us
         previous: Vec::new(),
         calls,
         leaves: jumps && !calls,
-        wait_states: hazard::wait_states(&insn, facts),
+        wait_states: hazard::wait_states(&insn, info),
     }
 }

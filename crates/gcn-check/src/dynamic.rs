@@ -1,6 +1,6 @@
 //! Checks of a kernel that runs.
 //!
-//! A [`Checker`] observes dispatches ([`gcn_emu::dispatch::watch`]). It sees every instruction of every wave with the values that it computes and
+//! A [`Checker`] observes dispatches ([`gcn_emu::dispatch::observers`]). It sees every instruction of every wave with the values that it computes and
 //! the accesses that it makes ([`gcn_emu::probe`]), so the interpreter runs the dispatch. The order of workgroups must be a defined one
 //! (`deterministic`), so that the reports are the same every time.
 
@@ -16,7 +16,7 @@ mod watcher;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gcn_emu::dispatch::watch::{About, Observe, Observer, Screened};
+use gcn_emu::dispatch::observers::{About, Observe, Observer, Screened};
 
 pub use bounds::{Allocation, Allocator};
 use metrics::Metrics;

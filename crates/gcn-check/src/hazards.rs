@@ -59,11 +59,11 @@ fn severity(graph: &Graph<'_>, hazard: &Hazard) -> Severity {
 
 /// Looks back from the second instruction of a hazard for a first one that is too near.
 fn wait_states(graph: &Graph<'_>, hazard: &'static Hazard, at: usize, findings: &mut Vec<Finding>) {
-    let Some(concern) = hazard.second(&graph.sites[at].insn, graph.facts(at)) else {
+    let Some(concern) = hazard.second(&graph.sites[at].insn, graph.info(at)) else {
         return;
     };
     let need = hazard.waits_in(graph.target()) as u32;
-    let first = |before: usize| hazard.first(&graph.sites[before].insn, graph.facts(before));
+    let first = |before: usize| hazard.first(&graph.sites[before].insn, graph.info(before));
     for (before, waits, common) in nearest(graph, at, need, concern, first) {
         let generation = graph.target().generation();
         let name = common.map(|(file, n)| registers::name(file, n, generation));
@@ -130,7 +130,7 @@ fn nearest(
             }
             let mut rest = concern;
             let kept = graph
-                .facts(before)
+                .info(before)
                 .accesses(&graph.sites[before].insn)
                 .all(|a| {
                     let replaces = a.write && !a.anywhere && a.file != File::Hwreg;
@@ -160,8 +160,8 @@ fn vcc_alias(graph: &Graph<'_>, hazard: &'static Hazard, alias: u16, findings: &
     let concern = |at: usize, write: bool| {
         let site = &graph.sites[at];
         let valu = hazard::is_valu(site.insn.row);
-        let facts = graph.facts(at);
-        let accesses = facts.accesses(&site.insn).filter(move |a| {
+        let info = graph.info(at);
+        let accesses = info.accesses(&site.insn).filter(move |a| {
             // A carry-in and the implicit VCC are not read as data.
             valu && a.write == write
                 && a.file == File::Scalar
@@ -227,10 +227,10 @@ fn clause_of(
         return;
     }
     // The instruction itself is the last of the clause.
-    let sets = |of: usize| registers::sets(graph.facts(of), &graph.sites[of].insn);
+    let sets = |of: usize| registers::sets(graph.info(of), &graph.sites[of].insn);
     let (reads, writes) = sets(at);
     let stores = |of: usize| {
-        let memory = graph.facts(of).memory(&graph.sites[of].insn);
+        let memory = graph.info(of).memory(&graph.sites[of].insn);
         memory.is_some_and(|m| m.kind != gcn_isa::access::MemoryKind::Load)
     };
     // The nearest instruction of the clause that the rule forbids, with the number of those between.
@@ -316,8 +316,8 @@ fn vccz(graph: &Graph<'_>, findings: &mut Vec<Finding>) {
     }
     let step = |at: usize, state: &mut Vccz| {
         let site = &graph.sites[at];
-        let facts = graph.facts(at);
-        if facts.signals(Signal::Waitcnt)
+        let info = graph.info(at);
+        if info.signals(Signal::Waitcnt)
             && site.insn.row.shape.slot(Role::Imm(Imm::Waitcnt)).is_some()
             && names::waitcnt(site.insn.field(Field::Simm16), target.generation())
                 .lgkm
@@ -327,10 +327,7 @@ fn vccz(graph: &Graph<'_>, findings: &mut Vec<Finding>) {
             state.outstanding = None;
         }
         let mut halves = 0;
-        for a in facts
-            .accesses(&site.insn)
-            .filter(|a| a.write && !a.anywhere)
-        {
+        for a in info.accesses(&site.insn).filter(|a| a.write && !a.anywhere) {
             for half in 0..2 {
                 halves |= (a.touches(File::Scalar, VCC + half) as u8) << half;
             }

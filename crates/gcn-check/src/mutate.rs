@@ -30,7 +30,7 @@ pub enum Change {
 pub fn changes(graph: &Graph<'_>, at: usize) -> Vec<Change> {
     let insn = &graph.sites[at].insn;
     let mut list = Vec::new();
-    if let Some(waits) = waitcnt::wait(graph.facts(at), insn) {
+    if let Some(waits) = waitcnt::wait(graph.info(at), insn) {
         for counter in [Counter::Vm, Counter::Lgkm, Counter::Exp] {
             let (n, none) = counter.of(&waits);
             if n < none {
@@ -55,7 +55,7 @@ pub fn weaker_wait(graph: &Graph<'_>, at: usize, change: Change) -> Option<u32> 
         return None;
     };
     let insn = &graph.sites[at].insn;
-    let waits = waitcnt::wait(graph.facts(at), insn)?;
+    let waits = waitcnt::wait(graph.info(at), insn)?;
     let value = |c: Counter| {
         let (n, none) = c.of(&waits);
         match change {
@@ -83,7 +83,7 @@ pub fn findings(
     before: &[Finding],
 ) -> Vec<Finding> {
     let (insn, wait_states) = (graph.sites[at].insn, graph.sites[at].wait_states);
-    let waits = waitcnt::wait(graph.facts(at), &insn);
+    let waits = waitcnt::wait(graph.info(at), &insn);
     let found = match (change, waits) {
         (Change::Without(_) | Change::Weaker(_), Some(_)) => {
             let word = weaker_wait(graph, at, change).unwrap_or(insn.bits as u32);
@@ -156,14 +156,14 @@ pub fn reason(graph: &Graph<'_>, at: usize, change: Change) -> Reason {
 
 fn wait_reason(graph: &Graph<'_>, at: usize, counter: Counter, change: Change) -> Reason {
     let own = |site: usize| {
-        let events = waitcnt::events(graph.facts(site), &graph.sites[site].insn);
+        let events = waitcnt::events(graph.info(site), &graph.sites[site].insn);
         events
             .into_iter()
             .filter(|e| e.order.counter() == counter)
             .collect::<Vec<_>>()
     };
     let limit = |site: usize| {
-        let waits = waitcnt::wait(graph.facts(site), &graph.sites[site].insn)?;
+        let waits = waitcnt::wait(graph.info(site), &graph.sites[site].insn)?;
         let (n, none) = counter.of(&waits);
         (n < none).then_some(n)
     };
@@ -239,7 +239,7 @@ fn protected(
             let same = |e: &Event| e.order == event.order;
             let events = own(next);
             let in_order = event.order != Order::Smem && !event.reads && events.iter().any(same);
-            let touched = graph.facts(next).accesses(insn).any(|a| {
+            let touched = graph.info(next).accesses(insn).any(|a| {
                 let matters = !event.reads || a.write;
                 let hit = event.registers.iter().any(|r| a.touches(r.0, r.1));
                 !a.anywhere && matters && hit && !(a.write && in_order)

@@ -60,7 +60,7 @@ fn has(set: &Vgprs, register: u16) -> bool {
 
 /// What is true before an instruction, on all paths to it.
 #[derive(Clone, PartialEq, Eq)]
-struct Known {
+struct Proven {
     scalars: RegisterSet,
     /// The VGPRs and masks that are defined in all 64 lanes.
     everywhere: Vgprs,
@@ -123,14 +123,14 @@ impl Lanes {
     }
 }
 
-impl Known {
-    fn new(descriptor: &KernelDescriptor) -> Known {
+impl Proven {
+    fn new(descriptor: &KernelDescriptor) -> Proven {
         let scalars = uninit::initial(descriptor);
         let mut everywhere = [0; 5];
         for register in scalars.of(File::Vector) {
             everywhere[register as usize / 64] |= 1 << (register % 64);
         }
-        let mut known = Known {
+        let mut known = Proven {
             scalars,
             everywhere,
             defined: [everywhere; PAIRS],
@@ -146,7 +146,7 @@ impl Known {
     }
 
     /// Keeps what is true of both. Returns true if that is less than before.
-    fn merge(&mut self, other: &Known) -> bool {
+    fn merge(&mut self, other: &Proven) -> bool {
         let before = self.clone();
         self.scalars.intersect(&other.scalars);
         self.everywhere = both(self.everywhere, other.everywhere);
@@ -349,8 +349,8 @@ pub fn prove(graph: &Graph<'_>, descriptor: &KernelDescriptor) -> Proved {
     if graph.sites.len() > MOST {
         return Proved::default();
     }
-    let mut states: Vec<Option<Box<Known>>> = vec![None; graph.sites.len()];
-    states[graph.entry] = Some(Box::new(Known::new(descriptor)));
+    let mut states: Vec<Option<Box<Proven>>> = vec![None; graph.sites.len()];
+    states[graph.entry] = Some(Box::new(Proven::new(descriptor)));
     let mut queued = vec![false; graph.sites.len()];
     let mut queue = std::collections::BinaryHeap::from([std::cmp::Reverse(graph.entry)]);
     while let Some(std::cmp::Reverse(at)) = queue.pop() {
@@ -394,7 +394,7 @@ pub fn prove(graph: &Graph<'_>, descriptor: &KernelDescriptor) -> Proved {
 }
 
 /// What a branch says of a mask along an edge.
-fn edge(graph: &Graph<'_>, at: usize, next: usize, known: &mut Known) {
+fn edge(graph: &Graph<'_>, at: usize, next: usize, known: &mut Proven) {
     let site = &graph.sites[at];
     let Flow::Branch {
         when: Condition::If { state, set },
@@ -429,7 +429,7 @@ fn pair_of(insn: &Insn, slot: u8) -> Option<usize> {
     }
 }
 
-fn mask_of(known: &Known, insn: &Insn, program: &Program, node: u16, depth: u32) -> Mask {
+fn mask_of(known: &Proven, insn: &Insn, program: &Program, node: u16, depth: u32) -> Mask {
     let n = &program.nodes[node as usize];
     let arg = |k: usize| mask_of(known, insn, program, n.args[k], depth + 1);
     if depth > 4 || n.out.bits() != 64 {
@@ -456,7 +456,7 @@ fn mask_of(known: &Known, insn: &Insn, program: &Program, node: u16, depth: u32)
 }
 
 /// Where a mask is defined that an instruction computes, whatever is undefined.
-fn lanes_of(known: &Known, insn: &Insn, program: &Program, node: u16) -> Lanes {
+fn lanes_of(known: &Proven, insn: &Insn, program: &Program, node: u16) -> Lanes {
     let n = &program.nodes[node as usize];
     let arg = |k: usize| lanes_of(known, insn, program, n.args[k]);
     // The pair that an operand is, if it is defined as a whole, and whether the operand is its complement.
@@ -544,7 +544,7 @@ fn bitwise(insn: &Insn, program: &Program) -> Option<(usize, u16)> {
 }
 
 /// The masks that a scalar instruction gives pairs.
-fn masks(known: &Known, insn: &Insn, program: &Program) -> Vec<(usize, Mask)> {
+fn masks(known: &Proven, insn: &Insn, program: &Program) -> Vec<(usize, Mask)> {
     let mut new: Vec<(usize, Mask)> = Vec::new();
     for effect in &program.effects {
         let pair = match effect.change {
@@ -566,9 +566,9 @@ fn masks(known: &Known, insn: &Insn, program: &Program) -> Vec<(usize, Mask)> {
     new
 }
 
-fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
+fn step(graph: &Graph<'_>, at: usize, known: &mut Proven) {
     let insn = &graph.sites[at].insn;
-    let facts = graph.facts(at);
+    let info = graph.info(at);
     let program = &meaning(insn.row, graph.target());
     let vector = insn.row.format.is_vector();
     // A vector instruction's masks have 0 for lanes that are not active.
@@ -583,7 +583,7 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
         bitwise(insn, program).map(|(pair, node)| (pair, lanes_of(known, insn, program, node)));
     let undefined = carries(graph, at, program) && {
         let defined = is_defined(graph, at, known, program);
-        let mut reads = facts.accesses(insn).filter(|a| !a.write);
+        let mut reads = info.accesses(insn).filter(|a| !a.write);
         !reads.all(|access| defined(&access))
     };
     let mut written = 0u64;
@@ -591,7 +591,7 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
         true => Vec::new(),
         false => masks(known, insn, program),
     };
-    for access in facts.accesses(insn).filter(|a| a.write) {
+    for access in info.accesses(insn).filter(|a| a.write) {
         let registers = access.first..access.first + access.count as u16;
         match access.file {
             File::Scalar => {
@@ -626,7 +626,7 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
                     known.undefined_vgpr(register);
                 }
             }
-            File::Vector if facts.replaces(insn, &access) => {
+            File::Vector if info.replaces(insn, &access) => {
                 for register in registers.filter(|n| *n < 256) {
                     let word = &mut known.defined[EXEC_PAIR][register as usize / 64];
                     *word |= 1 << (register % 64);
@@ -653,7 +653,7 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Known) {
 }
 
 /// Whether everything that an instruction reads is defined, or only makes its result undefined.
-fn reads_defined(graph: &Graph<'_>, at: usize, known: &Known) -> bool {
+fn reads_defined(graph: &Graph<'_>, at: usize, known: &Proven) -> bool {
     let insn = &graph.sites[at].insn;
     let program = &meaning(insn.row, graph.target());
     // VGPRs are then not those that instructions name, or instructions are skipped.
@@ -662,7 +662,7 @@ fn reads_defined(graph: &Graph<'_>, at: usize, known: &Known) -> bool {
         return false;
     }
     let all = |f: &dyn Fn(&RegAccess) -> bool| {
-        let mut reads = graph.facts(at).accesses(insn).filter(|a| !a.write);
+        let mut reads = graph.info(at).accesses(insn).filter(|a| !a.write);
         reads.all(|access| f(&access))
     };
     if carries(graph, at, program) {
@@ -674,12 +674,12 @@ fn reads_defined(graph: &Graph<'_>, at: usize, known: &Known) -> bool {
 /// Whether an instruction writes VGPRs alone, lane by lane, so that what is undefined in its operands is so in its result.
 fn carries(graph: &Graph<'_>, at: usize, program: &Program) -> bool {
     let insn = &graph.sites[at].insn;
-    let facts = graph.facts(at);
+    let info = graph.info(at);
     insn.row.format.is_valu()
         && !reads_others(insn, program)
-        && facts.memory(insn).is_none()
+        && info.memory(insn).is_none()
         && (program.effects.iter()).all(|e| matches!(e.change, Change::Dst(_)))
-        && (facts.accesses(insn).filter(|a| a.write))
+        && (info.accesses(insn).filter(|a| a.write))
             .all(|a| a.file == File::Vector && !a.anywhere && a.slot.is_some())
 }
 
@@ -699,7 +699,7 @@ fn reads_others(insn: &Insn, program: &Program) -> bool {
 fn is_defined<'a>(
     graph: &'a Graph<'_>,
     at: usize,
-    known: &'a Known,
+    known: &'a Proven,
     program: &Program,
 ) -> impl Fn(&RegAccess) -> bool + use<'a> {
     let insn = &graph.sites[at].insn;

@@ -1,6 +1,6 @@
 //! Sets of registers, and their names.
 
-use gcn_isa::access::{Facts, File, RegAccess};
+use gcn_isa::access::{File, InstructionInfo, RegAccess};
 use gcn_isa::decode::Insn;
 use gcn_isa::target::Gen;
 
@@ -151,9 +151,9 @@ impl RegisterSet {
 
 /// The registers that an instruction reads and those that it writes, except for those whose numbers are computed, EXEC and the
 /// hardware registers.
-pub fn sets(facts: &Facts, insn: &Insn) -> (RegisterSet, RegisterSet) {
+pub fn sets(info: &InstructionInfo, insn: &Insn) -> (RegisterSet, RegisterSet) {
     let (mut reads, mut writes) = (RegisterSet::default(), RegisterSet::default());
-    for access in facts.accesses(insn) {
+    for access in info.accesses(insn) {
         let exec = access.file == File::Scalar && access.first == gcn_isa::operand::EXEC;
         if !(access.anywhere || exec && access.implicit) {
             match access.write {

@@ -257,12 +257,12 @@ impl Report {
             print(&graph.sites[site].insn, &Style::LLVM, &mut text);
             text
         };
-        let place = |site: Option<usize>| {
+        let location = |site: Option<usize>| {
             let pc = site.map(|site| graph.sites[site].pc);
             (pc, site.map_or(String::new(), text), pc.and_then(source))
         };
         let related = finding.related.iter().map(|related| {
-            let (pc, instruction, source) = place(related.site);
+            let (pc, instruction, source) = location(related.site);
             Other {
                 role: related.role,
                 pc,

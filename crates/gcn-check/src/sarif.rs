@@ -30,10 +30,10 @@ pub fn log(reports: &[Report], file: &str) -> Value {
 fn result(report: &Report, file: &str) -> Value {
     let related: Vec<Value> = (report.related.iter().enumerate())
         .map(|(n, other)| {
-            let mut place = location(file, other.pc, other.source.as_deref(), &report.kernel);
-            place["id"] = n.into();
-            place["message"] = json!({"text": other.message});
-            place
+            let mut physical = location(file, other.pc, other.source.as_deref(), &report.kernel);
+            physical["id"] = n.into();
+            physical["message"] = json!({"text": other.message});
+            physical
         })
         .collect();
     let rule = Check::ALL.iter().position(|check| *check == report.check);

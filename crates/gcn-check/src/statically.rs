@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gcn_isa::access::FactTable;
+use gcn_isa::access::InstructionTable;
 use gcn_isa::target::{Gen, Target};
 use gcn_object::read::CodeObject;
 use gcn_object::{SectionKind, SymbolSection};
@@ -67,7 +67,7 @@ impl Root {
     pub fn graph<'t>(
         &self,
         object: &CodeObject,
-        table: &'t FactTable,
+        table: &'t InstructionTable,
     ) -> Result<Graph<'t>, String> {
         let region = Region {
             address: object.sections[self.section].address,
@@ -90,7 +90,7 @@ impl Root {
 /// A sentence: there is no such kernel, or code is missing from the file.
 pub fn check<'t>(
     object: &CodeObject,
-    table: &'t FactTable,
+    table: &'t InstructionTable,
     kernel: Option<&str>,
     options: &Options,
 ) -> Result<Vec<Checked<'t>>, String> {

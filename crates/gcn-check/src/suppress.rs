@@ -26,12 +26,12 @@ pub fn parse(text: &str) -> Result<Vec<Suppression>, (usize, String)> {
             continue;
         }
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [check, rule, place] = words[..] else {
+        let [check, rule, location] = words[..] else {
             let what = "expected CHECK RULE KERNEL or CHECK RULE KERNEL+OFFSET".to_string();
             return Err((n + 1, what));
         };
-        let (kernel, offset) = match place.rsplit_once("+0x") {
-            None => (place, None),
+        let (kernel, offset) = match location.rsplit_once("+0x") {
+            None => (location, None),
             Some((kernel, digits)) => {
                 let offset = u64::from_str_radix(digits, 16);
                 let wrong = |_| (n + 1, format!("`0x{digits}` is no offset in hexadecimal"));

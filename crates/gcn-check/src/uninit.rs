@@ -70,7 +70,7 @@ pub fn check(graph: &Graph<'_>, descriptor: &KernelDescriptor) -> Vec<Finding> {
 
 /// The accesses that count: those of registers whose numbers are in the code.
 fn accesses(graph: &Graph<'_>, at: usize) -> Vec<RegAccess> {
-    let all = graph.facts(at).accesses(&graph.sites[at].insn);
+    let all = graph.info(at).accesses(&graph.sites[at].insn);
     all.filter(|a| !a.anywhere && a.file != File::Hwreg)
         .collect()
 }
@@ -86,7 +86,7 @@ fn step(graph: &Graph<'_>, at: usize, state: &mut RegisterSet) {
     // A move, or anything else with one source: the result is undefined if the source is.
     let sources = insn.row.shape.slots.len().saturating_sub(1);
     let copies = sources == 1
-        && graph.facts(at).memory(insn).is_none()
+        && graph.info(at).memory(insn).is_none()
         && reads().count() == 1
         && reads().all(|a| (a.first..a.first + a.count as u16).all(|n| !state.contains(a.file, n)));
     if graph.sites[at].calls {
@@ -97,11 +97,7 @@ fn step(graph: &Graph<'_>, at: usize, state: &mut RegisterSet) {
         }
         state.insert(File::Scc, 0);
     }
-    if graph
-        .facts(at)
-        .accesses(insn)
-        .any(|a| a.write && a.anywhere)
-    {
+    if graph.info(at).accesses(insn).any(|a| a.write && a.anywhere) {
         let file = match insn.row.format.is_vector() {
             true => File::Vector,
             false => File::Scalar,
@@ -133,9 +129,9 @@ fn spills(insn: &Insn) -> bool {
 /// Finds uses that matter.
 fn uses(graph: &Graph<'_>, at: usize, state: &RegisterSet, findings: &mut Vec<Finding>) {
     let site = &graph.sites[at];
-    let facts = graph.facts(at);
+    let info = graph.info(at);
     let accesses = accesses(graph, at);
-    let memory = facts.memory(&site.insn);
+    let memory = info.memory(&site.insn);
     let branch = match site.flow {
         Flow::Branch {
             when: Condition::If { state, .. },

@@ -10,7 +10,7 @@
 
 use std::rc::Rc;
 
-use gcn_isa::access::{Facts, File, MemoryKind, MemorySpace, RegAccess};
+use gcn_isa::access::{File, InstructionInfo, MemoryKind, MemorySpace, RegAccess};
 use gcn_isa::decode::Insn;
 use gcn_isa::format::{Field, Format};
 use gcn_isa::hazard::is_vmem;
@@ -129,13 +129,13 @@ pub enum Effect {
 const MOST: u8 = 63;
 
 /// What an instruction leaves outstanding.
-pub fn events(facts: &Facts, insn: &Insn) -> Vec<Event> {
-    let counters = facts.counters(insn);
-    let memory = facts.memory(insn);
+pub fn events(info: &InstructionInfo, insn: &Insn) -> Vec<Event> {
+    let counters = info.counters(insn);
+    let memory = info.memory(insn);
     let format = insn.row.format;
     let mut list = Vec::new();
     let results = || -> Rc<[(File, u16)]> {
-        let writes = facts.accesses(insn).filter(|a| {
+        let writes = info.accesses(insn).filter(|a| {
             a.write
                 && !a.anywhere
                 && matches!(a.file, File::Scalar | File::Vector)
@@ -188,7 +188,7 @@ pub fn events(facts: &Facts, insn: &Insn) -> Vec<Event> {
             Format::Ds => Order::GdsData,
             _ => Order::StoreData,
         };
-        let data = facts.accesses(insn).filter(|a| {
+        let data = info.accesses(insn).filter(|a| {
             let role = a.slot.map(|n| insn.row.shape.slots[n as usize].role);
             let data = order != Order::StoreData
                 || matches!(role, Some(Role::Vdata | Role::Data0 | Role::Data1));
@@ -206,9 +206,9 @@ fn is_status(access: &RegAccess, insn: &Insn) -> bool {
 }
 
 /// The wait of an instruction. Returns `None` if it is no s_waitcnt.
-pub fn wait(facts: &Facts, insn: &Insn) -> Option<Waitcnt> {
+pub fn wait(info: &InstructionInfo, insn: &Insn) -> Option<Waitcnt> {
     let is =
-        facts.signals(Signal::Waitcnt) && insn.row.shape.slot(Role::Imm(Imm::Waitcnt)).is_some();
+        info.signals(Signal::Waitcnt) && insn.row.shape.slot(Role::Imm(Imm::Waitcnt)).is_some();
     is.then(|| names::waitcnt(insn.field(Field::Simm16), insn.generation()))
 }
 
@@ -311,7 +311,7 @@ enum Violation<'a> {
 
 /// Finds missing waits on all paths.
 pub fn check(graph: &Graph<'_>, entry: Entry) -> Vec<Finding> {
-    let events = (0..graph.sites.len()).map(|at| events(graph.facts(at), &graph.sites[at].insn));
+    let events = (0..graph.sites.len()).map(|at| events(graph.info(at), &graph.sites[at].insn));
     let returns = |at: usize| entry == Entry::Function && graph.returns(at);
     let events: Vec<Vec<Event>> = events.collect();
     let returns: Vec<bool> = (0..graph.sites.len()).map(returns).collect();
@@ -379,8 +379,8 @@ impl Analysis<'_, '_> {
     /// Changes the state before an instruction to that after it.
     fn step(&self, at: usize, state: &mut State, mut violation: impl FnMut(Violation<'_>)) {
         let site = &self.graph.sites[at];
-        let facts = self.graph.facts(at);
-        if let Some(waits) = wait(facts, &site.insn) {
+        let info = self.graph.info(at);
+        if let Some(waits) = wait(info, &site.insn) {
             let count = |counter: Counter| counter.of(&waits);
             state.pending.retain(|p| {
                 let (n, none) = count(p.order.counter());
@@ -395,7 +395,7 @@ impl Analysis<'_, '_> {
             return;
         }
         self.touches(at, state, &mut violation);
-        if facts.signals(Signal::Barrier) {
+        if info.signals(Signal::Barrier) {
             let lds = |p: &&mut Pending| matches!(p.memory, Effect::WritesLds | Effect::ReadsLds);
             for pending in state.pending.iter_mut().filter(lds) {
                 violation(Violation::Barrier { pending });
@@ -403,7 +403,7 @@ impl Analysis<'_, '_> {
             }
         }
         // Those of the vector caches; the scalar cache has no part in the order of vector memory.
-        if facts.signals(Signal::Cache) && is_vmem(site.insn.row) {
+        if info.signals(Signal::Cache) && is_vmem(site.insn.row) {
             let reads = |p: &&mut Pending| p.memory == Effect::Reads;
             for pending in state.pending.iter_mut().filter(reads) {
                 violation(Violation::Invalidate { pending });
@@ -442,12 +442,12 @@ impl Analysis<'_, '_> {
         let own = &self.events[at];
         // A load of one half of a VGPR keeps the other half.
         let loads =
-            (self.graph.facts(at).memory(&site.insn)).is_some_and(|m| m.kind == MemoryKind::Load);
+            (self.graph.info(at).memory(&site.insn)).is_some_and(|m| m.kind == MemoryKind::Load);
         let keeps = |access: &RegAccess| {
             let slot = access.slot.map(|n| &site.insn.row.shape.slots[n as usize]);
             loads && slot.is_some_and(|slot| slot.access != Access::Read)
         };
-        for access in self.graph.facts(at).accesses(&site.insn) {
+        for access in self.graph.info(at).accesses(&site.insn) {
             if access.anywhere || !matches!(access.file, File::Scalar | File::Vector) {
                 continue;
             }
@@ -505,7 +505,7 @@ impl Analysis<'_, '_> {
             };
             match state.pending.binary_search_by_key(&new.key(), Pending::key) {
                 Ok(same) => state.pending[same] = new,
-                Err(place) => state.pending.insert(place, new),
+                Err(location) => state.pending.insert(location, new),
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use gcn_asm::{Options, assemble};
 use gcn_check::report::{Check, Severity};
 use gcn_check::statically;
-use gcn_isa::access::FactTable;
+use gcn_isa::access::InstructionTable;
 use gcn_isa::hazard::{HAZARDS, Rule};
 use gcn_isa::target::Target;
 use gcn_object::read::CodeObject;
@@ -91,7 +91,7 @@ fn reported(
     let bytes = object.loadable().expect("it links");
     let object = CodeObject::parse(&bytes).expect("it can be read");
     let target = Target::parse(object.target_name()).expect("a target");
-    let table = FactTable::new(target);
+    let table = InstructionTable::new(target);
     let options = statically::Options {
         checks: BTreeSet::from([check]),
         notes: true,

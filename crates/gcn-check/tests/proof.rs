@@ -3,7 +3,7 @@
 use gcn_asm::{Options, assemble};
 use gcn_check::code::Region;
 use gcn_check::proof::{Proved, prove};
-use gcn_isa::access::FactTable;
+use gcn_isa::access::InstructionTable;
 use gcn_isa::target::Target;
 use gcn_object::read::CodeObject;
 
@@ -20,7 +20,7 @@ fn proved(code: &str) -> Proved {
     let bytes = object.loadable().expect("it links");
     let object = CodeObject::parse(&bytes).expect("an object");
     let kernel = &object.kernels[0];
-    let table = FactTable::new(Target::parse("gfx900").expect("a target"));
+    let table = InstructionTable::new(Target::parse("gfx900").expect("a target"));
     let text = object.sections.iter().position(|s| s.name == ".text");
     let text = text.expect("code");
     let region = Region {

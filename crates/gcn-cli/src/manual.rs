@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use gcn::check::report::Check;
-use gcn::isa::access::Facts;
+use gcn::isa::access::InstructionInfo;
 use gcn::isa::encode::Encoder;
 use gcn::isa::format::{Encoding, Field, Format, Layout, layout_of};
 use gcn::isa::hazard::{HAZARDS, Rule};
@@ -608,7 +608,7 @@ fn wait_states(out: &mut String, row: &'static Inst, targets: &[Target]) {
     let mut others = String::new();
     for hazard in &HAZARDS {
         let waits = |t: Target, as_first: bool| {
-            let facts = Facts::new(row, t);
+            let facts = InstructionInfo::new(row, t);
             let takes_part = match as_first {
                 true => hazard.first_row(row, &facts, t.generation()),
                 false => hazard.second_row(row, &facts, t.generation()),
@@ -922,7 +922,7 @@ const WORDS: &[(&[&str], &str)] = &[
     (&["signal"], "`signal(resource, x)`: adds x to the counter."),
     (
         &["wait_for"],
-        "`wait_for(resource)`: waits behind those that came before until the counter is above 0, and takes 1 from it.",
+        "`wait_for(resource)`: waits after those that came before until the counter is above 0, and takes 1 from it.",
     ),
     (
         &["release_all"],
@@ -1931,7 +1931,7 @@ pub fn format_page(format: Format) -> String {
         return out;
     }
     usual_syntax(&mut out, format, &targets);
-    out.push_str("\nA number in parentheses behind an operand of a syntax line is how many registers wide it is: `SDST(2)`.\n");
+    out.push_str("\nA number in parentheses after an operand of a syntax line is how many registers wide it is: `SDST(2)`.\n");
     if format.is_valu() {
         out.push_str(VALU_NOTES);
     }

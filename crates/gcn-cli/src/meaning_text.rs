@@ -439,7 +439,7 @@ impl<'p> Printer<'p> {
                 format!("tmp{}", before.iter().filter(acts).count())
             }
         };
-        let place = self.place(space, node.out, a, 0);
+        let location = self.location(space, node.out, a, 0);
         let value = |n: u16| self.typed(n, node.ty, true, Bind::Unary);
         let data = value(b);
         let ordered = matches!(op, AtomicOp::Min | AtomicOp::Max) && node.ty.is_signed();
@@ -475,8 +475,8 @@ impl<'p> Printer<'p> {
             }
             _ => "",
         };
-        self.line(indent, &format!("{name} = {place}"));
-        self.line(indent, &format!("{place} = {new}"));
+        self.line(indent, &format!("{name} = {location}"));
+        self.line(indent, &format!("{location} = {new}"));
         self.names[at as usize] = Some(name);
     }
 
@@ -671,7 +671,7 @@ impl<'p> Printer<'p> {
                 };
                 format!(
                     "{} = {}",
-                    self.place(space, ty, effect.value, offset),
+                    self.location(space, ty, effect.value, offset),
                     second()
                 )
             }
@@ -779,7 +779,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    fn place(&self, space: Space, ty: Ty, address: u16, offset: i32) -> String {
+    fn location(&self, space: Space, ty: Ty, address: u16, offset: i32) -> String {
         let name = match space {
             Space::Global => "MEM",
             Space::Flat => "FLAT",
@@ -1221,7 +1221,7 @@ impl<'p> Printer<'p> {
         let [a, b, _] = node.args;
         let arg = |n: u16| self.argument(n);
         match node.op {
-            Op::Load(space, offset) => (Bind::Atom, self.place(space, node.out, a, offset)),
+            Op::Load(space, offset) => (Bind::Atom, self.location(space, node.out, a, offset)),
             Op::LoadFormat(k) => {
                 let component = ["x", "y", "z", "w"][k as usize & 3];
                 let bits = node.out.bits();

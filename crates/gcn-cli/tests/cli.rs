@@ -766,7 +766,7 @@ fn folder() -> (tempfile::TempDir, impl Fn(&str) -> String) {
     })
 }
 
-/// Runs `gcn` out of a shell: the words before it, and those behind it.
+/// Runs `gcn` out of a shell: the words before it, and those after it.
 #[cfg(unix)]
 fn in_shell(before: &str, after: &str) -> (i32, String) {
     let line = format!("{before} {} {after}", env!("CARGO_BIN_EXE_gcn"));

@@ -110,7 +110,7 @@ fn breakpoints_and_steps_both_ways() {
 }
 
 #[test]
-fn a_watchpoint_stops_behind_the_write_and_before_it_in_reverse() {
+fn a_watchpoint_stops_after_the_write_and_before_it_in_reverse() {
     let text = done(&vadd(&[
         "watch v2[5]",
         "run",
@@ -276,13 +276,17 @@ fn calls_are_stepped_over_into_and_out_of_both_ways() {
         "step",
         "finish",
     ]);
-    let places: Vec<&str> = (text.lines())
+    let locations: Vec<&str> = (text.lines())
         .filter_map(|l| l.strip_prefix("workgroup (0,0,0) wave 0, "))
         .collect();
     let call = "block_sums+0x20, tick 0:5";
     let after = "block_sums+0x24, tick 0:83";
     let inside = "add_up, tick 0:6";
-    assert_eq!(places, [inside, call, after, call, inside, after], "{text}");
+    assert_eq!(
+        locations,
+        [inside, call, after, call, inside, after],
+        "{text}"
+    );
     assert!(text.contains("0  add_up\n1  block_sums+0x20\n"), "{text}");
 }
 
@@ -364,11 +368,11 @@ fn time_goes_through_the_launches_of_a_plan() {
         "goto 1:100",
         "rs",
     ]);
-    let places: Vec<&str> = (text.lines())
+    let locations: Vec<&str> = (text.lines())
         .filter(|l| l.contains(" wave ") && l.contains(", tick "))
         .collect();
     assert_eq!(
-        places,
+        locations,
         [
             "workgroup (1,0,0) wave 0, block_sums, tick 0:111",
             "workgroup (0,0,0) wave 0, grid_sum, tick 2:0",

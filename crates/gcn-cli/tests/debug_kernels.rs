@@ -14,20 +14,20 @@ mod dap;
 mod screen;
 
 /// A kernel, and what is known of it.
-struct Known {
+struct KernelCase {
     /// A plan, or an object and how one of its kernels is launched.
     program: String,
     kernel: &'static str,
     args: &'static [&'static str],
     grid: u32,
     /// Where waves stop, and for FILE:LINE the line.
-    place: &'static str,
+    location: &'static str,
     /// What has a value there that follows from the source.
     expression: &'static str,
     value: &'static str,
 }
 
-impl Known {
+impl KernelCase {
     /// The words of a command line.
     fn words(&self) -> Vec<String> {
         let mut words = vec![self.program.clone()];
@@ -47,7 +47,7 @@ impl Known {
     }
 
     fn name(&self) -> String {
-        format!("{} {} {}", self.program, self.kernel, self.place)
+        format!("{} {} {}", self.program, self.kernel, self.location)
     }
 }
 
@@ -198,40 +198,42 @@ const MORE: [Compiled; 6] = [
     ),
 ];
 
-fn kernels() -> Vec<Known> {
+fn kernels() -> Vec<KernelCase> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = |text: &str| root.join(text).display().to_string();
-    let written = WRITTEN.map(|(plan, kernel, place, expression, value)| Known {
+    let written = WRITTEN.map(|(plan, kernel, location, expression, value)| KernelCase {
         program: path(&format!("examples/{plan}.toml")),
         kernel,
         args: &[],
         grid: 0,
-        place,
+        location,
         expression,
         value,
     });
-    let mut all: Vec<Known> = written.into();
-    all.extend(LABELS.map(|(kernel, place, expression, value)| Known {
-        program: path("testdata/debug/written.s"),
-        kernel,
-        args: &["buf:zero:256"],
-        grid: 64,
-        place,
-        expression,
-        value,
-    }));
+    let mut all: Vec<KernelCase> = written.into();
+    all.extend(
+        LABELS.map(|(kernel, location, expression, value)| KernelCase {
+            program: path("testdata/debug/written.s"),
+            kernel,
+            args: &["buf:zero:256"],
+            grid: 64,
+            location,
+            expression,
+            value,
+        }),
+    );
     let compiled = |file: &str, kernels: &[Compiled]| {
         let program = path(&format!("testdata/debug/{file}.co"));
-        let known = |&(kernel, args, grid, place, expression, value): &Compiled| Known {
+        let known = |&(kernel, args, grid, location, expression, value): &Compiled| KernelCase {
             program: program.clone(),
             kernel,
             args,
             grid,
-            place,
+            location,
             expression,
             value,
         };
-        kernels.iter().map(known).collect::<Vec<Known>>()
+        kernels.iter().map(known).collect::<Vec<KernelCase>>()
     };
     for object in ["clang14-gfx900", "clang15-gfx803", "clang22-gfx906"] {
         all.extend(compiled(&format!("kernels-{object}"), &COMPILED));
@@ -246,7 +248,7 @@ fn kernels() -> Vec<Known> {
 fn in_text() {
     for known in kernels() {
         let (there, look) = (
-            format!("break {}", known.place),
+            format!("break {}", known.location),
             format!("p {}", known.expression),
         );
         let mut command = Command::new(env!("CARGO_BIN_EXE_gcn"));
@@ -272,8 +274,8 @@ fn in_text() {
             known.name()
         );
         // Where it stopped, after the steps and back, and after the way to the beginning and here again.
-        let places: Vec<&str> = text.lines().filter(|l| l.contains(", tick ")).collect();
-        let [first, again, stepped, back, and_again, .., last] = places.as_slice() else {
+        let locations: Vec<&str> = text.lines().filter(|l| l.contains(", tick ")).collect();
+        let [first, again, stepped, back, and_again, .., last] = locations.as_slice() else {
             panic!("{}: {text}", known.name());
         };
         assert_ne!(first, stepped, "{}: {text}", known.name());
@@ -291,7 +293,7 @@ fn in_the_terminal() {
         args.extend(words.iter().map(String::as_str));
         let mut screen = screen::Screen::new(&args, &[]);
         screen.shows(", tick 0 ");
-        screen.press(&format!(":break {}\r", known.place));
+        screen.press(&format!(":break {}\r", known.location));
         screen.shows("breakpoint 1 at 0x");
         screen.press("c");
         screen.shows("> continue");
@@ -333,7 +335,7 @@ fn in_gdb() {
         command.args(["-nx", "-batch", "-iex", "set pagination off", "-x"]);
         command.arg(&script);
         let (there, look) = (
-            format!("gcn break {}", known.place),
+            format!("gcn break {}", known.location),
             format!("gcn p {}", known.expression),
         );
         for line in [
@@ -382,14 +384,14 @@ fn in_an_editor() {
         }
         editor.body("launch", launch);
         editor.event("initialized");
-        let set = match known.place.split_once(':') {
+        let set = match known.location.split_once(':') {
             Some((file, line)) => {
                 let line: u64 = line.parse().unwrap();
                 let lines = json!({"source": {"path": file}, "breakpoints": [{"line": line}]});
                 editor.body("setBreakpoints", lines)
             }
             None => {
-                let one = json!({"breakpoints": [{"name": known.place}]});
+                let one = json!({"breakpoints": [{"name": known.location}]});
                 editor.body("setFunctionBreakpoints", one)
             }
         };
@@ -411,7 +413,7 @@ fn in_an_editor() {
             known.name()
         );
         let thread = stopped["threadId"].clone();
-        let place = |editor: &mut dap::Editor| {
+        let location = |editor: &mut dap::Editor| {
             let trace = editor.body("stackTrace", json!({"threadId": thread}));
             trace["stackFrames"][0].clone()
         };
@@ -424,9 +426,9 @@ fn in_an_editor() {
                 .to_owned();
             assert!(told.starts_with(known.value), "{}: {told}", known.name());
         };
-        let frame = place(&mut editor);
+        let frame = location(&mut editor);
         looked(&mut editor, &frame);
-        if let Some((_, line)) = known.place.split_once(':') {
+        if let Some((_, line)) = known.location.split_once(':') {
             assert_eq!(frame["line"].to_string(), line, "{}", known.name());
         }
         for command in ["stepIn", "stepBack"] {
@@ -434,7 +436,7 @@ fn in_an_editor() {
             editor.body(command, step);
             editor.event("stopped");
         }
-        let back = place(&mut editor);
+        let back = location(&mut editor);
         assert_eq!(
             back["instructionPointerReference"],
             frame["instructionPointerReference"],

@@ -23,8 +23,8 @@ fn ready() -> Option<&'static (PathBuf, PathBuf)> {
             file.and_then(|f| f.modified()).ok()
         };
         let newest = built.into_iter().max_by_key(linked);
-        let mut places = named.into_iter().chain(newest);
-        let folder = places.find(|p| linked(p).is_some());
+        let mut locations = named.into_iter().chain(newest);
+        let folder = locations.find(|p| linked(p).is_some());
         let Some(folder) = folder else {
             eprintln!("passed over: there is no libhsa-runtime64.so.1; `cargo xtask hsa` links it");
             return None;

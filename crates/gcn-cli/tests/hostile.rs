@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_secs(10);
 
 /// A source that is refused, with these words and a place in the text.
 #[track_caller]
-fn refused(text: &str, place: &str, words: &str) {
+fn refused(text: &str, location: &str, words: &str) {
     let start = Instant::now();
     let made = with_input(
         &["asm", "--arch", "gfx900", "-", "-o", "-"],
@@ -22,7 +22,7 @@ fn refused(text: &str, place: &str, words: &str) {
     );
     assert_eq!(made.status, 1, "{}", made.stderr);
     assert!(
-        made.stderr.contains(words) && made.stderr.contains(place),
+        made.stderr.contains(words) && made.stderr.contains(location),
         "{}",
         made.stderr
     );

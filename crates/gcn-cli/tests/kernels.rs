@@ -32,7 +32,7 @@ impl Files {
     }
 }
 
-/// Runs a kernel: `words` are the arguments behind the file, split at blanks.
+/// Runs a kernel: `words` are the arguments after the file, split at blanks.
 fn run(file: &str, words: &str) -> Ran {
     let args: Vec<&str> = ["run", file]
         .into_iter()

@@ -295,7 +295,7 @@ fn tables_and_fences_are_whole() {
                 assert_eq!(line.len(), table[0].len(), "{}: {line:?}", format.name());
             }
         }
-        // A table begins behind an empty line, or Markdown takes it for the paragraph's next line.
+        // A table begins after an empty line, or Markdown takes it for the paragraph's next line.
         let lines: Vec<&str> = page.lines().collect();
         for pair in lines.windows(3) {
             if pair[2].starts_with("--") && pair[2].contains('|') {

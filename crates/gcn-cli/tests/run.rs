@@ -1059,9 +1059,9 @@ fn arrays_keep_their_shapes() {
     };
     // 8 by 8 numbers in Fortran's order: element (r, c) is 10 r + c.
     let value = |r: u32, c: u32| (10 * r + c) as f32;
-    let by = |place: &dyn Fn(u32, u32) -> (u32, u32)| -> Vec<u8> {
-        let places = (0..64).map(|n| place(n / 8, n % 8));
-        places
+    let by = |location: &dyn Fn(u32, u32) -> (u32, u32)| -> Vec<u8> {
+        let locations = (0..64).map(|n| location(n / 8, n % 8));
+        locations
             .flat_map(|(r, c)| value(r, c).to_le_bytes())
             .collect()
     };
@@ -1197,8 +1197,8 @@ fn faults_tell_operands_and_source() {
         let wanted = lines[4]
             .strip_prefix("source ")
             .and_then(|l| l.split_once(": "));
-        let (place, quoted) = wanted.expect("a source line");
-        let number: usize = place
+        let (location, quoted) = wanted.expect("a source line");
+        let number: usize = location
             .rsplit(':')
             .next()
             .and_then(|n| n.parse().ok())
@@ -1222,7 +1222,7 @@ fn faults_tell_operands_and_source() {
             error["address"],
             u64::from_str_radix(address, 16).expect("hexadecimal")
         );
-        assert_eq!(error["source"], place);
+        assert_eq!(error["source"], location);
         assert_eq!(error["addr"], at);
         let operands = error["operands"].as_array().expect("operands");
         assert!(operands.iter().any(|o| o["bits"] == at), "{error}");
@@ -1239,10 +1239,10 @@ fn faults_tell_operands_and_source() {
         .arg(&x)
         .arg(4096u32)
         .arg(1.5f32);
-    let Err(Error::Run(RunError::Fault { place, report })) = launch.run() else {
+    let Err(Error::Run(RunError::Fault { location, report })) = launch.run() else {
         panic!("a fault");
     };
-    assert!(place.source.expect("a line").contains("saxpy.s:"));
+    assert!(location.source.expect("a line").contains("saxpy.s:"));
     assert!(
         report
             .operands

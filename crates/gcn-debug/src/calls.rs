@@ -99,7 +99,7 @@ impl Calls {
     }
 
     /// Instructions have run that were not counted.
-    pub(crate) fn forget_outstanding(&mut self) {
+    pub(crate) fn discard_outstanding(&mut self) {
         self.outstanding.clear();
     }
 

@@ -6,7 +6,7 @@ use gcn::lines::Lines;
 use gcn_emu::engine::{Code as From, instruction};
 use gcn_emu::mem::Memory;
 use gcn_isa::Target;
-use gcn_isa::access::{Counters, FactTable, MemoryKind, RegAccess};
+use gcn_isa::access::{Counters, InstructionTable, MemoryKind, RegAccess};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::{Flow, branch_target};
 use gcn_isa::print::{Style, print};
@@ -82,7 +82,7 @@ pub struct Location {
 /// The code of all loaded objects.
 pub struct CodeMap {
     target: Target,
-    facts: FactTable,
+    table: InstructionTable,
     images: Vec<Image>,
     numbers: HashMap<u64, u32>,
     infos: Vec<Info>,
@@ -118,11 +118,11 @@ fn image(object: &CodeObject, base: u64) -> Image {
                 continue;
             }
             for (address, text) in read.of(n, section.address, section.address + section.size) {
-                let (place, text) = match text.split_once('\n') {
-                    Some((place, text)) => (place, Some(text.trim_end().to_owned())),
+                let (location, text) = match text.split_once('\n') {
+                    Some((location, text)) => (location, Some(text.trim_end().to_owned())),
                     None => (text, None),
                 };
-                let Some((file, line)) = place.rsplit_once(':') else {
+                let Some((file, line)) = location.rsplit_once(':') else {
                     continue;
                 };
                 let Ok(line) = line.parse() else { continue };
@@ -148,7 +148,7 @@ impl CodeMap {
         let objects = objects.into_iter();
         CodeMap {
             target,
-            facts: FactTable::new(target),
+            table: InstructionTable::new(target),
             images: objects.map(|(base, object)| image(object, base)).collect(),
             numbers: HashMap::new(),
             infos: Vec::new(),
@@ -213,7 +213,7 @@ impl CodeMap {
                     pc += 4;
                     continue;
                 };
-                let flow = self.facts.of(&insn).flow(&insn);
+                let flow = self.table.of(&insn).flow(&insn);
                 if matches!(
                     flow,
                     Flow::Indirect { .. } | Flow::Branch { links: true, .. }
@@ -234,7 +234,7 @@ impl CodeMap {
     }
 
     /// Forgets decoded instructions, because code was changed.
-    pub(crate) fn forget(&mut self, memory: &Memory) {
+    pub(crate) fn invalidate(&mut self, memory: &Memory) {
         for n in 0..self.infos.len() {
             if let Some(info) = self.decode(self.infos[n].pc, memory) {
                 let breaks = self.infos[n].breaks;
@@ -246,20 +246,20 @@ impl CodeMap {
     /// Decodes the instruction at a guest address.
     pub fn decode(&self, pc: u64, memory: &Memory) -> Option<Info> {
         let insn = instruction(self.target, From::Memory, memory, pc)?;
-        let facts = self.facts.of(&insn);
-        let flow = facts.flow(&insn);
+        let info = self.table.of(&insn);
+        let flow = info.flow(&insn);
         let links = |flow: &Flow| match flow {
             Flow::Branch { links, .. } | Flow::Indirect { links, .. } => *links,
             _ => false,
         };
         Some(Info {
             pc,
-            writes: facts.accesses(&insn).filter(|a| a.write).collect(),
-            stores: facts
+            writes: info.accesses(&insn).filter(|a| a.write).collect(),
+            stores: info
                 .memory(&insn)
                 .is_some_and(|m| m.kind != MemoryKind::Load || m.to_lds),
-            counters: facts.counters(&insn),
-            waits: gcn::check::waitcnt::wait(facts, &insn).map(|w| Outstanding::left_by(&w)),
+            counters: info.counters(&insn),
+            waits: gcn::check::waitcnt::wait(info, &insn).map(|w| Outstanding::left_by(&w)),
             calls: links(&flow),
             returns: matches!(flow, Flow::Indirect { links: false, .. }),
             breaks: false,

@@ -7,7 +7,7 @@ mod show;
 use crate::expr::Ty;
 use crate::motion::{Reason, Scope, Stop, Unit};
 use crate::session::{Error, Moment, Session, Status, WaveId};
-use crate::state::Place;
+use crate::state::ValueLocation;
 use crate::stops::Filter;
 
 pub use help::{COMMANDS, Command};
@@ -38,7 +38,7 @@ impl From<String> for Output {
 pub struct Commands {
     session: Session,
     /// What `who` was asked last, for `back`.
-    asked: Option<Place>,
+    asked: Option<ValueLocation>,
     /// The command to repeat for an empty line.
     last: String,
 }
@@ -159,7 +159,7 @@ impl Commands {
     fn dispatch(&mut self, name: &str, rest: &str) -> Result<Output, Error> {
         match name {
             "break" => self.set_break(rest),
-            "watch" => self.set_watch(rest),
+            "watch" => self.set_observers(rest),
             "delete" => self.delete(rest),
             "run" => self.moved(|s| s.run()),
             "continue" => self.resume(rest),
@@ -287,7 +287,7 @@ impl Commands {
         Ok(show::frame(&self.session, to).into())
     }
 
-    fn set_watch(&mut self, rest: &str) -> Result<Output, Error> {
+    fn set_observers(&mut self, rest: &str) -> Result<Output, Error> {
         let (what, condition) = match split_word(rest, "if") {
             Some((what, condition)) => (what, Some(condition)),
             None => (rest, None),
@@ -296,8 +296,8 @@ impl Commands {
             Some(("", what)) => (what, true),
             _ => (what, false),
         };
-        let place = self.place(what)?;
-        let set = self.session.watch(place, any_write, condition)?;
+        let location = self.location(what)?;
+        let set = self.session.watch(location, any_write, condition)?;
         Ok(format!("{}\n", show::watchpoint(&self.session, &set)).into())
     }
 
@@ -456,9 +456,9 @@ impl Commands {
         }
         let expr = self.session.expr(text)?;
         // A register without a lane is all of its lanes.
-        let place = self.session.place_of(&expr, self.session.selected());
-        if let Ok((place @ Place::Vgpr { lane: None, .. }, _)) = place {
-            let value = show::all_lanes(&self.session, place, format)?;
+        let location = self.session.location_of(&expr, self.session.selected());
+        if let Ok((location @ ValueLocation::Vgpr { lane: None, .. }, _)) = location {
+            let value = show::all_lanes(&self.session, location, format)?;
             return Ok(format!("{text} = {value}\n").into());
         }
         let value = self.session.eval_expr(&expr, self.session.selected())?;
@@ -472,10 +472,10 @@ impl Commands {
             None => (rest, ""),
         };
         let expr = self.session.expr(name)?;
-        let (place, _) = self.session.place_of(&expr, self.session.selected())?;
-        match place {
-            Place::Vgpr { lane: None, .. } => {
-                Ok(show::lanes_table(&self.session, place, format)?.into())
+        let (location, _) = self.session.location_of(&expr, self.session.selected())?;
+        match location {
+            ValueLocation::Vgpr { lane: None, .. } => {
+                Ok(show::lanes_table(&self.session, location, format)?.into())
             }
             _ => Err(format!("`{name}` has no lanes; expected a VGPR, as v3 or v[2:3]").into()),
         }
@@ -501,18 +501,20 @@ impl Commands {
     fn dump_lds(&mut self, rest: &str) -> Result<Output, Error> {
         let (id, _) = self.session.current()?;
         let (address, bytes) = self.range(rest, "lds")?;
-        let place = Place::Lds {
+        let location = ValueLocation::Lds {
             workgroup: id.workgroup,
             address,
             bytes,
         };
-        let data = self.session.read(place)?;
+        let data = self.session.read(location)?;
         Ok(show::hexdump(address, &data).into())
     }
 
     fn dump_memory(&mut self, rest: &str) -> Result<Output, Error> {
         let (address, bytes) = self.range(rest, "mem")?;
-        let data = self.session.read(Place::Memory { address, bytes })?;
+        let data = self
+            .session
+            .read(ValueLocation::Memory { address, bytes })?;
         Ok(show::hexdump(address, &data).into())
     }
 
@@ -551,7 +553,9 @@ impl Commands {
                     .as_count()
                     .ok_or_else(|| format!("{value} is no address"))?;
                 let bytes = 4 * count;
-                let data = self.session.read(Place::Memory { address, bytes })?;
+                let data = self
+                    .session
+                    .read(ValueLocation::Memory { address, bytes })?;
                 match unit {
                     "f" => Ok(show::floats(address, &data).into()),
                     _ => Ok(show::hexdump(address, &data).into()),
@@ -588,7 +592,7 @@ impl Commands {
         let (what, value) = (rest[..at].trim(), rest[at + 1..].trim());
         let wave = self.session.selected();
         let expr = self.session.expr(what)?;
-        let (place, ty) = self.session.place_of(&expr, wave)?;
+        let (location, ty) = self.session.location_of(&expr, wave)?;
         let value = self.session.eval(value)?;
         let bits = value.stored_as(ty)?;
         let size = match ty {
@@ -596,17 +600,17 @@ impl Commands {
             ty => ty.bytes(),
         };
         let one = &bits.to_le_bytes()[..size];
-        let bytes = match place {
-            Place::Vgpr { lane: None, .. } => one.repeat(64),
+        let bytes = match location {
+            ValueLocation::Vgpr { lane: None, .. } => one.repeat(64),
             _ => one.to_vec(),
         };
         let ahead = self.session.has_future();
-        self.session.write(place, &bytes)?;
+        self.session.write(location, &bytes)?;
         Ok(new_history(ahead).to_owned().into())
     }
 
-    /// A place: `v3[17]`, `s4`, `exec`, `*(u32*)A`, `lds A[,N]`, `mem A[,N]`, or an address: a byte of memory.
-    fn place(&self, text: &str) -> Result<Place, Error> {
+    /// A location: `v3[17]`, `s4`, `exec`, `*(u32*)A`, `lds A[,N]`, `mem A[,N]`, or an address: a byte of memory.
+    fn location(&self, text: &str) -> Result<ValueLocation, Error> {
         let text = text.trim();
         if text.is_empty() {
             return Err("expected a register, as v3[17] or s4, or memory, as 0x100000000, mem A,N or lds A,N".into());
@@ -621,7 +625,7 @@ impl Commands {
         if let Some(rest) = text.strip_prefix("lds ") {
             let (address, bytes) = ranged(rest, "lds")?;
             let workgroup = self.session.current()?.0.workgroup;
-            return Ok(Place::Lds {
+            return Ok(ValueLocation::Lds {
                 workgroup,
                 address,
                 bytes,
@@ -629,15 +633,15 @@ impl Commands {
         }
         if let Some(rest) = text.strip_prefix("mem ") {
             let (address, bytes) = ranged(rest, "mem")?;
-            return Ok(Place::Memory { address, bytes });
+            return Ok(ValueLocation::Memory { address, bytes });
         }
         let expr = self.session.expr(text)?;
-        match self.session.place_of(&expr, self.session.selected()) {
-            Ok((place, _)) => Ok(place),
+        match self.session.location_of(&expr, self.session.selected()) {
+            Ok((location, _)) => Ok(location),
             // A number is the address of a byte.
             Err(why) => match self.session.eval(text) {
                 Ok(value) if value.ty == Ty::Integer && value.as_count().is_some() => {
-                    Ok(Place::Memory {
+                    Ok(ValueLocation::Memory {
                         address: value.as_count().unwrap_or(0),
                         bytes: 1,
                     })
@@ -649,23 +653,23 @@ impl Commands {
 
     fn who(&mut self, rest: &str) -> Result<Output, Error> {
         let rest = rest.strip_prefix("wrote ").unwrap_or(rest);
-        let place = self.place(rest)?;
-        self.asked = Some(place);
-        let writer = self.session.who(place)?;
-        Ok(show::writer(&self.session, &place, writer.as_ref()).into())
+        let location = self.location(rest)?;
+        self.asked = Some(location);
+        let writer = self.session.who(location)?;
+        Ok(show::writer(&self.session, &location, writer.as_ref()).into())
     }
 
     fn back(&mut self, rest: &str) -> Result<Output, Error> {
-        let place = match (rest, self.asked) {
-            ("", Some(place)) => place,
+        let location = match (rest, self.asked) {
+            ("", Some(location)) => location,
             ("", None) => {
                 return Err("expected what was written, as `back v3[17]`; without it, `back` takes what `who` was asked last".into());
             }
-            (rest, _) => self.place(rest)?,
+            (rest, _) => self.location(rest)?,
         };
-        self.asked = Some(place);
-        let writer = self.session.back(place)?;
-        let mut text = show::writer(&self.session, &place, writer.as_ref());
+        self.asked = Some(location);
+        let writer = self.session.back(location)?;
+        let mut text = show::writer(&self.session, &location, writer.as_ref());
         if writer.is_some() {
             text.push_str(&show::here(&self.session));
         }

@@ -23,7 +23,7 @@ use gcn::lang;
 use gcn_isa::Target;
 
 use crate::session::{Error, Session, WaveId};
-use crate::state::Place;
+use crate::state::ValueLocation;
 
 /// A type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl Value {
         self.unsigned()
     }
 
-    /// The bits that a place of a type takes when the value is stored there.
+    /// The bits that a location of a type takes when the value is stored there.
     ///
     /// # Errors
     /// A message if an integer does not fit.
@@ -281,7 +281,7 @@ struct Node {
 #[derive(Clone, Debug)]
 enum Kind {
     Number(Value),
-    Register(lang::Place, Option<Box<Node>>),
+    Register(lang::Location, Option<Box<Node>>),
     Named(&'static str),
     Unary(&'static str, Box<Node>),
     Binary(&'static str, Box<Node>, Box<Node>),
@@ -542,16 +542,16 @@ impl Parser<'_> {
             word = format!("{word}[{inner}]");
             self.at += size;
         }
-        let place = match lang::place(&word, self.target) {
+        let location = match lang::location(&word, self.target) {
             Some(
-                place @ (lang::Place::Scalar(..)
-                | lang::Place::Vgpr(..)
-                | lang::Place::Scc
-                | lang::Place::Mode
-                | lang::Place::Status
-                | lang::Place::Trapsts
-                | lang::Place::Pc),
-            ) => place,
+                location @ (lang::Location::Scalar(..)
+                | lang::Location::Vgpr(..)
+                | lang::Location::Scc
+                | lang::Location::Mode
+                | lang::Location::Status
+                | lang::Location::Trapsts
+                | lang::Location::Pc),
+            ) => location,
             _ => {
                 if let Some((_, address)) = self.names.iter().find(|(name, _)| *name == word) {
                     return Ok(Kind::Number(Value::integer((*address).into())));
@@ -565,8 +565,8 @@ impl Parser<'_> {
                 );
             }
         };
-        let lane = match place {
-            lang::Place::Vgpr(..) if self.take("[") => {
+        let lane = match location {
+            lang::Location::Vgpr(..) if self.take("[") => {
                 let lane = self.binary(0)?;
                 if let Kind::Number(value) = &lane.kind {
                     lane_number(value, lane.at)?;
@@ -576,7 +576,7 @@ impl Parser<'_> {
             }
             _ => None,
         };
-        Ok(Kind::Register(place, lane))
+        Ok(Kind::Register(location, lane))
     }
 
     fn number(&mut self, at: usize) -> Result<Value, Error> {
@@ -801,22 +801,26 @@ impl Session {
         self.value(&expr.node, wave)
     }
 
-    /// The place that an expression names: a register, or memory. A VGPR may be without a lane: all lanes.
+    /// The location that an expression names: a register, or memory. A VGPR may be without a lane: all lanes.
     ///
     /// # Errors
     /// A message: it is no such expression, or what it is computed from cannot be read.
-    pub fn place_of(&self, expr: &Expr, wave: Option<WaveId>) -> Result<(Place, Ty), Error> {
-        self.place(&expr.node, wave)
+    pub fn location_of(
+        &self,
+        expr: &Expr,
+        wave: Option<WaveId>,
+    ) -> Result<(ValueLocation, Ty), Error> {
+        self.location(&expr.node, wave)
     }
 
-    fn place(&self, node: &Node, wave: Option<WaveId>) -> Result<(Place, Ty), Error> {
+    fn location(&self, node: &Node, wave: Option<WaveId>) -> Result<(ValueLocation, Ty), Error> {
         let error = |message: &str| Error {
             message: message.into(),
             at: Some(node.at),
         };
         let own = || wave.ok_or_else(|| error("no wave is selected"));
         Ok(match &node.kind {
-            Kind::Register(place, lane) => {
+            Kind::Register(location, lane) => {
                 let lane = match lane {
                     None => None,
                     Some(lane) => {
@@ -825,9 +829,9 @@ impl Session {
                     }
                 };
                 let wave = own()?;
-                match *place {
-                    lang::Place::Vgpr(first, count) => (
-                        Place::Vgpr {
+                match *location {
+                    lang::Location::Vgpr(first, count) => (
+                        ValueLocation::Vgpr {
                             wave,
                             first,
                             count,
@@ -835,12 +839,13 @@ impl Session {
                         },
                         Ty::Bits(32 * count),
                     ),
-                    lang::Place::Scalar(first, count) => {
-                        (Place::Scalar { wave, first, count }, Ty::Bits(32 * count))
-                    }
-                    lang::Place::Scc => (Place::Scc(wave), Ty::Integer),
-                    lang::Place::Mode => (Place::Mode(wave), Ty::Bits(32)),
-                    lang::Place::Pc => (Place::Pc(wave), Ty::Bits(64)),
+                    lang::Location::Scalar(first, count) => (
+                        ValueLocation::Scalar { wave, first, count },
+                        Ty::Bits(32 * count),
+                    ),
+                    lang::Location::Scc => (ValueLocation::Scc(wave), Ty::Integer),
+                    lang::Location::Mode => (ValueLocation::Mode(wave), Ty::Bits(32)),
+                    lang::Location::Pc => (ValueLocation::Pc(wave), Ty::Bits(64)),
                     _ => return Err(error("this register can only be read")),
                 }
             }
@@ -851,16 +856,16 @@ impl Session {
                     at: Some(address.at),
                 })?;
                 let bytes = (ty.bits() / 8).into();
-                let place = match space {
-                    Space::Memory => Place::Memory { address: at, bytes },
-                    Space::Lds => Place::Lds {
+                let location = match space {
+                    Space::Memory => ValueLocation::Memory { address: at, bytes },
+                    Space::Lds => ValueLocation::Lds {
                         workgroup: own()?.workgroup,
                         address: at,
                         bytes,
                     },
                     Space::Gds => return Err(error("GDS can only be read")),
                 };
-                (place, *ty)
+                (location, *ty)
             }
             _ => {
                 return Err(error(
@@ -912,10 +917,10 @@ impl Session {
                 }
             }
             Kind::Cast(ty, operand) => Ok(self.value(operand, wave)?.cast(*ty)),
-            Kind::Register(lang::Place::Status | lang::Place::Trapsts, _) => {
+            Kind::Register(lang::Location::Status | lang::Location::Trapsts, _) => {
                 let state = wave.and_then(|wave| self.wave(wave));
                 let state = state.ok_or_else(|| located("no wave is selected".into()))?;
-                let status = matches!(node.kind, Kind::Register(lang::Place::Status, _));
+                let status = matches!(node.kind, Kind::Register(lang::Location::Status, _));
                 let word = match status {
                     true => state.status_word(),
                     false => state.trapsts,
@@ -932,14 +937,14 @@ impl Session {
                 Ok(Value::from_bits(*ty, little(bytes)))
             }
             Kind::Register(..) | Kind::Load(..) => {
-                let (place, ty) = self.place(node, wave)?;
-                if let Place::Vgpr { lane: None, .. } = place {
-                    let name = place.name(self.target());
+                let (location, ty) = self.location(node, wave)?;
+                if let ValueLocation::Vgpr { lane: None, .. } = location {
+                    let name = location.name(self.target());
                     return Err(located(
                         format!("{name} has 64 lanes: write {name}[LANE]").into(),
                     ));
                 }
-                let bytes = self.read(place).map_err(located)?;
+                let bytes = self.read(location).map_err(located)?;
                 Ok(Value::from_bits(ty, little(&bytes)))
             }
         }

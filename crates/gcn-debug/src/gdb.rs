@@ -23,7 +23,7 @@ use crate::commands::{Commands, stop_text};
 use crate::interrupts::Interrupts;
 use crate::motion::{Reason, Scope, Stop, Unit};
 use crate::session::{Error, Session, WaveId};
-use crate::state::{Place, WaveView};
+use crate::state::{ValueLocation, WaveView};
 use crate::threads::{NOBODY, Threads};
 use packet::{Event, MOST, hex, packet, unhex};
 use registers::Registers;
@@ -515,7 +515,7 @@ impl Client<'_> {
         for register in self.registers.scalars() {
             match wave.map(|wave| register.read(session, wave, self.general)) {
                 Some(Ok(bytes)) => text.push_str(&hex(&bytes)),
-                // Where there is no wave, there is no place either; GDB needs a PC.
+                // Where there is no wave, there is no location either; GDB needs a PC.
                 None => text.push_str(&"00".repeat(register.bytes)),
                 Some(Err(_)) => text.push_str(&"xx".repeat(register.bytes)),
             }
@@ -577,17 +577,19 @@ impl Client<'_> {
         "OK".into()
     }
 
-    /// The place of an address: memory, or the LDS of the wave's workgroup by its flat address.
-    fn place(&self, address: u64, bytes: u64) -> Place {
+    /// The location of an address: memory, or the LDS of the wave's workgroup by its flat address.
+    fn location(&self, address: u64, bytes: u64) -> ValueLocation {
         let wave = self.wave(self.general);
         let state = wave.and_then(|wave| Some((wave, self.session().wave(wave)?)));
         match state {
-            Some((wave, state)) if address >> 32 << 32 == state.shared_base() => Place::Lds {
-                workgroup: wave.workgroup,
-                address: address & 0xffff_ffff,
-                bytes,
-            },
-            _ => Place::Memory { address, bytes },
+            Some((wave, state)) if address >> 32 << 32 == state.shared_base() => {
+                ValueLocation::Lds {
+                    workgroup: wave.workgroup,
+                    address: address & 0xffff_ffff,
+                    bytes,
+                }
+            }
+            _ => ValueLocation::Memory { address, bytes },
         }
     }
 
@@ -608,7 +610,7 @@ impl Client<'_> {
             });
             return each.collect();
         }
-        if let Ok(all) = session.read(self.place(address, bytes)) {
+        if let Ok(all) = session.read(self.location(address, bytes)) {
             return all;
         }
         let mut out = Vec::new();
@@ -616,11 +618,11 @@ impl Client<'_> {
         let mut at = address;
         while at < end {
             let next = end.min((at / PAGE_SIZE + 1).saturating_mul(PAGE_SIZE));
-            let piece = match session.read(self.place(at, next - at)) {
+            let piece = match session.read(self.location(at, next - at)) {
                 Ok(piece) => piece,
                 // LDS ends anywhere.
                 Err(_) => {
-                    let each = (at..next).map_while(|at| session.read(self.place(at, 1)).ok());
+                    let each = (at..next).map_while(|at| session.read(self.location(at, 1)).ok());
                     out.extend(each.flatten());
                     break;
                 }
@@ -670,8 +672,8 @@ impl Client<'_> {
         if data.is_empty() {
             return "OK".into();
         }
-        let place = self.place(address, data.len() as u64);
-        done(self.commands.session_mut().write(place, data))
+        let location = self.location(address, data.len() as u64);
+        done(self.commands.session_mut().write(location, data))
     }
 
     fn insert(&mut self, rest: &str) -> Answer {
@@ -686,11 +688,11 @@ impl Client<'_> {
         if self.position_of(kind, address, bytes).is_some() {
             return "OK".into();
         }
-        let place = self.place(address, bytes);
+        let location = self.location(address, bytes);
         let session = self.commands.session_mut();
         let id = match kind {
             b'0' | b'1' => session.break_on(address, None).map(|b| b.id),
-            b'2' => session.watch(place, false, None).map(|w| w.id),
+            b'2' => session.watch(location, false, None).map(|w| w.id),
             // Reads are not watched.
             _ => return "".into(),
         };
@@ -914,12 +916,12 @@ impl Client<'_> {
         let mut text = String::from("<?xml version=\"1.0\"?>\n<threads>\n");
         let numbers: Vec<u32> = self.threads().iter().map(|(n, _)| *n).collect();
         for number in numbers {
-            let [name, place] = self.about(number).map(|text| {
+            let [name, location] = self.about(number).map(|text| {
                 let text = text.replace('&', "&amp;").replace('<', "&lt;");
                 text.replace('>', "&gt;").replace('"', "&quot;")
             });
             text.push_str(&format!(
-                "<thread id=\"{number:x}\" name=\"{name}\">{place}</thread>\n"
+                "<thread id=\"{number:x}\" name=\"{name}\">{location}</thread>\n"
             ));
         }
         text.push_str("</threads>\n");

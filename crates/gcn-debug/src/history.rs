@@ -330,7 +330,7 @@ impl History {
     }
 
     /// The future is no longer true: the user is about to change something.
-    pub fn forget_future(&mut self) {
+    pub fn discard_future(&mut self) {
         self.list.truncate(self.at + 1);
         self.list[self.at].pages = Pages::new();
         self.plan_next();

@@ -61,6 +61,6 @@ pub mod writer;
 pub use motion::{Reason, Stop};
 pub use program::{Arrival, Program, ProgramLaunch};
 pub use session::{Error, Moment, Options, Session, Status, WaveId};
-pub use state::{Place, WaveView};
+pub use state::{ValueLocation, WaveView};
 pub use stops::{Breakpoint, Report, Watchpoint};
 pub use writer::Writer;

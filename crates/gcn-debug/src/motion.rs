@@ -23,7 +23,7 @@ pub enum Reason {
     },
     /// A wave is before an instruction about which something was reported: the report.
     Report(String),
-    /// An instruction wrote a watched place. Forward, it has just run; backward, it is next.
+    /// An instruction wrote a watched location. Forward, it has just run; backward, it is next.
     Watchpoint {
         /// The watchpoint's number.
         id: u32,
@@ -31,7 +31,7 @@ pub enum Reason {
         wave: WaveId,
         /// The guest address of the instruction.
         pc: u64,
-        /// The bytes at the place before it.
+        /// The bytes at the location before it.
         before: Vec<u8>,
         /// The bytes after it.
         after: Vec<u8>,
@@ -136,13 +136,13 @@ impl Session {
                 }
             }
             Reason::Failed(_) => {
-                let place = self
+                let location = self
                     .stepper()
                     .result()
-                    .and_then(|r| r.as_ref().err()?.place());
-                let wave = place.map(|place| WaveId {
-                    workgroup: place.workgroup,
-                    wave: place.wave,
+                    .and_then(|r| r.as_ref().err()?.location());
+                let wave = location.map(|location| WaveId {
+                    workgroup: location.workgroup,
+                    wave: location.wave,
                 });
                 if let Some(wave) = wave {
                     // It is still there unless its workgroup has ended.
@@ -215,7 +215,7 @@ impl Session {
         (!texts.is_empty()).then(|| Reason::Report(texts.concat()))
     }
 
-    /// The reports about the moment before the next instruction, by their places in the list.
+    /// The reports about the moment before the next instruction, by their locations in the list.
     fn reports_here(&self) -> Vec<usize> {
         let (Some(pc), Some(wave)) = (self.running_pc(), self.running()) else {
             return Vec::new();
@@ -254,9 +254,9 @@ impl Session {
         let info = self.code.info(number);
         let mut written = Vec::new();
         for w in &self.stops.watchpoints {
-            let own = w.place.wave().is_none_or(|of| of == wave);
-            if own && may_write(info, &w.place) {
-                written.push((w.clone(), self.read(w.place).ok()));
+            let own = w.location.wave().is_none_or(|of| of == wave);
+            if own && may_write(info, &w.location) {
+                written.push((w.clone(), self.read(w.location).ok()));
             }
         }
         if written.is_empty() {
@@ -266,14 +266,14 @@ impl Session {
         log.clear();
         let stop = self.tick(Some(log));
         for (watchpoint, before) in written {
-            let after = self.read(watchpoint.place).ok();
+            let after = self.read(watchpoint.location).ok();
             let (Some(before), Some(after), Some(state)) = (before, after, &state) else {
                 continue;
             };
             let changed = before != after;
             let info = self.code.info(number);
             let hit = match watchpoint.any_write {
-                true => wrote(&watchpoint.place, wave, info, state, log, changed),
+                true => wrote(&watchpoint.location, wave, info, state, log, changed),
                 false => changed,
             };
             let holds = match &watchpoint.condition {
@@ -801,10 +801,10 @@ impl Session {
         self.may_change_time()?;
         let log = Log::default();
         let mut hit = None;
-        let places: Vec<_> = self.stops.watchpoints.iter().map(|w| w.place).collect();
+        let locations: Vec<_> = self.stops.watchpoints.iter().map(|w| w.location).collect();
         let now = self.now();
         self.mark();
-        if places.is_empty() && self.can_sprint() {
+        if locations.is_empty() && self.can_sprint() {
             return match self.last_break() {
                 Ok(Some((moment, reason))) => {
                     self.goto(moment)?;
@@ -822,9 +822,9 @@ impl Session {
             true,
             &|session, coverage| {
                 coverage.any(|n| session.code.info(n).breaks)
-                    || places
+                    || locations
                         .iter()
-                        .any(|place| session.covers_write(coverage, place))
+                        .any(|location| session.covers_write(coverage, location))
             },
             &mut |session| {
                 let before = session.broken();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use gcn::plan::{self, CheckReport, Plan, Ready};
+use gcn_emu::dispatch::observers::Who;
 use gcn_emu::dispatch::step::Stepper;
-use gcn_emu::dispatch::watch::Who;
 use gcn_emu::dispatch::{self, RunError};
 use gcn_emu::engine::Engine;
 use gcn_emu::mem::{Memory, PageBytes};
@@ -219,7 +219,7 @@ impl Session {
     pub fn new(mut plan: Plan, mut options: Options) -> Result<Session, Error> {
         let objects = std::mem::take(&mut plan.objects);
         plan.objects = (objects.into_iter().map(linked)).collect::<Result<_, _>>()?;
-        options.plan.watch = Default::default();
+        options.plan.observers = Default::default();
         options.plan.threads = 1;
         options.plan.deterministic = true;
         let ready = Ready::new(&plan, &options.plan)?;
@@ -877,7 +877,7 @@ impl Session {
             return;
         }
         let memory = &self.machine.memory;
-        self.calls.forget_outstanding();
+        self.calls.discard_outstanding();
         while stepper.ticks() < until && stepper.result().is_none() {
             history.is_unseen();
             let to = until.min(history.horizon());
@@ -969,7 +969,7 @@ impl Session {
         };
         let memory = &self.machine.memory;
         let result = change(stepper, memory)?;
-        history.forget_future();
+        history.discard_future();
         history.changed(stepper, memory, &self.calls);
         stepper.diverge();
         if let Work::Plan(planned) = &mut self.work {

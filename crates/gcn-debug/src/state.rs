@@ -1,4 +1,4 @@
-//! What can be looked at: places that hold values, and waves.
+//! What can be looked at: locations that hold values, and waves.
 
 use gcn::lang;
 use gcn_emu::dispatch::Waits;
@@ -9,9 +9,9 @@ use gcn_isa::Target;
 
 use crate::session::{Error, Session, WaveId};
 
-/// A place that holds a value: registers of a wave, LDS of a workgroup, or memory.
+/// A location that holds a value: registers of a wave, LDS of a workgroup, or memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ValueLocation {
     /// VGPRs from a number on, in a lane or in all of them.
     Vgpr {
         /// The wave.
@@ -56,13 +56,15 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl ValueLocation {
     /// The wave whose registers they are.
     pub fn wave(&self) -> Option<WaveId> {
         match self {
-            Place::Vgpr { wave, .. } | Place::Scalar { wave, .. } => Some(*wave),
-            Place::Scc(wave) | Place::Mode(wave) | Place::Pc(wave) => Some(*wave),
-            Place::Lds { .. } | Place::Memory { .. } => None,
+            ValueLocation::Vgpr { wave, .. } | ValueLocation::Scalar { wave, .. } => Some(*wave),
+            ValueLocation::Scc(wave) | ValueLocation::Mode(wave) | ValueLocation::Pc(wave) => {
+                Some(*wave)
+            }
+            ValueLocation::Lds { .. } | ValueLocation::Memory { .. } => None,
         }
     }
 
@@ -73,21 +75,21 @@ impl Place {
             n => format!("{letter}[{first}:{}]", first + n as u16 - 1),
         };
         match *self {
-            Place::Vgpr {
+            ValueLocation::Vgpr {
                 first, count, lane, ..
             } => match lane {
                 Some(lane) => format!("{}[{lane}]", tuple("v", first, count)),
                 None => tuple("v", first, count),
             },
-            Place::Scalar { first, count, .. } if count <= 2 => {
-                lang::name(lang::Place::Scalar(first, count), target)
+            ValueLocation::Scalar { first, count, .. } if count <= 2 => {
+                lang::name(lang::Location::Scalar(first, count), target)
             }
-            Place::Scalar { first, count, .. } => tuple("s", first, count),
-            Place::Scc(_) => "scc".into(),
-            Place::Mode(_) => "mode".into(),
-            Place::Pc(_) => "pc".into(),
-            Place::Lds { address, bytes, .. } => format!("lds {address:#x},{bytes}"),
-            Place::Memory { address, bytes } => format!("mem {address:#x},{bytes}"),
+            ValueLocation::Scalar { first, count, .. } => tuple("s", first, count),
+            ValueLocation::Scc(_) => "scc".into(),
+            ValueLocation::Mode(_) => "mode".into(),
+            ValueLocation::Pc(_) => "pc".into(),
+            ValueLocation::Lds { address, bytes, .. } => format!("lds {address:#x},{bytes}"),
+            ValueLocation::Memory { address, bytes } => format!("mem {address:#x},{bytes}"),
         }
     }
 }
@@ -121,7 +123,7 @@ impl Session {
             let waiting = self.stepper().waiting(workgroup);
             for (wave, (doing, state)) in group.waves().enumerate() {
                 let id = WaveId { workgroup, wave };
-                let waits = waiting.iter().find(|w| w.place.wave == wave);
+                let waits = waiting.iter().find(|w| w.location.wave == wave);
                 let waits = waits.map(|w| w.waits.clone());
                 out.push(WaveView {
                     id,
@@ -166,17 +168,17 @@ impl Session {
         }
     }
 
-    /// The bytes at a place, little-endian; of registers without a lane, those of all lanes one after the other.
+    /// The bytes at a location, little-endian; of registers without a lane, those of all lanes one after the other.
     ///
     /// # Errors
-    /// A message if there is no such place.
-    pub fn read(&self, place: Place) -> Result<Vec<u8>, Error> {
+    /// A message if there is no such location.
+    pub fn read(&self, location: ValueLocation) -> Result<Vec<u8>, Error> {
         let state = |wave: WaveId| {
             self.wave(wave)
                 .ok_or_else(|| Error::from(format!("{wave} is not running")))
         };
-        Ok(match place {
-            Place::Vgpr {
+        Ok(match location {
+            ValueLocation::Vgpr {
                 wave,
                 first,
                 count,
@@ -200,7 +202,7 @@ impl Session {
                 let bytes = words.flat_map(|(r, lane)| state.vgprs[r][lane].to_le_bytes());
                 bytes.collect()
             }
-            Place::Scalar { wave, first, count } => {
+            ValueLocation::Scalar { wave, first, count } => {
                 let state = state(wave)?;
                 let registers = first as usize..first as usize + count as usize;
                 let words = state
@@ -209,10 +211,10 @@ impl Session {
                     .ok_or("there is no such register")?;
                 words.iter().flat_map(|word| word.to_le_bytes()).collect()
             }
-            Place::Scc(wave) => vec![state(wave)?.scc as u8],
-            Place::Mode(wave) => state(wave)?.mode.to_le_bytes().to_vec(),
-            Place::Pc(wave) => state(wave)?.pc.to_le_bytes().to_vec(),
-            Place::Lds {
+            ValueLocation::Scc(wave) => vec![state(wave)?.scc as u8],
+            ValueLocation::Mode(wave) => state(wave)?.mode.to_le_bytes().to_vec(),
+            ValueLocation::Pc(wave) => state(wave)?.pc.to_le_bytes().to_vec(),
+            ValueLocation::Lds {
                 workgroup,
                 address,
                 bytes,
@@ -230,7 +232,7 @@ impl Session {
                     })?
                     .to_vec()
             }
-            Place::Memory { address, bytes } => {
+            ValueLocation::Memory { address, bytes } => {
                 const MOST: u64 = 1 << 30;
                 if bytes > MOST {
                     return Err(format!("{bytes} bytes are too many").into());
@@ -245,15 +247,15 @@ impl Session {
 
     /// The readable bytes of a range of guest memory, from its beginning.
     pub fn readable(&self, address: u64, bytes: u64) -> Vec<u8> {
-        let place = |address, bytes| Place::Memory { address, bytes };
-        if let Ok(all) = self.read(place(address, bytes)) {
+        let location = |address, bytes| ValueLocation::Memory { address, bytes };
+        if let Ok(all) = self.read(location(address, bytes)) {
             return all;
         }
         let mut out = Vec::new();
         let (mut at, end) = (address, address.saturating_add(bytes));
         while at < end {
             let next = end.min((at / PAGE_SIZE + 1).saturating_mul(PAGE_SIZE));
-            match self.read(place(at, next - at)) {
+            match self.read(location(at, next - at)) {
                 Ok(piece) => out.extend(piece),
                 Err(_) => break,
             }
@@ -269,12 +271,12 @@ impl Session {
         count.min(self.target().generation().sgprs())
     }
 
-    /// Changes the bytes at a place. From here a new history begins.
+    /// Changes the bytes at a location. From here a new history begins.
     ///
     /// # Errors
-    /// A message if there is no such place, or it cannot be changed.
-    pub fn write(&mut self, place: Place, bytes: &[u8]) -> Result<(), Error> {
-        let have = self.read(place)?;
+    /// A message if there is no such location, or it cannot be changed.
+    pub fn write(&mut self, location: ValueLocation, bytes: &[u8]) -> Result<(), Error> {
+        let have = self.read(location)?;
         if have.len() != bytes.len() {
             return Err(format!("{} bytes are given for {}", bytes.len(), have.len()).into());
         }
@@ -283,14 +285,15 @@ impl Session {
             word.copy_from_slice(&bytes[4 * n..4 * n + 4]);
             u32::from_le_bytes(word)
         };
-        let code = matches!(place, Place::Memory { address, .. } if self.code.is_code(address));
+        let code =
+            matches!(location, ValueLocation::Memory { address, .. } if self.code.is_code(address));
         self.change(|stepper, memory| {
-            let wave = place.wave();
+            let wave = location.wave();
             if let Some(wave) = wave {
                 let state = stepper.wave_mut(wave.workgroup, wave.wave);
                 let state = state.ok_or("the wave is not running")?;
-                match place {
-                    Place::Vgpr {
+                match location {
+                    ValueLocation::Vgpr {
                         first, count, lane, ..
                     } => {
                         let lanes = match lane {
@@ -304,19 +307,19 @@ impl Session {
                             }
                         }
                     }
-                    Place::Scalar { first, count, .. } => {
+                    ValueLocation::Scalar { first, count, .. } => {
                         for r in 0..count as usize {
                             state.sgprs[first as usize + r] = word(r);
                         }
                     }
-                    Place::Scc(_) => state.scc = bytes[0] & 1 != 0,
-                    Place::Mode(_) => state.mode = word(0),
+                    ValueLocation::Scc(_) => state.scc = bytes[0] & 1 != 0,
+                    ValueLocation::Mode(_) => state.mode = word(0),
                     _ => state.pc = (word(0) as u64 | (word(1) as u64) << 32) & !3,
                 }
                 return Ok(());
             }
-            match place {
-                Place::Lds {
+            match location {
+                ValueLocation::Lds {
                     workgroup, address, ..
                 } => {
                     let lds = stepper
@@ -324,7 +327,7 @@ impl Session {
                         .ok_or("the workgroup is not running")?;
                     lds[address as usize..address as usize + bytes.len()].copy_from_slice(bytes);
                 }
-                Place::Memory { address, .. } => {
+                ValueLocation::Memory { address, .. } => {
                     memory
                         .write(address, bytes)
                         .map_err(|fault| fault.to_string())?;
@@ -337,7 +340,7 @@ impl Session {
             Ok(())
         })?;
         if code {
-            self.code.forget(&self.machine.memory);
+            self.code.invalidate(&self.machine.memory);
             self.code_changed();
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::expr::Expr;
 use crate::session::{Error, Session, WaveId};
-use crate::state::Place;
+use crate::state::ValueLocation;
 
 /// Which waves a breakpoint is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,13 +39,13 @@ pub struct Breakpoint {
     pub hits: u64,
 }
 
-/// A watchpoint: waves stop after an instruction that writes a place.
+/// A watchpoint: waves stop after an instruction that writes a location.
 #[derive(Clone, Debug)]
 pub struct Watchpoint {
     /// Its number.
     pub id: u32,
-    /// The place.
-    pub place: Place,
+    /// The location.
+    pub location: ValueLocation,
     /// Any write stops, otherwise only one that changes the value.
     pub any_write: bool,
     /// It stops where this holds after the instruction.
@@ -216,24 +216,26 @@ impl Session {
         Ok(breakpoint)
     }
 
-    /// Sets a watchpoint on a place. Returns it.
+    /// Sets a watchpoint on a location. Returns it.
     ///
     /// # Errors
-    /// A message: there is no such place, or the condition cannot be read.
+    /// A message: there is no such location, or the condition cannot be read.
     pub fn watch(
         &mut self,
-        place: Place,
+        location: ValueLocation,
         any_write: bool,
         condition: Option<&str>,
     ) -> Result<Watchpoint, Error> {
-        if let Place::Memory { bytes: 0, .. } | Place::Lds { bytes: 0, .. } = place {
+        if let ValueLocation::Memory { bytes: 0, .. } | ValueLocation::Lds { bytes: 0, .. } =
+            location
+        {
             return Err("0 bytes never change".into());
         }
-        self.read(place)?;
+        self.read(location)?;
         let condition = condition.map(|text| self.expr(text)).transpose()?;
         let watchpoint = Watchpoint {
             id: self.stops.number(),
-            place,
+            location,
             any_write,
             condition,
             hits: 0,

@@ -75,11 +75,11 @@ impl Threads {
         match wave {
             Some((_, Some(wave))) => {
                 let [x, y, z] = wave.id.workgroup;
-                let mut place = position(session, wave.pc);
+                let mut location = position(session, wave.pc);
                 if let Some(waits) = &wave.waits {
-                    place = format!("{place}, {}", waiting(waits));
+                    location = format!("{location}, {}", waiting(waits));
                 }
-                [format!("({x},{y},{z}) wave {}", wave.id.wave), place]
+                [format!("({x},{y},{z}) wave {}", wave.id.wave), location]
             }
             Some((_, None)) => match session.status() {
                 Status::Ended => ["the end".into(), "no wave is running".into()],

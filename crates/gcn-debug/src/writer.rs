@@ -1,8 +1,8 @@
-//! Which instruction wrote a place.
+//! Which instruction wrote a location.
 
 use std::cell::{Cell, RefCell};
 
-use gcn_emu::probe::{Access, Executed, Place as To, Probe};
+use gcn_emu::probe::{Access, AccessLocation, Executed, Probe};
 use gcn_emu::wave::{WaveState, mode};
 use gcn_isa::access::{File, HWREG_MODE, MemoryKind};
 use gcn_isa::meaning::Change;
@@ -11,7 +11,7 @@ use crate::code::Info;
 use crate::history::Coverage;
 use crate::motion::Found;
 use crate::session::{Error, Moment, Session, WaveId};
-use crate::state::Place;
+use crate::state::ValueLocation;
 
 /// The writes of an instruction, as the interpreter reported them to the probe.
 #[derive(Default)]
@@ -35,10 +35,10 @@ impl Probe for Log {
     fn access(&self, access: &Access) -> bool {
         if access.kind != MemoryKind::Load {
             let size = access.size as u64;
-            match access.place {
-                To::Memory(at) => self.writes.borrow_mut().push((false, at, size)),
-                To::Lds(at) => self.writes.borrow_mut().push((true, at, size)),
-                To::Gds(_) | To::Nowhere => {}
+            match access.location {
+                AccessLocation::Memory(at) => self.writes.borrow_mut().push((false, at, size)),
+                AccessLocation::Lds(at) => self.writes.borrow_mut().push((true, at, size)),
+                AccessLocation::Gds(_) | AccessLocation::Nowhere => {}
             }
         }
         true
@@ -72,7 +72,7 @@ impl Probe for Log {
     }
 }
 
-/// The instruction that wrote a place last.
+/// The instruction that wrote a location last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writer {
     /// The moment before it.
@@ -83,33 +83,33 @@ pub struct Writer {
     pub pc: u64,
     /// Its text.
     pub text: String,
-    /// The bytes at the place before it.
+    /// The bytes at the location before it.
     pub before: Vec<u8>,
-    /// The bytes at the place after it.
+    /// The bytes at the location after it.
     pub after: Vec<u8>,
 }
 
-/// Returns true if an instruction may write a place.
-pub(crate) fn may_write(info: &Info, place: &Place) -> bool {
+/// Returns true if an instruction may write a location.
+pub(crate) fn may_write(info: &Info, location: &ValueLocation) -> bool {
     let writes = |file: File, first: u16, count: u8| {
         let mut registers = first..first + count as u16;
         registers.any(|r| info.writes.iter().any(|access| access.touches(file, r)))
     };
-    match *place {
+    match *location {
         // GPR indexing moves the register of any vector instruction.
-        Place::Vgpr { .. } => info.writes.iter().any(|access| access.file == File::Vector),
-        Place::Scalar { first, count, .. } => writes(File::Scalar, first, count),
-        Place::Scc(_) => writes(File::Scc, 0, 1),
-        Place::Mode(_) => info.writes.iter().any(|access| access.file == File::Hwreg),
-        Place::Pc(_) => true,
-        Place::Lds { .. } | Place::Memory { .. } => info.stores,
+        ValueLocation::Vgpr { .. } => info.writes.iter().any(|access| access.file == File::Vector),
+        ValueLocation::Scalar { first, count, .. } => writes(File::Scalar, first, count),
+        ValueLocation::Scc(_) => writes(File::Scc, 0, 1),
+        ValueLocation::Mode(_) => info.writes.iter().any(|access| access.file == File::Hwreg),
+        ValueLocation::Pc(_) => true,
+        ValueLocation::Lds { .. } | ValueLocation::Memory { .. } => info.stores,
     }
 }
 
-/// Returns true if the instruction that just ran wrote a place, even if it wrote what was there. `before` are the registers that the
+/// Returns true if the instruction that just ran wrote a location, even if it wrote what was there. `before` are the registers that the
 /// wave had; `changed` says whether the bytes differ.
 pub(crate) fn wrote(
-    place: &Place,
+    location: &ValueLocation,
     executed: WaveId,
     info: &Info,
     before: &WaveBefore,
@@ -140,8 +140,8 @@ pub(crate) fn wrote(
             .iter()
             .any(|&(lds, at, size)| lds == to_lds && at < end && address < at.saturating_add(size))
     };
-    match *place {
-        Place::Vgpr {
+    match *location {
+        ValueLocation::Vgpr {
             wave,
             first,
             count,
@@ -153,18 +153,18 @@ pub(crate) fn wrote(
                 && log.lanes.get() & lanes != 0
                 && writes(File::Vector, first, count)
         }
-        Place::Scalar { wave, first, count } => {
+        ValueLocation::Scalar { wave, first, count } => {
             wave == executed && writes(File::Scalar, first, count)
         }
-        Place::Scc(wave) => wave == executed && writes(File::Scc, 0, 1),
-        Place::Mode(wave) => wave == executed && writes(File::Hwreg, HWREG_MODE, 1),
-        Place::Pc(wave) => wave == executed,
-        Place::Lds {
+        ValueLocation::Scc(wave) => wave == executed && writes(File::Scc, 0, 1),
+        ValueLocation::Mode(wave) => wave == executed && writes(File::Hwreg, HWREG_MODE, 1),
+        ValueLocation::Pc(wave) => wave == executed,
+        ValueLocation::Lds {
             workgroup,
             address,
             bytes,
         } => workgroup == executed.workgroup && overlaps(true, address, bytes),
-        Place::Memory { address, bytes } => overlaps(false, address, bytes),
+        ValueLocation::Memory { address, bytes } => overlaps(false, address, bytes),
     }
 }
 
@@ -182,14 +182,14 @@ impl WaveBefore {
 }
 
 impl Session {
-    /// Returns true if an instruction that may write a place ran in a segment, in the right wave or workgroup.
-    pub(crate) fn covers_write(&self, coverage: &Coverage, place: &Place) -> bool {
-        if let Some(wave) = place.wave()
+    /// Returns true if an instruction that may write a location ran in a segment, in the right wave or workgroup.
+    pub(crate) fn covers_write(&self, coverage: &Coverage, location: &ValueLocation) -> bool {
+        if let Some(wave) = location.wave()
             && !coverage.has_wave(self.number_of(wave.workgroup), wave.wave)
         {
             return false;
         }
-        coverage.any(|n| may_write(self.code.info(n), place))
+        coverage.any(|n| may_write(self.code.info(n), location))
     }
 
     /// The number of a workgroup in the order in which they start.
@@ -198,19 +198,19 @@ impl Session {
         (z as u64 * b as u64 + y as u64) * a as u64 + x as u64
     }
 
-    /// The instruction of the current launch, or for memory of any launch before, that wrote a place last. Returns `None` if none did:
+    /// The instruction of the current launch, or for memory of any launch before, that wrote a location last. Returns `None` if none did:
     /// the value is from before. The present stays.
     ///
     /// # Errors
-    /// A message if there is no such place.
-    pub fn who(&mut self, place: Place) -> Result<Option<Writer>, Error> {
+    /// A message if there is no such location.
+    pub fn who(&mut self, location: ValueLocation) -> Result<Option<Writer>, Error> {
         self.may_change_time()?;
-        self.read(place)?;
+        self.read(location)?;
         let now = self.now();
         self.mark();
-        let found = self.last_write(place)?;
+        let found = self.last_write(location)?;
         let writer = match found {
-            Some(found) => Some(self.writer(place, found)?),
+            Some(found) => Some(self.writer(location, found)?),
             None => None,
         };
         self.goto(now)?;
@@ -218,24 +218,24 @@ impl Session {
     }
 
     /// Looks for the last write, and leaves the session anywhere.
-    fn last_write(&mut self, place: Place) -> Result<Option<Found>, Error> {
+    fn last_write(&mut self, location: ValueLocation) -> Result<Option<Found>, Error> {
         let log = Log::default();
-        let crosses = matches!(place, Place::Memory { .. });
+        let crosses = matches!(location, ValueLocation::Memory { .. });
         self.search_back(
             crosses,
-            &|session, coverage| session.covers_write(coverage, &place),
+            &|session, coverage| session.covers_write(coverage, &location),
             &mut |session| {
                 let (Some(wave), Some(pc)) = (session.running(), session.running_pc()) else {
                     return false;
                 };
                 let number = session.info_number(pc);
-                let may = number.is_some_and(|n| may_write(session.code.info(n), &place))
-                    && place.wave().is_none_or(|of| of == wave);
+                let may = number.is_some_and(|n| may_write(session.code.info(n), &location))
+                    && location.wave().is_none_or(|of| of == wave);
                 if !may {
                     session.tick(None);
                     return false;
                 }
-                let before = session.read(place).ok();
+                let before = session.read(location).ok();
                 let state = session.wave(wave).map(WaveBefore::of);
                 log.clear();
                 session.tick(Some(&log));
@@ -245,23 +245,23 @@ impl Session {
                 let Some(info) = session.code.decoded(pc) else {
                     return false;
                 };
-                let after = session.read(place);
+                let after = session.read(location);
                 // The registers of a workgroup that has ended are gone.
                 let changed = after.is_ok_and(|after| after != before);
-                wrote(&place, wave, info, &state, &log, changed)
+                wrote(&location, wave, info, &state, &log, changed)
             },
         )
     }
 
     /// Goes to a write and describes it.
-    fn writer(&mut self, place: Place, found: Found) -> Result<Writer, Error> {
+    fn writer(&mut self, location: ValueLocation, found: Found) -> Result<Writer, Error> {
         self.goto(found.moment)?;
         let wave = self.running().ok_or("no instruction is next")?;
         let pc = self.running_pc().ok_or("no instruction is next")?;
-        let before = self.read(place)?;
+        let before = self.read(location)?;
         let text = self.code.text(pc, self.memory());
         self.tick(None);
-        let after = self.read(place).unwrap_or_else(|_| before.clone());
+        let after = self.read(location).unwrap_or_else(|_| before.clone());
         Ok(Writer {
             moment: found.moment,
             wave,
@@ -272,12 +272,12 @@ impl Session {
         })
     }
 
-    /// Goes to the moment before the instruction that wrote a place last; that wave is selected. Returns `None`, and stays, if none did.
+    /// Goes to the moment before the instruction that wrote a location last; that wave is selected. Returns `None`, and stays, if none did.
     ///
     /// # Errors
-    /// A message if there is no such place.
-    pub fn back(&mut self, place: Place) -> Result<Option<Writer>, Error> {
-        let writer = self.who(place)?;
+    /// A message if there is no such location.
+    pub fn back(&mut self, location: ValueLocation) -> Result<Option<Writer>, Error> {
+        let writer = self.who(location)?;
         if let Some(writer) = &writer {
             self.goto(writer.moment)?;
             self.follow();

@@ -10,7 +10,7 @@ use gcn::lines::Sources;
 use gcn::plan::{self, Plan};
 use gcn::trace::{Filter, Trace};
 use gcn_debug::motion::{Scope, Unit};
-use gcn_debug::{Moment, Options, Place, Reason, Session, Status, WaveId};
+use gcn_debug::{Moment, Options, Reason, Session, Status, ValueLocation, WaveId};
 
 mod kernels;
 use kernels::kernel;
@@ -71,7 +71,9 @@ fn buffers(session: &Session) -> Vec<Vec<u8>> {
     let buffers: Vec<(u64, usize)> = (session.buffers().iter().map(|b| (b.1, b.2))).collect();
     let read = |(address, bytes): (u64, usize)| {
         let bytes = bytes as u64;
-        session.read(Place::Memory { address, bytes }).unwrap()
+        session
+            .read(ValueLocation::Memory { address, bytes })
+            .unwrap()
     };
     buffers.into_iter().map(read).collect()
 }
@@ -238,11 +240,11 @@ fn compiled_and_stepped(steps: usize) {
             .rev()
             .find(|b| b.2 >= 4)
             .unwrap();
-        let place = Place::Memory {
+        let location = ValueLocation::Memory {
             address: buffer.1,
             bytes: 4,
         };
-        let writers = [&mut stepped, &mut compiled].map(|s| s.who(place).unwrap());
+        let writers = [&mut stepped, &mut compiled].map(|s| s.who(location).unwrap());
         assert_eq!(writers[0], writers[1], "{name}");
     }
 }
@@ -383,9 +385,9 @@ fn waves_run_alone() {
 
 /// A writer that keeps what is written.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct SharedText(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Kept {
+impl Write for SharedText {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -398,7 +400,7 @@ impl Write for Kept {
 
 /// The lines of `gcn run --trace --json`, in order.
 fn trace(plan: &Plan) -> Vec<serde_json::Value> {
-    let kept = Kept::default();
+    let kept = SharedText::default();
     let trace = Trace::new(
         Box::new(kept.clone()),
         Filter::default(),
@@ -412,7 +414,7 @@ fn trace(plan: &Plan) -> Vec<serde_json::Value> {
         engines: Engines::new(Kind::Interp),
         ..plan::Options::default()
     };
-    options.watch.observe = Some(trace.clone());
+    options.observers.observe = Some(trace.clone());
     plan::run(plan, &options).map_err(|e| e.message).unwrap();
     trace.finish().unwrap();
     let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
@@ -443,20 +445,20 @@ fn who_agrees_with_the_trace() {
             let first = 3 + rng.next(registers as u64 - 3) as u16;
             let lane = rng.next(64) as u8;
             let scalar = rng.next(3) == 0;
-            let place = match scalar {
-                true => Place::Scalar {
+            let location = match scalar {
+                true => ValueLocation::Scalar {
                     wave: id,
                     first: rng.next(16) as u16,
                     count: 1,
                 },
-                false => Place::Vgpr {
+                false => ValueLocation::Vgpr {
                     wave: id,
                     first,
                     count: 1,
                     lane: Some(lane),
                 },
             };
-            let writer = session.who(place).unwrap();
+            let writer = session.who(location).unwrap();
             assert_eq!(session.now().tick, tick, "{name}: who stays");
             let is_it = |line: &&serde_json::Value| {
                 line["workgroup"] == serde_json::json!(id.workgroup) && line["wave"] == id.wave
@@ -464,7 +466,7 @@ fn who_agrees_with_the_trace() {
             // The last change that the trace tells, by its number.
             let (mut last, mut value) = (None, None);
             for (n, line) in lines[..tick as usize].iter().enumerate() {
-                let new = listed(line, &place).filter(|_| is_it(&line));
+                let new = listed(line, &location).filter(|_| is_it(&line));
                 // The VGPRs that are asked for begin as zeros.
                 let old = value.or((!scalar).then_some(0));
                 if new.is_some() && new != old {
@@ -472,12 +474,12 @@ fn who_agrees_with_the_trace() {
                 }
                 value = new.or(value);
             }
-            let told = format!("{name}, tick {tick}, {place:?}: {writer:?}, {last:?}");
+            let told = format!("{name}, tick {tick}, {location:?}: {writer:?}, {last:?}");
             match (&writer, last) {
                 (None, last) => assert_eq!(last, None, "{told}"),
                 (Some(writer), last) => {
                     assert_eq!(writer.wave, id, "{told}");
-                    assert_eq!(writer.after, session.read(place).unwrap(), "{told}");
+                    assert_eq!(writer.after, session.read(location).unwrap(), "{told}");
                     let line = &lines[writer.moment.tick as usize];
                     assert_eq!(line["inst"], writer.text.as_str(), "{told}");
                     match writer.before == writer.after {
@@ -491,10 +493,10 @@ fn who_agrees_with_the_trace() {
 }
 
 /// The value of the place's register, if a line of the trace lists it.
-fn listed(line: &serde_json::Value, place: &Place) -> Option<u64> {
-    let (letter, register, lane) = match place {
-        Place::Vgpr { first, lane, .. } => ('v', *first, lane.unwrap_or(0)),
-        Place::Scalar { first, .. } => ('s', *first, 0),
+fn listed(line: &serde_json::Value, location: &ValueLocation) -> Option<u64> {
+    let (letter, register, lane) = match location {
+        ValueLocation::Vgpr { first, lane, .. } => ('v', *first, lane.unwrap_or(0)),
+        ValueLocation::Scalar { first, .. } => ('s', *first, 0),
         _ => return None,
     };
     let changed = line["changed"].as_object().unwrap();
@@ -558,7 +560,7 @@ fn changes_begin_a_new_history() {
         Reason::Breakpoint { id: 1, .. }
     ));
     let here = session.now();
-    let sum = Place::Vgpr {
+    let sum = ValueLocation::Vgpr {
         wave,
         first: 2,
         count: 1,
@@ -577,7 +579,7 @@ fn changes_begin_a_new_history() {
     assert_eq!(session.status(), Status::Ended);
     let out = session.buffers()[2].1;
     let stored = session
-        .read(Place::Memory {
+        .read(ValueLocation::Memory {
             address: out + 20,
             bytes: 4,
         })
@@ -585,7 +587,7 @@ fn changes_begin_a_new_history() {
     assert_eq!(stored, 7f32.to_le_bytes());
     // The byte's writer is the store.
     let writer = session
-        .who(Place::Memory {
+        .who(ValueLocation::Memory {
             address: out + 21,
             bytes: 1,
         })
@@ -598,7 +600,7 @@ fn changes_begin_a_new_history() {
     let a = session.buffers()[0].1;
     session
         .write(
-            Place::Memory {
+            ValueLocation::Memory {
                 address: a,
                 bytes: 4,
             },
@@ -609,7 +611,7 @@ fn changes_begin_a_new_history() {
         session.resume().unwrap().reason,
         Reason::Breakpoint { .. }
     ));
-    let v2 = Place::Vgpr {
+    let v2 = ValueLocation::Vgpr {
         wave,
         first: 2,
         count: 1,
@@ -618,13 +620,13 @@ fn changes_begin_a_new_history() {
     assert_eq!(session.read(v2).unwrap(), old);
     let b = session.buffers()[1].1;
     let b = session
-        .read(Place::Memory {
+        .read(ValueLocation::Memory {
             address: b,
             bytes: 4,
         })
         .unwrap();
     let want = f32::from_le_bytes(b.try_into().unwrap()) + 1.0;
-    let v2 = Place::Vgpr {
+    let v2 = ValueLocation::Vgpr {
         wave,
         first: 2,
         count: 1,

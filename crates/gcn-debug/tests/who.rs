@@ -9,7 +9,7 @@ use gcn::engine::{Engines, Kind};
 use gcn::lines::Sources;
 use gcn::plan::{self, Plan};
 use gcn::trace::{Filter, Trace};
-use gcn_debug::{Moment, Options, Place, Session, WaveId, Writer};
+use gcn_debug::{Moment, Options, Session, ValueLocation, WaveId, Writer};
 use gcn_isa::access::File;
 
 mod kernels;
@@ -150,7 +150,7 @@ fn trace(plan: &Plan) -> Vec<serde_json::Value> {
         engines: Engines::new(Kind::Interp),
         ..plan::Options::default()
     };
-    options.watch.observe = Some(trace.clone());
+    options.observers.observe = Some(trace.clone());
     // Checks of a plan may fail: absolute has a mistake.
     let _ = plan::run(plan, &options);
     trace.finish().unwrap();
@@ -195,7 +195,7 @@ struct Told {
     /// By workgroup and address: the last change of a dword.
     lds: HashMap<([u32; 3], u64), u64>,
     /// What names in the trace stand for.
-    names: HashMap<(WaveId, String), Place>,
+    names: HashMap<(WaveId, String), ValueLocation>,
 }
 
 fn wave_of(line: &serde_json::Value) -> WaveId {
@@ -309,20 +309,21 @@ impl Told {
             }
             let values = values(text, 64);
             let key = (id, name.clone());
-            let place = match names.get(&key) {
-                Some(place) => *place,
+            let location = match names.get(&key) {
+                Some(location) => *location,
                 None => {
                     // The wave need not be running: its name is enough.
-                    let Ok((place, _)) = session.place_of(&session.expr(name).unwrap(), Some(id))
+                    let Ok((location, _)) =
+                        session.location_of(&session.expr(name).unwrap(), Some(id))
                     else {
                         continue;
                     };
-                    names.insert(key, place);
-                    place
+                    names.insert(key, location);
+                    location
                 }
             };
-            match place {
-                Place::Vgpr { first, count, .. } => {
+            match location {
+                ValueLocation::Vgpr { first, count, .. } => {
                     for part in 0..count as usize {
                         let lanes = &mut wave.vectors[first as usize + part];
                         for (lane, known) in lanes.iter_mut().enumerate() {
@@ -331,13 +332,13 @@ impl Told {
                         }
                     }
                 }
-                Place::Scalar { first, count, .. } => {
+                ValueLocation::Scalar { first, count, .. } => {
                     for part in 0..count as usize {
                         let known = &mut wave.scalars[first as usize + part];
                         set(known, (values[0] >> (32 * part)) as u32, n);
                     }
                 }
-                Place::Scc(_) => set(&mut wave.scc, values[0] as u32, n),
+                ValueLocation::Scc(_) => set(&mut wave.scc, values[0] as u32, n),
                 _ => {}
             }
         }
@@ -380,11 +381,18 @@ impl Told {
 }
 
 /// Compares what `who` says of a register or a byte with what the trace tells.
-fn same(told: &Told, place: Place, known: Known, now: &[u8], writer: Option<&Writer>, exact: bool) {
+fn same(
+    told: &Told,
+    location: ValueLocation,
+    known: Known,
+    now: &[u8],
+    writer: Option<&Writer>,
+    exact: bool,
+) {
     let line = |n: Option<u64>| n.map(|n| told.lines[n as usize].to_string());
     let (written, changed) = (line(known.written), line(known.changed));
     let text = format!(
-        "tick {}, {place:?} = {now:?}: {writer:?}, {known:?}\n{written:?}\n{changed:?}",
+        "tick {}, {location:?} = {now:?}: {writer:?}, {known:?}\n{written:?}\n{changed:?}",
         told.at
     );
     let found = writer.map(|w| w.moment.tick);
@@ -403,7 +411,7 @@ fn same(told: &Told, place: Place, known: Known, now: &[u8], writer: Option<&Wri
     assert_eq!(line["inst"], writer.text.as_str(), "{text}");
     assert_eq!(wave_of(line), writer.wave, "{text}");
     assert_eq!(writer.after, now, "{text}");
-    if place.wave().is_some() || !exact {
+    if location.wave().is_some() || !exact {
         let changed = writer.before != writer.after;
         assert_eq!(changed, found == known.changed, "{text}");
     }
@@ -434,33 +442,33 @@ fn compare(name: &str, plan: Plan, moments: u64, most: Option<usize>) -> u64 {
     for tick in ticks {
         session.travel(Moment { launch: 0, tick }).unwrap();
         told.go_on(tick, &session);
-        let mut places: Vec<(Place, Known, bool)> = Vec::new();
+        let mut locations: Vec<(ValueLocation, Known, bool)> = Vec::new();
         for view in session.waves() {
             let id = view.id;
             let wave = &told.waves[&id];
             for (n, lanes) in wave.vectors.iter().enumerate() {
                 for (lane, known) in lanes.iter().enumerate() {
-                    let place = Place::Vgpr {
+                    let location = ValueLocation::Vgpr {
                         wave: id,
                         first: n as u16,
                         count: 1,
                         lane: Some(lane as u8),
                     };
-                    places.push((place, *known, true));
+                    locations.push((location, *known, true));
                 }
             }
             let scalars = (0..session.sgprs()).chain([106, 107, 124, 126, 127]);
             for first in scalars {
-                let place = Place::Scalar {
+                let location = ValueLocation::Scalar {
                     wave: id,
                     first,
                     count: 1,
                 };
-                places.push((place, wave.scalars[first as usize], true));
+                locations.push((location, wave.scalars[first as usize], true));
             }
-            places.push((Place::Scc(id), wave.scc, true));
+            locations.push((ValueLocation::Scc(id), wave.scc, true));
         }
-        let mut bytes: Vec<(Place, Known, bool)> = Vec::new();
+        let mut bytes: Vec<(ValueLocation, Known, bool)> = Vec::new();
         for (_, address, size) in session.buffers() {
             for address in address..address + size as u64 {
                 let written = told.memory.get(&address).copied();
@@ -468,7 +476,7 @@ fn compare(name: &str, plan: Plan, moments: u64, most: Option<usize>) -> u64 {
                     written,
                     ..Known::default()
                 };
-                bytes.push((Place::Memory { address, bytes: 1 }, known, true));
+                bytes.push((ValueLocation::Memory { address, bytes: 1 }, known, true));
             }
         }
         let mut groups: Vec<[u32; 3]> = session.waves().iter().map(|w| w.id.workgroup).collect();
@@ -481,27 +489,27 @@ fn compare(name: &str, plan: Plan, moments: u64, most: Option<usize>) -> u64 {
                     changed,
                     ..Known::default()
                 };
-                let place = Place::Lds {
+                let location = ValueLocation::Lds {
                     workgroup,
                     address,
                     bytes: 4,
                 };
-                bytes.push((place, known, false));
+                bytes.push((location, known, false));
             }
         }
-        for mut places in [places, bytes] {
+        for mut locations in [locations, bytes] {
             if let Some(most) = most {
-                for n in 0..most.min(places.len()) {
-                    let other = n + rng.next((places.len() - n) as u64) as usize;
-                    places.swap(n, other);
+                for n in 0..most.min(locations.len()) {
+                    let other = n + rng.next((locations.len() - n) as u64) as usize;
+                    locations.swap(n, other);
                 }
-                places.truncate(most);
+                locations.truncate(most);
             }
-            for (place, known, exact) in places {
-                let writer = session.who(place).unwrap();
+            for (location, known, exact) in locations {
+                let writer = session.who(location).unwrap();
                 assert_eq!(session.now().tick, tick, "{name}: who stays");
-                let now = session.read(place).unwrap();
-                same(&told, place, known, &now, writer.as_ref(), exact);
+                let now = session.read(location).unwrap();
+                same(&told, location, known, &now, writer.as_ref(), exact);
                 compared += 1;
             }
         }

@@ -5,7 +5,7 @@ use crate::exec::Exec;
 use crate::global::GDS_BYTES;
 use crate::mem::{Fault, FaultKind};
 use crate::operands::find;
-use crate::probe::{Access, Lanes, Place};
+use crate::probe::{Access, AccessLocation, Lanes};
 use crate::wave::{LANES, WaveState};
 use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::Insn;
@@ -269,9 +269,9 @@ fn lds_limit(cx: &Exec<'_, '_>) -> (u64, u64) {
 
 /// The LDS bytes that an access of `size` bytes goes to.
 #[inline]
-fn lds_place(cx: &Exec<'_, '_>, address: u64, size: u64) -> Target {
+fn lds_location(cx: &Exec<'_, '_>, address: u64, size: u64) -> Target {
     if cx.range.gds {
-        return gds_place(cx.wave, address, size);
+        return gds_location(cx.wave, address, size);
     }
     let (wrap, limit) = lds_limit(cx);
     let address = address & wrap;
@@ -285,7 +285,7 @@ fn lds_place(cx: &Exec<'_, '_>, address: u64, size: u64) -> Target {
 }
 
 /// The GDS bytes that an access of `size` bytes goes to: relative to M0's base (bits 31:16), limited by M0's size (bits 15:0).
-fn gds_place(wave: &WaveState, address: u64, size: u64) -> Target {
+fn gds_location(wave: &WaveState, address: u64, size: u64) -> Target {
     let (base, bytes) = ((wave.m0() >> 16) as u64, (wave.m0() & 0xffff) as u64);
     let address = address & 0xffff_ffff;
     if address + size <= bytes {
@@ -440,8 +440,8 @@ fn flat_addresses<const N: usize>(cx: &mut Exec<'_, '_>, out: &mut [u64; N]) {
     let address = find(insn, operands, Role::FlatAddr);
     let low = address.and_then(|a| a.lanes(wave, 0));
     let high = address.and_then(|a| a.lanes(wave, 1));
-    let saddr =
-        find(insn, operands, Role::Saddr).filter(|s| s.place != crate::operands::Place::Nothing);
+    let saddr = find(insn, operands, Role::Saddr)
+        .filter(|s| s.location != crate::operands::OperandLocation::Nothing);
     let global = insn.row.format == Format::Global;
     let base = match saddr {
         Some(s) if global => s.scalar_pair(wave, machine),
@@ -501,7 +501,7 @@ fn resolve(cx: &Exec<'_, '_>, space: Space, lane: usize, address: u64, size: u64
     match space {
         Space::Global => Target::Memory(address),
         Space::Parameters => in_lds(address),
-        Space::Lds => lds_place(cx, address, size),
+        Space::Lds => lds_location(cx, address, size),
         Space::Gds => gds_at(address, size),
         Space::Scratch => Target::Memory(scratch_address(cx, lane, address as u32)),
         Space::Flat => {
@@ -548,11 +548,11 @@ fn probed(
     let Some(probe) = cx.machine.probe else {
         return target;
     };
-    let place = match target {
-        Target::Memory(at) => Place::Memory(at),
-        Target::Lds(at) => Place::Lds(at as u64),
-        Target::Gds(at) => Place::Gds(at as u64),
-        Target::Nowhere => Place::Nowhere,
+    let location = match target {
+        Target::Memory(at) => AccessLocation::Memory(at),
+        Target::Lds(at) => AccessLocation::Lds(at as u64),
+        Target::Gds(at) => AccessLocation::Gds(at as u64),
+        Target::Nowhere => AccessLocation::Nowhere,
     };
     let mask = u64::MAX >> (64 - 8 * part.0.clamp(1, 8));
     let leaves = |value: u64| held(cx, &target, part.0) == Some(value & mask);
@@ -560,7 +560,7 @@ fn probed(
         lane: lane as u8,
         kind,
         space,
-        place,
+        location,
         address,
         size: part.0 as u8,
         first: true,

@@ -6,11 +6,11 @@
 mod abi;
 mod host;
 mod hostcall;
+pub mod observers;
 mod printf;
 mod schedule;
 pub mod step;
 mod stuck;
-pub mod watch;
 
 use crate::engine::{Engine, FaultReport};
 use crate::global::WaveSync;
@@ -21,6 +21,7 @@ use gcn_isa::target::Target;
 use gcn_object::Builder;
 use gcn_object::read::{CodeObject, FileKind, Kernel};
 use gcn_object::target::Os;
+use observers::Observers;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
@@ -28,7 +29,6 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 pub use stuck::{StuckWave, Waits};
-use watch::Watch;
 
 type EngineMaker = Arc<dyn Fn() -> Box<dyn Engine> + Send + Sync>;
 
@@ -152,7 +152,7 @@ pub struct Launch {
     /// reported.
     pub outside_stores: bool,
     /// The observers.
-    pub watch: Watch,
+    pub observers: Observers,
 }
 
 /// The result of a dispatch.
@@ -200,7 +200,7 @@ impl std::error::Error for LoadError {}
 
 /// The location of a wave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct WaveLocation {
     /// The kernel's name.
     pub kernel: String,
     /// The workgroup's ID in each dimension.
@@ -217,7 +217,7 @@ pub struct Place {
     pub source: Option<String>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for WaveLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.workgroup;
         let at = Offset(&self.kernel, self.offset);
@@ -229,7 +229,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl WaveLocation {
     /// Writes separate lines: the address, and the source line if it is known.
     fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n  address {:#x} in `gcn dis`", self.address)?;
@@ -276,28 +276,28 @@ pub enum RunError {
     /// An instruction failed.
     Fault {
         /// The location of the wave.
-        place: Place,
+        location: WaveLocation,
         /// The fault and the operands of the instruction.
         report: Box<FaultReport>,
     },
     /// A wave executed s_trap.
     Trap {
         /// The location of the wave.
-        place: Place,
+        location: WaveLocation,
         /// The operand of s_trap.
         id: u32,
     },
     /// A kernel requested something from the host that does not exist, or its text could not be written.
     Host {
         /// The location of the wave.
-        place: Place,
+        location: WaveLocation,
         /// A sentence that says what was wrong.
         why: String,
     },
     /// A wave halted, and nothing wakes it.
     Halted {
         /// The location of the wave.
-        place: Place,
+        location: WaveLocation,
     },
     /// No wave can continue: all wait at barriers or for global wave sync, or have halted.
     Deadlock {
@@ -313,7 +313,7 @@ pub enum RunError {
         /// The number of waves that are not listed.
         others: usize,
     },
-    /// It was ended from outside ([`watch::Control`]). The waves had begun and had not ended.
+    /// It was ended from outside ([`observers::Control`]). The waves had begun and had not ended.
     Interrupted {
         /// The kernel.
         kernel: String,
@@ -325,7 +325,7 @@ pub enum RunError {
     /// The maximum number of instructions has run. The waves are those of one host thread that had not ended.
     Limit {
         /// The location of the wave that reached the limit.
-        place: Box<Place>,
+        location: Box<WaveLocation>,
         /// The limit.
         instructions: u64,
         /// The waves that are listed.
@@ -349,33 +349,33 @@ impl fmt::Display for RunError {
                 write!(f, "kernel {kernel} cannot be launched: {why}")
             }
             RunError::Memory(e) => write!(f, "{e}"),
-            RunError::Fault { place, report } => {
+            RunError::Fault { location, report } => {
                 write!(f, "{}", report.kind)?;
                 if let Some(addr) = report.addr {
                     write!(f, ": address {addr:#x}")?;
                 }
-                write!(f, "\n  in {place}")?;
+                write!(f, "\n  in {location}")?;
                 if let Some(lane) = report.lane {
                     write!(f, ", lane {lane}")?;
                 }
                 write!(f, "\n  at {}", report.text)?;
-                place.lines(f)?;
+                location.lines(f)?;
                 for held in &report.operands {
                     write!(f, "\n  {held}")?;
                 }
                 Ok(())
             }
-            RunError::Trap { place, id } => {
-                write!(f, "s_trap {id}\n  in {place}")?;
-                place.lines(f)
+            RunError::Trap { location, id } => {
+                write!(f, "s_trap {id}\n  in {location}")?;
+                location.lines(f)
             }
-            RunError::Host { place, why } => {
-                write!(f, "{why}\n  in {place}")?;
-                place.lines(f)
+            RunError::Host { location, why } => {
+                write!(f, "{why}\n  in {location}")?;
+                location.lines(f)
             }
-            RunError::Halted { place } => {
-                write!(f, "the wave halted and nothing wakes it\n  in {place}")?;
-                place.lines(f)
+            RunError::Halted { location } => {
+                write!(f, "the wave halted and nothing wakes it\n  in {location}")?;
+                location.lines(f)
             }
             RunError::Deadlock { waves, others } => {
                 let kernel = stuck::kernel(waves);
@@ -399,12 +399,15 @@ impl fmt::Display for RunError {
                 stuck::list(f, waves, *others)
             }
             RunError::Limit {
-                place,
+                location,
                 instructions,
                 waves,
                 others,
             } => {
-                write!(f, "stopped after {instructions} instructions\n  in {place}")?;
+                write!(
+                    f,
+                    "stopped after {instructions} instructions\n  in {location}"
+                )?;
                 stuck::list(f, waves, *others)
             }
         }
@@ -413,33 +416,35 @@ impl fmt::Display for RunError {
 
 impl RunError {
     /// The locations in the error, for callers that add more information: the source lines.
-    pub fn places_mut(&mut self) -> Vec<&mut Place> {
+    pub fn locations_mut(&mut self) -> Vec<&mut WaveLocation> {
         match self {
             RunError::NoKernel { .. } | RunError::Launch { .. } | RunError::Memory(_) => Vec::new(),
-            RunError::Fault { place, .. }
-            | RunError::Trap { place, .. }
-            | RunError::Host { place, .. }
-            | RunError::Halted { place } => vec![place],
+            RunError::Fault { location, .. }
+            | RunError::Trap { location, .. }
+            | RunError::Host { location, .. }
+            | RunError::Halted { location } => vec![location],
             RunError::Deadlock { waves, .. }
             | RunError::Livelock { waves, .. }
             | RunError::Interrupted { waves, .. } => {
-                waves.iter_mut().map(|w| &mut w.place).collect()
+                waves.iter_mut().map(|w| &mut w.location).collect()
             }
-            RunError::Limit { place, waves, .. } => {
-                let waves = waves.iter_mut().map(|w| &mut w.place);
-                std::iter::once(&mut **place).chain(waves).collect()
+            RunError::Limit {
+                location, waves, ..
+            } => {
+                let waves = waves.iter_mut().map(|w| &mut w.location);
+                std::iter::once(&mut **location).chain(waves).collect()
             }
         }
     }
 
     /// The location of the error, if it concerns one wave.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn location(&self) -> Option<&WaveLocation> {
         match self {
-            RunError::Fault { place, .. }
-            | RunError::Trap { place, .. }
-            | RunError::Host { place, .. }
-            | RunError::Halted { place } => Some(place),
-            RunError::Limit { place, .. } => Some(place),
+            RunError::Fault { location, .. }
+            | RunError::Trap { location, .. }
+            | RunError::Host { location, .. }
+            | RunError::Halted { location } => Some(location),
+            RunError::Limit { location, .. } => Some(location),
             _ => None,
         }
     }

@@ -297,5 +297,5 @@ pub trait Engine: Send {
     }
 
     /// Invalidates everything that was derived from the code, because the code at its addresses changed.
-    fn forget(&mut self);
+    fn invalidate(&mut self);
 }

@@ -67,9 +67,9 @@ impl Exports {
             }
         };
         let component = &mut self.targets[at].1[k as usize & 3];
-        for (lane, place) in component.iter_mut().enumerate() {
+        for (lane, location) in component.iter_mut().enumerate() {
             if lanes >> lane & 1 != 0 {
-                *place = value(lane);
+                *location = value(lane);
             }
         }
     }

@@ -146,15 +146,15 @@ impl Global {
     /// Replaces `bytes` bytes of the global data share at `at` by the result of `new` on the old ones. Returns the old ones.
     pub(crate) fn update(&self, at: usize, bytes: usize, new: impl FnOnce(u64) -> u64) -> u64 {
         let mut gds = self.gds();
-        let Some(place) = gds.get_mut(at..at + bytes) else {
+        let Some(location) = gds.get_mut(at..at + bytes) else {
             return 0;
         };
         let mut word = [0; 8];
-        word[..bytes].copy_from_slice(place);
+        word[..bytes].copy_from_slice(location);
         let old = u64::from_le_bytes(word);
         let word = new(old).to_le_bytes();
-        if word[..bytes] != *place {
-            place.copy_from_slice(&word[..bytes]);
+        if word[..bytes] != *location {
+            location.copy_from_slice(&word[..bytes]);
             drop(gds);
             self.changed();
         }

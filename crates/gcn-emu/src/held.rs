@@ -2,7 +2,7 @@
 
 use crate::fp::{Env, F16, F32, convert};
 use crate::wave::WaveState;
-use gcn_isa::access::{Facts, File};
+use gcn_isa::access::{File, InstructionInfo};
 use gcn_isa::decode::Insn;
 use gcn_isa::operand::{EXEC, Reg, reg};
 use gcn_isa::shape::Ty;
@@ -76,7 +76,7 @@ impl fmt::Display for Held {
 pub fn operands(insn: &Insn, wave: &WaveState, lane: Option<u8>) -> Vec<Held> {
     let generation = insn.target.generation();
     let mut spans: Vec<(Option<u8>, File, u16, u16, Ty)> = Vec::new();
-    for access in Facts::new(insn.row, insn.target).accesses(insn) {
+    for access in InstructionInfo::new(insn.row, insn.target).accesses(insn) {
         let (first, end) = (access.first, access.first + access.count as u16);
         let known = matches!(access.file, File::Scalar | File::Vector) && !access.anywhere;
         let unnamed_exec = access.slot.is_none() && first == EXEC;

@@ -16,7 +16,7 @@ use crate::wave::{LANES, WaveState};
 use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::Insn;
 use gcn_isa::format::Field;
-use gcn_isa::image::{Address, ImageOp, Part, Place, Raw};
+use gcn_isa::image::{Address, AddressField, ImageOp, Part, Raw};
 use gcn_isa::meaning::{AtomicOp, Space};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::{Features, Gen};
@@ -292,10 +292,10 @@ struct Access<'a> {
 
 impl Access<'_> {
     /// The bits of one part of a lane's address.
-    fn bits(&self, wave: &WaveState, lane: usize, place: Place) -> u32 {
-        let number = self.insn.field(Field::Vaddr) as usize + place.dword as usize;
+    fn bits(&self, wave: &WaveState, lane: usize, location: AddressField) -> u32 {
+        let number = self.insn.field(Field::Vaddr) as usize + location.dword as usize;
         let dword = operands::vgpr(wave, number)[lane % LANES];
-        match place.part {
+        match location.part {
             Part::Whole => dword,
             Part::Low => dword & 0xffff,
             Part::High => dword >> 16,
@@ -303,10 +303,10 @@ impl Access<'_> {
     }
 
     /// A part of a lane's address as an f32; 0 if the address does not have the part.
-    fn float(&self, wave: &WaveState, lane: usize, place: Option<Place>) -> f32 {
-        let Some(place) = place else { return 0.0 };
-        let bits = self.bits(wave, lane, place);
-        match place.part {
+    fn float(&self, wave: &WaveState, lane: usize, location: Option<AddressField>) -> f32 {
+        let Some(location) = location else { return 0.0 };
+        let bits = self.bits(wave, lane, location);
+        match location.part {
             Part::Whole => f32::from_bits(bits),
             _ => {
                 let wide = fp::convert::<F16, F32>(bits as u64, &Env::IEEE, &Env::IEEE);
@@ -316,12 +316,12 @@ impl Access<'_> {
     }
 
     /// A part of a lane's address as an integer; 0 if the address does not have the part.
-    fn integer(&self, wave: &WaveState, lane: usize, place: Option<Place>) -> u32 {
-        place.map_or(0, |place| self.bits(wave, lane, place))
+    fn integer(&self, wave: &WaveState, lane: usize, location: Option<AddressField>) -> u32 {
+        location.map_or(0, |location| self.bits(wave, lane, location))
     }
 
     /// The address of the element that a lane names by integer coordinates. Returns `None` if it is out of range.
-    fn place(&self, wave: &WaveState, lane: usize) -> Option<u64> {
+    fn location(&self, wave: &WaveState, lane: usize) -> Option<u64> {
         let image = &self.image;
         let at = |k: usize| self.integer(wave, lane, self.address.coordinates[k]);
         let level = image
@@ -486,7 +486,7 @@ fn probed(machine: &Machine<'_>, kind: MemoryKind, at: u64, bytes: u32, lane: us
             lane: lane as u8,
             kind,
             space: Space::Global,
-            place: crate::probe::Place::Memory(at),
+            location: crate::probe::AccessLocation::Memory(at),
             address: at,
             size: bytes as u8,
             first: true,
@@ -542,7 +542,7 @@ fn load(
 ) -> Result<(), Failure> {
     let mut components = [0; 4];
     let mut number = Number::Uint;
-    if let (Some(format), Some(at)) = (access.image.format, access.place(wave, lane)) {
+    if let (Some(format), Some(at)) = (access.image.format, access.location(wave, lane)) {
         let element = read(machine, &format, at, lane)?;
         if raw == Raw::Converted {
             number = format.number();
@@ -567,7 +567,7 @@ fn store(
     wave: &WaveState,
     machine: &Machine<'_>,
 ) -> Result<(), Failure> {
-    let (Some(format), Some(at)) = (access.image.format, access.place(wave, lane)) else {
+    let (Some(format), Some(at)) = (access.image.format, access.location(wave, lane)) else {
         return Ok(());
     };
     let mut components = [0; 4];
@@ -625,7 +625,7 @@ fn atomic(
     let comparand = if pair { value(wave, dwords) } else { 0 };
     let mut old = 0;
     let bytes = if wide { 8 } else { 4 };
-    if let (Some(_), Some(at)) = (access.image.format, access.place(wave, lane))
+    if let (Some(_), Some(at)) = (access.image.format, access.location(wave, lane))
         && probed(machine, MemoryKind::Atomic, at, bytes, lane)
     {
         let mode = wave.mode;

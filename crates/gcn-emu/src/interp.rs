@@ -10,7 +10,7 @@ use crate::exec::Exec;
 use crate::held;
 use crate::image;
 use crate::mem::Fault;
-use crate::operands::{self, Modifiers, Opnd, Place, pack};
+use crate::operands::{self, Modifiers, OperandLocation, Opnd, pack};
 use crate::probe::{self, Access, Executed};
 use crate::typed;
 use crate::wave::{LANES, WaveState, mode, status};
@@ -285,7 +285,7 @@ impl Engine for Interp {
         self.exact = exact;
     }
 
-    fn forget(&mut self) {
+    fn invalidate(&mut self) {
         self.cache = Cache::default();
         self.reads_exceptions = None;
     }
@@ -337,8 +337,10 @@ fn execute<const N: usize>(
             let when = &values[when as usize];
             let vector = match effect.change {
                 Change::Dst(slot) | Change::DstDword(slot, _) | Change::DstHalf(slot, _) => {
-                    !matches!(step.operands[slot as usize].place, Place::Scalar(_))
-                        || step.operands[slot as usize].ty == Ty::Mask
+                    !matches!(
+                        step.operands[slot as usize].location,
+                        OperandLocation::Scalar(_)
+                    ) || step.operands[slot as usize].ty == Ty::Mask
                 }
                 Change::Store(..)
                 | Change::StoreFormat(..)
@@ -446,7 +448,7 @@ fn node<const N: usize>(
         }
         Op::LdsOfLane => {
             for (lane, out) in out.iter_mut().enumerate() {
-                let at = typed::lds_place(cx.insn, cx.wave, lane);
+                let at = typed::lds_location(cx.insn, cx.wave, lane);
                 if exec >> lane & 1 != 0 && !of_lane(cx.machine, lane, at, MemoryKind::Load) {
                     *out = 0;
                     continue;
@@ -528,9 +530,9 @@ fn of_lane(machine: &Machine<'_>, lane: usize, at: usize, kind: MemoryKind) -> b
         lane: lane as u8,
         kind,
         space: Space::Lds,
-        place: match inside {
-            true => probe::Place::Lds(at as u64),
-            false => probe::Place::Nowhere,
+        location: match inside {
+            true => probe::AccessLocation::Lds(at as u64),
+            false => probe::AccessLocation::Nowhere,
         },
         address: at as u64,
         size: 4,
@@ -563,12 +565,12 @@ fn apply<const N: usize>(
             };
             for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
                 // Consecutive dwords of one lane are LANES elements apart.
-                let at = typed::lds_place(cx.insn, cx.wave, lane + LANES * k);
+                let at = typed::lds_location(cx.insn, cx.wave, lane + LANES * k);
                 if !of_lane(cx.machine, lane, at, MemoryKind::Store) {
                     continue;
                 }
-                if let Some(place) = cx.machine.lds.get_mut(at..at.saturating_add(4)) {
-                    place.copy_from_slice(&(value[lane] as u32).to_le_bytes());
+                if let Some(location) = cx.machine.lds.get_mut(at..at.saturating_add(4)) {
+                    location.copy_from_slice(&(value[lane] as u32).to_le_bytes());
                 } else {
                     cx.machine.memory.suspect();
                 }

@@ -29,7 +29,7 @@ mod arena;
 mod guard;
 mod host;
 mod journal;
-mod trial;
+mod transaction;
 mod workers;
 
 pub use access::take_stores;
@@ -46,8 +46,8 @@ use std::ops::{BitOr, Range};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
-pub use trial::Extent;
-use trial::Trial;
+pub use transaction::Extent;
+use transaction::Transaction;
 pub(crate) use workers::Worker;
 
 /// Bytes per page.
@@ -267,8 +267,8 @@ pub struct Memory {
     /// What is recorded of stores: [`NOTE_STORES`], [`NOTE_PAGES`], [`NOTE_MARKED`], [`NOTE_COMPILED`].
     recording: AtomicU8,
     journal: Mutex<Journal>,
-    /// The trial under way.
-    trial: RwLock<Option<Trial>>,
+    /// The transaction under way.
+    transaction: RwLock<Option<Transaction>>,
     /// There is one.
     trying: AtomicBool,
     /// It is to be looked at.
@@ -408,7 +408,7 @@ impl Memory {
             changed: AtomicBool::new(false),
             recording: AtomicU8::new(0),
             journal: Mutex::default(),
-            trial: RwLock::default(),
+            transaction: RwLock::default(),
             trying: AtomicBool::new(false),
             suspected: AtomicBool::new(false),
             mapping: AtomicU64::new(0),
@@ -500,12 +500,12 @@ impl Memory {
         answer
     }
 
-    /// Returns true if an atomic has changed a value since [`Memory::forget_changes`].
+    /// Returns true if an atomic has changed a value since [`Memory::discard_changes`].
     pub(crate) fn atomics_changed(&self) -> bool {
         self.changed.load(SeqCst)
     }
 
-    pub(crate) fn forget_changes(&self) {
+    pub(crate) fn discard_changes(&self) {
         self.changed.store(false, SeqCst);
     }
 

@@ -17,7 +17,7 @@ use gcn_isa::target::Gen;
 
 /// The location of an operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place {
+pub enum OperandLocation {
     /// The scalar register with this code, and those after it.
     Scalar(u16),
     /// The VGPR with this number, and those after it.
@@ -38,7 +38,7 @@ pub enum Indexed {
 /// An operand of a decoded instruction.
 #[derive(Clone, Debug)]
 pub struct Opnd {
-    pub place: Place,
+    pub location: OperandLocation,
     pub ty: Ty,
     pub code: Option<u16>,
     /// As a source, its value is that of its location: no modifier selects or changes any bit.
@@ -214,13 +214,13 @@ impl Opnd {
             Value::Code(code) => Some(code),
             _ => None,
         };
-        let place = match operand.value {
-            Value::Code(code) => place(insn, code, slot.ty),
-            Value::Imm(value) => Place::Const(value as u64),
-            Value::Absent => Place::Nothing,
+        let location = match operand.value {
+            Value::Code(code) => location(insn, code, slot.ty),
+            Value::Imm(value) => OperandLocation::Const(value as u64),
+            Value::Absent => OperandLocation::Nothing,
         };
         let mut opnd = Opnd {
-            place,
+            location,
             ty: slot.ty,
             code,
             plain: false,
@@ -280,7 +280,7 @@ impl Opnd {
                     && insn.generation() == Gen::Gfx9
                     && insn.field(Field::OpSel) & 8 != 0;
         }
-        if matches!(place, Place::Vgpr(_)) && insn.generation() >= Gen::Gfx8 {
+        if matches!(location, OperandLocation::Vgpr(_)) && insn.generation() >= Gen::Gfx8 {
             opnd.indexed = Indexed::By(1 << (12 + source.unwrap_or(3)));
         }
         opnd
@@ -306,7 +306,7 @@ impl Opnd {
             if high {
                 self.f16_at = Some(half(low, false).shift);
             } else if let Some(code) = code {
-                self.place = place(insn, code, Ty::F32);
+                self.location = location(insn, code, Ty::F32);
             }
             return;
         }
@@ -342,8 +342,8 @@ impl Opnd {
     ) {
         let k = dword.unwrap_or(0) as usize;
         let ty = if dword.is_some() { Ty::B32 } else { self.ty };
-        match self.place {
-            Place::Vgpr(number) => {
+        match self.location {
+            OperandLocation::Vgpr(number) => {
                 let low = vgpr(wave, self.vgpr(wave, number) + k);
                 if ty.bits() > 32 {
                     let high = vgpr(wave, self.vgpr(wave, number) + k + 1);
@@ -361,7 +361,10 @@ impl Opnd {
                     permute(dpp, wave.exec(), out);
                 }
             }
-            Place::Scalar(_) | Place::Const(_) | Place::Source(_) | Place::Nothing => {
+            OperandLocation::Scalar(_)
+            | OperandLocation::Const(_)
+            | OperandLocation::Source(_)
+            | OperandLocation::Nothing => {
                 let value = self.scalar(wave, machine, k, ty);
                 if N == LANES && self.ty == Ty::Mask && dword.is_none() {
                     for (lane, out) in out.iter_mut().enumerate() {
@@ -411,8 +414,8 @@ impl Opnd {
     ) {
         let Half { shift, neg } = self.halves[half as usize & 1];
         let take = |word: u32| (word >> shift & 0xffff ^ neg) as u64;
-        match self.place {
-            Place::Vgpr(number) => {
+        match self.location {
+            OperandLocation::Vgpr(number) => {
                 let register = vgpr(wave, self.vgpr(wave, number));
                 for lane in 0..N {
                     out[lane] = take(register[lane]);
@@ -438,10 +441,12 @@ impl Opnd {
 
     /// A scalar operand's value; its first dword is dword `k`.
     fn scalar(&self, wave: &WaveState, machine: &Machine<'_>, k: usize, ty: Ty) -> u64 {
-        match self.place {
-            Place::Scalar(code) if ty.bits() > 32 => wave.pair(code + k as u16),
-            Place::Scalar(code) => wave.sgprs.get(code as usize + k).copied().unwrap_or(0) as u64,
-            Place::Const(value) => {
+        match self.location {
+            OperandLocation::Scalar(code) if ty.bits() > 32 => wave.pair(code + k as u16),
+            OperandLocation::Scalar(code) => {
+                wave.sgprs.get(code as usize + k).copied().unwrap_or(0) as u64
+            }
+            OperandLocation::Const(value) => {
                 let value = value.checked_shr(32 * k as u32).unwrap_or(0);
                 if ty.bits() > 32 {
                     value
@@ -449,7 +454,7 @@ impl Opnd {
                     value as u32 as u64
                 }
             }
-            Place::Source(source) => {
+            OperandLocation::Source(source) => {
                 let value = source_value(source, wave, machine);
                 if ty.bits() > 32 {
                     value
@@ -457,7 +462,7 @@ impl Opnd {
                     (value >> (32 * k.min(1))) as u32 as u64
                 }
             }
-            Place::Vgpr(_) | Place::Nothing => 0,
+            OperandLocation::Vgpr(_) | OperandLocation::Nothing => 0,
         }
     }
 
@@ -473,8 +478,8 @@ impl Opnd {
 
     /// The values of dword `k` of a VGPR operand in all lanes.
     pub fn lanes<'w>(&self, wave: &'w WaveState, k: usize) -> Option<&'w [u32; LANES]> {
-        match self.place {
-            Place::Vgpr(number) => Some(vgpr(wave, self.vgpr(wave, number) + k)),
+        match self.location {
+            OperandLocation::Vgpr(number) => Some(vgpr(wave, self.vgpr(wave, number) + k)),
             _ => None,
         }
     }
@@ -493,8 +498,8 @@ impl Opnd {
         let wave = &mut *cx.wave;
         let k = dword.unwrap_or(0) as u16;
         let ty = if dword.is_some() { Ty::B32 } else { self.ty };
-        match self.place {
-            Place::Scalar(code) => {
+        match self.location {
+            OperandLocation::Scalar(code) => {
                 if N == LANES && ty == Ty::Mask && value_ty == Ty::Bool {
                     // Lanes that the condition excludes keep their bits.
                     let bits = pack(value) & exec;
@@ -506,7 +511,7 @@ impl Opnd {
                     *register = value[0] as u32;
                 }
             }
-            Place::Vgpr(number) => {
+            OperandLocation::Vgpr(number) => {
                 let number = self.vgpr(wave, number) + k as usize;
                 let mut shaped;
                 let mut value = value;
@@ -545,7 +550,7 @@ impl Opnd {
                     store(wave, number, lanes, |lane, _| value[lane % N] as u32);
                 }
             }
-            Place::Const(_) | Place::Source(_) | Place::Nothing => {}
+            OperandLocation::Const(_) | OperandLocation::Source(_) | OperandLocation::Nothing => {}
         }
     }
 
@@ -559,7 +564,7 @@ impl Opnd {
         value_ty: Ty,
         lanes: u64,
     ) {
-        let Place::Vgpr(number) = self.place else {
+        let OperandLocation::Vgpr(number) = self.location else {
             return;
         };
         let mut value = *value;
@@ -575,7 +580,7 @@ impl Opnd {
 
     /// Writes one lane of a VGPR, independently of EXEC.
     pub fn write_lane(&self, wave: &mut WaveState, lane: usize, value: u32) {
-        if let Place::Vgpr(number) = self.place {
+        if let OperandLocation::Vgpr(number) = self.location {
             let number = self.vgpr(wave, number);
             store(wave, number, 1 << (lane % LANES), |_, _| value);
         }
@@ -592,25 +597,25 @@ fn selection(sel: u8) -> (u32, u32) {
 }
 
 /// The location of a code's register or constant; a constant has the value that an operand of type `ty` reads.
-fn place(insn: &Insn, code: u16, ty: Ty) -> Place {
+fn location(insn: &Insn, code: u16, ty: Ty) -> OperandLocation {
     let literal = insn.literal as u64;
     match operand::reg(code, insn.generation()) {
-        Reg::Vgpr(n) => Place::Vgpr(n),
-        Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => Place::Scalar(code),
+        Reg::Vgpr(n) => OperandLocation::Vgpr(n),
+        Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => OperandLocation::Scalar(code),
         // A 16-bit pair: an inline float is an f16 in the lower half and 0 in the upper half; an inline integer has 32 bits.
         Reg::Int(_) if insn.encoding == Encoding::Vop3p && ty.bits() == 16 => {
-            Place::Const(operand::inline_value(code, 32).unwrap_or(0))
+            OperandLocation::Const(operand::inline_value(code, 32).unwrap_or(0))
         }
         Reg::Int(_) | Reg::Float(_) => {
-            Place::Const(operand::inline_value(code, ty.bits().min(64)).unwrap_or(0))
+            OperandLocation::Const(operand::inline_value(code, ty.bits().min(64)).unwrap_or(0))
         }
-        Reg::Source(source) => Place::Source(source),
-        Reg::Literal if code == LITERAL => Place::Const(match ty {
+        Reg::Source(source) => OperandLocation::Source(source),
+        Reg::Literal if code == LITERAL => OperandLocation::Const(match ty {
             Ty::I64 => literal as u32 as i32 as i64 as u64,
             Ty::F64 => literal << 32,
             _ => literal,
         }),
-        Reg::Literal | Reg::Reserved(_) => Place::Nothing,
+        Reg::Literal | Reg::Reserved(_) => OperandLocation::Nothing,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Probes: what an instruction computes and which memory it accesses, while the interpreter runs it.
 //!
-//! An observer ([`crate::dispatch::watch::Observer`]) sees a wave before and after an instruction. A probe sees what is between: the
+//! An observer ([`crate::dispatch::observers::Observer`]) sees a wave before and after an instruction. A probe sees what is between: the
 //! values of the meaning's nodes, and every access with the place that it resolves to. Without one, an access costs a comparison in the
 //! interpreter and nothing in compiled code.
 
@@ -11,7 +11,7 @@ use gcn_isa::meaning::{Program, Space};
 
 /// Where an access goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum AccessLocation {
     /// This guest address.
     Memory(u64),
     /// This byte of the workgroup's LDS.
@@ -32,7 +32,7 @@ pub struct Access {
     /// The memory that the instruction names.
     pub space: Space,
     /// Where it goes.
-    pub place: Place,
+    pub location: AccessLocation,
     /// The address that the instruction gives.
     pub address: u64,
     /// Bytes.

@@ -75,7 +75,7 @@ pub fn run_beside(
         start_pc,
         max,
     } = snippet;
-    engine.forget();
+    engine.invalidate();
     wave.pc = start_pc & !3;
     let mut machine = Machine {
         target,

@@ -5,7 +5,7 @@ use crate::engine::{Failure, Machine};
 use crate::exec::Exec;
 use crate::formats::{self, Format};
 use crate::operands;
-use crate::probe::{Access, Place};
+use crate::probe::{Access, AccessLocation};
 use crate::wave::{LANES, WaveState};
 use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::Insn;
@@ -114,7 +114,7 @@ fn probed(
     machine: &Machine<'_>,
     kind: MemoryKind,
     lane: usize,
-    place: Place,
+    location: AccessLocation,
     (at, bytes, value): (u64, u32, u32),
 ) -> bool {
     let Some(probe) = machine.probe else {
@@ -124,16 +124,16 @@ fn probed(
         lane: lane as u8,
         kind,
         space: Space::Global,
-        place,
-        address: match place {
-            Place::Memory(address) => address,
+        location,
+        address: match location {
+            AccessLocation::Memory(address) => address,
             _ => 0,
         },
         size: bytes as u8,
         first: at == 0,
         scalar: false,
-        unchanged: match (kind, place) {
-            (MemoryKind::Store, Place::Memory(address)) => {
+        unchanged: match (kind, location) {
+            (MemoryKind::Store, AccessLocation::Memory(address)) => {
                 let mut held = [0; 4];
                 let there = machine.memory.read(address, &mut held[..bytes as usize]);
                 there.is_ok() && u32::from_le_bytes(held) == value
@@ -153,23 +153,35 @@ fn read(
     let memory = machine.memory;
     // The range check is for the whole element.
     if range.check(lane, address, format.bytes() as u64).is_none() {
-        probed(machine, MemoryKind::Load, lane, Place::Nowhere, (0, 0, 0));
+        probed(
+            machine,
+            MemoryKind::Load,
+            lane,
+            AccessLocation::Nowhere,
+            (0, 0, 0),
+        );
         return Ok(None);
     }
     let mut element = 0u128;
     for (at, bytes) in pieces(format.bytes()) {
-        let place = address.wrapping_add(at as u64);
-        let Some(place) = range.check(lane, place, bytes as u64) else {
+        let location = address.wrapping_add(at as u64);
+        let Some(location) = range.check(lane, location, bytes as u64) else {
             return Ok(None);
         };
         let part = (at as u64, bytes, 0);
-        if !probed(machine, MemoryKind::Load, lane, Place::Memory(place), part) {
+        if !probed(
+            machine,
+            MemoryKind::Load,
+            lane,
+            AccessLocation::Memory(location),
+            part,
+        ) {
             continue;
         }
         let piece = match bytes {
-            1 => memory.load_u8(place).map(u32::from),
-            2 => memory.load_u16(place).map(u32::from),
-            _ => memory.load_u32(place),
+            1 => memory.load_u8(location).map(u32::from),
+            2 => memory.load_u16(location).map(u32::from),
+            _ => memory.load_u32(location),
         };
         let piece = piece.map_err(|fault| Failure::memory(fault, Some(lane as u8)))?;
         element |= (piece as u128) << (8 * at);
@@ -187,23 +199,35 @@ fn write(
 ) -> Result<(), Failure> {
     let memory = machine.memory;
     if range.check(lane, address, format.bytes() as u64).is_none() {
-        probed(machine, MemoryKind::Store, lane, Place::Nowhere, (0, 0, 0));
+        probed(
+            machine,
+            MemoryKind::Store,
+            lane,
+            AccessLocation::Nowhere,
+            (0, 0, 0),
+        );
         return Ok(());
     }
     for (at, bytes) in pieces(format.bytes()) {
-        let place = address.wrapping_add(at as u64);
-        let Some(place) = range.check(lane, place, bytes as u64) else {
+        let location = address.wrapping_add(at as u64);
+        let Some(location) = range.check(lane, location, bytes as u64) else {
             return Ok(());
         };
         let piece = (element >> (8 * at)) as u32;
         let part = (at as u64, bytes, piece & u32::MAX >> (32 - 8 * bytes));
-        if !probed(machine, MemoryKind::Store, lane, Place::Memory(place), part) {
+        if !probed(
+            machine,
+            MemoryKind::Store,
+            lane,
+            AccessLocation::Memory(location),
+            part,
+        ) {
             continue;
         }
         let done = match bytes {
-            1 => memory.store_u8(place, piece as u8),
-            2 => memory.store_u16(place, piece as u16),
-            _ => memory.store_u32(place, piece),
+            1 => memory.store_u8(location, piece as u8),
+            2 => memory.store_u16(location, piece as u16),
+            _ => memory.store_u32(location, piece),
         };
         done.map_err(|fault| Failure::memory(fault, Some(lane as u8)))?;
     }
@@ -212,7 +236,7 @@ fn write(
 
 /// The byte of LDS that a lane accesses in a memory instruction with LDS: M0's low half, plus the instruction's offset, plus four
 /// times the lane's number. M0 is not a limit here.
-pub(crate) fn lds_place(insn: &Insn, wave: &WaveState, lane: usize) -> usize {
+pub(crate) fn lds_location(insn: &Insn, wave: &WaveState, lane: usize) -> usize {
     let start = (wave.m0() & 0xffff) as i64 + crate::address::offset(insn);
     start.wrapping_add(4 * lane as i64) as usize
 }

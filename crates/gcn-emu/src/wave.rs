@@ -397,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_of_waves() {
+    fn locations_of_waves() {
         let field = |word: u32, first: u32, bits: u32| word >> first & ((1 << bits) - 1);
         // Waves 0 to 3 of a group are on the four SIMDs; wave 4 is the second wave of the first SIMD.
         let simds: Vec<u32> = (0..5).map(|wave| field(hw_id(0, wave), 4, 2)).collect();

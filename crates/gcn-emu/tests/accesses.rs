@@ -8,7 +8,9 @@ use gcn_emu::interp::Interp;
 use gcn_emu::mem::{Memory, Perm};
 use gcn_emu::snippet::{End, Snippet, run};
 use gcn_emu::wave::{Lds, WaveState, mode};
-use gcn_isa::access::{FactTable, Facts, File, HWREG_MODE, HWREG_STATUS, RegAccess};
+use gcn_isa::access::{
+    File, HWREG_MODE, HWREG_STATUS, InstructionInfo, InstructionTable, RegAccess,
+};
 use gcn_isa::format::layout_of;
 use gcn_isa::print::{Style, print};
 use gcn_isa::{Encoding, Format, Insn, Target, decode, insts};
@@ -136,8 +138,13 @@ fn bind(rng: &mut Rng, insn: &Insn, wave: &mut WaveState) {
 }
 
 /// What is wrong with the accesses of an instruction.
-fn check(rng: &mut Rng, facts: &Facts, insn: &Insn, memory: &Memory) -> Result<(), String> {
-    let accesses: Vec<RegAccess> = facts.accesses(insn).collect();
+fn check(
+    rng: &mut Rng,
+    info: &InstructionInfo,
+    insn: &Insn,
+    memory: &Memory,
+) -> Result<(), String> {
+    let accesses: Vec<RegAccess> = info.accesses(insn).collect();
     let (bytes, len) = insn.to_bytes();
     let first = noise(rng);
     let mut first = first;
@@ -215,7 +222,7 @@ fn accesses_are_what_happens() {
     let mut ran = 0;
     for name in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
         let target = Target::parse(name).unwrap();
-        let facts = FactTable::new(target);
+        let table = InstructionTable::new(target);
         for row in insts::of_target(target) {
             for encoding in encodings(row.format) {
                 let Some(layout) = layout_of(*encoding, target.generation()) else {
@@ -241,7 +248,7 @@ fn accesses_are_what_happens() {
                     if !std::ptr::eq(insn.row, row) {
                         continue;
                     }
-                    let of = facts.of(&insn);
+                    let of = table.of(&insn);
                     let beyond = |a: RegAccess| {
                         a.file == File::Vector
                             && !a.anywhere

@@ -107,7 +107,7 @@ fn a_halted_wave_holds_up_the_barrier() {
     };
     let told: Vec<_> = waves
         .iter()
-        .map(|w| (w.place.workgroup, w.place.wave, &w.waits))
+        .map(|w| (w.location.workgroup, w.location.wave, &w.waits))
         .collect();
     let expected = [
         ([0; 3], 0, &Waits::Barrier(vec![1])),
@@ -125,15 +125,15 @@ fn a_halted_wave_holds_up_the_barrier() {
 #[test]
 fn halts_traps_and_limits() {
     let error = run(&[HALT, ENDPGM]).unwrap_err();
-    let RunError::Halted { place } = &error else {
+    let RunError::Halted { location } = &error else {
         panic!("{error}")
     };
-    assert_eq!((place.wave, place.offset), (0, 4));
+    assert_eq!((location.wave, location.offset), (0, 4));
     let error = run(&[0x8000_8080, 0xbf92_0002]).unwrap_err();
-    let RunError::Trap { place, id: 2 } = &error else {
+    let RunError::Trap { location, id: 2 } = &error else {
         panic!("{error}")
     };
-    assert_eq!(place.offset, 4);
+    assert_eq!(location.offset, 4);
     assert!(error.to_string().contains("vadd+0x4"), "{error}");
     // s_add_u32 s0, s0, 1; s_branch -2
     let error = run(&[0x8000_8100, 0xbf82_fffe]).unwrap_err();
@@ -177,11 +177,11 @@ fn the_lowest_workgroup_s_error_is_reported() {
             let error = gpu
                 .dispatch(&loaded, "vadd", &launch(40, threads))
                 .unwrap_err();
-            let RunError::Fault { place, report } = &error else {
+            let RunError::Fault { location, report } = &error else {
                 panic!("{error}")
             };
             assert_eq!(
-                (place.workgroup, place.offset),
+                (location.workgroup, location.offset),
                 ([5, 0, 0], 12),
                 "{threads} threads"
             );

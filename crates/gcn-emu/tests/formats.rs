@@ -5,8 +5,8 @@ use gcn_isa::target::Gen;
 
 fn numbers(text: &str) -> [u32; 4] {
     let mut numbers = [0; 4];
-    for (place, word) in numbers.iter_mut().zip(text.split(' ')) {
-        *place = u32::from_str_radix(word, 16).expect("hex");
+    for (location, word) in numbers.iter_mut().zip(text.split(' ')) {
+        *location = u32::from_str_radix(word, 16).expect("hex");
     }
     numbers
 }

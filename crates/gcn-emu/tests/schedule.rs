@@ -10,7 +10,7 @@ fn machine(target: gcn_isa::Target) -> gcn_emu::dispatch::Gpu {
     gcn_emu::dispatch::Gpu::new(target, 64 << 20).unwrap()
 }
 
-use gcn_emu::dispatch::watch::{Control, Progress, Watch};
+use gcn_emu::dispatch::observers::{Control, Observers, Progress};
 use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats, Waits};
 use gcn_emu::mem::Perm;
 use std::sync::Arc;
@@ -89,7 +89,10 @@ fn a_barrier_of_as_many_waves_as_there_is_room_for() {
         panic!("{error}")
     };
     assert_eq!(waves.len() + others, 2560);
-    assert_eq!((waves[0].place.workgroup, waves[0].place.wave), ([0; 3], 0));
+    assert_eq!(
+        (waves[0].location.workgroup, waves[0].location.wave),
+        ([0; 3], 0)
+    );
     let Waits::Loop(Some((_, text))) = &waves[0].waits else {
         panic!("{error}")
     };
@@ -165,7 +168,7 @@ fn what_waits_for_ever_is_told() {
             panic!("{error}")
         };
         let told: Vec<_> = (waves.iter())
-            .map(|w| (w.place.workgroup[0], w.place.wave))
+            .map(|w| (w.location.workgroup[0], w.location.wave))
             .collect();
         assert_eq!(told, [(0, 0), (0, 1), (1, 0), (1, 1)]);
         assert_eq!(waves[1].waits, Waits::Barrier(vec![0]));
@@ -211,10 +214,10 @@ fn a_fault_is_told_before_those_who_wait() {
     for threads in [1, 2] {
         let (result, _) = run(&body, 12, 64, threads, |_| {});
         let error = result.unwrap_err();
-        let RunError::Trap { place, id: 2 } = &error else {
+        let RunError::Trap { location, id: 2 } = &error else {
             panic!("{error}")
         };
-        assert_eq!(place.workgroup, [9, 0, 0]);
+        assert_eq!(location.workgroup, [9, 0, 0]);
     }
 }
 
@@ -234,11 +237,13 @@ fn one_defined_order() {
 #[test]
 fn progress_is_counted() {
     let progress = Arc::new(Progress::default());
-    let watch = Watch {
+    let observers = Observers {
         progress: Some(progress.clone()),
-        ..Watch::default()
+        ..Observers::default()
     };
-    let stats = run("s_nop 0", 50, 64, 2, |l| l.watch = watch).0.unwrap();
+    let stats = run("s_nop 0", 50, 64, 2, |l| l.observers = observers)
+        .0
+        .unwrap();
     assert_eq!(progress.workgroups.load(Relaxed), 50);
     assert_eq!(progress.ended.load(Relaxed), 50);
     assert_eq!(progress.instructions.load(Relaxed), stats.instructions);
@@ -291,7 +296,7 @@ fn a_run_says_where_it_is_and_is_ended() {
         let body = "v_mov_b32 v4, 1\nagain:\nglobal_atomic_add v[2:3], v4, off\ns_branch again";
         let (result, _) = run(body, 5, 128, threads, |launch| {
             launch.max_instructions = None;
-            launch.watch.control = Some(control.clone());
+            launch.observers.control = Some(control.clone());
         });
         let found = stopper.join().expect("it stops");
         let Err(RunError::Interrupted { waves, others, .. }) = &result else {
@@ -313,7 +318,7 @@ fn a_run_says_where_it_is_and_is_ended() {
         );
         // From now on none begins.
         let (result, words) = run(body, 5, 128, threads, |launch| {
-            launch.watch.control = Some(control.clone());
+            launch.observers.control = Some(control.clone());
         });
         assert!(
             matches!(result, Err(RunError::Interrupted { .. })),

@@ -17,7 +17,7 @@ use gcn::check::report::{Other, RelatedRole, Report};
 use gcn::check::text;
 use gcn::lines::{Files, Sources};
 use gcn_debug::WaveId;
-use gcn_emu::dispatch::watch::Observe;
+use gcn_emu::dispatch::observers::Observe;
 use gcn_object::read::CodeObject;
 use std::backtrace::Backtrace;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -191,9 +191,9 @@ impl Checks {
     pub fn holds_image(&self, at: u64) {
         let records = lock(&self.records);
         let record = records.range(..=of_host(at)).next_back();
-        let place = record.map(|(&at, record)| (at, record.bytes));
+        let location = record.map(|(&at, record)| (at, record.bytes));
         drop(records);
-        if let Some((at, bytes)) = place {
+        if let Some((at, bytes)) = location {
             self.written(at, bytes);
         }
     }
@@ -344,10 +344,13 @@ fn calls(stack: &str) -> Vec<String> {
             .filter(|(n, _)| n.parse::<u32>().is_ok());
         if let Some((_, name)) = number {
             frames.push((name.to_string(), None));
-        } else if let (Some(place), Some(frame)) = (line.strip_prefix("at "), frames.last_mut()) {
+        } else if let (Some(location), Some(frame)) = (line.strip_prefix("at "), frames.last_mut())
+        {
             // Without the column.
-            let place = place.rsplit_once(':').map_or(place, |(place, _)| place);
-            frame.1 = Some(place.strip_prefix("./").unwrap_or(place).to_string());
+            let location = location
+                .rsplit_once(':')
+                .map_or(location, |(location, _)| location);
+            frame.1 = Some(location.strip_prefix("./").unwrap_or(location).to_string());
         }
     }
     let is_api = |name: &str| {
@@ -364,7 +367,7 @@ fn calls(stack: &str) -> Vec<String> {
         first += 1;
     }
     let mut calls = Vec::new();
-    for (name, place) in &frames[first..] {
+    for (name, location) in &frames[first..] {
         let stub = name.contains("__device_stub__");
         if name.starts_with("__libc_start") || name == "_start" || calls.len() == 8 {
             break;
@@ -373,8 +376,8 @@ fn calls(stack: &str) -> Vec<String> {
             continue;
         }
         let shown = gcn::cpp::demangled(name).unwrap_or_else(|| name.clone());
-        calls.push(match place {
-            Some(place) => format!("{shown} ({place})"),
+        calls.push(match location {
+            Some(location) => format!("{shown} ({location})"),
             None => shown,
         });
     }

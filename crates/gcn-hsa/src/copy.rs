@@ -59,9 +59,9 @@ impl Copy {
     unsafe fn run(&self) {
         for slice in 0..self.slices {
             for row in 0..self.rows {
-                let place = |base: usize, [a, b]: [usize; 2]| base + a * row + b * slice;
-                let to = place(self.to, self.to_pitch);
-                let from = place(self.from, self.from_pitch);
+                let location = |base: usize, [a, b]: [usize; 2]| base + a * row + b * slice;
+                let to = location(self.to, self.to_pitch);
+                let from = location(self.from, self.from_pitch);
                 let to: *mut u8 = std::ptr::with_exposed_provenance_mut(to);
                 let from: *const u8 = std::ptr::with_exposed_provenance(from);
                 // SAFETY: guaranteed by the caller; the ranges may overlap.
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
     code(runtime::get().and_then(|r| {
         // SAFETY: the caller follows the manual: each pointer is null or points to the stated number of items.
         let (to, from, range, after) = unsafe {
-            let place = |p: *const Pitched, o: *const Dim3| -> Result<_, Status> {
+            let location = |p: *const Pitched, o: *const Dim3| -> Result<_, Status> {
                 let ([p], [o]) = (items(p, 1)?, items(o, 1)?) else {
                     return Err(Status::InvalidArgument);
                 };
@@ -190,8 +190,8 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
             };
             let after = items(after, count as usize)?;
             (
-                place(to, to_offset)?,
-                place(from, from_offset)?,
+                location(to, to_offset)?,
+                location(from, from_offset)?,
                 *range,
                 after,
             )

@@ -18,8 +18,8 @@ use gcn::engine::{Engines, Kind};
 use gcn_debug::commands::Commands;
 use gcn_debug::gdb::{self, Left};
 use gcn_debug::{Arrival, Options, Program, ProgramLaunch, Session};
+use gcn_emu::dispatch::observers::Control;
 use gcn_emu::dispatch::step::Stepper;
-use gcn_emu::dispatch::watch::Control;
 use gcn_emu::dispatch::{RunError, Stats};
 use gcn_emu::mem::note_stores;
 use std::fs::{File, OpenOptions};
@@ -152,8 +152,8 @@ impl Debugger {
                 "commands" => {
                     let lines = variable("GCN_HIP_DEBUG_COMMANDS").unwrap_or_default();
                     let split = |line: &str| {
-                        let (place, command) = line.split_once('\t').unwrap_or(("", line));
-                        (place.to_owned(), command.to_owned())
+                        let (location, command) = line.split_once('\t').unwrap_or(("", line));
+                        (location.to_owned(), command.to_owned())
                     };
                     Face::Commands(lines.lines().map(split).collect())
                 }
@@ -317,9 +317,10 @@ impl Debugger {
                 Ok(false)
             }
             Face::Commands(lines) => {
-                for (place, line) in lines {
+                for (location, line) in lines {
                     let output = commands.execute(line);
-                    let output = output.map_err(|e| format!("{place}: `{}`: {e}", line.trim()))?;
+                    let output =
+                        output.map_err(|e| format!("{location}: `{}`: {e}", line.trim()))?;
                     report::plain(&output.text);
                     if output.quit {
                         return Ok(output.kill);

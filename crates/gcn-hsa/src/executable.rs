@@ -249,8 +249,8 @@ pub unsafe extern "C" fn hsa_code_object_reader_create_from_memory(
             return Err(Status::InvalidArgument);
         }
         let handle = r.executables.number();
-        let place = (object.expose_provenance(), size);
-        lock(&r.executables.readers).insert(handle, place);
+        let location = (object.expose_provenance(), size);
+        lock(&r.executables.readers).insert(handle, location);
         // SAFETY: guaranteed by the caller.
         unsafe { put(reader.cast(), handle) }
     }))
@@ -313,8 +313,8 @@ pub unsafe extern "C" fn hsa_executable_load_agent_code_object(
         if !is_gpu(agent)? {
             return Err(Status::InvalidAgent);
         }
-        let place = lock(&r.executables.readers).get(&reader).copied();
-        let (at, size) = place.ok_or(Status::InvalidReader)?;
+        let location = lock(&r.executables.readers).get(&reader).copied();
+        let (at, size) = location.ok_or(Status::InvalidReader)?;
         let at: *const u8 = std::ptr::with_exposed_provenance(at);
         // SAFETY: the program guaranteed it when it created the reader.
         let bytes = unsafe { items(at, size)? };

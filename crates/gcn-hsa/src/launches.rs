@@ -12,7 +12,7 @@ use crate::runtime::{self, Runtime, variable};
 use crate::signal::lock;
 use gcn::lines::Sources;
 use gcn::trace::{Filter, Trace, parse_range, parse_wave};
-use gcn_emu::dispatch::watch::Watch;
+use gcn_emu::dispatch::observers::Observers;
 use gcn_emu::dispatch::{Launch, Packet, RunError, Stats};
 use gcn_object::read::CodeObject;
 use std::collections::BTreeMap;
@@ -169,17 +169,18 @@ impl Launches {
     }
 
     /// Returns the observer of a launch.
-    pub fn watch(&self, r: &Runtime, number: u64, placed: &Placed) -> Watch {
-        let mut watch = self.traced(number, placed);
+    pub fn observers(&self, r: &Runtime, number: u64, placed: &Placed) -> Observers {
+        let mut observers = self.traced(number, placed);
         let checked = r.checks.as_ref().map(|c| c.observer(number, placed));
-        watch.observe = gcn::watch::all(watch.observe.into_iter().chain(checked).collect());
-        watch
+        observers.observe =
+            gcn::observers::all(observers.observe.into_iter().chain(checked).collect());
+        observers
     }
 
-    fn traced(&self, number: u64, placed: &Placed) -> Watch {
+    fn traced(&self, number: u64, placed: &Placed) -> Observers {
         let chosen = |_: &&Instructions| self.is_chosen(number);
         let Some(wanted) = self.instructions.as_ref().filter(chosen) else {
-            return Watch::default();
+            return Observers::default();
         };
         let text = format!("launch {number}: {}\n", placed.kernel.name);
         if let Err(e) = wanted.out.clone().write_all(text.as_bytes()) {
@@ -189,9 +190,9 @@ impl Launches {
         let object = object.and_then(Result::ok);
         let sources = Sources::new(object.as_ref());
         let (out, filter) = (Box::new(wanted.out.clone()), wanted.filter.clone());
-        Watch {
+        Observers {
             observe: Some(Arc::new(Trace::new(out, filter, false, sources))),
-            ..Watch::default()
+            ..Observers::default()
         }
     }
 

@@ -10,8 +10,8 @@ use crate::runtime::{self, Runtime};
 use crate::signal::{holds, lock};
 use crate::status::{Status, code};
 use crate::types::{Handle, QueueCallback, QueueHead, Value};
+use gcn_emu::dispatch::observers::{Control, Observers};
 use gcn_emu::dispatch::step::Stepper;
-use gcn_emu::dispatch::watch::{Control, Watch};
 use gcn_emu::dispatch::{self, Launch, Packet, RunError};
 use gcn_emu::engine::FaultKind;
 use gcn_emu::mem::{PAGE_SIZE, Perm};
@@ -305,7 +305,7 @@ impl Queue {
             threads: if r.checks.is_some() { 1 } else { r.threads },
             deterministic: r.checks.is_some(),
             outside_stores: true,
-            watch: r.launches.watch(r, launched, &kernel),
+            observers: r.launches.observers(r, launched, &kernel),
             ..Launch::default()
         };
         let stack = (r.checks.as_ref()).and_then(|c| c.stack(self.at, number));
@@ -324,7 +324,7 @@ impl Queue {
                 };
                 checked.set(true);
                 let mut launch = launch.clone();
-                launch.watch.control = Some(stop);
+                launch.observers.control = Some(stop);
                 // A failure is met again, under the debugger.
                 let _ = r.taken_back(|| run(&launch));
                 checks.moments(launched, &kernel, stack.as_deref())
@@ -337,7 +337,7 @@ impl Queue {
             })
         });
         if checked.get() {
-            launch.watch = Watch::default();
+            launch.observers = Observers::default();
         }
         let done = done.unwrap_or_else(|| run(&launch));
         let end = r.now();

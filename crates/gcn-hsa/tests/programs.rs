@@ -25,8 +25,8 @@ fn folder() -> Option<&'static Path> {
         // The newer of the two builds, because the other may be outdated.
         let linked = |p: &PathBuf| p.join(LIBRARY).metadata().and_then(|f| f.modified()).ok();
         let newest = built.into_iter().flatten().max_by_key(linked);
-        let places = named.into_iter().chain(newest);
-        let found = places.into_iter().find(|p| linked(p).is_some());
+        let locations = named.into_iter().chain(newest);
+        let found = locations.into_iter().find(|p| linked(p).is_some());
         if found.is_none() {
             eprintln!("passed over: there is no {LIBRARY}; `cargo xtask hsa` links it");
         }
@@ -205,14 +205,14 @@ fn records_name_what_cannot_be_replayed() {
         ("cooperative", "ring", "it waits for its whole grid"),
     ] {
         let program = compile(name, "gfx900");
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("records-{name}"));
-        let _ = std::fs::remove_dir_all(&place);
-        let variables = [("GCN_HIP_RECORD", place.to_str().expect("UTF-8"))];
+        let location = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("records-{name}"));
+        let _ = std::fs::remove_dir_all(&location);
+        let variables = [("GCN_HIP_RECORD", location.to_str().expect("UTF-8"))];
         let output = run(folder, &program, &[], &variables);
         is_right(name, &output);
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(err.contains(&format!("cannot be replayed: {why}")), "{err}");
-        let plans = std::fs::read_dir(&place).expect("the records");
+        let plans = std::fs::read_dir(&location).expect("the records");
         let plans = plans.map(|e| e.expect("an entry").path().join("plan.toml"));
         let plans: Vec<_> = plans
             .map(|p| std::fs::read_to_string(p).expect("a plan"))
@@ -280,14 +280,14 @@ fn nothing_is_left_behind() {
         let names = entries.filter_map(|e| Some(e.ok()?.file_name()));
         names.collect::<std::collections::BTreeSet<_>>()
     };
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("killed");
-    let _ = std::fs::remove_dir_all(&place);
-    std::fs::create_dir(&place).expect("a folder");
+    let location = Path::new(env!("CARGO_TARGET_TMPDIR")).join("killed");
+    let _ = std::fs::remove_dir_all(&location);
+    std::fs::create_dir(&location).expect("a folder");
     let before = shared();
     let mut child = Command::new(&program)
         .arg("100000")
         .env("LD_LIBRARY_PATH", folder)
-        .env("TMPDIR", &place)
+        .env("TMPDIR", &location)
         .stdout(std::process::Stdio::null())
         .spawn()
         .expect("the program starts");
@@ -295,7 +295,7 @@ fn nothing_is_left_behind() {
     child.kill().expect("it is killed");
     child.wait().expect("it has ended");
     assert_eq!(shared(), before);
-    let left: Vec<_> = std::fs::read_dir(&place)
+    let left: Vec<_> = std::fs::read_dir(&location)
         .expect("the folder")
         .filter_map(|e| e.ok()?.file_name().into_string().ok())
         .filter(|name| !name.starts_with("comgr-"))

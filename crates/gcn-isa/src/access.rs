@@ -4,20 +4,20 @@
 //! They are computed from the row's meaning, so they agree with the behaviour of the interpreter: a register counts as read
 //! if a value that affects the result comes from it.
 //!
-//! [`Facts`] holds the properties of one row in one target; [`FactTable`] holds those of all rows. A table is built
+//! [`InstructionInfo`] holds the properties of one row in one target; [`InstructionTable`] holds those of all rows. A table is built
 //! in about a millisecond; querying it for an instruction allocates nothing.
 //!
 //! ```
-//! use gcn_isa::access::{FactTable, File};
+//! use gcn_isa::access::{InstructionTable, File};
 //! use gcn_isa::{Target, decode};
 //!
 //! let target = Target::parse("gfx803").unwrap();
-//! let facts = FactTable::new(target);
+//! let table = InstructionTable::new(target);
 //! // v_addc_u32_e32 v2, vcc, v0, v1, vcc
 //! let insn = decode(target, &0x3804_0300u32.to_le_bytes()).unwrap();
 //! let mut read = Vec::new();
 //! let mut written = Vec::new();
-//! for access in facts.of(&insn).accesses(&insn) {
+//! for access in table.of(&insn).accesses(&insn) {
 //!     let names = if access.write { &mut written } else { &mut read };
 //!     access.each_name(target.generation(), |name| names.push(name.to_string()));
 //! }
@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use crate::decode::Insn;
-use crate::flow::{Flow, FlowFacts};
+use crate::flow::{Flow, FlowInfo};
 use crate::format::{Encoding, Field, Format};
 use crate::image::{Address, ImageOp};
 use crate::inst::Inst;
@@ -294,16 +294,16 @@ struct Use {
 
 /// The properties of a row in a target. See the module's documentation.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct InstructionInfo {
     uses: Vec<Use>,
     memory: Option<(MemoryKind, Option<u16>)>,
     signals: u32,
     /// Bits of the constants below.
     special: u8,
-    flow: FlowFacts,
+    flow: FlowInfo,
 }
 
-/// Bits of [`Facts::special`]: it sets MODE.VSKIP, adds the lane's number to an LDS address, stores out of LDS.
+/// Bits of [`InstructionInfo::special`]: it sets MODE.VSKIP, adds the lane's number to an LDS address, stores out of LDS.
 const SETS_VSKIP: u8 = 1;
 const ADDS_LANE: u8 = 2;
 const READS_LDS: u8 = 4;
@@ -315,9 +315,9 @@ struct SlotRead {
     dwords: u16,
 }
 
-impl Facts {
+impl InstructionInfo {
     /// Computes the properties of a row for a target that has it.
-    pub fn new(row: &'static Inst, target: Target) -> Facts {
+    pub fn new(row: &'static Inst, target: Target) -> InstructionInfo {
         let program = &meaning(row, target);
         let live = live(program);
         let nodes = || {
@@ -462,12 +462,12 @@ impl Facts {
             }
         }
         let special = special(program, &live);
-        Facts {
+        InstructionInfo {
             uses: uses.list,
             memory,
             signals,
             special,
-            flow: FlowFacts::new(program),
+            flow: FlowInfo::new(program),
         }
     }
 
@@ -647,21 +647,21 @@ pub fn may_be_indexed(insn: &Insn) -> bool {
 }
 
 /// The properties of every row that a target has.
-pub struct FactTable {
+pub struct InstructionTable {
     target: Target,
-    rows: Vec<Facts>,
+    rows: Vec<InstructionInfo>,
 }
 
-impl FactTable {
+impl InstructionTable {
     /// Computes the table.
-    pub fn new(target: Target) -> FactTable {
-        let facts = |row| match insts::exists(row, target) {
-            true => Facts::new(row, target),
-            false => Facts::default(),
+    pub fn new(target: Target) -> InstructionTable {
+        let info = |row| match insts::exists(row, target) {
+            true => InstructionInfo::new(row, target),
+            false => InstructionInfo::default(),
         };
-        FactTable {
+        InstructionTable {
             target,
-            rows: insts::all().map(facts).collect(),
+            rows: insts::all().map(info).collect(),
         }
     }
 
@@ -672,7 +672,7 @@ impl FactTable {
 
     /// The properties of an instruction's row. The instruction must have been decoded for the table's
     /// target, or for one that shares its instruction table.
-    pub fn of(&self, insn: &Insn) -> &Facts {
+    pub fn of(&self, insn: &Insn) -> &InstructionInfo {
         debug_assert_eq!(insn.target.table(), self.target.table());
         &self.rows[insts::number(insn.row)]
     }
@@ -691,7 +691,7 @@ fn flat_scratch(generation: Gen) -> What {
     }
 }
 
-/// The bits of [`Facts::special`].
+/// The bits of [`InstructionInfo::special`].
 fn special(program: &Program, live: &[bool]) -> u8 {
     let has = |op: Op| {
         let mut nodes = program.nodes.iter().zip(live);
@@ -728,7 +728,7 @@ fn live(program: &Program) -> Vec<bool> {
 }
 
 /// The register that holds a state; true if the state is the whole register.
-fn place(state: State) -> Option<(What, bool)> {
+fn location(state: State) -> Option<(What, bool)> {
     let mode = (MODE, false);
     let status = (What::Fixed(File::Hwreg, HWREG_STATUS, 1), false);
     Some(match state {
@@ -803,7 +803,7 @@ impl Uses {
     }
 
     fn read_state(&mut self, state: State) {
-        if let Some((what, _)) = place(state) {
+        if let Some((what, _)) = location(state) {
             self.read(what);
         }
     }
@@ -821,7 +821,7 @@ impl Uses {
             Change::DstDword(slot, k) => self.write(What::Slot(slot, k, 1), gate, false),
             Change::DstLane(slot) => self.write(What::Slot(slot, 0, 0), gate, true),
             Change::Set(state) => {
-                if let Some((what, whole)) = place(state) {
+                if let Some((what, whole)) = location(state) {
                     self.write(what, gate, !whole);
                 }
             }

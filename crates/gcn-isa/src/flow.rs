@@ -1,16 +1,16 @@
 //! Control flow after an instruction: to the next one, to a branch's target, to an address in registers, or to the end of the wave.
 //!
 //! ```
-//! use gcn_isa::access::FactTable;
+//! use gcn_isa::access::InstructionTable;
 //! use gcn_isa::flow::{Condition, Flow};
 //! use gcn_isa::meaning::State;
 //! use gcn_isa::{Target, decode};
 //!
 //! let target = Target::parse("gfx900").unwrap();
-//! let facts = FactTable::new(target);
+//! let table = InstructionTable::new(target);
 //! // s_cbranch_scc1 -2
 //! let insn = decode(target, &0xbf85_fffeu32.to_le_bytes()).unwrap();
-//! let flow = facts.of(&insn).flow(&insn);
+//! let flow = table.of(&insn).flow(&insn);
 //! let when = Condition::If { state: State::Scc, set: true };
 //! assert_eq!(flow, Flow::Branch { offset: -8, when, links: false });
 //! assert!(flow.falls_through());
@@ -90,7 +90,7 @@ impl Flow {
 }
 
 /// The address of the target of an instruction at `at` whose SIMM16 is a branch's distance; determined
-/// from the shape, without [`Facts`](crate::access::Facts).
+/// from the shape, without [`InstructionInfo`](crate::access::InstructionInfo).
 #[inline]
 pub fn branch_target(insn: &Insn, at: u64) -> Option<u64> {
     if !insn.branches() {
@@ -109,7 +109,7 @@ fn offset(insn: &Insn) -> i32 {
 
 /// The control-flow properties of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct FlowFacts {
+pub(crate) struct FlowInfo {
     jump: Option<Jump>,
     ends: bool,
     traps: bool,
@@ -126,9 +126,9 @@ struct Jump {
     links: bool,
 }
 
-impl FlowFacts {
-    pub(crate) fn new(program: &Program) -> FlowFacts {
-        let mut facts = FlowFacts::default();
+impl FlowInfo {
+    pub(crate) fn new(program: &Program) -> FlowInfo {
+        let mut info = FlowInfo::default();
         let is_pc = |node: u16| program.nodes[node as usize].op == Op::Get(State::Pc);
         for effect in &program.effects {
             match effect.change {
@@ -138,7 +138,7 @@ impl FlowFacts {
                         Some(when) => condition(program, when, true),
                     };
                     let direct = is_relative(program, effect.value);
-                    facts.jump = Some(match facts.jump {
+                    info.jump = Some(match info.jump {
                         None => Jump {
                             direct,
                             when,
@@ -152,18 +152,18 @@ impl FlowFacts {
                         },
                     });
                 }
-                Change::Set(State::Kill) => facts.kills = true,
-                Change::Signal(Signal::Endpgm) => facts.ends = true,
-                Change::Signal(Signal::Trap) => facts.traps = true,
+                Change::Set(State::Kill) => info.kills = true,
+                Change::Signal(Signal::Endpgm) => info.ends = true,
+                Change::Signal(Signal::Trap) => info.traps = true,
                 _ => {}
             }
         }
-        facts.keeps_pc =
+        info.keeps_pc =
             (program.effects.iter()).any(|e| matches!(e.change, Change::Dst(_)) && is_pc(e.value));
-        if let Some(jump) = &mut facts.jump {
-            jump.links = facts.keeps_pc;
+        if let Some(jump) = &mut info.jump {
+            jump.links = info.keeps_pc;
         }
-        facts
+        info
     }
 
     pub(crate) fn keeps_pc(&self) -> bool {

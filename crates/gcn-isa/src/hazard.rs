@@ -4,19 +4,19 @@
 //! or the second of a hazard, and [`Hazard::first`] and [`Hazard::second`] say which registers make the two depend on each other.
 //!
 //! ```
-//! use gcn_isa::access::FactTable;
+//! use gcn_isa::access::InstructionTable;
 //! use gcn_isa::hazard::HAZARDS;
 //! use gcn_isa::{Target, decode};
 //!
 //! let target = Target::parse("gfx900").unwrap();
-//! let facts = FactTable::new(target);
+//! let table = InstructionTable::new(target);
 //! // v_readfirstlane_b32 s4, v0; buffer_load_dword v1, off, s[4:7], 0
 //! let first = decode(target, &0x7e08_0500u32.to_le_bytes()).unwrap();
 //! let second = decode(target, &0x8001_0100_e050_0000u64.to_le_bytes()).unwrap();
 //! let hazard = HAZARDS.iter().find(|h| h.name == "valu-sgpr-vmem").unwrap();
 //! assert_eq!(hazard.waits_in(target), 5);
-//! let written = hazard.first(&first, facts.of(&first)).unwrap();
-//! let read = hazard.second(&second, facts.of(&second)).unwrap();
+//! let written = hazard.first(&first, table.of(&first)).unwrap();
+//! let read = hazard.second(&second, table.of(&second)).unwrap();
 //! assert!(written.meets(&read));
 //! ```
 //!
@@ -24,7 +24,7 @@
 //! plus one. The sources are AMD's instruction set manuals ("Manually Inserted Wait States" of Southern Islands, Sea Islands, GCN3
 //! and Vega), LLVM (GCNHazardRecognizer, SIInsertWaitcnts and the predicates of GCNSubtarget) and Mesa's ACO (aco_insert_NOPs).
 
-use crate::access::{Facts, File, HWREG_MODE, HWREG_STATUS, MemoryKind};
+use crate::access::{File, HWREG_MODE, HWREG_STATUS, InstructionInfo, MemoryKind};
 use crate::decode::Insn;
 use crate::flow::Flow;
 use crate::format::{Encoding, Field, Format};
@@ -343,25 +343,25 @@ impl Hazard {
     }
 
     /// The registers by which an instruction is the first of the hazard. Returns `None` if it is not.
-    pub fn first(&self, insn: &Insn, facts: &Facts) -> Option<Concern> {
+    pub fn first(&self, insn: &Insn, info: &InstructionInfo) -> Option<Concern> {
         match self.rule {
-            Rule::Wait(first, _) => first.concern(insn, facts),
+            Rule::Wait(first, _) => first.concern(insn, info),
             _ => None,
         }
     }
 
     /// The registers by which an instruction is the second of the hazard. Returns `None` if it is not.
-    pub fn second(&self, insn: &Insn, facts: &Facts) -> Option<Concern> {
+    pub fn second(&self, insn: &Insn, info: &InstructionInfo) -> Option<Concern> {
         match self.rule {
-            Rule::Wait(_, second) => second.concern(insn, facts),
+            Rule::Wait(_, second) => second.concern(insn, info),
             _ => None,
         }
     }
 
     /// Returns true if some instruction of a row can be the first of the hazard.
-    pub fn first_row(&self, row: &Inst, facts: &Facts, generation: Gen) -> bool {
+    pub fn first_row(&self, row: &Inst, info: &InstructionInfo, generation: Gen) -> bool {
         match self.rule {
-            Rule::Wait(first, _) => first.row(row, facts),
+            Rule::Wait(first, _) => first.row(row, info),
             Rule::VcczAfterSmem => row.format == Format::Smem,
             Rule::VcczAfterHalf | Rule::VccAlias => false,
             Rule::Clause(clause) => generation >= Gen::Gfx8 && clause.row(row),
@@ -369,10 +369,10 @@ impl Hazard {
     }
 
     /// Returns true if some instruction of a row can be the second of the hazard.
-    pub fn second_row(&self, row: &Inst, facts: &Facts, generation: Gen) -> bool {
+    pub fn second_row(&self, row: &Inst, info: &InstructionInfo, generation: Gen) -> bool {
         match self.rule {
-            Rule::Wait(_, second) => second.row(row, facts, generation),
-            Rule::VcczAfterSmem | Rule::VcczAfterHalf => facts.branches_on(State::Vcc),
+            Rule::Wait(_, second) => second.row(row, info, generation),
+            Rule::VcczAfterSmem | Rule::VcczAfterHalf => info.branches_on(State::Vcc),
             Rule::VccAlias => false,
             Rule::Clause(clause) => generation >= Gen::Gfx8 && clause.row(row),
         }
@@ -416,8 +416,8 @@ pub fn is_vmem(row: &Inst) -> bool {
 }
 
 /// The wait states that an instruction itself is.
-pub fn wait_states(insn: &Insn, facts: &Facts) -> u32 {
-    match facts.signals(Signal::Nop) {
+pub fn wait_states(insn: &Insn, info: &InstructionInfo) -> u32 {
+    match info.signals(Signal::Nop) {
         true => {
             let mask = if insn.generation() >= Gen::Gfx8 {
                 15
@@ -458,11 +458,11 @@ fn is_dpp(insn: &Insn) -> bool {
 /// The registers of the accesses that a test selects.
 fn registers(
     insn: &Insn,
-    facts: &Facts,
+    info: &InstructionInfo,
     mut test: impl FnMut(&crate::access::RegAccess) -> bool,
 ) -> Concern {
     let mut concern = Concern::default();
-    for access in facts.accesses(insn) {
+    for access in info.accesses(insn) {
         if !access.anywhere && test(&access) {
             concern.add(access.file, access.first, access.count as u16);
         }
@@ -483,8 +483,8 @@ fn has_operand(insn: &Insn, code: u16) -> bool {
 
 /// The VGPRs of a store's data that the hardware reads late: those of more than 64 bits. An image store counts only with a
 /// resource of 128 bits, and a buffer store only with a constant as offset.
-fn wide_store(insn: &Insn, facts: &Facts) -> Option<Concern> {
-    let kind = facts.memory(insn)?.kind;
+fn wide_store(insn: &Insn, info: &InstructionInfo) -> Option<Concern> {
+    let kind = info.memory(insn)?.kind;
     if kind == MemoryKind::Load || insn.data_in_lds() {
         return None;
     }
@@ -532,16 +532,16 @@ impl First {
         }
     }
 
-    fn concern(self, insn: &Insn, facts: &Facts) -> Option<Concern> {
+    fn concern(self, insn: &Insn, info: &InstructionInfo) -> Option<Concern> {
         let row = insn.row;
-        let writes = |file: File| registers(insn, facts, |a| a.write && a.file == file);
+        let writes = |file: File| registers(insn, info, |a| a.write && a.file == file);
         let writes_mask = |code: u16| {
-            registers(insn, facts, |a| {
+            registers(insn, info, |a| {
                 a.write && (a.touches(File::Scalar, code) || a.touches(File::Scalar, code + 1))
             })
         };
         match self {
-            First::ValuSgpr if is_valu(row) => registers(insn, facts, |a| {
+            First::ValuSgpr if is_valu(row) => registers(insn, info, |a| {
                 a.write && a.file == File::Scalar && a.first < EXEC
             })
             .some(),
@@ -550,31 +550,31 @@ impl First {
             First::InterpVgpr if row.format == Format::Vintrp => writes(File::Vector).some(),
             First::ValuExec if is_valu(row) => writes_mask(EXEC).some().map(|_| Concern::ALWAYS),
             First::ValuVcc if is_valu(row) => writes_mask(VCC).some().map(|_| Concern::ALWAYS),
-            First::ValuMask if is_valu(row) => registers(insn, facts, |a| {
+            First::ValuMask if is_valu(row) => registers(insn, info, |a| {
                 a.write && a.file == File::Scalar && matches!(a.first, 106 | 107 | 126 | 127)
             })
             .some(),
             First::SaluM0 if is_salu(row) => {
-                let m0 = registers(insn, facts, |a| a.write && a.touches(File::Scalar, M0));
+                let m0 = registers(insn, info, |a| a.write && a.touches(File::Scalar, M0));
                 m0.some().map(|_| Concern::ALWAYS)
             }
             First::Setreg => setreg(insn).map(|(number, ..)| hwreg(number)),
             First::SetregTrapsts => {
                 setreg(insn).and_then(|(n, ..)| (n == HWREG_TRAPSTS).then_some(Concern::ALWAYS))
             }
-            First::SetVskip => facts.sets_vskip().then_some(Concern::ALWAYS),
+            First::SetVskip => info.sets_vskip().then_some(Concern::ALWAYS),
             First::SetregVskip => setreg(insn).and_then(|(number, first, last)| {
                 let vskip = number == HWREG_MODE && (first..=last).contains(&VSKIP_BIT);
                 vskip.then_some(Concern::ALWAYS)
             }),
-            First::WideStore => wide_store(insn, facts),
+            First::WideStore => wide_store(insn, info),
             _ => None,
         }
     }
 
-    fn row(self, row: &Inst, facts: &Facts) -> bool {
+    fn row(self, row: &Inst, info: &InstructionInfo) -> bool {
         let shape = row.shape;
-        let sets = |register: u16| facts.names(File::Scalar, register, true);
+        let sets = |register: u16| info.names(File::Scalar, register, true);
         let mask = |role: Role| shape.slot(role).is_some();
         let masks = mask(Role::CmpDst) || mask(Role::CarryOut);
         match self {
@@ -589,11 +589,11 @@ impl First {
             First::Setreg | First::SetregTrapsts | First::SetregVskip => {
                 mask(Role::Imm(Imm::Hwreg)) && !mask(Role::Sdst)
             }
-            First::SetVskip => facts.sets_vskip(),
+            First::SetVskip => info.sets_vskip(),
             First::WideStore => {
                 let data = shape.slot(Role::Vdata).or(shape.slot(Role::Data0));
                 is_vmem(row)
-                    && facts.stores()
+                    && info.stores()
                     && data.is_some_and(|d| d.ty.dwords() > 2 || row.format == Format::Mimg)
             }
         }
@@ -634,13 +634,13 @@ impl Second {
         }
     }
 
-    fn concern(self, insn: &Insn, facts: &Facts) -> Option<Concern> {
+    fn concern(self, insn: &Insn, info: &InstructionInfo) -> Option<Concern> {
         let row = insn.row;
-        let reads = |file: File| registers(insn, facts, |a| !a.write && a.file == file);
+        let reads = |file: File| registers(insn, info, |a| !a.write && a.file == file);
         let when = |on: bool| on.then_some(Concern::ALWAYS);
         // EXEC and the VCC or M0 that no operand names are not read as SGPRs.
         let sgprs = || {
-            registers(insn, facts, |a| {
+            registers(insn, info, |a| {
                 !a.write
                     && a.file == File::Scalar
                     && a.first < EXEC
@@ -649,7 +649,7 @@ impl Second {
         };
         let of_slot = |role: Role| {
             let at = row.shape.slots.iter().position(|s| s.role == role);
-            registers(insn, facts, |a| {
+            registers(insn, info, |a| {
                 !a.write && a.slot.map(usize::from) == at && at.is_some()
             })
         };
@@ -688,28 +688,28 @@ impl Second {
             }
             Second::Message => when(
                 row.format == Format::Ds && insn.field(Field::Gds) != 0
-                    || facts.signals(Signal::Sendmsg)
-                    || facts.signals(Signal::ThreadTrace),
+                    || info.signals(Signal::Sendmsg)
+                    || info.signals(Signal::ThreadTrace),
             ),
-            Second::Movrel => when(self.row(row, facts, insn.generation())),
+            Second::Movrel => when(self.row(row, info, insn.generation())),
             Second::LdsByM0 => when(
                 row.format == Format::Vintrp
-                    || facts.adds_lane()
-                    || is_vmem(row) && (insn.data_in_lds() || facts.reads_lds())
+                    || info.adds_lane()
+                    || is_vmem(row) && (insn.data_in_lds() || info.reads_lds())
                     || is_valu(row) && has_operand(insn, LDS_DIRECT),
             ),
             Second::ReturnFromTrap => when(
-                matches!(facts.flow(insn), Flow::Indirect { .. })
-                    && facts.names(File::Hwreg, HWREG_STATUS, true),
+                matches!(info.flow(insn), Flow::Indirect { .. })
+                    && info.names(File::Hwreg, HWREG_STATUS, true),
             ),
             Second::ValuWritesVgpr if is_valu(row) => {
-                registers(insn, facts, |a| a.write && a.file == File::Vector).some()
+                registers(insn, info, |a| a.write && a.file == File::Vector).some()
             }
             _ => None,
         }
     }
 
-    fn row(self, row: &Inst, facts: &Facts, generation: Gen) -> bool {
+    fn row(self, row: &Inst, info: &InstructionInfo, generation: Gen) -> bool {
         let shape = row.shape;
         let has = |role: Role| shape.slot(role).is_some();
         match self {
@@ -731,18 +731,18 @@ impl Second {
             Second::MaskAsData => is_valu(row) && (has(Role::Src0) || has(Role::Src1)),
             Second::Message => {
                 row.format == Format::Ds
-                    || facts.signals(Signal::Sendmsg)
-                    || facts.signals(Signal::ThreadTrace)
+                    || info.signals(Signal::Sendmsg)
+                    || info.signals(Signal::ThreadTrace)
             }
-            Second::Movrel => row.format == Format::Sop1 && facts.computes_sgpr(),
+            Second::Movrel => row.format == Format::Sop1 && info.computes_sgpr(),
             Second::LdsByM0 => {
                 row.format == Format::Vintrp
-                    || facts.adds_lane()
-                    || is_vmem(row) && (facts.reads_lds() || shape.mods.to_lds())
+                    || info.adds_lane()
+                    || is_vmem(row) && (info.reads_lds() || shape.mods.to_lds())
                     || is_valu(row) && has(Role::Src0)
             }
             Second::ReturnFromTrap => {
-                facts.names(File::Hwreg, HWREG_STATUS, true) && facts.jumps_indirectly()
+                info.names(File::Hwreg, HWREG_STATUS, true) && info.jumps_indirectly()
             }
             Second::ValuWritesVgpr => is_valu(row) && writes_slot(row, Role::Vdst),
         }

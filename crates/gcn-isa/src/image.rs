@@ -92,7 +92,7 @@ pub struct Sampling {
 
 /// The location of a part of the address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct AddressField {
     /// The index of the address VGPR.
     pub dword: u8,
     /// The bits of the VGPR.
@@ -112,17 +112,17 @@ pub enum Part {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Address {
     /// Offsets in elements: six signed bits each in bits 5:0, 13:8 and 21:16.
-    pub offset: Option<Place>,
+    pub offset: Option<AddressField>,
     /// The bias added to the level of detail.
-    pub bias: Option<Place>,
+    pub bias: Option<AddressField>,
     /// The comparison value.
-    pub compare: Option<Place>,
+    pub compare: Option<AddressField>,
     /// Derivatives: first those in the horizontal direction, then those in the vertical direction.
-    pub derivatives: [Option<Place>; 6],
+    pub derivatives: [Option<AddressField>; 6],
     /// The coordinates; then a slice or face, then a sample.
-    pub coordinates: [Option<Place>; 4],
+    pub coordinates: [Option<AddressField>; 4],
     /// The level, or its minimum.
-    pub level: Option<Place>,
+    pub level: Option<AddressField>,
     /// The number of VGPRs.
     pub dwords: u8,
 }
@@ -170,8 +170,8 @@ impl Address {
                 }
             }
         }
-        for place in address.coordinates.iter_mut().take(coordinates as usize) {
-            *place = Some(next.take(half));
+        for location in address.coordinates.iter_mut().take(coordinates as usize) {
+            *location = Some(next.take(half));
         }
         address.level = level.then(|| next.take(half));
         address.dwords = next.dwords();
@@ -199,17 +199,17 @@ struct Next {
 }
 
 impl Next {
-    fn take(&mut self, half: bool) -> Place {
+    fn take(&mut self, half: bool) -> AddressField {
         if half && self.half {
             self.half = false;
-            return Place {
+            return AddressField {
                 dword: self.dword - 1,
                 part: Part::High,
             };
         }
         self.half = half;
         self.dword += 1;
-        Place {
+        AddressField {
             dword: self.dword - 1,
             part: if half { Part::Low } else { Part::Whole },
         }

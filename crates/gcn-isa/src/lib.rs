@@ -77,21 +77,21 @@
 //!
 //! # Reads and writes, memory, control flow
 //!
-//! [`access::FactTable`] holds what each row of a target reads and writes, computed from its meaning:
+//! [`access::InstructionTable`] holds what each row of a target reads and writes, computed from its meaning:
 //! registers including the implicit ones, memory, and the counters of s_waitcnt. With [`flow`] it also gives
 //! the control flow after an instruction.
 //!
 //! ```
-//! use gcn_isa::access::{FactTable, File, MemoryKind, MemorySpace};
+//! use gcn_isa::access::{InstructionTable, File, MemoryKind, MemorySpace};
 //! use gcn_isa::flow::Flow;
 //! use gcn_isa::operand::EXEC;
 //! use gcn_isa::{Target, decode};
 //!
 //! let target = Target::parse("gfx900").unwrap();
-//! let facts = FactTable::new(target);
+//! let table = InstructionTable::new(target);
 //! // ds_read_b64 v[2:3], v1
 //! let insn = decode(target, &0x0200_0001_d8ec_0000u64.to_le_bytes()).unwrap();
-//! let of = facts.of(&insn);
+//! let of = table.of(&insn);
 //! assert!(of.accesses(&insn).any(|a| a.write && a.touches(File::Vector, 3)));
 //! assert!(of.accesses(&insn).any(|a| !a.write && a.touches(File::Scalar, EXEC)));
 //! let memory = of.memory(&insn).unwrap();

@@ -95,8 +95,8 @@ impl Text {
     #[inline(always)]
     pub fn push_some<const N: usize>(&mut self, piece: &[u8; N], len: usize) {
         self.reserve(N);
-        if let Some(place) = self.buffer[self.len..].first_chunk_mut() {
-            *place = *piece;
+        if let Some(location) = self.buffer[self.len..].first_chunk_mut() {
+            *location = *piece;
             self.len += len.min(N);
         }
     }
@@ -107,8 +107,8 @@ impl Text {
         if self.len >= self.buffer.len() {
             self.grow(1);
         }
-        if let Some(place) = self.buffer.get_mut(self.len) {
-            *place = c;
+        if let Some(location) = self.buffer.get_mut(self.len) {
+            *location = c;
             self.len += 1;
         }
     }

@@ -1,6 +1,6 @@
 //! Shapes and meanings agree on what is read and written.
 
-use gcn_isa::access::{FactTable, File};
+use gcn_isa::access::{File, InstructionTable};
 use gcn_isa::encode::Encoder;
 use gcn_isa::inst::Flags;
 use gcn_isa::operand::{VCC, Value};
@@ -31,7 +31,7 @@ fn shapes_and_meanings_agree() {
     let mut wrong = std::collections::BTreeSet::new();
     let mut used = vec![false; EXCEPTIONS.len()];
     for target in Target::all() {
-        let facts = FactTable::new(target);
+        let table = InstructionTable::new(target);
         for row in insts::of_target(target) {
             if is_constant(row.name) {
                 continue;
@@ -52,7 +52,7 @@ fn shapes_and_meanings_agree() {
                     continue;
                 }
                 let mut found = [false; 2];
-                for access in facts.of(&insn).accesses(&insn) {
+                for access in table.of(&insn).accesses(&insn) {
                     if access.slot == Some(n as u8) {
                         found[access.write as usize] = true;
                     }
@@ -85,13 +85,13 @@ fn shapes_and_meanings_agree() {
 #[test]
 fn implicit_vcc_is_flagged() {
     for target in Target::all() {
-        let facts = FactTable::new(target);
+        let table = InstructionTable::new(target);
         for row in insts::of_target(target).filter(|row| row.format.is_valu()) {
             let encoder = Encoder::new(row, row.format.encoding(), target).expect(row.name);
             let (mut bytes, _) = encoder.bytes();
             bytes[8..].fill(0);
             let insn = decode(target, &bytes).unwrap_or_else(|| panic!("{}", row.name));
-            let reads = facts.of(&insn).accesses(&insn).any(|access| {
+            let reads = table.of(&insn).accesses(&insn).any(|access| {
                 !access.write && access.slot.is_none() && access.touches(File::Scalar, VCC)
             });
             assert_eq!(reads, row.flags.has(Flags::READS_VCC), "{}", row.name);
@@ -111,7 +111,7 @@ fn accesses_of_random_words() {
     };
     let mut count = 0;
     for target in Target::all() {
-        let facts = FactTable::new(target);
+        let table = InstructionTable::new(target);
         for _ in 0..50_000 {
             let mut bytes = [0u8; 12];
             bytes[..8].copy_from_slice(&next().to_le_bytes());
@@ -119,7 +119,7 @@ fn accesses_of_random_words() {
             let Some(insn) = decode(target, &bytes) else {
                 continue;
             };
-            let of = facts.of(&insn);
+            let of = table.of(&insn);
             for access in of.accesses(&insn) {
                 count += 1;
                 assert!(access.count > 0, "{insn:?}: {access:?}");

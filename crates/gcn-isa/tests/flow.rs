@@ -1,6 +1,6 @@
 //! Every row that can go on elsewhere than at the next instruction, and nothing else.
 
-use gcn_isa::access::FactTable;
+use gcn_isa::access::InstructionTable;
 use gcn_isa::encode::Encoder;
 use gcn_isa::flow::{Flow, branch_target};
 use gcn_isa::{Field, Insn, Target, decode, insts};
@@ -47,9 +47,9 @@ const JUMPS: &[&str] = &[
 fn the_rows_that_change_pc() {
     let mut found = std::collections::BTreeSet::new();
     for target in Target::all() {
-        let facts = FactTable::new(target);
+        let table = InstructionTable::new(target);
         for insn in examples(target) {
-            if facts.of(&insn).flow(&insn) != Flow::Next {
+            if table.of(&insn).flow(&insn) != Flow::Next {
                 found.insert(insn.row.name);
             }
         }
@@ -62,9 +62,9 @@ fn the_rows_that_change_pc() {
 #[test]
 fn branches_are_written_as_branches() {
     for target in Target::all() {
-        let facts = FactTable::new(target);
+        let table = InstructionTable::new(target);
         for insn in examples(target) {
-            let flow = facts.of(&insn).flow(&insn);
+            let flow = table.of(&insn).flow(&insn);
             assert_eq!(
                 flow.target(0x1000, &insn),
                 branch_target(&insn, 0x1000),

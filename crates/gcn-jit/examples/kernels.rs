@@ -47,8 +47,8 @@ impl Engine for Told {
     fn exactly(&mut self, exact: bool) {
         self.0.exactly(exact);
     }
-    fn forget(&mut self) {
-        self.0.forget();
+    fn invalidate(&mut self) {
+        self.0.invalidate();
     }
 }
 impl Drop for Told {
@@ -106,11 +106,11 @@ fn zeros(bytes: usize) -> A {
     A::Buf(vec![0; bytes])
 }
 
-fn cases(full: bool) -> Vec<Case> {
+fn cases(all_active: bool) -> Vec<Case> {
     let mut r = Rng(12345);
     let mut out = Vec::new();
     let d1 = |n: u32| [n, 1, 1];
-    let pick = |f: u32, s: u32| if full { f } else { s };
+    let pick = |f: u32, s: u32| if all_active { f } else { s };
     {
         let n = pick(1 << 22, 1000);
         let a = u32s(n as usize, |i| ((i & 1023) as f32).to_bits());
@@ -198,14 +198,14 @@ fn cases(full: bool) -> Vec<Case> {
             args: vec![A::L(0), zeros(32 * n as usize)],
         });
     }
-    larger_cases(full, &mut r, &mut out);
+    larger_cases(all_active, &mut r, &mut out);
     out
 }
 
 /// The other cases.
-fn larger_cases(full: bool, r: &mut Rng, out: &mut Vec<Case>) {
+fn larger_cases(all_active: bool, r: &mut Rng, out: &mut Vec<Case>) {
     let d1 = |n: u32| [n, 1, 1];
-    let pick = |f: u32, s: u32| if full { f } else { s };
+    let pick = |f: u32, s: u32| if all_active { f } else { s };
     {
         let n = pick(4096, 512);
         let a = u32s(4 * n as usize, |_| {
@@ -397,11 +397,11 @@ fn cpu() -> Duration {
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let (dir, gfx) = (&args[1], &args[2]);
-    let full = args.get(3).is_some_and(|a| a == "full");
+    let all_active = args.get(3).is_some_and(|a| a == "full");
     let only = args.get(4).map_or("all", String::as_str);
     let threads = args.get(5).and_then(|t| t.parse().ok()).unwrap_or(1);
     let target = Target::parse(gfx).expect("a target");
-    for case in cases(full) {
+    for case in cases(all_active) {
         if only != "all" && case.kernel != only {
             continue;
         }
@@ -412,15 +412,15 @@ fn main() {
         let runs = std::env::var("RUNS")
             .ok()
             .and_then(|r| r.parse().ok())
-            .unwrap_or(if full { 3 } else { 1 });
-        let (got, time, insns) = run(&case, &object, target, true, runs, threads, !full);
+            .unwrap_or(if all_active { 3 } else { 1 });
+        let (got, time, insns) = run(&case, &object, target, true, runs, threads, !all_active);
         println!(
             "{:14} jit    {:10.3} ms  {:8.1} M wave instr/s",
             case.kernel,
             time.as_secs_f64() * 1e3,
             insns as f64 / time.as_secs_f64() / 1e6
         );
-        if !full {
+        if !all_active {
             let (want, _, insns2) = run(&case, &object, target, false, 1, 1, false);
             let bad: usize = got
                 .iter()

@@ -6,7 +6,7 @@
 
 use crate::context::LiveIns;
 use crate::frontend;
-use crate::frontend::facts;
+use crate::frontend::instruction_table;
 use crate::target::{Level, x64};
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_isa::Target;
@@ -72,7 +72,7 @@ impl Program<'_> {
                     sgprs: [0; 128],
                     typical: None,
                     guessed: Default::default(),
-                    facts: facts(self.target),
+                    table: instruction_table(self.target),
                     dump: None,
                     fetch: &|pc| self.fetch(pc),
                 },
@@ -144,7 +144,7 @@ fn hashes_of(level: Level) {
             let mut from = 0;
             while let Some(insn) = code.get(from..).and_then(|rest| decode(target, rest)) {
                 let len = insn.len as usize;
-                let flow = facts(target).of(&insn).flow(&insn);
+                let flow = instruction_table(target).of(&insn).flow(&insn);
                 if matches!(flow, Flow::Next | Flow::Branch { .. }) {
                     insns.push(code[from..from + len].to_vec());
                 }

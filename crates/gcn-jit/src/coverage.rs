@@ -3,7 +3,7 @@
 //! that call helpers for all lanes, and the memory accesses whose addresses are affine.
 
 use crate::frontend;
-use crate::frontend::facts;
+use crate::frontend::instruction_table;
 use crate::ir::Inst;
 use crate::ir::region::Terminator;
 use crate::passes::affine;
@@ -45,7 +45,7 @@ impl Counts {
                 sgprs: [0; 128],
                 typical: None,
                 guessed: Default::default(),
-                facts: facts(target),
+                table: instruction_table(target),
                 dump: None,
                 fetch: &fetch,
             },
@@ -71,8 +71,8 @@ impl Counts {
                     Inst::AffineLoad { .. } => self.affine_loads += 1,
                     Inst::Group { space, .. } => {
                         self.other_loads += 1;
-                        let why = affine::blamed(&block.graph, &block.affine.facts, node.args[0]);
-                        let upper = affine::blamed(&block.graph, &block.affine.facts, node.args[1]);
+                        let why = affine::blamed(&block.graph, &block.affine.state, node.args[0]);
+                        let upper = affine::blamed(&block.graph, &block.affine.state, node.args[1]);
                         let why = format!("{space:?} {why}; upper half: {upper}");
                         *self.blamed.entry(why).or_default() += 1;
                     }

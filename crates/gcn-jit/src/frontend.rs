@@ -30,8 +30,8 @@ use crate::passes::optional::{LeftOut, Optional};
 use analyze::{analyze, liveness};
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_emu::fp::{Mode, Round};
-use gcn_emu::operands::{Dpp, Modifiers, Opnd, Place, find};
-use gcn_isa::access::{FactTable, Facts, File, MemoryKind};
+use gcn_emu::operands::{Dpp, Modifiers, OperandLocation, Opnd, find};
+use gcn_isa::access::{File, InstructionInfo, InstructionTable, MemoryKind};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Field, Format};
@@ -146,16 +146,16 @@ pub struct CompileRequest<'a> {
     pub typical: Option<TypicalWave<'a>>,
     /// The bits of these that were used.
     pub guessed: RefCell<BTreeMap<u8, u32>>,
-    pub facts: &'a FactTable,
+    pub table: &'a InstructionTable,
     /// Receives the blocks after each stage.
     pub dump: Option<&'a Dump>,
     pub fetch: &'a dyn Fn(u64) -> Option<Insn>,
 }
 
 /// The facts about a target's rows, computed once per process.
-pub(crate) fn facts(target: Target) -> &'static FactTable {
-    static FACTS: [OnceLock<FactTable>; TABLES] = [const { OnceLock::new() }; TABLES];
-    FACTS[target.table()].get_or_init(|| FactTable::new(target))
+pub(crate) fn instruction_table(target: Target) -> &'static InstructionTable {
+    static FACTS: [OnceLock<InstructionTable>; TABLES] = [const { OnceLock::new() }; TABLES];
+    FACTS[target.table()].get_or_init(|| InstructionTable::new(target))
 }
 
 /// The maximum number of instructions of a block.
@@ -363,7 +363,7 @@ impl<'a> Builder<'a> {
             fp: self.fp.take(),
             terminator,
             affine: Default::default(),
-            full: self.all_active,
+            is_all_active: self.all_active,
             assumed: Vec::new(),
             replaces: Vec::new(),
             skipped: std::mem::take(&mut self.joins.skipped),
@@ -623,8 +623,8 @@ impl<'a> Builder<'a> {
         if self.affine.is_none() {
             self.asked.set(true);
         }
-        let facts = self.affine.and_then(|at| at.get(&self.code.start));
-        facts.is_some_and(|facts| affine::stores(&self.g.nodes, facts, stores))
+        let state = self.affine.and_then(|at| at.get(&self.code.start));
+        state.is_some_and(|state| affine::stores(&self.g.nodes, state, stores))
     }
 
     /// Notes the floating-point environment that an operation needs.

@@ -27,7 +27,7 @@ mod target;
 pub use context::Tally;
 pub use passes::names as pass_names;
 pub use passes::optional::{LeftOut, Optional};
-pub use runtime::cache::{BlockEntry, Cache, Kept};
+pub use runtime::cache::{BlockEntry, Cache, CachedEngine};
 pub use runtime::disk::Store;
 pub use runtime::engine::{Jit, JitStats, available};
 pub use runtime::profile::{Piece, RegionCode, Report, tick_cost, ticks};

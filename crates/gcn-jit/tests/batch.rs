@@ -164,7 +164,7 @@ fn levels() -> Vec<Level> {
 
 /// Runs a kernel of these instructions, compiled and interpreted, in all shapes. Returns the number of waves that started without
 /// leaving compiled code.
-struct Trial {
+struct Transaction {
     extra: &'static str,
     lds: u32,
     /// Whether it fails.
@@ -175,7 +175,7 @@ struct Trial {
     scratch: bool,
 }
 
-impl Trial {
+impl Transaction {
     fn run(&self) -> u64 {
         let mut in_batch = 0;
         for shape in SHAPES {
@@ -214,11 +214,13 @@ impl Trial {
                             // waves of the same workgroup.
                             let end = match (&got.0, &want.0) {
                                 (
-                                    Err(RunError::Limit { place, .. }),
-                                    Err(RunError::Limit { place: other, .. }),
+                                    Err(RunError::Limit { location, .. }),
+                                    Err(RunError::Limit {
+                                        location: other, ..
+                                    }),
                                 ) => {
-                                    assert_eq!(place.workgroup, other.workgroup, "{told}");
-                                    shape.bytes_before(place.workgroup)
+                                    assert_eq!(location.workgroup, other.workgroup, "{told}");
+                                    shape.bytes_before(location.workgroup)
                                 }
                                 _ => {
                                     assert_eq!(got.0, want.0, "{told}");
@@ -237,7 +239,7 @@ impl Trial {
     }
 }
 
-const TRIAL: Trial = Trial {
+const TRIAL: Transaction = Transaction {
     extra: "",
     lds: 0,
     fails: false,
@@ -248,14 +250,14 @@ const TRIAL: Trial = Trial {
 #[test]
 fn each_wave_starts_with_its_own() {
     let limits = &[1, 29, 1000, 20_000, 66_000, 1 << 20];
-    let count = Trial { limits, ..TRIAL }.run();
+    let count = Transaction { limits, ..TRIAL }.run();
     assert!(levels().is_empty() || count > 5000, "{count}");
 }
 
 #[test]
 fn each_wave_has_its_scratch() {
     let scratch = true;
-    let count = Trial { scratch, ..TRIAL }.run();
+    let count = Transaction { scratch, ..TRIAL }.run();
     assert!(levels().is_empty() || count > 500, "{count}");
 }
 
@@ -263,7 +265,7 @@ fn each_wave_has_its_scratch() {
 fn one_faults() {
     let extra = "s_cmp_eq_u32 s6, 29\ns_cbranch_scc0 ok\nv_mov_b32 v7, 0x1234\nok:";
     let (fails, limits) = (true, &[600, 20_000]);
-    let count = Trial {
+    let count = Transaction {
         extra,
         fails,
         limits,
@@ -277,7 +279,7 @@ fn one_faults() {
 fn one_traps() {
     let extra = "s_cmp_eq_u32 s6, 11\ns_cbranch_scc0 ok\ns_trap 2\nok:";
     let fails = true;
-    Trial {
+    Transaction {
         extra,
         fails,
         ..TRIAL
@@ -296,7 +298,7 @@ fn some_are_interpreted() {
         s_getreg_b32 s14, hwreg(HW_REG_MODE)\ns_getreg_b32 s15, hwreg(HW_REG_STATUS)\n\
         v_mov_b32 v10, s14\nv_mov_b32 v11, s15\non:";
     let limits = &[5000];
-    let count = Trial {
+    let count = Transaction {
         extra,
         limits,
         ..TRIAL
@@ -309,7 +311,7 @@ fn some_are_interpreted() {
 fn some_meet_nans() {
     let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 9\ns_cselect_b32 s13, 0x7f800000, 1.0\n\
         v_mul_f32 v9, 0, s13";
-    let count = Trial { extra, ..TRIAL }.run();
+    let count = Transaction { extra, ..TRIAL }.run();
     assert!(levels().is_empty() || count > 500, "{count}");
 }
 
@@ -319,7 +321,7 @@ fn lds_is_zeros_where_a_workgroup_starts() {
         v_mov_b32 v17, 1\nds_add_u32 v16, v17\nds_read_b32 v10, v16\ns_waitcnt lgkmcnt(0)";
     let limits = &[5000];
     for lds in [36, 256, 300] {
-        let count = Trial {
+        let count = Transaction {
             extra,
             lds,
             limits,
@@ -335,7 +337,7 @@ fn one_gives_way_and_one_runs_for_long() {
     let extra = "s_cmp_eq_u32 s6, 7\ns_cbranch_scc0 ok\ns_sleep 1\nok:\n\
         s_cmp_eq_u32 s6, 13\ns_cbranch_scc0 on\ns_mov_b32 s12, 50000\n\
         again:\ns_sub_u32 s12, s12, 1\ns_cmp_lg_u32 s12, 0\ns_cbranch_scc1 again\nv_mov_b32 v9, s12\non:";
-    let count = Trial { extra, ..TRIAL }.run();
+    let count = Transaction { extra, ..TRIAL }.run();
     assert!(levels().is_empty() || count > 500, "{count}");
 }
 
@@ -344,7 +346,7 @@ fn some_go_elsewhere() {
     let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 6\ns_cbranch_scc0 on\n\
         s_getpc_b64 s[14:15]\nhere:\ns_add_u32 s14, s14, there-here\ns_addc_u32 s15, s15, 0\n\
         s_setpc_b64 s[14:15]\ns_endpgm\nthere:\nv_mov_b32 v9, s12\non:";
-    let count = Trial { extra, ..TRIAL }.run();
+    let count = Transaction { extra, ..TRIAL }.run();
     assert!(levels().is_empty() || count > 500, "{count}");
 }
 
@@ -352,7 +354,7 @@ fn some_go_elsewhere() {
 fn some_wait_at_barriers() {
     // The same for all waves of a workgroup.
     let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 6\ns_cbranch_scc0 on\ns_barrier\nv_mov_b32 v9, s12\non:";
-    Trial { extra, ..TRIAL }.run();
+    Transaction { extra, ..TRIAL }.run();
 }
 
 /// Rounds at barriers in which each wave leaves a value in LDS and adds up the others', in a workgroup with a number that
@@ -375,7 +377,7 @@ fn rounds(inner: &str) -> String {
 #[test]
 fn all_wait_at_barriers() {
     let extra = rounds("").leak();
-    let count = Trial {
+    let count = Transaction {
         extra,
         lds: 256,
         ..TRIAL
@@ -385,12 +387,12 @@ fn all_wait_at_barriers() {
 }
 
 #[test]
-fn faults_behind_barriers() {
+fn faults_after_barriers() {
     let inner = "s_cmp_eq_u32 s6, 17\ns_cselect_b32 s14, 1, 0\ns_cmp_eq_u32 s12, 2\ns_cselect_b32 s15, 1, 0\n\
         s_and_b32 s14, s14, s15\ns_cbranch_scc0 ok\nv_mov_b32 v7, 0x1234\nglobal_load_dword v21, v[6:7], off\nok:";
     let extra = rounds(inner).leak();
     let fails = true;
-    Trial {
+    Transaction {
         extra,
         lds: 256,
         fails,
@@ -406,7 +408,7 @@ fn some_are_interpreted_between_barriers() {
         ok:\ns_and_b32 s14, s6, 15\ns_cmp_eq_u32 s14, 5\ns_cbranch_scc0 on\ns_sleep 1\non:\n\
         s_cmp_eq_u32 s14, 9\ns_cselect_b32 s15, 0x7f800000, 1.0\nv_mul_f32 v13, 0, s15";
     let extra = rounds(inner).leak();
-    let count = Trial {
+    let count = Transaction {
         extra,
         lds: 256,
         ..TRIAL

@@ -9,12 +9,12 @@ use both::generate::Maker;
 use both::guards::guarded;
 use both::rng::Rng;
 use both::{Case, How, Piece};
-use gcn_emu::dispatch::watch::{About, Observe, Observer, Scene, Screened, Who};
+use gcn_emu::dispatch::observers::{About, Observe, Observer, Scene, Screened, Who};
 use gcn_emu::dispatch::{Gpu, Launch, Loaded, Stats};
 use gcn_emu::engine::{Engine, Stop};
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{Extent, PAGE_SIZE, Perm};
-use gcn_emu::probe::{self, Executed, Noted, Place, Probe, Runs};
+use gcn_emu::probe::{self, AccessLocation, Executed, Noted, Probe, Runs};
 use gcn_isa::Target;
 use gcn_isa::access::MemoryKind;
 use gcn_object::CodeObject;
@@ -142,9 +142,9 @@ impl Collected {
 
 impl Probe for Collected {
     fn access(&self, access: &probe::Access) -> bool {
-        match access.place {
-            Place::Memory(at) => self.add(access.kind, false, at, access.size),
-            Place::Lds(at) => self.add(access.kind, true, at, access.size),
+        match access.location {
+            AccessLocation::Memory(at) => self.add(access.kind, false, at, access.size),
+            AccessLocation::Lds(at) => self.add(access.kind, true, at, access.size),
             _ => {}
         }
         true
@@ -227,7 +227,7 @@ impl Board {
             ..Collected::default()
         };
         let mut launch = launch.clone();
-        launch.watch.observe = Some(Arc::new(collected.clone()));
+        launch.observers.observe = Some(Arc::new(collected.clone()));
         let ran = self.run(compiled, code, before, &launch);
         let bytes = std::mem::take(&mut *collected.bytes.lock().expect("no panic"));
         let passed = collected.passed.load(Relaxed) == 1;
@@ -424,7 +424,7 @@ fn kernels(name: &str) {
             let at = (0..want.1.len()).find(|&at| want.1[at] != other.1[at]);
             let word =
                 |m: &[u8], at: usize| u32::from_le_bytes([m[at], m[at + 1], m[at + 2], m[at + 3]]);
-            let place = at.map(|at| at & !3).map(|at| match at as u64 {
+            let location = at.map(|at| at & !3).map(|at| match at as u64 {
                 data if data < DATA => format!(
                     "data+{at:#x}: {:#x}, compiled {:#x}",
                     word(&want.1, at),
@@ -438,7 +438,7 @@ fn kernels(name: &str) {
                     word(&other.1, at)
                 ),
             });
-            let what = format!("{:?}\ncompiled {:?}\n{place:?}", want.0, other.0);
+            let what = format!("{:?}\ncompiled {:?}\n{location:?}", want.0, other.0);
             (true, Some(what))
         };
         let mut now = case(&pieces);

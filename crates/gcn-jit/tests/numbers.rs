@@ -45,7 +45,7 @@ enum Kind {
 
 /// A number of this many bits.
 fn number(r: &mut Rng, bits: u32, kind: Kind) -> u64 {
-    let (places, max) = match bits {
+    let (locations, max) = match bits {
         16 => (10, 0x1f),
         32 => (23, 0xff),
         _ => (52, 0x7ff),
@@ -59,19 +59,19 @@ fn number(r: &mut Rng, bits: u32, kind: Kind) -> u64 {
             let edges = [0, 0, 1, 2, max / 2, max - 3, max - 2, max - 1, max, max];
             match r.below(3) {
                 0 => edges[r.below(10) as usize],
-                1 => bias - places.min(bias) + r.below(2 * places.min(bias)),
+                1 => bias - locations.min(bias) + r.below(2 * locations.min(bias)),
                 _ => r.below(max + 1),
             }
         }
     };
     let mantissa = match r.below(6) {
         0 => 0,
-        1 => (1 << places) - 1 - r.below(3),
+        1 => (1 << locations) - 1 - r.below(3),
         2 => r.below(3),
-        3 => 1 << r.below(places),
-        _ => any & ((1 << places) - 1),
+        3 => 1 << r.below(locations),
+        _ => any & ((1 << locations) - 1),
     };
-    any & 1 << (bits - 1) | exponent << places | mantissa
+    any & 1 << (bits - 1) | exponent << locations | mantissa
 }
 
 struct Case {
@@ -422,7 +422,7 @@ fn case_of(c: &Case, level: Level) {
                 _ => (r.next() & 0x3ff) as u32,
             };
             let (mut a, mut b) = (wave.clone(), wave.clone());
-            jit.forget();
+            jit.invalidate();
             jit.testing.lean = round % 2 == 0;
             jit.testing.exact = round % 5 == 0;
             let before = jit.stats.restarts;
@@ -515,15 +515,15 @@ fn divisions_are_quotients() {
             x.wrapping_mul(2u64.wrapping_sub(y.wrapping_mul(x)))
         });
         for k in 1..10u64 {
-            for (sign, places) in [(0, 53), (1, 53), (0, 54), (1, 54)] {
+            for (sign, locations) in [(0, 53), (1, 53), (0, 54), (1, 54)] {
                 // y × m is k more, or less, than a multiple z of 2^places.
-                let low = (1u64 << places) - 1;
+                let low = (1u64 << locations) - 1;
                 let m = inverse.wrapping_mul(if sign == 0 { k } else { k.wrapping_neg() }) & low;
                 for m in [m, m + low + 1] {
                     let product = y as u128 * m as u128;
                     let z = match sign {
-                        0 => (product - k.min(product as u64) as u128) >> places,
-                        _ => (product + k as u128) >> places,
+                        0 => (product - k.min(product as u64) as u128) >> locations,
+                        _ => (product + k as u128) >> locations,
                     };
                     if z >> 52 == 1 {
                         let (y, z) = (f64_of(y), f64_of(z as u64));
@@ -562,13 +562,13 @@ fn roots_are_roots() {
         }
     };
     let mut tried = 0;
-    for places in [52, 53] {
+    for locations in [52, 53] {
         // Of numbers of 2^104 and more, and of 2^105 and more, the last place is 2^52 or 2^53.
-        let low = (1u128 << places) - 1;
+        let low = (1u128 << locations) - 1;
         for k in -64i128..=64 {
             // All G below 2^places with G (G + 1) + k = 0 modulo 2^places, bit by bit.
             let mut roots = vec![0u128];
-            for bit in 0..places {
+            for bit in 0..locations {
                 let modulo = (1u128 << (bit + 1)) - 1;
                 roots = roots
                     .into_iter()
@@ -577,14 +577,14 @@ fn roots_are_roots() {
                     .collect();
             }
             for root in roots {
-                for g in [root, root + (1 << places)] {
+                for g in [root, root + (1 << locations)] {
                     let x = ((g * (g + 1)) as i128 + k) as u128;
-                    let first = 1u128 << (52 + places);
-                    let last = 1u128 << (53 + places);
+                    let first = 1u128 << (52 + locations);
+                    let last = 1u128 << (53 + locations);
                     if g >> 52 == 1 && x & low == 0 && (first..last).contains(&x) {
                         tried += 1;
                         for scale in [0, -100, 100] {
-                            check((x >> places) as f64 * 2f64.powi(places - 104 + 2 * scale));
+                            check((x >> locations) as f64 * 2f64.powi(locations - 104 + 2 * scale));
                         }
                     }
                 }

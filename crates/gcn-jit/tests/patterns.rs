@@ -88,10 +88,10 @@ fn alike(body: &str, before: &[u8]) -> (Option<JitStats>, Option<String>) {
         assert_eq!(at, None, "{level:?}: the byte that differs, of {body}");
         assert_eq!(failed, fault, "{level:?}: {body}");
         let now = cache.stats();
-        let full = now.full;
+        let all_active = now.all_active;
         if let Some(before) = stats.replace(now) {
             // All levels have the variants for waves with all lanes active.
-            assert_eq!(before.full, full, "{body}");
+            assert_eq!(before.all_active, all_active, "{body}");
         }
     }
     (stats, fault)
@@ -106,8 +106,8 @@ fn compiled(stats: Option<JitStats>, body: &str) {
 
 /// Asserts that all-active blocks were compiled, and little was interpreted.
 fn has_full_chunks(stats: &JitStats) {
-    let full = stats.full > 0 || Level::best().is_none();
-    assert!(full && stats.interpreted < 100, "{stats:?}");
+    let all_active = stats.all_active > 0 || Level::best().is_none();
+    assert!(all_active && stats.interpreted < 100, "{stats:?}");
 }
 
 fn random(seed: u32) -> impl Fn(u32) -> u32 {
@@ -543,9 +543,9 @@ fn optimisations_that_are_left_out() {
         .into_iter()
         .filter(|l| l.available())
     {
-        let full = Cache::with_level(level);
+        let all_active = Cache::with_level(level);
         for one in Optional::ALL {
-            let cache = full.clone().without(one);
+            let cache = all_active.clone().without(one);
             let engines = cache.clone();
             let gpu = Gpu::with_engine(target, 1 << 22, move || Box::new(engines.engine()));
             assert_eq!(run(&gpu.expect("a GPU"), &body, &before), want, "{one:?}");
@@ -558,7 +558,7 @@ fn optimisations_that_are_left_out() {
             }
             assert_eq!(stats.in_batch > 0, one != Optional::Batch, "{stats:?}");
             let variants = !matches!(one, Optional::Affine | Optional::AllActive);
-            assert_eq!(stats.full > 0, variants, "{one:?}: {stats:?}");
+            assert_eq!(stats.all_active > 0, variants, "{one:?}: {stats:?}");
         }
     }
     for one in Optional::ALL {

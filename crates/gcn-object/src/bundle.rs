@@ -547,11 +547,11 @@ pub(crate) fn replace_in_offload_binary(
     let total = out.len() as u64;
     let table = little(&old[16..24]) as usize + 40 * which;
     let mut put = |at: usize, value: u64| match out.get_mut(at..at + 8) {
-        Some(place) => {
-            place.copy_from_slice(&value.to_le_bytes());
+        Some(location) => {
+            location.copy_from_slice(&value.to_le_bytes());
             Ok(())
         }
-        None => bad("the entry table lies behind the image"),
+        None => bad("the entry table lies after the image"),
     };
     put(8, total)?;
     put(table + 32, new.len() as u64)?;

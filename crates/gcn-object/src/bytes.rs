@@ -9,9 +9,9 @@ use memmap2::{Advice, MmapMut};
 
 /// Bytes of a fixed number. Many of them are in large pages, where the system has such: the first access to each small page
 /// takes longer than reading its bytes from a file.
-pub struct Bytes(Kept);
+pub struct Bytes(Storage);
 
-enum Kept {
+enum Storage {
     Few(Vec<u8>),
     /// The pages, and the number of bytes.
     #[cfg(target_os = "linux")]
@@ -35,7 +35,7 @@ impl Bytes {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len)?;
         bytes.resize(len, 0);
-        Ok(Bytes(Kept::Few(bytes)))
+        Ok(Bytes(Storage::Few(bytes)))
     }
 
     /// Reads this many bytes.
@@ -52,7 +52,7 @@ impl Bytes {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len)?;
         match from.take(len as u64).read_to_end(&mut bytes)? {
-            n if n == len => Ok(Bytes(Kept::Few(bytes))),
+            n if n == len => Ok(Bytes(Storage::Few(bytes))),
             _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
@@ -68,7 +68,7 @@ fn pages(len: usize) -> Option<Bytes> {
     let pages = MmapMut::map_anon(len.checked_next_multiple_of(PAGE)?).ok()?;
     // Small pages do as well.
     let _ = pages.advise(Advice::HugePage);
-    Some(Bytes(Kept::Pages(pages, len)))
+    Some(Bytes(Storage::Pages(pages, len)))
 }
 
 impl Deref for Bytes {
@@ -77,9 +77,9 @@ impl Deref for Bytes {
     #[inline]
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Kept::Few(bytes) => bytes,
+            Storage::Few(bytes) => bytes,
             #[cfg(target_os = "linux")]
-            Kept::Pages(pages, len) => &pages[..*len],
+            Storage::Pages(pages, len) => &pages[..*len],
         }
     }
 }
@@ -88,16 +88,16 @@ impl DerefMut for Bytes {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            Kept::Few(bytes) => bytes,
+            Storage::Few(bytes) => bytes,
             #[cfg(target_os = "linux")]
-            Kept::Pages(pages, len) => &mut pages[..*len],
+            Storage::Pages(pages, len) => &mut pages[..*len],
         }
     }
 }
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Bytes {
-        Bytes(Kept::Few(bytes))
+        Bytes(Storage::Few(bytes))
     }
 }
 

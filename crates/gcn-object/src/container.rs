@@ -237,7 +237,7 @@ fn elf_extent(source: &Source, start: u64, size: u64) -> Result<u64, Error> {
         ),
     ];
     let mut end = 64;
-    for (offset, count, entry, [place, length], kind, none) in tables {
+    for (offset, count, entry, [location, length], kind, none) in tables {
         if offset == 0 {
             continue;
         }
@@ -249,7 +249,7 @@ fn elf_extent(source: &Source, start: u64, size: u64) -> Result<u64, Error> {
         let table = source.read(start + offset, count * entry)?;
         for entry in table.chunks_exact(entry as usize) {
             if number(entry, kind, 4) != none {
-                end = end.max(number(entry, place, 8).saturating_add(number(entry, length, 8)));
+                end = end.max(number(entry, location, 8).saturating_add(number(entry, length, 8)));
             }
         }
     }
@@ -487,10 +487,10 @@ impl Container {
             return text;
         }
         let mut ids: Vec<(&str, usize, usize)> = Vec::new();
-        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut locations: HashMap<&str, usize> = HashMap::new();
         for entry in entries {
-            let place = *places.entry(&entry.id).or_insert(ids.len());
-            match ids.get_mut(place) {
+            let location = *locations.entry(&entry.id).or_insert(ids.len());
+            match ids.get_mut(location) {
                 Some((_, count, _)) => *count += 1,
                 None => ids.push((&entry.id, 1, entry.index)),
             }
@@ -517,14 +517,14 @@ struct List {
 
 /// The location of a bundle.
 #[derive(Clone, Default)]
-struct Place {
+struct Location {
     section: Option<String>,
     member: Option<String>,
 }
 
 impl List {
     fn scan(&mut self, source: &Source) -> Result<Kind, Error> {
-        let place = Place::default();
+        let location = Location::default();
         let size = source.size();
         let start = source.read(0, size.min(64))?;
         if start.starts_with(b"!<arch>\n") {
@@ -536,7 +536,7 @@ impl List {
                 "a thin archive holds no code, only the names of files that do".into(),
             ));
         }
-        if let Some(kind) = self.file(source, 0, size, &start, &place)? {
+        if let Some(kind) = self.file(source, 0, size, &start, &location)? {
             return Ok(kind);
         }
         let text = start.windows(24).any(|w| w == bundle::MAGIC);
@@ -557,24 +557,24 @@ impl List {
         offset: u64,
         size: u64,
         start: &[u8],
-        place: &Place,
+        location: &Location,
     ) -> Result<Option<Kind>, Error> {
         if start.starts_with(b"\x7fELF") {
             let machine = start.get(18..20).map(|m| [m[0], m[1]]);
             if machine == Some([224, 0]) {
-                self.bare(source, offset, size, None, start, place)?;
+                self.bare(source, offset, size, None, start, location)?;
                 return Ok(Some(Kind::CodeObject));
             }
             let sections = elf_sections(source.window(offset, size))?;
-            self.host(source, offset, &sections, place)?;
+            self.host(source, offset, &sections, location)?;
             return Ok(Some(Kind::Host));
         }
         if start.starts_with(bundle::MAGIC) || start.starts_with(bundle::COMPRESSED_MAGIC) {
-            self.bundles(source, offset, size, place)?;
+            self.bundles(source, offset, size, location)?;
             return Ok(Some(Kind::Bundle));
         }
         if start.starts_with(bundle::OFFLOAD_BINARY_MAGIC) {
-            self.bundles(source, offset, size, place)?;
+            self.bundles(source, offset, size, location)?;
             return Ok(Some(Kind::OffloadBinary));
         }
         let cache = ReadCache::new(source.window(offset, size));
@@ -594,7 +594,7 @@ impl List {
             }
             _ => return Ok(None),
         };
-        self.host(source, offset, &sections, place)?;
+        self.host(source, offset, &sections, location)?;
         Ok(Some(Kind::Host))
     }
 
@@ -610,12 +610,12 @@ impl List {
             let (offset, size) = member.file_range();
             let start = source.read(offset, size.min(64))?;
             let name = String::from_utf8_lossy(member.name()).into_owned();
-            let place = Place {
+            let location = Location {
                 section: None,
                 member: Some(name.clone()),
             };
             // Members of other kinds are ignored.
-            self.file(source, offset, size, &start, &place)
+            self.file(source, offset, size, &start, &location)
                 .map_err(|e| Error::Bundle(format!("member '{name}': {e}")))?;
         }
         Ok(())
@@ -627,13 +627,13 @@ impl List {
         source: &Source,
         offset: u64,
         sections: &[HostSection],
-        place: &Place,
+        location: &Location,
     ) -> Result<(), Error> {
         for section in sections {
             let start = offset.saturating_add(section.offset);
-            let place = Place {
+            let location = Location {
                 section: Some(section.name.clone()),
-                ..place.clone()
+                ..location.clone()
             };
             let in_section = |e: Error| Error::Bundle(format!("section '{}': {e}", section.name));
             let magic = || source.read(start, section.size.min(24));
@@ -641,7 +641,7 @@ impl List {
                 || section.name == OFFLOADING
                 || section.name == WRAPPER && magic()?.starts_with(bundle::MAGIC);
             if wanted {
-                self.bundles(source, start, section.size, &place)
+                self.bundles(source, start, section.size, &location)
                     .map_err(in_section)?;
             } else if let Some(id) = section.name.strip_prefix(BUNDLED_SECTION) {
                 // The host's own entry is one zero byte: the entry is the object file itself.
@@ -649,7 +649,7 @@ impl List {
                     true => 0,
                     false => section.size,
                 };
-                self.bare(source, start, size, Some(id), &[], &place)
+                self.bare(source, start, size, Some(id), &[], &location)
                     .map_err(in_section)?;
             }
         }
@@ -663,7 +663,7 @@ impl List {
         size: u64,
         id: Option<&str>,
         start: &[u8],
-        place: &Place,
+        location: &Location,
     ) -> Result<(), Error> {
         let id = match id {
             Some(id) => id.to_string(),
@@ -674,7 +674,7 @@ impl List {
             offset: 0,
             size,
         };
-        self.add(Packing::Bare, offset, size, vec![item], place)
+        self.add(Packing::Bare, offset, size, vec![item], location)
     }
 
     fn add(
@@ -683,7 +683,7 @@ impl List {
         offset: u64,
         size: u64,
         items: Vec<Item>,
-        place: &Place,
+        location: &Location,
     ) -> Result<(), Error> {
         if (self.entries.len() + items.len()) as u64 > MAX_ENTRIES
             || self.bundles.len() as u64 > MAX_ENTRIES
@@ -706,8 +706,8 @@ impl List {
             offset,
             size,
             room: size,
-            section: place.section.clone(),
-            member: place.member.clone(),
+            section: location.section.clone(),
+            member: location.member.clone(),
         });
         Ok(())
     }
@@ -718,7 +718,7 @@ impl List {
         source: &Source,
         start: u64,
         size: u64,
-        place: &Place,
+        location: &Location,
     ) -> Result<(), Error> {
         let end = start.saturating_add(size).min(source.size());
         let mut at = start;
@@ -731,7 +731,7 @@ impl List {
                 n => Error::Bundle(format!("bundle at {n:#x}: {e}")),
             };
             let (packing, items, size) = read_bundle(source, next, left).map_err(at_offset)?;
-            self.add(packing, next, size, items, place)?;
+            self.add(packing, next, size, items, location)?;
             at = next + size.max(1);
         }
         if self.bundles.len() == first && other {

@@ -310,9 +310,12 @@ impl RelocationKind {
 
     /// Returns the addend stored at the location, for relocations without addends of their own. The location is
     /// [`RelocationKind::width`] bytes long.
-    pub(crate) fn addend_in(self, place: &[u8]) -> i64 {
-        let value = place.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
-        match place.len() {
+    pub(crate) fn addend_in(self, location: &[u8]) -> i64 {
+        let value = location
+            .iter()
+            .rev()
+            .fold(0u64, |n, b| n << 8 | u64::from(*b));
+        match location.len() {
             2 => i64::from(value as i16),
             4 => i64::from(value as i32),
             _ => value as i64,
@@ -321,7 +324,7 @@ impl RelocationKind {
 
     /// Writes the computed 64-bit `value` into the bytes of the location, which are [`RelocationKind::width`] bytes
     /// long. Returns a message if the value does not fit.
-    pub(crate) fn store(self, value: u64, place: &mut [u8]) -> Result<(), String> {
+    pub(crate) fn store(self, value: u64, location: &mut [u8]) -> Result<(), String> {
         let field = match self {
             RelocationKind::ABS32_HI | RelocationKind::REL32_HI | RelocationKind::GOTPCREL32_HI => {
                 value >> 32
@@ -346,8 +349,8 @@ impl RelocationKind {
             }
             _ => value,
         };
-        let width = place.len().min(8);
-        place[..width].copy_from_slice(&field.to_le_bytes()[..width]);
+        let width = location.len().min(8);
+        location[..width].copy_from_slice(&field.to_le_bytes()[..width]);
         Ok(())
     }
 }

@@ -158,7 +158,7 @@ impl Field {
 
     /// Returns the byte in which it begins, and its lowest bit's position in the 8 bytes from the multiple of 8 at or
     /// before that.
-    fn place(&self) -> (usize, u32) {
+    fn location(&self) -> (usize, u32) {
         ((self.bit / 64 * 8) as usize, self.bit % 64)
     }
 
@@ -218,7 +218,7 @@ impl KernelCode {
 
     /// Returns a field's bits, unsigned.
     pub fn get(&self, field: &Field) -> u64 {
-        let (at, shift) = field.place();
+        let (at, shift) = field.location();
         self.chunk(at) >> shift & field.mask()
     }
 
@@ -233,7 +233,7 @@ impl KernelCode {
 
     /// Sets a field's bits; higher bits of `value` are ignored.
     pub fn set(&mut self, field: &Field, value: u64) {
-        let (at, shift) = field.place();
+        let (at, shift) = field.location();
         let mask = field.mask() << shift;
         let word = self.chunk(at) & !mask | value << shift & mask;
         self.bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());

@@ -1082,21 +1082,21 @@ pub struct Metadata {
 }
 
 /// The location of an item: in a sequence under a key, of the mapping that is the outer item, or of the root.
-struct Place<'a> {
-    outer: Option<&'a Place<'a>>,
+struct ItemPath<'a> {
+    outer: Option<&'a ItemPath<'a>>,
     key: &'a str,
     index: usize,
 }
 
-impl Place<'_> {
+impl ItemPath<'_> {
     /// Returns the location as shown in messages, with a dot after it.
-    fn path(place: Option<&Place>) -> String {
-        place.map_or(String::new(), |place| {
+    fn path(location: Option<&ItemPath>) -> String {
+        location.map_or(String::new(), |location| {
             format!(
                 "{}{}[{}].",
-                Place::path(place.outer),
-                place.key,
-                place.index
+                ItemPath::path(location.outer),
+                location.key,
+                location.index
             )
         })
     }
@@ -1112,18 +1112,18 @@ fn text_of<'a>(value: &'a ValueRef) -> Option<&'a str> {
 /// Reads fields of one mapping, and keeps its location for messages.
 struct Fields<'a> {
     pairs: &'a [(ValueRef<'a>, ValueRef<'a>)],
-    place: Option<&'a Place<'a>>,
+    location: Option<&'a ItemPath<'a>>,
 }
 
 impl<'a> Fields<'a> {
     fn new(
         value: &'a ValueRef<'a>,
-        place: Option<&'a Place<'a>>,
+        location: Option<&'a ItemPath<'a>>,
     ) -> Result<Fields<'a>, MetadataError> {
         match value {
-            ValueRef::Map(pairs) => Ok(Fields { pairs, place }),
+            ValueRef::Map(pairs) => Ok(Fields { pairs, location }),
             _ => Err(MetadataError::Shape {
-                path: Place::path(place),
+                path: ItemPath::path(location),
                 expected: "a mapping".into(),
             }),
         }
@@ -1131,7 +1131,7 @@ impl<'a> Fields<'a> {
 
     fn wrong(&self, key: &str, expected: &str) -> MetadataError {
         MetadataError::Shape {
-            path: format!("{}{key}", Place::path(self.place)),
+            path: format!("{}{key}", ItemPath::path(self.location)),
             expected: expected.into(),
         }
     }
@@ -1191,7 +1191,7 @@ impl<'a> Fields<'a> {
     fn items<T>(
         &self,
         key: &str,
-        read: impl Fn(&ValueRef, &Place) -> Result<T, MetadataError>,
+        read: impl Fn(&ValueRef, &ItemPath) -> Result<T, MetadataError>,
     ) -> Result<Vec<T>, MetadataError> {
         let array = |v: &'a ValueRef<'a>| match v {
             ValueRef::Array(items) => Some(items.as_slice()),
@@ -1201,12 +1201,12 @@ impl<'a> Fields<'a> {
         let items = items.unwrap_or_default().iter().enumerate();
         items
             .map(|(index, item)| {
-                let place = Place {
-                    outer: self.place,
+                let location = ItemPath {
+                    outer: self.location,
                     key,
                     index,
                 };
-                read(item, &place)
+                read(item, &location)
             })
             .collect()
     }
@@ -1266,10 +1266,10 @@ impl Metadata {
         Ok(Metadata {
             version: fields.ints("amdhsa.version")?.unwrap_or([0, 0]),
             target: fields.text("amdhsa.target")?,
-            printf: fields.items("amdhsa.printf", |v, place| {
+            printf: fields.items("amdhsa.printf", |v, location| {
                 let text = text_of(v).map(str::to_string);
                 text.ok_or_else(|| MetadataError::Shape {
-                    path: Place::path(Some(place)),
+                    path: ItemPath::path(Some(location)),
                     expected: "a string".into(),
                 })
             })?,
@@ -1416,8 +1416,8 @@ fn v3_word(word: &str) -> String {
     out
 }
 
-fn kernel(value: &ValueRef, place: &Place) -> Result<KernelMetadata, MetadataError> {
-    let f = Fields::new(value, Some(place))?;
+fn kernel(value: &ValueRef, location: &ItemPath) -> Result<KernelMetadata, MetadataError> {
+    let f = Fields::new(value, Some(location))?;
     Ok(KernelMetadata {
         name: f.required_text(".name")?,
         symbol: f.required_text(".symbol")?,
@@ -1442,8 +1442,8 @@ fn kernel(value: &ValueRef, place: &Place) -> Result<KernelMetadata, MetadataErr
     })
 }
 
-fn arg(value: &ValueRef, place: &Place) -> Result<Arg, MetadataError> {
-    let f = Fields::new(value, Some(place))?;
+fn arg(value: &ValueRef, location: &ItemPath) -> Result<Arg, MetadataError> {
+    let f = Fields::new(value, Some(location))?;
     let value_kind_name = f.required_text(".value_kind")?;
     Ok(Arg {
         name: f.text(".name")?,

@@ -128,7 +128,7 @@ pub fn replace<'a>(
     new: &[u8],
 ) -> Result<Patched<'a>, Error> {
     let source = container.source();
-    let Some(place) = container.bundles.get(entry.bundle) else {
+    let Some(location) = container.bundles.get(entry.bundle) else {
         return bad(format!("there is no bundle {}", entry.bundle));
     };
     let items: Vec<Item> = container
@@ -147,15 +147,15 @@ pub fn replace<'a>(
         .position(|e| e.bundle == entry.bundle)
         .unwrap_or(0);
     let which = entry.index - first;
-    let alone = place.section.is_none() && place.member.is_none();
+    let alone = location.section.is_none() && location.member.is_none();
     let last = entry.bundle + 1 == container.bundles.len();
     // Bytes after the last bundle of a file do not count as its space.
     let room = match alone && last {
-        true => place.size,
-        false => place.room,
+        true => location.size,
+        false => location.room,
     };
 
-    let bytes = match &place.packing {
+    let bytes = match &location.packing {
         Packing::Bare => new.to_vec(),
         Packing::Plain => {
             let held = held(&items, which, room);
@@ -167,18 +167,24 @@ pub fn replace<'a>(
                 bytes.resize(new.len().max(entry.size as usize), 0);
                 let splices = vec![
                     Splice::over(
-                        place.offset + 32 + size_at + 8,
+                        location.offset + 32 + size_at + 8,
                         (new.len() as u64).to_le_bytes(),
                     ),
-                    Splice::over(place.offset + entry.offset, bytes),
+                    Splice::over(location.offset + entry.offset, bytes),
                 ];
                 return Patched::new(source, splices, false);
             }
-            rebuild(&source.read(place.offset, place.size)?, &items, which, new)?
+            rebuild(
+                &source.read(location.offset, location.size)?,
+                &items,
+                which,
+                new,
+            )?
         }
         Packing::Compressed(header) => {
             let start = header.header_size();
-            let packed = source.window(place.offset + start, place.size.saturating_sub(start));
+            let packed =
+                source.window(location.offset + start, location.size.saturating_sub(start));
             let (old, _) = header.decompress(packed)?;
             let Compressed {
                 method, version, ..
@@ -186,7 +192,7 @@ pub fn replace<'a>(
             bundle::compress(&rebuild(&old, &items, which, new)?, method, version)?
         }
         Packing::OffloadBinary => {
-            let old = source.read(place.offset, place.size)?;
+            let old = source.read(location.offset, location.size)?;
             bundle::replace_in_offload_binary(&old, which, new)?
         }
     };
@@ -199,9 +205,9 @@ pub fn replace<'a>(
             let size = room + grown.next_multiple_of(PAGE);
             insert.resize(size as usize, 0);
         }
-        let remove = if last { place.size } else { room };
+        let remove = if last { location.size } else { room };
         let splice = Splice {
-            at: place.offset,
+            at: location.offset,
             remove,
             zeros: 0,
             insert,
@@ -209,16 +215,16 @@ pub fn replace<'a>(
         return Patched::new(source, vec![splice], false);
     }
     // A bare section has the size of its code object; elsewhere the space after it is filled with zeros.
-    let fits = match place.packing {
-        Packing::Bare => bytes.len() as u64 == place.size,
+    let fits = match location.packing {
+        Packing::Bare => bytes.len() as u64 == location.size,
         _ => bytes.len() as u64 <= room,
     };
     if fits {
         let mut bytes = bytes;
-        bytes.resize(bytes.len().max(place.size as usize), 0);
-        return Patched::new(source, vec![Splice::over(place.offset, bytes)], false);
+        bytes.resize(bytes.len().max(location.size as usize), 0);
+        return Patched::new(source, vec![Splice::over(location.offset, bytes)], false);
     }
-    if let Some(member) = &place.member {
+    if let Some(member) = &location.member {
         return bad(format!(
             "the new code is larger than its room in member '{member}' of the archive ({} bytes, {room} there); take the member out with ar, replace it there and put it back",
             bytes.len()
@@ -236,8 +242,10 @@ pub fn replace<'a>(
     }
     let host = Host::read(source)?;
     let splices = match host.kind {
-        raw::ET_REL => host.grow_object(place.offset, place.size, bytes)?,
-        raw::ET_EXEC | raw::ET_DYN => host.grow_program(place.offset, place.size, room, bytes)?,
+        raw::ET_REL => host.grow_object(location.offset, location.size, bytes)?,
+        raw::ET_EXEC | raw::ET_DYN => {
+            host.grow_program(location.offset, location.size, room, bytes)?
+        }
         other => {
             return bad(format!(
                 "the new code needs {} bytes and its room is {room}, and a file of ELF type {other} cannot be made larger",
@@ -375,14 +383,14 @@ impl<'a> Host<'a> {
         let index = self.section_at(offset, size)?;
         let section = &self.sections[index];
         let (start, whole) = (section.sh_offset(LE), section.sh_size(LE));
-        let behind_size = start + whole - offset - size;
+        let after_size = start + whole - offset - size;
         let before = self.source.read(start, offset - start)?;
-        let behind = self.source.read(offset + size, behind_size)?;
-        let alone = before.is_empty() && behind.iter().all(|b| *b == 0);
+        let after = self.source.read(offset + size, after_size)?;
+        let alone = before.is_empty() && after.iter().all(|b| *b == 0);
         let new = match (alone, self.name(section) == b".llvm.offloading") {
             (true, _) => new,
             // Each bundle is found after the previous one, by their sizes; nothing else records their offsets.
-            (false, true) => [before, new, behind].concat(),
+            (false, true) => [before, new, after].concat(),
             (false, false) => {
                 return bad(
                     "the new code is larger than its room in an object file's section that holds several bundles; link the file first",
@@ -446,7 +454,7 @@ impl<'a> Host<'a> {
         let zeros = address - (vaddr + file_size);
         if zeros > MAX_ZEROED {
             return bad(format!(
-                "the new code is larger than its room, and behind {zeros} bytes of zeroed data it would make the file too large"
+                "the new code is larger than its room, and after {zeros} bytes of zeroed data it would make the file too large"
             ));
         }
         let same_page = last.p_offset(LE) % PAGE == vaddr % PAGE;
@@ -494,7 +502,7 @@ impl<'a> Host<'a> {
             } else if at >= tail {
                 s.sh_offset.set(LE, at.saturating_add(grown));
             } else if at.saturating_add(s.sh_size(LE)) > tail {
-                return bad("a section of the host program lies in and behind its last segment");
+                return bad("a section of the host program lies in and after its last segment");
             }
         }
         let new_index = if alone {

@@ -538,20 +538,20 @@ impl CodeObject {
                         "a relocation section does not refer to the symbol table".into(),
                     ));
                 }
-                let place = usize::try_from(section.sh_info(LE))
+                let location = usize::try_from(section.sh_info(LE))
                     .ok()
                     .and_then(|i| i.checked_sub(1));
-                let place = place.filter(|i| *i < self.sections.len());
-                let place = place.ok_or_else(|| {
+                let location = location.filter(|i| *i < self.sections.len());
+                let location = location.ok_or_else(|| {
                     Error::Elf("a relocation section refers to no section".into())
                 })?;
                 let symbols = self.symbols.len();
                 for relocation in with {
-                    let relocation = self.relocation(relocation, Some(place), symbols)?;
+                    let relocation = self.relocation(relocation, Some(location), symbols)?;
                     self.relocations.push(relocation);
                 }
                 for relocation in without {
-                    let relocation = self.relocation_in_place(relocation, place, symbols)?;
+                    let relocation = self.relocation_in_place(relocation, location, symbols)?;
                     self.relocations.push(relocation);
                 }
             }
@@ -609,14 +609,14 @@ impl CodeObject {
         }
         let kind = RelocationKind(relocation.r_type(LE));
         let data = self.section_data(section);
-        let place = range(offset, kind.width() as u64, data.len())
+        let location = range(offset, kind.width() as u64, data.len())
             .ok_or_else(|| bad("its place is outside its section".into()))?;
         Ok(Relocation {
             section: Some(section),
             offset,
             kind,
             symbol: (symbol > 0).then_some(symbol),
-            addend: kind.addend_in(&data[place]),
+            addend: kind.addend_in(&data[location]),
         })
     }
 
@@ -741,14 +741,15 @@ impl CodeObject {
     }
 
     fn read_notes(&mut self, programs: &[raw::ProgramHeader64<LE>]) -> Result<(), Error> {
-        let mut places = Vec::new();
+        let mut locations = Vec::new();
         for program in programs.iter().filter(|p| p.p_type(LE) == raw::PT_NOTE) {
-            let place = range(program.p_offset(LE), program.p_filesz(LE), self.data.len());
-            places.push(
-                place.ok_or_else(|| Error::Elf("a note segment lies outside the file".into()))?,
+            let location = range(program.p_offset(LE), program.p_filesz(LE), self.data.len());
+            locations.push(
+                location
+                    .ok_or_else(|| Error::Elf("a note segment lies outside the file".into()))?,
             );
         }
-        places.extend(
+        locations.extend(
             self.sections
                 .iter()
                 .filter(|s| s.kind == SectionKind::NOTE)
@@ -758,15 +759,16 @@ impl CodeObject {
         let mut seen = HashSet::new();
         let mut known = HashSet::new();
         let mut left = self.data.len().saturating_mul(OVERLAP);
-        for place in places {
-            if !seen.insert((place.start, place.end)) {
+        for location in locations {
+            if !seen.insert((location.start, location.end)) {
                 continue;
             }
             left = left
-                .checked_sub(place.len())
+                .checked_sub(location.len())
                 .ok_or(Error::TooLarge("notes"))?;
-            for note in note::notes(&self.data[place.clone()]) {
-                let file = place.start + note.descriptor.start..place.start + note.descriptor.end;
+            for note in note::notes(&self.data[location.clone()]) {
+                let file =
+                    location.start + note.descriptor.start..location.start + note.descriptor.end;
                 // The notes of a note segment are those of its sections.
                 if !known.insert(file.start) {
                     continue;
@@ -1090,7 +1092,7 @@ impl CodeObject {
             let what = relocation.kind.base();
             let what = what
                 .ok_or_else(|| bad(format!("relocation type {} is unknown", relocation.kind.0)))?;
-            let place = base.wrapping_add(offset);
+            let location = base.wrapping_add(offset);
             let symbol = || -> Result<u64, Error> {
                 let Some(symbol) = relocation.symbol.and_then(|i| self.dynamic_symbols.get(i))
                 else {
@@ -1110,7 +1112,7 @@ impl CodeObject {
                 Base::None => continue,
                 Base::Load => base,
                 Base::Absolute => symbol()?,
-                Base::Relative => symbol()?.wrapping_sub(place),
+                Base::Relative => symbol()?.wrapping_sub(location),
                 Base::Got => {
                     return Err(bad(format!(
                         "{} is for the linker, not the loader",

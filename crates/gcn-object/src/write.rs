@@ -306,16 +306,16 @@ impl Builder {
         code: usize,
         descriptor: &KernelDescriptor,
     ) -> Result<usize, Error> {
-        let (Some(place), Some(symbol)) =
+        let (Some(location), Some(symbol)) =
             (self.sections.get_mut(section), self.symbols.get_mut(code))
         else {
             return layout("the section or the symbol of a kernel does not exist");
         };
-        place.align = place.align.max(64);
-        let offset = place.data.len().next_multiple_of(64);
-        place.data.resize(offset, 0);
-        place.data.extend(descriptor.to_bytes());
-        place.size = place.data.len() as u64;
+        location.align = location.align.max(64);
+        let offset = location.data.len().next_multiple_of(64);
+        location.data.resize(offset, 0);
+        location.data.extend(descriptor.to_bytes());
+        location.size = location.data.len() as u64;
         let new = Symbol {
             name: format!("{}.kd", symbol.name),
             address: offset as u64,
@@ -353,8 +353,8 @@ impl Builder {
         let mut link = Link::new(self)?;
         let programs = link.programs();
         link.lay_out(programs)?;
-        let places = link.outs.into_iter();
-        Ok(places.map(|out| (out.name, out.address)).collect())
+        let locations = link.outs.into_iter();
+        Ok(locations.map(|out| (out.name, out.address)).collect())
     }
 
     /// Checks the requirements of both writers.
@@ -576,8 +576,8 @@ impl Builder {
             for r in &by_section[i] {
                 let (start, width) = (r.offset as usize, r.kind.width());
                 let addend = if has_addends { 0 } else { r.addend };
-                if let Some(place) = data.to_mut().get_mut(start..start + width) {
-                    place.copy_from_slice(&addend.to_le_bytes()[..width]);
+                if let Some(location) = data.to_mut().get_mut(start..start + width) {
+                    location.copy_from_slice(&addend.to_le_bytes()[..width]);
                 }
             }
             headers.push(Out {
@@ -718,11 +718,11 @@ impl<'a> File<'a> {
         const ZEROS: [u8; PAGE] = [0; PAGE];
         let mut file = vec![0; self.size as usize];
         for (offset, part) in &self.parts {
-            let place = file.get_mut(*offset as usize..).unwrap_or_default();
+            let location = file.get_mut(*offset as usize..).unwrap_or_default();
             // The system gives memory to a page at its first write, and pages of zeros need none.
-            for (place, page) in place.chunks_mut(PAGE).zip(part.chunks(PAGE)) {
+            for (location, page) in location.chunks_mut(PAGE).zip(part.chunks(PAGE)) {
                 if *page != ZEROS[..page.len()] {
-                    place[..page.len()].copy_from_slice(page);
+                    location[..page.len()].copy_from_slice(page);
                 }
             }
         }
@@ -758,8 +758,8 @@ impl<'a> Strings<'a> {
                     self.bytes.truncate(offset as usize);
                     return *known.get();
                 }
-                Entry::Vacant(place) => {
-                    place.insert(offset);
+                Entry::Vacant(location) => {
+                    location.insert(offset);
                 }
             }
         }

@@ -179,10 +179,10 @@ fn offload_binary(arch: &str, image: &[u8]) -> Vec<u8> {
     // Image kind: object; producer: HIP.
     out.extend([1, 0, 3, 0, 0, 0, 0, 0]);
     let arch_at = text as u64 + 30;
-    let places = [text as u64, text as u64 + 7, text as u64 + 25, arch_at];
+    let locations = [text as u64, text as u64 + 7, text as u64 + 25, arch_at];
     for word in [72, 2, start as u64, image.len() as u64]
         .iter()
-        .chain(&places)
+        .chain(&locations)
     {
         out.extend(word.to_le_bytes());
     }

@@ -55,9 +55,9 @@ fn rules(file: &[u8]) {
     assert!(segments[0].file.contains(&note.file.start));
     let programs = (0..number(file, 56, 2) as usize).map(|n| 64 + 56 * n);
     let of_kind = |kind: u64| programs.clone().find(|at| number(file, *at, 4) == kind);
-    let place = of_kind(4).unwrap();
-    let start = number(file, place + 8, 8) as usize;
-    assert!((start..start + number(file, place + 32, 8) as usize).contains(&note.file.start));
+    let location = of_kind(4).unwrap();
+    let start = number(file, location + 8, 8) as usize;
+    assert!((start..start + number(file, location + 32, 8) as usize).contains(&note.file.start));
 
     // The dynamic table, which comgr and debuggers read, names the tables that the section headers name.
     let dynamic = of_kind(2).unwrap();
@@ -159,10 +159,10 @@ fn rules(file: &[u8]) {
             SymbolKind::HSA_KERNEL,
         ];
         assert!(known.contains(&symbol.kind));
-        let place = relocation.offset;
+        let location = relocation.offset;
         let segment = segments
             .iter()
-            .find(|s| (s.address..s.address + s.file.len() as u64).contains(&place));
+            .find(|s| (s.address..s.address + s.file.len() as u64).contains(&location));
         assert!(segment.unwrap().writable);
     }
 }

@@ -484,12 +484,12 @@ fn mesa_objects_come_back() {
     let linked = CodeObject::parse(&builder.loadable().unwrap()).unwrap();
     let foo = linked.kernel("foo").unwrap();
     let tab = linked.symbols.iter().find(|s| s.name == "tab").unwrap();
-    let place = foo.descriptor_address + object.relocations[0].offset;
-    let low = linked.read(place, 4).unwrap();
+    let location = foo.descriptor_address + object.relocations[0].offset;
+    let low = linked.read(location, 4).unwrap();
     let low = u32::from_le_bytes(low.try_into().unwrap());
     assert_eq!(
         u64::from(low),
-        (tab.address + 4).wrapping_sub(place) & 0xffff_ffff
+        (tab.address + 4).wrapping_sub(location) & 0xffff_ffff
     );
 }
 

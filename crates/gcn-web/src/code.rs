@@ -8,7 +8,7 @@ use gcn::asm::{self, Diagnostic, Level, Syntax};
 use gcn::check::report::{Report, Severity};
 use gcn::check::{hazards, statically, waitcnt};
 use gcn::dis;
-use gcn::isa::access::{FactTable, Facts, File};
+use gcn::isa::access::{File, InstructionInfo, InstructionTable};
 use gcn::isa::decode::{Decoder, Insn};
 use gcn::isa::operand::EXEC;
 use gcn::isa::print::{Style, print, print_operand, print_with_label};
@@ -198,7 +198,7 @@ impl Built {
 
     /// Everything that the page shows.
     pub fn view(&self) -> Value {
-        let table = FactTable::new(self.target);
+        let table = InstructionTable::new(self.target);
         let (mut rows, more) = self.rows(&table);
         let (reports, why) = self.reports(&table);
         let analyses = self.analyses(&table);
@@ -271,7 +271,7 @@ impl Built {
         roots.into_iter().take(MOST_ROOTS).map(|r| r.name).collect()
     }
 
-    fn analyses(&self, table: &FactTable) -> Vec<Analysis> {
+    fn analyses(&self, table: &InstructionTable) -> Vec<Analysis> {
         let mut all = Vec::new();
         for name in self.roots() {
             let options = analyze::Options {
@@ -286,7 +286,7 @@ impl Built {
     }
 
     /// What the static checks found, and why there are no checks.
-    fn reports(&self, table: &FactTable) -> (Vec<Value>, Option<String>) {
+    fn reports(&self, table: &InstructionTable) -> (Vec<Value>, Option<String>) {
         let options = statically::Options::default();
         let mut all = Vec::new();
         if self.snippet {
@@ -312,7 +312,7 @@ impl Built {
     }
 
     /// What is wrong in a snippet. It begins as a kernel does: nothing is outstanding.
-    fn snippet_reports(&self, table: &FactTable) -> Vec<Value> {
+    fn snippet_reports(&self, table: &InstructionTable) -> Vec<Value> {
         let mut all = Vec::new();
         for root in statically::roots(&self.object).unwrap_or_default() {
             let Ok(graph) = root.graph(&self.object, table) else {
@@ -357,7 +357,7 @@ impl Built {
     }
 
     /// The instructions by address, and whether there are more.
-    fn rows(&self, table: &FactTable) -> (BTreeMap<u64, Value>, bool) {
+    fn rows(&self, table: &InstructionTable) -> (BTreeMap<u64, Value>, bool) {
         let decoder = Decoder::new(self.target);
         let mut rows = BTreeMap::new();
         for (index, section) in self.object.sections.iter().enumerate() {
@@ -407,7 +407,7 @@ impl Built {
     /// The pairs of SGPRs that instructions write with a value that comes from EXEC: where divergent code keeps the lanes that
     /// continue later. Each has the address of the instruction.
     pub fn saved_masks(&self) -> Vec<(u64, u16)> {
-        let table = FactTable::new(self.target);
+        let table = InstructionTable::new(self.target);
         let (base, bytes) = &self.text;
         let mut found = Vec::new();
         let mut at = 0;
@@ -416,11 +416,11 @@ impl Built {
             if let Some(insn) = &insn
                 && !insn.row.format.is_vector()
             {
-                let facts = table.of(insn);
+                let info = table.of(insn);
                 let reads =
                     |a: &gcn::isa::access::RegAccess| !a.write && a.touches(File::Scalar, EXEC);
-                if facts.accesses(insn).any(|a| reads(&a)) {
-                    let pair = facts.accesses(insn).find(|a| {
+                if info.accesses(insn).any(|a| reads(&a)) {
+                    let pair = info.accesses(insn).find(|a| {
                         a.write
                             && a.file == File::Scalar
                             && a.count == 2
@@ -437,7 +437,7 @@ impl Built {
 
     /// The VGPRs and SGPRs that the code names, as counts from 0 on.
     pub fn used(&self) -> (u16, u16) {
-        let table = FactTable::new(self.target);
+        let table = InstructionTable::new(self.target);
         let limit = self.target.generation().sgprs();
         let (mut vgprs, mut sgprs) = (0, 0);
         for (index, section) in self.object.sections.iter().enumerate() {
@@ -466,8 +466,13 @@ impl Built {
 }
 
 /// An instruction.
-fn instruction(insn: &Insn, facts: &Facts, pc: u64, labels: &BTreeMap<u64, Vec<String>>) -> Value {
-    let flow = facts.flow(insn);
+fn instruction(
+    insn: &Insn,
+    info: &InstructionInfo,
+    pc: u64,
+    labels: &BTreeMap<u64, Vec<String>>,
+) -> Value {
+    let flow = info.flow(insn);
     let target = flow.target(pc, insn);
     let label = target.map(|to| {
         let name = labels.get(&to).and_then(|names| names.first());
@@ -499,7 +504,7 @@ fn instruction(insn: &Insn, facts: &Facts, pc: u64, labels: &BTreeMap<u64, Vec<S
         .collect();
     let names = |write: bool| {
         let mut names: Vec<String> = Vec::new();
-        for access in facts.accesses(insn).filter(|a| a.write == write) {
+        for access in info.accesses(insn).filter(|a| a.write == write) {
             access.each_name(insn.generation(), |name| {
                 if !names.iter().any(|n| n == name) {
                     names.push(name.to_string());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gcn::check::dynamic::{self, Checker};
 use gcn::data::Contents;
-use gcn::emu::dispatch::watch::{Control, Watch};
+use gcn::emu::dispatch::observers::{Control, Observers};
 use gcn::engine::{Engines, Kind};
 use gcn::plan::{self, ArgPlan, Plan};
 use gcn::run::{self, ArgSpec};
@@ -152,7 +152,7 @@ pub fn plan(built: &Built, launch: &Launch<'_>) -> Result<(Plan, plan::Options),
         max_instructions: Some(MOST_INSTRUCTIONS),
         debug_traps: false,
         text_to_stderr: true,
-        watch: Watch::default(),
+        observers: Observers::default(),
         engines: Engines::new(Kind::Interp),
         checker: None,
     };
@@ -203,8 +203,8 @@ pub fn check(built: &Built, launch: &Launch<'_>) -> Result<Value, String> {
     let checker = Arc::new(Checker::new(dynamic::Options::default()));
     let control = Arc::new(Control::default());
     options.checker = Some(checker.clone());
-    options.watch.observe = Some(checker.clone());
-    options.watch.control = Some(control.clone());
+    options.observers.observe = Some(checker.clone());
+    options.observers.control = Some(control.clone());
     let alarm = Alarm::new(move || control.stop());
     let ran = plan::run(&plan, &options);
     drop(alarm);

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use gcn::data::{Contents, Ty};
-use gcn::emu::dispatch::watch::Watch;
+use gcn::emu::dispatch::observers::Observers;
 use gcn::engine::{Engines, Kind};
 use gcn::isa::Target;
 use gcn::plan::{self, ArgPlan, BufferPlan, LaunchPlan, Plan, Ready};
@@ -109,7 +109,7 @@ fn contents(plan: &Plan) -> Result<Vec<Contents>, String> {
         max_instructions: Some(MOST_BEFORE),
         debug_traps: false,
         text_to_stderr: true,
-        watch: Watch::default(),
+        observers: Observers::default(),
         engines: Engines::new(Kind::Interp),
         checker: None,
     };

@@ -9,7 +9,7 @@ use gcn::emu::mem::Memory;
 use gcn::emu::wave::{LANES, WaveState, mode};
 use gcn::engine::Kind;
 use gcn::isa::{Gen, Target};
-use gcn::lang::{self, Bench, Place, Value as LangValue};
+use gcn::lang::{self, Bench, Location, Value as LangValue};
 use serde_json::{Value, json};
 
 /// The maximum number of instructions that a run executes.
@@ -258,7 +258,7 @@ pub struct SnippetRun {
     base: u64,
     code: Vec<u8>,
     /// The registers before the first instruction.
-    before: Vec<(Place, LangValue)>,
+    before: Vec<(Location, LangValue)>,
     engine: Box<dyn Engine>,
     bench: Bench,
     step: u64,
@@ -328,16 +328,16 @@ impl SnippetRun {
 
     fn restart(&mut self) -> Result<(), String> {
         self.bench = fresh(self.target, self.base, &self.before)?;
-        self.engine.forget();
+        self.engine.invalidate();
         (self.step, self.end) = (0, None);
         Ok(())
     }
 }
 
-fn fresh(target: Target, base: u64, before: &[(Place, LangValue)]) -> Result<Bench, String> {
+fn fresh(target: Target, base: u64, before: &[(Location, LangValue)]) -> Result<Bench, String> {
     let mut bench = Bench::new(target)?;
-    for (place, value) in before {
-        bench.set(*place, value)?;
+    for (location, value) in before {
+        bench.set(*location, value)?;
     }
     bench.wave.pc = base.wrapping_add(bench.start & !3);
     Ok(bench)
@@ -347,7 +347,7 @@ fn fresh(target: Target, base: u64, before: &[(Place, LangValue)]) -> Result<Ben
 ///
 /// # Errors
 /// A sentence with the line.
-pub fn parse_registers(target: Target, text: &str) -> Result<Vec<(Place, LangValue)>, String> {
+pub fn parse_registers(target: Target, text: &str) -> Result<Vec<(Location, LangValue)>, String> {
     let mut all = Vec::new();
     let mut trial = Bench::new(target)?;
     for (n, line) in text.lines().enumerate() {
@@ -363,8 +363,8 @@ pub fn parse_registers(target: Target, text: &str) -> Result<Vec<(Place, LangVal
             let what = "expected registers with their values, as `v0 = 1.0, s2 = 5`".to_string();
             return Err(named(what));
         }
-        for (place, value) in &parsed.before {
-            trial.set(*place, value).map_err(named)?;
+        for (location, value) in &parsed.before {
+            trial.set(*location, value).map_err(named)?;
         }
         all.extend(parsed.before);
     }

@@ -21,7 +21,7 @@ use std::sync::mpsc;
 use gcn_check::dynamic::{self, Checker};
 use gcn_check::report::Severity;
 use gcn_emu::dispatch::RunError;
-use gcn_emu::dispatch::watch::Control;
+use gcn_emu::dispatch::observers::Control;
 use gcn_isa::Target;
 use serde_json::{Map, Value as Json, json};
 
@@ -147,13 +147,13 @@ impl Running<'_> {
         options.threads = 1;
         options.deterministic = true;
         options.text_to_stderr = true;
-        options.watch.control = Some(self.control.clone());
+        options.observers.control = Some(self.control.clone());
         let most = options.max_instructions.unwrap_or(u64::MAX);
         options.max_instructions = Some(most.min(self.max_instructions));
         let checker = self.checks.map(|c| Arc::new(Checker::new(c.clone())));
         if let Some(checker) = &checker {
             options.checker = Some(checker.clone());
-            options.watch.observe = Some(checker.clone());
+            options.observers.observe = Some(checker.clone());
         }
         let mut outcome = match plan::run(&plan, &options) {
             Ok(report) => {

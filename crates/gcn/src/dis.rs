@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use gcn_asm::KnownMetadata;
 use gcn_isa::Target;
-use gcn_isa::access::{Facts, File};
+use gcn_isa::access::{File, InstructionInfo};
 use gcn_isa::decode::Decoder;
 use gcn_isa::format::layout_of;
 use gcn_isa::print::{Style, Syntax, push_dec};
@@ -46,7 +46,7 @@ use notes::*;
 use pairs::*;
 
 use crate::lines::Lines;
-use crate::listing::{Fixes, Labels, Listing, Marks, Outline, Scratch, place_of};
+use crate::listing::{Fixes, Labels, Listing, Marks, Outline, Scratch, location_of};
 use crate::ordered;
 
 /// The parts of the listing that are optional.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use gcn_isa::access::{FactTable, Facts, File};
+use gcn_isa::access::{File, InstructionInfo, InstructionTable};
 use gcn_isa::flow::{Condition, Flow};
 use gcn_isa::format::layout_of;
 use gcn_isa::meaning::Signal;
@@ -87,7 +87,7 @@ pub fn object(
 struct Lines<'o> {
     target: Target,
     style: Style,
-    facts: FactTable,
+    table: InstructionTable,
     /// The text that is not written yet.
     line: String,
     /// Scratch memory for texts.
@@ -101,7 +101,7 @@ impl<'o> Lines<'o> {
         Lines {
             target,
             style,
-            facts: FactTable::new(target),
+            table: InstructionTable::new(target),
             line: String::with_capacity(BLOCK + 4096),
             text: String::new(),
             part: String::new(),
@@ -202,11 +202,11 @@ impl<'o> Lines<'o> {
         if insn.len > base {
             let _ = write!(self.line, ",\"literal\":{}", insn.literal);
         }
-        let facts = self.facts.of(insn);
+        let info = self.table.of(insn);
         for (key, write) in [("reads", false), ("writes", true)] {
             let _ = write!(self.line, ",\"{key}\":[");
             let from = self.line.len();
-            for access in facts.accesses(insn).filter(|a| a.write == write) {
+            for access in info.accesses(insn).filter(|a| a.write == write) {
                 access.each_name(generation, |name| {
                     self.part.clear();
                     string(&mut self.part, name);
@@ -222,10 +222,10 @@ impl<'o> Lines<'o> {
             }
             self.line.push(']');
         }
-        memory(&mut self.line, facts, insn);
-        let flow = facts.flow(insn);
+        memory(&mut self.line, info, insn);
+        let flow = info.flow(insn);
         self.line.push_str(",\"flags\":");
-        list(&mut self.line, flags(facts, insn, flow));
+        list(&mut self.line, flags(info, insn, flow));
         if let Some(target) = flow.target(address, insn) {
             // A target before address 0 is negative.
             let _ = write!(self.line, ",\"target\":{}", target as i64);
@@ -288,8 +288,8 @@ fn operand(out: &mut String, insn: &Insn, slot: &'static Slot, text: &str) {
     out.push('}');
 }
 
-fn memory(out: &mut String, facts: &Facts, insn: &Insn) {
-    if let Some(memory) = facts.memory(insn) {
+fn memory(out: &mut String, info: &InstructionInfo, insn: &Insn) {
+    if let Some(memory) = info.memory(insn) {
         let _ = write!(
             out,
             ",\"memory\":{{\"space\":\"{}\",\"kind\":\"{}\"",
@@ -305,7 +305,7 @@ fn memory(out: &mut String, facts: &Facts, insn: &Insn) {
         }
         out.push('}');
     }
-    let counters = facts.counters(insn);
+    let counters = info.counters(insn);
     let names = [
         ("vmcnt", counters.vm),
         ("lgkmcnt", counters.lgkm),
@@ -322,7 +322,11 @@ fn memory(out: &mut String, facts: &Facts, insn: &Insn) {
 }
 
 /// What kind of instruction it is, as the words of `flags` (docs/json.md).
-pub fn flags(facts: &Facts, insn: &Insn, flow: Flow) -> impl Iterator<Item = &'static str> {
+pub fn flags(
+    info: &InstructionInfo,
+    insn: &Insn,
+    flow: Flow,
+) -> impl Iterator<Item = &'static str> {
     let format = insn.row.format;
     let (mut branch, mut indirect, mut conditional, mut call) = (false, false, false, false);
     match flow {
@@ -335,8 +339,8 @@ pub fn flags(facts: &Facts, insn: &Insn, flow: Flow) -> impl Iterator<Item = &'s
         }
         Flow::Next | Flow::Trap | Flow::End => {}
     }
-    let memory = facts.memory(insn);
-    let writes_exec = (facts.accesses(insn)).any(|a| a.write && a.touches(File::Scalar, EXEC_LO));
+    let memory = info.memory(insn);
+    let writes_exec = (info.accesses(insn)).any(|a| a.write && a.touches(File::Scalar, EXEC_LO));
     let all = [
         (
             "salu",
@@ -352,11 +356,11 @@ pub fn flags(facts: &Facts, insn: &Insn, flow: Flow) -> impl Iterator<Item = &'s
         ("memory", memory.is_some()),
         (memory.map_or("", |m| m.kind.name()), memory.is_some()),
         ("writes_exec", writes_exec),
-        ("barrier", facts.signals(Signal::Barrier)),
-        ("wait", facts.signals(Signal::Waitcnt)),
-        ("sleep", facts.signals(Signal::Sleep)),
-        ("message", facts.signals(Signal::Sendmsg)),
-        ("cache", facts.signals(Signal::Cache)),
+        ("barrier", info.signals(Signal::Barrier)),
+        ("wait", info.signals(Signal::Waitcnt)),
+        ("sleep", info.signals(Signal::Sleep)),
+        ("message", info.signals(Signal::Sendmsg)),
+        ("cache", info.signals(Signal::Cache)),
     ];
     all.into_iter().filter(|(_, on)| *on).map(|(name, _)| name)
 }

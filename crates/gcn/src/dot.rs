@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use gcn_isa::access::FactTable;
+use gcn_isa::access::InstructionTable;
 use gcn_isa::decode::Decoder;
 use gcn_isa::flow::{Condition, Flow};
 use gcn_isa::meaning::State;
@@ -148,7 +148,7 @@ pub fn graph(object: &CodeObject, name: &str, style: Style) -> Result<Graph, Str
 /// Returns the graph of code whose entry is its first instruction, at `base`.
 pub fn build(name: &str, target: gcn_isa::Target, bytes: &[u8], base: u64, style: Style) -> Graph {
     let decoder = Decoder::new(target);
-    let facts = FactTable::new(target);
+    let table = InstructionTable::new(target);
     let end = base + bytes.len() as u64;
     let inside = |address: u64| (base..end).contains(&address);
     // The starts of instructions and of blocks.
@@ -162,7 +162,7 @@ pub fn build(name: &str, target: gcn_isa::Target, bytes: &[u8], base: u64, style
         let len = insn.map_or(4, |i| i.len as usize).min(bytes.len() - at);
         let next = address + len as u64;
         if let Some(insn) = insn {
-            let flow = facts.of(&insn).flow(&insn);
+            let flow = table.of(&insn).flow(&insn);
             if let Some(to) = flow.target(address, &insn).filter(|to| inside(*to)) {
                 leaders.insert(to);
             }
@@ -191,7 +191,7 @@ pub fn build(name: &str, target: gcn_isa::Target, bytes: &[u8], base: u64, style
             let mut text = String::new();
             match decoder.decode(rest) {
                 Some(insn) => {
-                    last = facts.of(&insn).flow(&insn);
+                    last = table.of(&insn).flow(&insn);
                     target = last.target(address, &insn);
                     match target.filter(|to| leaders.contains(to)) {
                         Some(to) => {

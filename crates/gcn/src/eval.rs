@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use gcn_asm::Syntax;
 
 use crate::engine::Kind;
-use crate::lang::{self, Bench, Place, Value};
+use crate::lang::{self, Bench, Location, Value};
 
 /// The default instruction budget.
 pub const MAX: u64 = 10_000;
@@ -38,8 +38,8 @@ pub fn line(
     let line = lang::parse(text, target)?;
     let code = assemble_as(target, &line.inst, syntax)?;
     let mut bench = Bench::new(target)?;
-    for (place, value) in &line.before {
-        bench.set(*place, value)?;
+    for (location, value) in &line.before {
+        bench.set(*location, value)?;
     }
     let before = bench.snapshot();
     let outcome = bench.run(&code, max, engine.engine().as_mut());
@@ -178,12 +178,12 @@ fn json_line(
         None => max,
     };
     let before = bench.snapshot();
-    let vskip_before = bench.get(Place::Vskip);
+    let vskip_before = bench.get(Location::Vskip);
     let outcome = bench.run(&code, max, engine.engine().as_mut());
     let changes = lang::pair_up(&bench.changes(&before), target);
     let mut state = state_json(&bench, &changes);
-    if bench.get(Place::Vskip) != vskip_before {
-        state.insert("vskip".into(), json!(bench.get(Place::Vskip).lane(0)));
+    if bench.get(Location::Vskip) != vskip_before {
+        state.insert("vskip".into(), json!(bench.get(Location::Vskip).lane(0)));
     }
     let mut answer = Map::new();
     answer.insert("state".into(), Json::Object(state));
@@ -276,30 +276,30 @@ pub(crate) fn set_state(bench: &mut Bench, state: &Map<String, Json>) -> Result<
                     .as_object()
                     .ok_or_else(|| format!("{key} is not an object"))?;
                 for (index, value) in entries {
-                    let place_name = match key.as_str() {
+                    let location_name = match key.as_str() {
                         "lds" | "gds" | "mem" => format!("{key}[{index}]"),
                         _ => format!("{key}{index}"),
                     };
-                    set_place(bench, &place_name, value)
+                    set_location(bench, &location_name, value)
                         .map_err(|e| format!("{key}.{index}: {e}"))?;
                 }
             }
-            name => set_place(bench, name, value).map_err(|e| format!("{name}: {e}"))?,
+            name => set_location(bench, name, value).map_err(|e| format!("{name}: {e}"))?,
         }
     }
     Ok(())
 }
 
-fn set_place(bench: &mut Bench, name: &str, value: &Json) -> Result<(), String> {
-    let place = lang::place(name, bench.target)
-        .filter(|p| *p != Place::Pc)
+fn set_location(bench: &mut Bench, name: &str, value: &Json) -> Result<(), String> {
+    let location = lang::location(name, bench.target)
+        .filter(|p| *p != Location::Pc)
         .ok_or_else(|| match name.split_once('[') {
             Some(("lds" | "gds" | "mem", _)) => "it is not an address".to_owned(),
             _ => format!("{} has no such register", bench.target.name()),
         })?;
-    let bits = lang::width(place);
-    let value = match (value, place) {
-        (Json::Array(list), Place::Vgpr(..)) => {
+    let bits = lang::width(location);
+    let value = match (value, location) {
+        (Json::Array(list), Location::Vgpr(..)) => {
             if list.len() != LANES {
                 return Err(format!(
                     "expected {LANES} values, one a lane, found {}",
@@ -311,10 +311,10 @@ fn set_place(bench: &mut Bench, name: &str, value: &Json) -> Result<(), String> 
         }
         (value, _) => Value::One(json_number(value, bits)?),
     };
-    bench.set(place, &value)
+    bench.set(location, &value)
 }
 
-pub(crate) fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> {
+pub(crate) fn state_json(bench: &Bench, changes: &[Location]) -> Map<String, Json> {
     let mut state = Map::new();
     let mut put = |group: &str, key: String, value: Json| {
         let entry = state
@@ -325,36 +325,36 @@ pub(crate) fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> 
         }
     };
     let dword = |v: u64| json!(format!("{v:#x}"));
-    for &place in changes {
-        let value = bench.get(place);
-        let name = lang::name(place, bench.target);
-        match place {
-            Place::Vgpr(n, _) => {
+    for &location in changes {
+        let value = bench.get(location);
+        let name = lang::name(location, bench.target);
+        match location {
+            Location::Vgpr(n, _) => {
                 let lanes: Vec<Json> = (0..LANES).map(|lane| dword(value.lane(lane))).collect();
                 put("v", n.to_string(), Json::Array(lanes));
             }
-            Place::Lds(at) => put("lds", format!("{at:#x}"), dword(value.lane(0))),
-            Place::Gds(at) => put("gds", format!("{at:#x}"), dword(value.lane(0))),
-            Place::Mem(at) => put("mem", format!("{at:#x}"), dword(value.lane(0))),
-            Place::Scalar(..) if name.starts_with("ttmp") => {
+            Location::Lds(at) => put("lds", format!("{at:#x}"), dword(value.lane(0))),
+            Location::Gds(at) => put("gds", format!("{at:#x}"), dword(value.lane(0))),
+            Location::Mem(at) => put("mem", format!("{at:#x}"), dword(value.lane(0))),
+            Location::Scalar(..) if name.starts_with("ttmp") => {
                 put("ttmp", name[4..].to_owned(), dword(value.lane(0)));
             }
-            Place::Scalar(..) if name.starts_with('s') => {
+            Location::Scalar(..) if name.starts_with('s') => {
                 put("s", name[1..].to_owned(), dword(value.lane(0)));
             }
             _ => {}
         }
     }
-    for &place in changes {
-        let value = bench.get(place).lane(0);
-        let name = lang::name(place, bench.target);
-        match place {
-            Place::Scc => {
+    for &location in changes {
+        let value = bench.get(location).lane(0);
+        let name = lang::name(location, bench.target);
+        match location {
+            Location::Scc => {
                 state.insert(name, json!(value));
             }
-            Place::Scalar(..) if name.starts_with("ttmp") || name.starts_with('s') => {}
-            Place::Vgpr(..) | Place::Lds(_) | Place::Gds(_) | Place::Mem(_) => {}
-            Place::Export(..) | Place::ExportDone | Place::ExportValid => {}
+            Location::Scalar(..) if name.starts_with("ttmp") || name.starts_with('s') => {}
+            Location::Vgpr(..) | Location::Lds(_) | Location::Gds(_) | Location::Mem(_) => {}
+            Location::Export(..) | Location::ExportDone | Location::ExportValid => {}
             _ => {
                 state.insert(name, dword(value));
             }
@@ -367,21 +367,21 @@ pub(crate) fn state_json(bench: &Bench, changes: &[Place]) -> Map<String, Json> 
 }
 
 /// The exports: the four components of each target that changed, and the flags that are set.
-fn exports_json(bench: &Bench, changes: &[Place]) -> Option<Json> {
+fn exports_json(bench: &Bench, changes: &[Location]) -> Option<Json> {
     let exports = &bench.wave.exports;
     let mut out = Map::new();
     for (target, components) in exports.targets() {
-        let changed = |p: &Place| matches!(p, Place::Export(t, _) if *t == target);
+        let changed = |p: &Location| matches!(p, Location::Export(t, _) if *t == target);
         if changes.iter().any(changed) {
             let lanes = |lanes: &[u32; LANES]| lanes.map(|v| json!(format!("{v:#x}"))).to_vec();
             let components: Vec<Vec<Json>> = components.iter().map(lanes).collect();
             out.insert(gcn_emu::export::name(target), json!(components));
         }
     }
-    if changes.contains(&Place::ExportDone) {
+    if changes.contains(&Location::ExportDone) {
         out.insert("done".into(), json!(exports.done()));
     }
-    if changes.contains(&Place::ExportValid) {
+    if changes.contains(&Location::ExportValid) {
         out.insert("valid".into(), json!(format!("{:#x}", exports.valid())));
     }
     (!out.is_empty()).then_some(Json::Object(out))

@@ -48,8 +48,8 @@
 //!
 //! // 4,096 work-items access memory past the end of buffers of 64 elements, in a page that is not mapped.
 //! let error = vadd.launch([4096], [64]).arg(&a).arg(&a).arg(&a).arg(4096u32).run().unwrap_err();
-//! let Error::Run(RunError::Fault { place, report }) = error else { panic!("{error}") };
-//! println!("workgroup {:?}: {} at {:#x}", place.workgroup, report.text, report.pc);
+//! let Error::Run(RunError::Fault { location, report }) = error else { panic!("{error}") };
+//! println!("workgroup {:?}: {} at {:#x}", location.workgroup, report.text, report.pc);
 //! # Ok(())
 //! # }
 //! ```
@@ -58,7 +58,7 @@
 //! [`Gpu::machine`] is the lower-level interface.
 
 use crate::data::Ty;
-use crate::emu::dispatch::watch::Watch;
+use crate::emu::dispatch::observers::Observers;
 use crate::emu::dispatch::{self, LoadError, Loaded, RunError, Stats};
 use crate::emu::mem::{Fault, MemError, Perm};
 use crate::engine::Engines;
@@ -985,8 +985,8 @@ impl Launch {
     }
 
     /// The observers of the launch.
-    pub fn watch(mut self, watch: Watch) -> Launch {
-        self.options.watch = watch;
+    pub fn observers(mut self, observers: Observers) -> Launch {
+        self.options.observers = observers;
         self
     }
 
@@ -1001,7 +1001,7 @@ impl Launch {
     }
 
     /// Runs it under the checks. What can be reported is found in one defined order of workgroups, so the reports are the same every time.
-    /// Observers of [`Launch::watch`] take no part.
+    /// Observers of [`Launch::observers`] take no part.
     pub fn check(&self, options: dynamic::Options) -> Checked {
         let checker = Arc::new(Checker::new(options));
         let buffers = self
@@ -1019,7 +1019,7 @@ impl Launch {
             });
         checker.name(buffers.collect());
         let mut launch = self.clone();
-        launch.options.watch.observe = Some(checker.clone());
+        launch.options.observers.observe = Some(checker.clone());
         let outcome = launch.run();
         let sources = Sources::new([self.kernel.program.object()]);
         let line = |kernel: &str, offset: i64| {
@@ -1078,16 +1078,16 @@ pub struct Checked {
 /// Adds information from the object's file to the locations in an error: the addresses of its disassembly, which differ
 /// from those in memory, and source lines.
 pub fn add_sources(error: &mut RunError, object: &CodeObject) {
-    let places = error.places_mut();
-    if places.is_empty() {
+    let locations = error.locations_mut();
+    if locations.is_empty() {
         return;
     }
     let sources = Sources::new([object]);
-    for place in places {
-        if let Some(kernel) = object.kernels.iter().find(|k| k.name == place.kernel) {
-            place.address = kernel.entry.wrapping_add_signed(place.offset);
+    for location in locations {
+        if let Some(kernel) = object.kernels.iter().find(|k| k.name == location.kernel) {
+            location.address = kernel.entry.wrapping_add_signed(location.offset);
         }
-        let line = sources.line(&place.kernel, place.offset);
-        place.source = line.map(str::to_owned);
+        let line = sources.line(&location.kernel, location.offset);
+        location.source = line.map(str::to_owned);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use gcn_analyze::occupancy::{MOST_WAVES, Occupancy};
 use gcn_isa::Target;
-use gcn_isa::access::{FactTable, MemorySpace};
+use gcn_isa::access::{InstructionTable, MemorySpace};
 use gcn_isa::decode::Decoder;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Format};
@@ -112,7 +112,7 @@ impl Mix {
 /// Counts instructions.
 pub struct Counter {
     decoder: Decoder,
-    facts: FactTable,
+    table: InstructionTable,
 }
 
 impl Counter {
@@ -120,7 +120,7 @@ impl Counter {
     pub fn new(target: Target) -> Counter {
         Counter {
             decoder: Decoder::new(target),
-            facts: FactTable::new(target),
+            table: InstructionTable::new(target),
         }
     }
 
@@ -136,8 +136,8 @@ impl Counter {
             };
             at += insn.len as usize;
             mix.total += 1;
-            let facts = self.facts.of(&insn);
-            let space = facts.memory(&insn).map(|m| m.space);
+            let info = self.table.of(&insn);
+            let space = info.memory(&insn).map(|m| m.space);
             let format = insn.row.format;
             if format.is_valu() {
                 mix.valu += 1;
@@ -166,14 +166,14 @@ impl Counter {
                 (Format::Exp, _) => &mut mix.export,
                 (Format::Mubuf | Format::Mtbuf | Format::Mimg | Format::Global, _) => &mut mix.vmem,
                 _ if matches!(
-                    facts.flow(&insn),
+                    info.flow(&insn),
                     Flow::Branch { .. } | Flow::Indirect { .. }
                 ) =>
                 {
                     &mut mix.branch
                 }
-                _ if facts.signals(Signal::Waitcnt) => &mut mix.wait,
-                _ if facts.signals(Signal::Barrier) => &mut mix.barrier,
+                _ if info.signals(Signal::Waitcnt) => &mut mix.wait,
+                _ if info.signals(Signal::Barrier) => &mut mix.barrier,
                 (Format::Sopp, _) => &mut mix.other,
                 _ => &mut mix.salu,
             };

@@ -166,11 +166,11 @@ pub fn text_of<'b>(path: &Path, bytes: &'b [u8]) -> Result<&'b str, String> {
             .rposition(|c| *c == b'\n')
             .map_or(0, |n| n + 1);
         let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
-        let place = match path.as_os_str() == "-" {
+        let location = match path.as_os_str() == "-" {
             true => format!("standard input:{line}:{column}"),
             false => format!("{}:{line}:{column}", path.display()),
         };
-        format!("{place}: it is not UTF-8 text: byte {:#04x}", rest[0])
+        format!("{location}: it is not UTF-8 text: byte {:#04x}", rest[0])
     })
 }
 
@@ -328,21 +328,21 @@ impl Output {
             names,
         };
         let directly = || std::fs::File::create(path).map(|file| open(file, None));
-        let Some(place) = place_of(path) else {
+        let Some(location) = location_of(path) else {
             return directly();
         };
-        let old = std::fs::metadata(&place).ok();
+        let old = std::fs::metadata(&location).ok();
         if old.as_ref().is_some_and(|about| !about.is_file()) {
             return directly();
         }
         if old.is_some() {
             // A file that may not be written may not be replaced either.
-            std::fs::OpenOptions::new().write(true).open(&place)?;
+            std::fs::OpenOptions::new().write(true).open(&location)?;
         }
-        let Some((name, file)) = beside(&place) else {
+        let Some((name, file)) = beside(&location) else {
             return directly();
         };
-        let output = open(file, Some((name, place)));
+        let output = open(file, Some((name, location)));
         let new = like.and_then(|like| std::fs::metadata(like).ok());
         if let Some(about) = old.or(new.filter(|about| about.is_file())) {
             let file = output.file.get_ref();
@@ -363,8 +363,8 @@ impl Output {
     /// A message if writing failed, as on a full disk. The old file is then unchanged.
     pub fn finish(mut self) -> std::io::Result<()> {
         self.file.flush()?;
-        if let Some((name, place)) = &self.names {
-            std::fs::rename(name, place)?;
+        if let Some((name, location)) = &self.names {
+            std::fs::rename(name, location)?;
             self.names = None;
         }
         Ok(())
@@ -392,24 +392,24 @@ impl Drop for Output {
 
 /// Returns the path of the regular file that a path names, following links. `None` if the path is an alias of an open file,
 /// such as /dev/stdout.
-fn place_of(path: &Path) -> Option<PathBuf> {
+fn location_of(path: &Path) -> Option<PathBuf> {
     const MOST_LINKS: usize = 40;
-    let mut place = path.to_path_buf();
+    let mut location = path.to_path_buf();
     for _ in 0..MOST_LINKS {
         if ["/dev", "/proc"]
             .iter()
-            .any(|folder| place.starts_with(folder))
+            .any(|folder| location.starts_with(folder))
         {
             return None;
         }
-        match std::fs::read_link(&place) {
-            Ok(to) => place = place.parent().unwrap_or(Path::new("")).join(to),
+        match std::fs::read_link(&location) {
+            Ok(to) => location = location.parent().unwrap_or(Path::new("")).join(to),
             Err(_) => {
                 // A folder in the path may be a link to such an alias.
-                let folder = place.parent().filter(|f| !f.as_os_str().is_empty());
+                let folder = location.parent().filter(|f| !f.as_os_str().is_empty());
                 let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
                 let open = ["/dev", "/proc"].iter().any(|of| folder.starts_with(of));
-                return (!open).then_some(place);
+                return (!open).then_some(location);
             }
         }
     }
@@ -417,11 +417,11 @@ fn place_of(path: &Path) -> Option<PathBuf> {
 }
 
 /// Creates a new file in the same folder; `None` if that is impossible.
-fn beside(place: &Path) -> Option<(PathBuf, std::fs::File)> {
+fn beside(location: &Path) -> Option<(PathBuf, std::fs::File)> {
     const ATTEMPTS: u32 = 100;
-    place.file_name()?;
+    location.file_name()?;
     (0..ATTEMPTS).find_map(|n| {
-        let name = place.with_file_name(format!(".gcn-{}-{n}", std::process::id()));
+        let name = location.with_file_name(format!(".gcn-{}-{n}", std::process::id()));
         let file = std::fs::OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -454,10 +454,10 @@ mod tests {
                     text_of(&path, &bytes).map(|read| assert!(read.as_bytes() == text))
                 };
                 assert_eq!(read(b'x'), Ok(()));
-                let place = path.display();
-                assert_eq!(read(0), Err(format!("{place}: {NOT_TEXT}")));
+                let location = path.display();
+                assert_eq!(read(0), Err(format!("{location}: {NOT_TEXT}")));
                 let line = size / 9;
-                let wrong = format!("{place}:{line}:5: it is not UTF-8 text: byte 0xff");
+                let wrong = format!("{location}:{line}:5: it is not UTF-8 text: byte 0xff");
                 assert_eq!(read(0xff), Err(wrong));
             }
         }

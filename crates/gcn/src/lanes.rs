@@ -70,7 +70,7 @@ impl Form {
 
 /// A run: values at consecutive indices with a constant step.
 struct Run {
-    places: RangeInclusive<usize>,
+    locations: RangeInclusive<usize>,
     first: u64,
     step: u64,
 }
@@ -79,10 +79,10 @@ struct Run {
 fn runs(values: &[(usize, u64)], form: Form, mask: u64) -> Vec<Run> {
     let mut out: Vec<Run> = Vec::new();
     let mut at = 0;
-    while let Some(&(place, first)) = values.get(at) {
+    while let Some(&(location, first)) = values.get(at) {
         let follows = |n: usize, step: u64| {
             let steps = step.wrapping_mul(n as u64);
-            let want = (place + n, first.wrapping_add(steps) & mask);
+            let want = (location + n, first.wrapping_add(steps) & mask);
             values.get(at + n) == Some(&want)
         };
         let length = |step: u64| 1 + (1..).take_while(|n| follows(*n, step)).count();
@@ -96,7 +96,7 @@ fn runs(values: &[(usize, u64)], form: Form, mask: u64) -> Vec<Run> {
             (len, step) = (1, 0);
         }
         out.push(Run {
-            places: place..=place + len - 1,
+            locations: location..=location + len - 1,
             first,
             step: if len == 1 { 0 } else { step },
         });
@@ -123,7 +123,7 @@ pub fn text(
             return form.show(run.first);
         }
         // Relative to index 0.
-        let start = *run.places.start() as u64;
+        let start = *run.locations.start() as u64;
         let zero = run.first.wrapping_sub(run.step.wrapping_mul(start)) & mask;
         let half = mask / 2 + 1;
         let down = run.step > half;
@@ -146,7 +146,7 @@ pub fn text(
             (_, true) => format!("{} - {product}", form.show(zero)),
         }
     };
-    let places = |range: &RangeInclusive<usize>| match (range.start(), range.end()) {
+    let locations = |range: &RangeInclusive<usize>| match (range.start(), range.end()) {
         (a, b) if a == b => a.to_string(),
         (a, b) => format!("{a}-{b}"),
     };
@@ -157,7 +157,7 @@ pub fn text(
         [one] if all && !full => return value(one),
         // One value in scattered lanes.
         [_, ..] if !full && runs.iter().all(same) => {
-            let held = runs.iter().take(MOST).map(|run| places(&run.places));
+            let held = runs.iter().take(MOST).map(|run| locations(&run.locations));
             let held: Vec<String> = held.collect();
             let more = if runs.len() > MOST { ", …" } else { "" };
             return match all {
@@ -168,14 +168,16 @@ pub fn text(
                 }
             };
         }
-        [one] if !full => return format!("{} in {word}s {}", value(one), places(&one.places)),
+        [one] if !full => {
+            return format!("{} in {word}s {}", value(one), locations(&one.locations));
+        }
         _ => {}
     }
     let mut out = String::from("[");
     // Unrelated values at consecutive indices are listed without the indices.
     let single = runs
         .iter()
-        .filter(|run| run.places.start() == run.places.end());
+        .filter(|run| run.locations.start() == run.locations.end());
     if full || 2 * single.count() > runs.len() {
         let shown = if full {
             values.len()
@@ -183,14 +185,14 @@ pub fn text(
             values.len().min(LISTED)
         };
         let mut expected = 0;
-        for (n, (place, bits)) in values[..shown].iter().enumerate() {
+        for (n, (location, bits)) in values[..shown].iter().enumerate() {
             if n > 0 {
                 out.push_str(", ");
             }
-            if *place != expected {
-                let _ = write!(out, "{place}: ");
+            if *location != expected {
+                let _ = write!(out, "{location}: ");
             }
-            expected = place + 1;
+            expected = location + 1;
             out.push_str(&form.show(*bits));
         }
         if shown < values.len() {
@@ -199,12 +201,17 @@ pub fn text(
     } else {
         for (n, run) in runs.iter().take(MOST).enumerate() {
             let separator = if n > 0 { ", " } else { "" };
-            let _ = write!(out, "{separator}{}: {}", places(&run.places), value(run));
+            let _ = write!(
+                out,
+                "{separator}{}: {}",
+                locations(&run.locations),
+                value(run)
+            );
         }
         if runs.len() > MOST {
             let rest: usize = runs[MOST..]
                 .iter()
-                .map(|run| run.places.clone().count())
+                .map(|run| run.locations.clone().count())
                 .sum();
             let _ = write!(out, ", … {rest} more");
         }

@@ -20,7 +20,7 @@ use gcn_isa::{Gen, Target};
 
 /// The location that an assignment names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Place {
+pub enum Location {
     /// `count` SGPRs from a code on; also VCC, EXEC and the other pairs.
     Scalar(u16, u8),
     /// `count` VGPRs from a number on.
@@ -57,9 +57,9 @@ pub struct Line {
     /// The instructions, `;` between them.
     pub inst: String,
     /// The initial state.
-    pub before: Vec<(Place, Value)>,
+    pub before: Vec<(Location, Value)>,
     /// The expected changes, after `=>`.
-    pub after: Option<Vec<(Place, Value)>>,
+    pub after: Option<Vec<(Location, Value)>>,
     /// `end = …` after `=>`.
     pub end: Option<String>,
 }
@@ -142,7 +142,7 @@ fn assignments(
     text: &str,
     target: Target,
     end: &mut Option<String>,
-) -> Result<Vec<(Place, Value)>, String> {
+) -> Result<Vec<(Location, Value)>, String> {
     let mut out = Vec::new();
     for part in split_commas(text) {
         let part = part.trim();
@@ -160,11 +160,11 @@ fn assignments(
             *end = Some(value.to_owned());
             continue;
         }
-        let place = place(name, target)
+        let location = location(name, target)
             .ok_or_else(|| format!("`{name}` names no register, flag or memory"))?;
-        let width = width(place);
+        let width = width(location);
         out.push((
-            place,
+            location,
             parse_value(value, width).map_err(|e| format!("{name}: {e}"))?,
         ));
     }
@@ -189,17 +189,17 @@ fn split_commas(text: &str) -> Vec<&str> {
 }
 
 /// The number of bits of a location.
-pub(crate) fn width(place: Place) -> u32 {
-    match place {
-        Place::Scalar(_, n) | Place::Vgpr(_, n) => 32 * n as u32,
-        Place::Scc | Place::Vskip | Place::ExportDone => 1,
-        Place::Pc | Place::ExportValid => 64,
+pub(crate) fn width(location: Location) -> u32 {
+    match location {
+        Location::Scalar(_, n) | Location::Vgpr(_, n) => 32 * n as u32,
+        Location::Scc | Location::Vskip | Location::ExportDone => 1,
+        Location::Pc | Location::ExportValid => 64,
         _ => 32,
     }
 }
 
 /// Returns the location of a name.
-pub fn place(name: &str, target: Target) -> Option<Place> {
+pub fn location(name: &str, target: Target) -> Option<Location> {
     let generation = target.generation();
     let (fs, ttmp, ttmps) = match generation {
         Gen::Gfx6 => (None, 112, 12),
@@ -208,50 +208,50 @@ pub fn place(name: &str, target: Target) -> Option<Place> {
         Gen::Gfx9 => (Some(102), 108, 16),
     };
     let fixed = match name {
-        "scc" => Place::Scc,
-        "mode" => Place::Mode,
-        "status" => Place::Status,
-        "trapsts" => Place::Trapsts,
-        "vskip" => Place::Vskip,
-        "pc" => Place::Pc,
-        "exp.done" => Place::ExportDone,
-        "exp.valid" => Place::ExportValid,
-        "vcc" => Place::Scalar(VCC, 2),
-        "exec" => Place::Scalar(EXEC, 2),
-        "vcc_lo" => Place::Scalar(VCC, 1),
-        "vcc_hi" => Place::Scalar(VCC + 1, 1),
-        "exec_lo" => Place::Scalar(EXEC, 1),
-        "exec_hi" => Place::Scalar(EXEC + 1, 1),
-        "m0" => Place::Scalar(M0, 1),
-        "flat_scratch" => Place::Scalar(fs?, 2),
-        "flat_scratch_lo" => Place::Scalar(fs?, 1),
-        "flat_scratch_hi" => Place::Scalar(fs? + 1, 1),
-        "xnack_mask" if generation >= Gen::Gfx8 => Place::Scalar(104, 2),
-        "tba" if generation < Gen::Gfx9 => Place::Scalar(108, 2),
-        "tma" if generation < Gen::Gfx9 => Place::Scalar(110, 2),
+        "scc" => Location::Scc,
+        "mode" => Location::Mode,
+        "status" => Location::Status,
+        "trapsts" => Location::Trapsts,
+        "vskip" => Location::Vskip,
+        "pc" => Location::Pc,
+        "exp.done" => Location::ExportDone,
+        "exp.valid" => Location::ExportValid,
+        "vcc" => Location::Scalar(VCC, 2),
+        "exec" => Location::Scalar(EXEC, 2),
+        "vcc_lo" => Location::Scalar(VCC, 1),
+        "vcc_hi" => Location::Scalar(VCC + 1, 1),
+        "exec_lo" => Location::Scalar(EXEC, 1),
+        "exec_hi" => Location::Scalar(EXEC + 1, 1),
+        "m0" => Location::Scalar(M0, 1),
+        "flat_scratch" => Location::Scalar(fs?, 2),
+        "flat_scratch_lo" => Location::Scalar(fs?, 1),
+        "flat_scratch_hi" => Location::Scalar(fs? + 1, 1),
+        "xnack_mask" if generation >= Gen::Gfx8 => Location::Scalar(104, 2),
+        "tba" if generation < Gen::Gfx9 => Location::Scalar(108, 2),
+        "tma" if generation < Gen::Gfx9 => Location::Scalar(110, 2),
         _ => {
             if let Some(at) = name.strip_prefix("lds[").and_then(|r| r.strip_suffix(']')) {
-                return Some(Place::Lds(integer(at)?.try_into().ok()?));
+                return Some(Location::Lds(integer(at)?.try_into().ok()?));
             }
             if let Some(at) = name.strip_prefix("gds[").and_then(|r| r.strip_suffix(']')) {
-                return Some(Place::Gds(integer(at)?.try_into().ok()?));
+                return Some(Location::Gds(integer(at)?.try_into().ok()?));
             }
             if let Some(at) = name.strip_prefix("mem[").and_then(|r| r.strip_suffix(']')) {
-                return Some(Place::Mem(integer(at)?.try_into().ok()?));
+                return Some(Location::Mem(integer(at)?.try_into().ok()?));
             }
             if let Some((target, component)) = name.split_once('.') {
                 let target = export::number(target).filter(|&t| t != export::NULL)?;
                 let k = ["x", "y", "z", "w"].iter().position(|c| *c == component)?;
-                return Some(Place::Export(target, k as u8));
+                return Some(Location::Export(target, k as u8));
             }
             if let Some(rest) = name.strip_prefix("ttmp") {
                 let (first, n) = range(rest)?;
-                return (first + n as u16 <= ttmps).then_some(Place::Scalar(ttmp + first, n));
+                return (first + n as u16 <= ttmps).then_some(Location::Scalar(ttmp + first, n));
             }
             let (first, n) = range(name.get(1..)?)?;
             return match name.as_bytes()[0] {
-                b's' if first + n as u16 <= generation.sgprs() => Some(Place::Scalar(first, n)),
-                b'v' if first + n as u16 <= 256 => Some(Place::Vgpr(first, n)),
+                b's' if first + n as u16 <= generation.sgprs() => Some(Location::Scalar(first, n)),
+                b'v' if first + n as u16 <= 256 => Some(Location::Vgpr(first, n)),
                 _ => None,
             };
         }
@@ -404,12 +404,12 @@ impl Bench {
     ///
     /// # Errors
     /// If it is outside LDS or memory.
-    pub fn set(&mut self, place: Place, value: &Value) -> Result<(), String> {
+    pub fn set(&mut self, location: Location, value: &Value) -> Result<(), String> {
         let one = value.lane(0);
-        match place {
-            Place::Scalar(code, 1) => self.wave.sgprs[code as usize] = one as u32,
-            Place::Scalar(code, _) => self.wave.set_pair(code, one),
-            Place::Vgpr(number, n) => {
+        match location {
+            Location::Scalar(code, 1) => self.wave.sgprs[code as usize] = one as u32,
+            Location::Scalar(code, _) => self.wave.set_pair(code, one),
+            Location::Vgpr(number, n) => {
                 for lane in 0..LANES {
                     let v = value.lane(lane);
                     self.wave.vgprs[number as usize][lane] = v as u32;
@@ -418,24 +418,24 @@ impl Bench {
                     }
                 }
             }
-            Place::Scc => self.wave.scc = one != 0,
-            Place::Mode => self.wave.mode = one as u32,
-            Place::Status => self.set_status(one as u32),
-            Place::Trapsts => self.wave.trapsts = one as u32,
-            Place::Vskip => {
+            Location::Scc => self.wave.scc = one != 0,
+            Location::Mode => self.wave.mode = one as u32,
+            Location::Status => self.set_status(one as u32),
+            Location::Trapsts => self.wave.trapsts = one as u32,
+            Location::Vskip => {
                 let bit = gcn_emu::wave::mode::VSKIP;
                 self.wave.mode = self.wave.mode & !bit | if one != 0 { bit } else { 0 };
             }
-            Place::Lds(at) => {
+            Location::Lds(at) => {
                 let at = at as usize;
                 let size = self.lds.len();
-                let place = self
+                let location = self
                     .lds
                     .get_mut(at..at.saturating_add(4))
                     .ok_or_else(|| format!("lds[{at:#x}] is beyond the {size} bytes of LDS"))?;
-                place.copy_from_slice(&(one as u32).to_le_bytes());
+                location.copy_from_slice(&(one as u32).to_le_bytes());
             }
-            Place::Gds(at) => {
+            Location::Gds(at) => {
                 let at = at as usize;
                 self.global
                     .gds()
@@ -443,20 +443,20 @@ impl Bench {
                     .ok_or_else(|| format!("gds[{at:#x}] is beyond the {GDS_BYTES} bytes of GDS"))?
                     .copy_from_slice(&(one as u32).to_le_bytes());
             }
-            Place::Mem(at) => {
+            Location::Mem(at) => {
                 self.map(at)?;
                 self.memory
                     .store_u32(at, one as u32)
                     .map_err(|e| e.to_string())?;
             }
-            Place::Export(target, k) => {
+            Location::Export(target, k) => {
                 let value = |lane| value.lane(lane) as u32;
                 self.wave.exports.set(target, k, !0, value);
             }
-            Place::ExportDone | Place::ExportValid => {
+            Location::ExportDone | Location::ExportValid => {
                 return Err("it is the result of an export and cannot be set before".into());
             }
-            Place::Pc => self.start = one,
+            Location::Pc => self.start = one,
         }
         Ok(())
     }
@@ -470,11 +470,11 @@ impl Bench {
     }
 
     /// The value of a location.
-    pub fn get(&self, place: Place) -> Value {
-        Value::One(match place {
-            Place::Scalar(code, 1) => self.wave.sgprs[code as usize] as u64,
-            Place::Scalar(code, _) => self.wave.pair(code),
-            Place::Vgpr(number, n) => {
+    pub fn get(&self, location: Location) -> Value {
+        Value::One(match location {
+            Location::Scalar(code, 1) => self.wave.sgprs[code as usize] as u64,
+            Location::Scalar(code, _) => self.wave.pair(code),
+            Location::Vgpr(number, n) => {
                 let low = &self.wave.vgprs[number as usize];
                 return Value::Lanes(
                     (0..LANES)
@@ -489,22 +489,22 @@ impl Bench {
                         .collect(),
                 );
             }
-            Place::Scc => self.wave.scc as u64,
-            Place::Mode => self.wave.mode as u64,
-            Place::Status => self.wave.status as u64,
-            Place::Trapsts => self.wave.trapsts as u64,
-            Place::Vskip => (self.wave.mode & gcn_emu::wave::mode::VSKIP != 0) as u64,
-            Place::Lds(at) => dword(&self.lds, at) as u64,
-            Place::Gds(at) => dword(&self.global.gds(), at) as u64,
-            Place::Mem(at) => self.memory.load_u32(at).unwrap_or(0) as u64,
-            Place::Export(target, k) => {
+            Location::Scc => self.wave.scc as u64,
+            Location::Mode => self.wave.mode as u64,
+            Location::Status => self.wave.status as u64,
+            Location::Trapsts => self.wave.trapsts as u64,
+            Location::Vskip => (self.wave.mode & gcn_emu::wave::mode::VSKIP != 0) as u64,
+            Location::Lds(at) => dword(&self.lds, at) as u64,
+            Location::Gds(at) => dword(&self.global.gds(), at) as u64,
+            Location::Mem(at) => self.memory.load_u32(at).unwrap_or(0) as u64,
+            Location::Export(target, k) => {
                 let components = self.wave.exports.target(target);
                 let lanes = components.map_or([0; LANES], |c| c[k as usize & 3]);
                 return Value::Lanes(lanes.iter().map(|&v| v as u64).collect());
             }
-            Place::ExportDone => self.wave.exports.done() as u64,
-            Place::ExportValid => self.wave.exports.valid(),
-            Place::Pc => self.wave.pc,
+            Location::ExportDone => self.wave.exports.done() as u64,
+            Location::ExportValid => self.wave.exports.valid(),
+            Location::Pc => self.wave.pc,
         })
     }
 
@@ -549,23 +549,23 @@ impl Bench {
     }
 
     /// The locations whose values differ from the snapshot's, register by register.
-    pub fn changes(&self, before: &Snapshot) -> Vec<Place> {
+    pub fn changes(&self, before: &Snapshot) -> Vec<Location> {
         let mut out = Vec::new();
         for code in 0..128u16 {
             if self.wave.sgprs[code as usize] != before.wave.sgprs[code as usize] {
-                out.push(Place::Scalar(code, 1));
+                out.push(Location::Scalar(code, 1));
             }
         }
         for number in 0..256u16 {
             if self.wave.vgprs[number as usize] != before.wave.vgprs[number as usize] {
-                out.push(Place::Vgpr(number, 1));
+                out.push(Location::Vgpr(number, 1));
             }
         }
         let flags = [
-            (Place::Scc, self.wave.scc != before.wave.scc),
-            (Place::Mode, self.wave.mode != before.wave.mode),
-            (Place::Status, self.wave.status != before.wave.status),
-            (Place::Trapsts, self.wave.trapsts != before.wave.trapsts),
+            (Location::Scc, self.wave.scc != before.wave.scc),
+            (Location::Mode, self.wave.mode != before.wave.mode),
+            (Location::Status, self.wave.status != before.wave.status),
+            (Location::Trapsts, self.wave.trapsts != before.wave.trapsts),
         ];
         out.extend(
             flags
@@ -581,26 +581,26 @@ impl Bench {
                     components.map_or([0; LANES], |c| c[k as usize])
                 };
                 if of(now) != of(old) {
-                    out.push(Place::Export(target, k));
+                    out.push(Location::Export(target, k));
                 }
             }
         }
         if now.done() != old.done() {
-            out.push(Place::ExportDone);
+            out.push(Location::ExportDone);
         }
         if now.valid() != old.valid() {
-            out.push(Place::ExportValid);
+            out.push(Location::ExportValid);
         }
         for at in (0..self.lds.len()).step_by(4) {
             if self.lds[at..at + 4] != before.lds[at..at + 4] {
-                out.push(Place::Lds(at as u32));
+                out.push(Location::Lds(at as u32));
             }
         }
         let gds = self.global.gds();
         if *gds != before.gds {
             for at in (0..GDS_BYTES).step_by(4) {
                 if gds[at..at + 4] != before.gds[at..at + 4] {
-                    out.push(Place::Gds(at as u32));
+                    out.push(Location::Gds(at as u32));
                 }
             }
         }
@@ -613,7 +613,7 @@ impl Bench {
             for at in (0..now.len()).step_by(4) {
                 let old = before.and_then(|b| b.get(at..at + 4)).unwrap_or(&[0; 4]);
                 if now[at..at + 4] != *old {
-                    out.push(Place::Mem(base + at as u64));
+                    out.push(Location::Mem(base + at as u64));
                 }
             }
         }
@@ -640,18 +640,18 @@ pub struct Snapshot {
 }
 
 /// Pairs that are written as one register if one or both halves changed.
-pub fn pair_up(places: &[Place], target: Target) -> Vec<Place> {
+pub fn pair_up(locations: &[Location], target: Target) -> Vec<Location> {
     let mut pairs = vec![VCC, EXEC];
     match target.generation() {
         Gen::Gfx6 => {}
         Gen::Gfx7 => pairs.push(104),
         Gen::Gfx8 | Gen::Gfx9 => pairs.extend([102, 104]),
     }
-    let mut out: Vec<Place> = Vec::new();
-    for &p in places {
+    let mut out: Vec<Location> = Vec::new();
+    for &p in locations {
         let p = match p {
-            Place::Scalar(code, 1) if pairs.contains(&(code & !1)) && code >= 102 => {
-                Place::Scalar(code & !1, 2)
+            Location::Scalar(code, 1) if pairs.contains(&(code & !1)) && code >= 102 => {
+                Location::Scalar(code & !1, 2)
             }
             other => other,
         };
@@ -663,13 +663,13 @@ pub fn pair_up(places: &[Place], target: Target) -> Vec<Place> {
 }
 
 /// The name of a location in the language.
-pub fn name(place: Place, target: Target) -> String {
+pub fn name(location: Location, target: Target) -> String {
     let generation = target.generation();
-    match place {
-        Place::Scalar(VCC, 2) => "vcc".into(),
-        Place::Scalar(EXEC, 2) => "exec".into(),
-        Place::Scalar(M0, 1) => "m0".into(),
-        Place::Scalar(code, n) => {
+    match location {
+        Location::Scalar(VCC, 2) => "vcc".into(),
+        Location::Scalar(EXEC, 2) => "exec".into(),
+        Location::Scalar(M0, 1) => "m0".into(),
+        Location::Scalar(code, n) => {
             let half = |pair: &str| match n {
                 2 => pair.to_owned(),
                 _ => format!("{pair}_{}", if code % 2 == 0 { "lo" } else { "hi" }),
@@ -684,24 +684,24 @@ pub fn name(place: Place, target: Target) -> String {
                 _ => tuple("s", code),
             }
         }
-        Place::Vgpr(first, 1) => format!("v{first}"),
-        Place::Vgpr(first, _) => format!("v[{first}:{}]", first + 1),
-        Place::Scc => "scc".into(),
-        Place::Mode => "mode".into(),
-        Place::Status => "status".into(),
-        Place::Trapsts => "trapsts".into(),
-        Place::Vskip => "vskip".into(),
-        Place::Lds(at) => format!("lds[{at:#x}]"),
-        Place::Gds(at) => format!("gds[{at:#x}]"),
-        Place::Mem(at) => format!("mem[{at:#x}]"),
-        Place::Export(target, k) => format!(
+        Location::Vgpr(first, 1) => format!("v{first}"),
+        Location::Vgpr(first, _) => format!("v[{first}:{}]", first + 1),
+        Location::Scc => "scc".into(),
+        Location::Mode => "mode".into(),
+        Location::Status => "status".into(),
+        Location::Trapsts => "trapsts".into(),
+        Location::Vskip => "vskip".into(),
+        Location::Lds(at) => format!("lds[{at:#x}]"),
+        Location::Gds(at) => format!("gds[{at:#x}]"),
+        Location::Mem(at) => format!("mem[{at:#x}]"),
+        Location::Export(target, k) => format!(
             "{}.{}",
             export::name(target),
             ["x", "y", "z", "w"][k as usize & 3]
         ),
-        Place::ExportDone => "exp.done".into(),
-        Place::ExportValid => "exp.valid".into(),
-        Place::Pc => "pc".into(),
+        Location::ExportDone => "exp.done".into(),
+        Location::ExportValid => "exp.valid".into(),
+        Location::Pc => "pc".into(),
     }
 }
 
@@ -759,18 +759,18 @@ pub fn end_name(end: &End) -> &'static str {
 
 /// Compares the changes with a line's expectation: every change must be listed, and every listed value must be the same.
 /// Returns a message for each difference.
-pub fn check(line: &Line, bench: &Bench, changes: &[Place], outcome: &Outcome) -> Vec<String> {
+pub fn check(line: &Line, bench: &Bench, changes: &[Location], outcome: &Outcome) -> Vec<String> {
     let Some(expected) = &line.after else {
         return Vec::new();
     };
     let target = bench.target;
     let mut wrong = Vec::new();
-    for (place, value) in expected {
-        let now = match place {
-            Place::Pc => Value::One(outcome.pc),
-            place => bench.get(*place),
+    for (location, value) in expected {
+        let now = match location {
+            Location::Pc => Value::One(outcome.pc),
+            location => bench.get(*location),
         };
-        let lanes = if matches!(place, Place::Vgpr(..) | Place::Export(..)) {
+        let lanes = if matches!(location, Location::Vgpr(..) | Location::Export(..)) {
             LANES
         } else {
             1
@@ -778,21 +778,23 @@ pub fn check(line: &Line, bench: &Bench, changes: &[Place], outcome: &Outcome) -
         if (0..lanes).any(|lane| now.lane(lane) != value.lane(lane)) {
             wrong.push(format!(
                 "{} is {}, expected {}",
-                name(*place, target),
+                name(*location, target),
                 show(&now),
                 show(value)
             ));
         }
     }
-    let listed = |change: &Place| {
-        expected.iter().any(|(place, _)| match (place, change) {
-            (Place::Scalar(first, n), Place::Scalar(code, _))
-            | (Place::Vgpr(first, n), Place::Vgpr(code, _)) => {
-                (*first..*first + *n as u16).contains(code)
-            }
-            (Place::Vskip, Place::Mode) => true,
-            (a, b) => a == b,
-        })
+    let listed = |change: &Location| {
+        expected
+            .iter()
+            .any(|(location, _)| match (location, change) {
+                (Location::Scalar(first, n), Location::Scalar(code, _))
+                | (Location::Vgpr(first, n), Location::Vgpr(code, _)) => {
+                    (*first..*first + *n as u16).contains(code)
+                }
+                (Location::Vskip, Location::Mode) => true,
+                (a, b) => a == b,
+            })
     };
     for change in changes {
         if !listed(change) {

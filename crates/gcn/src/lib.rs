@@ -24,6 +24,7 @@ pub mod lines;
 pub mod listing;
 pub mod locations;
 pub mod npy;
+pub mod observers;
 mod ordered;
 pub mod parameter;
 pub mod plan;
@@ -33,7 +34,6 @@ pub mod raw;
 pub mod run;
 pub mod shard;
 pub mod trace;
-pub mod watch;
 
 pub use gcn_analyze as analyze;
 pub use gcn_asm as asm;

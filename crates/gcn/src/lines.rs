@@ -184,10 +184,10 @@ fn section(object: &CodeObject, id: SectionId) -> Cow<'_, [u8]> {
         let value = base
             .wrapping_add(symbol.address)
             .wrapping_add_signed(relocation.addend);
-        let place = usize::try_from(relocation.offset).ok();
-        let place = place.and_then(|at| bytes.get_mut(at..at.checked_add(width)?));
-        if let Some(place) = place {
-            place.copy_from_slice(&value.to_le_bytes()[..width]);
+        let location = usize::try_from(relocation.offset).ok();
+        let location = location.and_then(|at| bytes.get_mut(at..at.checked_add(width)?));
+        if let Some(location) = location {
+            location.copy_from_slice(&value.to_le_bytes()[..width]);
         }
     }
     Cow::Owned(bytes)

@@ -63,7 +63,7 @@ const MOST_CHECKED: usize = 1 << 20;
 /// The properties of an instruction's row and form that determine whether it obeys the rules about operands.
 #[derive(Clone, Copy)]
 struct FormRules {
-    kept: Kept,
+    kept: Rules,
     /// The fields of VGPRs whose numbers the rules do not depend on, and their values for v0.
     vgprs: [(Bits, u32); 6],
     /// The number of these fields.
@@ -72,7 +72,7 @@ struct FormRules {
 
 /// The instructions of a form that cannot break a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum Rules {
     /// None: the assembler must check them.
     Checked,
     /// Those whose first source is a VGPR, a numbered SGPR or a constant.
@@ -91,10 +91,10 @@ impl FormRules {
             Flags::REGISTERS,
         ];
         let kept = match insn.encoding {
-            _ if closer.iter().any(|flag| insn.row.flags.has(*flag)) => Kept::Checked,
-            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc if plain_vector(insn) => Kept::Vector,
-            Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc => Kept::Scalar,
-            _ => Kept::Checked,
+            _ if closer.iter().any(|flag| insn.row.flags.has(*flag)) => Rules::Checked,
+            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc if plain_vector(insn) => Rules::Vector,
+            Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc => Rules::Scalar,
+            _ => Rules::Checked,
         };
         let (vgprs, count) = vgpr_fields(insn);
         FormRules { kept, vgprs, count }
@@ -104,8 +104,8 @@ impl FormRules {
     #[inline]
     fn keeps(&self, insn: &Insn) -> bool {
         match self.kept {
-            Kept::Vector => matches!(insn.code(Role::Src0), Some(0..=101 | 128..=248 | 255..)),
-            Kept::Scalar => keeps_scalar_rules(insn),
+            Rules::Vector => matches!(insn.code(Role::Src0), Some(0..=101 | 128..=248 | 255..)),
+            Rules::Scalar => keeps_scalar_rules(insn),
             _ => false,
         }
     }
@@ -421,7 +421,7 @@ impl Outline {
 
 /// Returns a place for bits in a table whose size is a power of two.
 #[inline(always)]
-pub(crate) fn place_of(bits: u64, size: usize) -> usize {
+pub(crate) fn location_of(bits: u64, size: usize) -> usize {
     (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (size - 1)
 }
 
@@ -451,15 +451,15 @@ impl Texts {
 
     /// Makes room for the instructions of code of this many bytes. Texts that are there remain if there is room.
     fn reserve(&mut self, bytes: usize) {
-        let places = (bytes / 16).next_power_of_two().clamp(1 << 6, 1 << 12);
-        if self.list.len() < places {
-            self.list = vec![[0; 64]; places];
+        let locations = (bytes / 16).next_power_of_two().clamp(1 << 6, 1 << 12);
+        if self.list.len() < locations {
+            self.list = vec![[0; 64]; locations];
         }
     }
 
     /// Returns the place for an instruction of these bits; `None` if it is not looked for.
     #[inline(always)]
-    fn place(&mut self, bits: u64) -> Option<usize> {
+    fn location(&mut self, bits: u64) -> Option<usize> {
         const SOME: u32 = 1 << 10;
         const PAUSE: u32 = 1 << 14;
         if self.pause > 0 {
@@ -473,13 +473,13 @@ impl Texts {
             }
             (self.sought, self.found) = (0, 0);
         }
-        Some(place_of(bits, self.list.len().max(1)))
+        Some(location_of(bits, self.list.len().max(1)))
     }
 
     /// Appends the text in a place if it is that of an instruction of these bits.
     #[inline(always)]
-    fn print(&mut self, place: usize, bits: u64, out: &mut Text) -> bool {
-        let Some(known) = self.list.get(place) else {
+    fn print(&mut self, location: usize, bits: u64, out: &mut Text) -> bool {
+        let Some(known) = self.list.get(location) else {
             return false;
         };
         let (key, text) = known.split_at(8);
@@ -496,8 +496,8 @@ impl Texts {
 
     /// Keeps the text of an instruction of these bits.
     #[inline]
-    fn keep(&mut self, place: usize, bits: u64, text: &[u8]) {
-        if let Some(known) = self.list.get_mut(place)
+    fn keep(&mut self, location: usize, bits: u64, text: &[u8]) {
+        if let Some(known) = self.list.get_mut(location)
             && (1..=LONGEST).contains(&text.len())
         {
             known[..8].copy_from_slice(&bits.to_le_bytes());
@@ -785,14 +785,14 @@ impl<'a> Listing<'a> {
             (at % 4 == 0 && at <= bytes.len()).then_some(at)
         };
         // An instruction with a literal begins one dword before it.
-        let mut places: Vec<usize> = (labelled.fixes.keys().filter_map(offset))
+        let mut locations: Vec<usize> = (labelled.fixes.keys().filter_map(offset))
             .map(|at| match labelled.outline.starts.has(at) || at < 4 {
                 true => at,
                 false => at - 4,
             })
             .collect();
-        places.extend(labelled.named.keys().filter_map(offset));
-        places.sort_unstable();
+        locations.extend(labelled.named.keys().filter_map(offset));
+        locations.sort_unstable();
         let mut plans = Plans::new(self.target, self.style);
         let mut text = Text::new();
         let mut at = 0;
@@ -801,16 +801,16 @@ impl<'a> Listing<'a> {
                 let _ = writeln!(text, "\t.zero {}", to - from);
             }
         };
-        for place in places {
-            if place < at || place >= whole {
+        for location in locations {
+            if location < at || location >= whole {
                 continue;
             }
             if text.len() > 1 << 16 {
                 out.write_all(text.as_bytes())?;
                 text.clear();
             }
-            zeros(at, place, &mut text);
-            at = place;
+            zeros(at, location, &mut text);
+            at = location;
             if labelled.marked.has(at)
                 && let Some(to) = self.mark(labelled, at, &mut text)
             {
@@ -911,13 +911,13 @@ impl<'a> Listing<'a> {
             }
             let start = out.len();
             let known = (labelled.recurring(bytes, at))
-                .and_then(|(bits, len)| Some((bits, len, texts.place(bits)?)));
+                .and_then(|(bits, len)| Some((bits, len, texts.location(bits)?)));
             let step = match known {
-                Some((bits, len, place)) if texts.print(place, bits, out) => len,
+                Some((bits, len, location)) if texts.print(location, bits, out) => len,
                 _ => match self.print_one(labelled, at, plans, &mut label, out) {
                     Printed::Line { bytes, recurs } => {
-                        if let (Some((bits, _, place)), true) = (known, recurs) {
-                            texts.keep(place, bits, &out.as_bytes()[start..]);
+                        if let (Some((bits, _, location)), true) = (known, recurs) {
+                            texts.keep(location, bits, &out.as_bytes()[start..]);
                         }
                         bytes
                     }
@@ -1056,8 +1056,8 @@ impl<'a> Listing<'a> {
             if let Some(labelled) = &self.labelled
                 && let Some((bits, len)) = labelled.outline.bits(bytes, at)
             {
-                let place = place_of(bits, known.len());
-                if std::mem::replace(&mut known[place], bits) == bits && bits != 0 {
+                let location = location_of(bits, known.len());
+                if std::mem::replace(&mut known[location], bits) == bits && bits != 0 {
                     at += len;
                     continue;
                 }

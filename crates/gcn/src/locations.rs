@@ -1,15 +1,15 @@
 //! Locations of waves, with source lines from an object's line tables.
 
 use crate::Error;
-use crate::emu::dispatch::{Place, RunError, StuckWave};
+use crate::emu::dispatch::{RunError, StuckWave, WaveLocation};
 use crate::lines::Lines;
 use crate::object::CodeObject;
 
 /// Returns the file and line of a wave's instruction, if its kernel's object has line tables.
-pub fn source_line(objects: &[CodeObject], place: &Place) -> Option<String> {
+pub fn source_line(objects: &[CodeObject], location: &WaveLocation) -> Option<String> {
     let of = |object: &CodeObject| {
-        let kernel = object.kernels.iter().find(|k| k.name == place.kernel)?;
-        let address = kernel.entry.checked_add_signed(place.offset)?;
+        let kernel = object.kernels.iter().find(|k| k.name == location.kernel)?;
+        let address = kernel.entry.checked_add_signed(location.offset)?;
         let holds = |s: &crate::object::read::Section| {
             s.address <= address && address - s.address < s.size && s.address != 0
         };
@@ -27,7 +27,7 @@ pub fn source_line(objects: &[CodeObject], place: &Place) -> Option<String> {
 
 /// A wave in a report, with its source line.
 pub fn wave(objects: &[CodeObject], wave: &StuckWave) -> String {
-    match source_line(objects, &wave.place) {
+    match source_line(objects, &wave.location) {
         Some(line) => format!("{wave}, {line}"),
         None => wave.to_string(),
     }

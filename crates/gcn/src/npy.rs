@@ -119,10 +119,10 @@ fn dict(text: &str) -> Option<Vec<(&str, &str)>> {
     let mut parts = Vec::new();
     while !rest.is_empty() {
         let key = value_end(rest, ':')?;
-        let (name, behind) = (unquoted(rest[..key].trim())?, rest.get(key + 1..)?);
-        let end = value_end(behind, ',').unwrap_or(behind.len());
-        parts.push((name, behind[..end].trim()));
-        rest = behind.get(end + 1..).unwrap_or("").trim();
+        let (name, after) = (unquoted(rest[..key].trim())?, rest.get(key + 1..)?);
+        let end = value_end(after, ',').unwrap_or(after.len());
+        parts.push((name, after[..end].trim()));
+        rest = after.get(end + 1..).unwrap_or("").trim();
     }
     Some(parts)
 }

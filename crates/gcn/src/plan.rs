@@ -11,7 +11,7 @@ use crate::gpu::{self, Arg, Buffer, Gpu, Kernel, Program};
 use crate::npy;
 use gcn_check::dynamic::{Allocation, Checker};
 use gcn_emu::dispatch::RunError;
-use gcn_emu::dispatch::watch::Watch;
+use gcn_emu::dispatch::observers::Observers;
 use gcn_isa::Target;
 use gcn_object::CodeObject;
 use serde_json::{Value as Json, json};
@@ -184,10 +184,10 @@ pub struct Options {
     /// The output of kernels goes to standard error, because standard output is used otherwise.
     pub text_to_stderr: bool,
     /// Observers, progress and control.
-    pub watch: Watch,
+    pub observers: Observers,
     /// The engine.
     pub engines: crate::engine::Engines,
-    /// Gets the names of buffers before each launch. It observes only if it is among the observers of [`Options::watch`].
+    /// Gets the names of buffers before each launch. It observes only if it is among the observers of [`Options::observers`].
     pub checker: Option<Arc<Checker>>,
 }
 
@@ -380,7 +380,11 @@ fn addresses(
 }
 
 /// Stores the addresses in bytes.
-fn place(bytes: &mut [u8], pointers: &[PointerPlan], buffers: &[Buffer<u8>]) -> Result<(), String> {
+fn location(
+    bytes: &mut [u8],
+    pointers: &[PointerPlan],
+    buffers: &[Buffer<u8>],
+) -> Result<(), String> {
     for (at, address) in addresses(bytes.len(), pointers, buffers)? {
         bytes[at..at + 8].copy_from_slice(&address.to_le_bytes());
     }
@@ -462,13 +466,13 @@ impl Failure {
             _ => serde_json::Map::new(),
         };
         error.insert("message".into(), json!(self.message));
-        if let Some(place) = run.place() {
-            let source = place.source.as_ref().map(|s| s.lines().next());
-            error.insert("kernel".into(), json!(place.kernel));
-            error.insert("workgroup".into(), json!(place.workgroup));
-            error.insert("wave".into(), json!(place.wave));
-            error.insert("pc".into(), json!(place.pc));
-            error.insert("address".into(), json!(place.address));
+        if let Some(location) = run.location() {
+            let source = location.source.as_ref().map(|s| s.lines().next());
+            error.insert("kernel".into(), json!(location.kernel));
+            error.insert("workgroup".into(), json!(location.workgroup));
+            error.insert("wave".into(), json!(location.wave));
+            error.insert("pc".into(), json!(location.pc));
+            error.insert("address".into(), json!(location.address));
             error.insert("source".into(), json!(source));
         }
         Some(json!({ "error": error }))
@@ -540,7 +544,7 @@ impl Ready {
                     ArgPlan::Value(Some(ty), bytes) => Ok(Arg::Numbers(*ty, bytes.clone())),
                     ArgPlan::Block(bytes, pointers) => {
                         let mut bytes = bytes.clone();
-                        place(&mut bytes, pointers, &buffers)
+                        location(&mut bytes, pointers, &buffers)
                             .map_err(|e| located(&launch.at, &e))?;
                         Ok(Arg::Value(bytes))
                     }
@@ -567,7 +571,7 @@ impl Ready {
                     .threads(options.threads)
                     .deterministic(options.deterministic)
                     .max_instructions(options.max_instructions)
-                    .watch(options.watch.clone());
+                    .observers(options.observers.clone());
                 ready.options().debug_traps = options.debug_traps;
                 Ok(ready)
             })

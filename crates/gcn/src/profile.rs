@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gcn_emu::dispatch::watch::{Observe, Observer, Scene, Who};
+use gcn_emu::dispatch::observers::{Observe, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
-use gcn_isa::access::{Facts, MemoryKind, MemorySpace};
+use gcn_isa::access::{InstructionInfo, MemoryKind, MemorySpace};
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::flow::{Flow, branch_target};
 use gcn_isa::format::Format;
@@ -119,14 +119,14 @@ pub const CLASSES: [&str; 14] = [
 ];
 
 /// Returns the kind of an instruction, one of [`CLASSES`].
-pub fn class(insn: &Insn, facts: &Facts) -> &'static str {
+pub fn class(insn: &Insn, info: &InstructionInfo) -> &'static str {
     let format = insn.row.format;
-    let flow = facts.flow(insn);
+    let flow = info.flow(insn);
     match format {
         _ if format.is_valu() => "VALU",
         Format::Vintrp => "INTERP",
         Format::Smem => "SMEM",
-        Format::Ds => match facts.memory(insn).map(|m| m.space) {
+        Format::Ds => match info.memory(insn).map(|m| m.space) {
             Some(MemorySpace::Gds) => "GDS",
             _ => "LDS",
         },
@@ -135,8 +135,8 @@ pub fn class(insn: &Insn, facts: &Facts) -> &'static str {
         Format::Exp => "EXP",
         Format::Mubuf | Format::Mtbuf | Format::Mimg | Format::Global => "VMEM",
         _ if matches!(flow, Flow::Branch { .. } | Flow::Indirect { .. }) => "branch",
-        _ if facts.signals(Signal::Waitcnt) => "wait",
-        _ if facts.signals(Signal::Barrier) => "barrier",
+        _ if info.signals(Signal::Waitcnt) => "wait",
+        _ if info.signals(Signal::Barrier) => "barrier",
         Format::Sopp => "other",
         _ => "SALU",
     }
@@ -253,8 +253,8 @@ impl Profile {
                 }
                 let ended = result.rows.last().is_some_and(|row: &Row| {
                     row.insn.is_some_and(|insn| {
-                        let facts = Facts::new(insn.row, insn.target);
-                        !facts.flow(&insn).falls_through()
+                        let info = InstructionInfo::new(insn.row, insn.target);
+                        !info.flow(&insn).falls_through()
                     })
                 });
                 let padding = between.iter().take_while(|b| ended && b.2).count();
@@ -360,11 +360,11 @@ fn row(
     if let Some(insn) = &insn {
         text.clear();
         print(insn, &Style::LLVM, &mut text);
-        let facts = Facts::new(insn.row, insn.target);
-        kind = class(insn, &facts);
-        branches = !matches!(facts.flow(insn), Flow::Next);
+        let info = InstructionInfo::new(insn.row, insn.target);
+        kind = class(insn, &info);
+        branches = !matches!(info.flow(insn), Flow::Next);
         vector = insn.row.format.is_vector();
-        if let Some(access) = facts.memory(insn)
+        if let Some(access) = info.memory(insn)
             && let Some(bytes) = access.bytes
         {
             let each = if vector { count.lanes } else { count.times };

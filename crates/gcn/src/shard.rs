@@ -6,21 +6,21 @@
 
 mod code;
 mod file;
+mod observers;
 mod unite;
-mod watch;
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use gcn_emu::dispatch::RunError;
-use gcn_emu::dispatch::watch::Control;
+use gcn_emu::dispatch::observers::Control;
 
 use crate::engine::{Engines, Kind};
 use crate::plan::{Failure, Options, Plan, Ready, located, run_one};
 pub use file::{Group, Shard};
+use observers::Tracker;
 pub use unite::{Error, Merged, Race, merge};
-use watch::Tracker;
 
 /// One of several parts of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,9 +125,9 @@ impl Refusal {
 }
 
 /// A refusal as a message.
-fn refused(refusal: Refusal, place: &str) -> Failure {
+fn refused(refusal: Refusal, location: &str) -> Failure {
     Failure::from(format!(
-        "the plan cannot be sharded ({}): {}\n  {place}",
+        "the plan cannot be sharded ({}): {}\n  {location}",
         refusal.name(),
         refusal.why()
     ))
@@ -145,7 +145,7 @@ pub fn run(plan: &Plan, options: &Options, part: Part) -> Result<Shard, Failure>
     let mut options = options.clone();
     options.engines = Engines::new(Kind::Interp);
     options.deterministic = true;
-    let control = options.watch.control.get_or_insert_default().clone();
+    let control = options.observers.control.get_or_insert_default().clone();
     let ready = Ready::new(plan, &options)?;
     ready.fill(true)?;
     let regions = regions(plan, &ready);
@@ -167,10 +167,10 @@ pub fn run(plan: &Plan, options: &Options, part: Part) -> Result<Shard, Failure>
             tracker.begin(n as u32);
             let mut launch = launch.clone();
             launch.options().workgroups = Some(range.clone());
-            launch.options().watch.observe = Some(tracker.clone());
+            launch.options().observers.observe = Some(tracker.clone());
             let ran = run_one(plan, n, &launch, &mut report);
-            if let Some((refusal, place)) = tracker.refused() {
-                return Err(refused(refusal, &located(&plan.launches[n].at, &place)));
+            if let Some((refusal, location)) = tracker.refused() {
+                return Err(refused(refusal, &located(&plan.launches[n].at, &location)));
             }
             ran.map_err(|failure| match failure.run.as_deref() {
                 Some(RunError::Deadlock { .. } | RunError::Livelock { .. }) => Failure {

@@ -5,12 +5,12 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gcn_emu::dispatch::watch::{Observe, Observer, Scene, Who};
+use gcn_emu::dispatch::observers::{Observe, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
 use gcn_emu::mem::{Memory, take_stores};
 use gcn_emu::wave::{LANES, Lds, WaveState};
 use gcn_isa::Target;
-use gcn_isa::access::{Facts, File, MemoryKind, MemorySpace};
+use gcn_isa::access::{File, InstructionInfo, MemoryKind, MemorySpace};
 use gcn_isa::decode::Insn;
 use gcn_isa::print::{Style, print};
 use gcn_isa::shape::Ty;
@@ -18,7 +18,7 @@ use serde_json::{Map, json};
 
 use crate::io;
 use crate::lanes::{self, Form};
-use crate::lang::{self, Place, Value};
+use crate::lang::{self, Location, Value};
 use crate::lines::Sources;
 
 /// Selects the instructions to trace.
@@ -202,7 +202,7 @@ impl Observer for Tracer {
             Some(insn) => {
                 print(&insn, &Style::LLVM, &mut text);
                 len = insn.len as u64;
-                let access = Facts::new(insn.row, insn.target).memory(&insn);
+                let access = InstructionInfo::new(insn.row, insn.target).memory(&insn);
                 lds = access.is_some_and(|a| {
                     let there = matches!(a.space, MemorySpace::Lds | MemorySpace::Flat);
                     a.to_lds || (there && a.kind != MemoryKind::Load)
@@ -392,8 +392,8 @@ impl Operands {
         let Some(insn) = insn else {
             return operands;
         };
-        let facts = Facts::new(insn.row, insn.target);
-        for access in facts.accesses(insn).filter(|a| a.write && !a.anywhere) {
+        let info = InstructionInfo::new(insn.row, insn.target);
+        for access in info.accesses(insn).filter(|a| a.write && !a.anywhere) {
             if let Some(slot) = access.slot.map(|n| &insn.row.shape.slots[n as usize]) {
                 let (first, count) = (access.first, access.count.into());
                 operands.written.push((access.file, first, count, slot.ty));
@@ -401,7 +401,7 @@ impl Operands {
         }
         let data = insn.row.shape.slots.iter();
         let float = data.map(|slot| slot.ty).find(|ty| *ty == Ty::F32);
-        operands.memory = facts.memory(insn).is_some();
+        operands.memory = info.memory(insn).is_some();
         if let (Some(float), true) = (float, operands.memory) {
             operands.stored = float;
         }
@@ -426,7 +426,7 @@ fn registers(
     after: &WaveState,
     operands: &Operands,
 ) -> Vec<Change> {
-    let mut places = Vec::new();
+    let mut locations = Vec::new();
     let changed = |code: usize| {
         before
             .sgprs
@@ -445,15 +445,15 @@ fn registers(
         let apart = operands.memory && ty == Ty::B64 && !address;
         let count = if pair && !apart { 2 } else { 1 };
         if (code..code + count).any(changed) {
-            places.push(Place::Scalar(code as u16, count as u8));
+            locations.push(Location::Scalar(code as u16, count as u8));
         }
         code += count;
     }
     let flags = [
-        (Place::Scc, before.scc != after.scc),
-        (Place::Mode, before.mode != after.mode),
-        (Place::Status, before.status != after.status),
-        (Place::Trapsts, before.trapsts != after.trapsts),
+        (Location::Scc, before.scc != after.scc),
+        (Location::Mode, before.mode != after.mode),
+        (Location::Status, before.status != after.status),
+        (Location::Trapsts, before.trapsts != after.trapsts),
     ];
     let mut vectors = Vec::new();
     let mut number = 0;
@@ -466,25 +466,27 @@ fn registers(
         }
         number += count;
     }
-    places.extend(flags.iter().filter(|(_, changed)| *changed).map(|f| f.0));
-    let scalars = lang::pair_up(&places, target).into_iter().map(|place| {
-        let (value, ty) = match place {
-            Place::Scalar(code, 1) => {
-                // If only one half changed, it is treated as a number of its own.
-                let ty = match operands.ty(File::Scalar, code).0 {
-                    Ty::B64 => Ty::B32,
-                    ty => ty,
-                };
-                (after.sgprs[code as usize].into(), ty)
-            }
-            Place::Scalar(code, _) => (after.pair(code), operands.ty(File::Scalar, code).0),
-            Place::Scc => (after.scc.into(), Ty::Bool),
-            Place::Mode => (after.mode.into(), Ty::U32),
-            Place::Status => (after.status.into(), Ty::U32),
-            _ => (after.trapsts.into(), Ty::U32),
-        };
-        Change::one(lang::name(place, target), value, ty)
-    });
+    locations.extend(flags.iter().filter(|(_, changed)| *changed).map(|f| f.0));
+    let scalars = lang::pair_up(&locations, target)
+        .into_iter()
+        .map(|location| {
+            let (value, ty) = match location {
+                Location::Scalar(code, 1) => {
+                    // If only one half changed, it is treated as a number of its own.
+                    let ty = match operands.ty(File::Scalar, code).0 {
+                        Ty::B64 => Ty::B32,
+                        ty => ty,
+                    };
+                    (after.sgprs[code as usize].into(), ty)
+                }
+                Location::Scalar(code, _) => (after.pair(code), operands.ty(File::Scalar, code).0),
+                Location::Scc => (after.scc.into(), Ty::Bool),
+                Location::Mode => (after.mode.into(), Ty::U32),
+                Location::Status => (after.status.into(), Ty::U32),
+                _ => (after.trapsts.into(), Ty::U32),
+            };
+            Change::one(lang::name(location, target), value, ty)
+        });
     let (scalars, flags): (Vec<_>, Vec<_>) = scalars.partition(|change| change.ty != Ty::Bool);
     scalars.into_iter().chain(vectors).chain(flags).collect()
 }
@@ -505,7 +507,7 @@ fn vector(
     let lanes = (0..LANES).filter(on);
     Change {
         name: lang::name(
-            Place::Vgpr(registers.start as u16, registers.len() as u8),
+            Location::Vgpr(registers.start as u16, registers.len() as u8),
             target,
         ),
         values: lanes.map(|lane| (lane, at(after, lane))).collect(),

@@ -83,21 +83,21 @@ fn damage(object: &CodeObject, random: &mut Random) -> Vec<u8> {
         };
         Some(from..from + size)
     });
-    let places: Vec<_> = (headers.into_iter().chain(sections))
+    let locations: Vec<_> = (headers.into_iter().chain(sections))
         .chain(notes)
         .chain(descriptors)
         .filter(|range| !range.is_empty() && range.end <= object.data().len())
         .collect();
     for _ in 0..1 + random.below(3) {
-        let place = places[random.below(places.len())].clone();
-        let at = place.start + random.below(place.len());
+        let location = locations[random.below(locations.len())].clone();
+        let at = location.start + random.below(location.len());
         match random.below(4) {
             0 => file[at] ^= 1 << random.below(8),
             1 => file[at] = random.next() as u8,
             2 => file[at] = [0, 1, 0x7f, 0x80, 0xff, 0x22, 0x5c, 0x0a][random.below(8)],
             _ => {
-                let from = place.start + random.below(place.len());
-                let size = (1 + random.below(16)).min(place.end - at.max(from));
+                let from = location.start + random.below(location.len());
+                let size = (1 + random.below(16)).min(location.end - at.max(from));
                 file.copy_within(from..from + size, at);
             }
         }

@@ -1,7 +1,7 @@
 //! Every line of testdata/*.gcn, for every generation it names, as a test of its own.
 //!
 //! A line is assembled; the bytes are decoded, printed in both spellings, and each text assembled
-//! again; then it is run, and every change compared with what the line lists. `BLESS=1` rewrites what stands behind `=>`
+//! again; then it is run, and every change compared with what the line lists. `BLESS=1` rewrites what stands after `=>`
 //! in lines of one generation's result. Two last tests list the rows that no line exercises, and those
 //! that fewer than three lines do.
 
@@ -15,7 +15,7 @@ use gcn::eval::{MAX, assemble};
 use gcn::isa::decode::{Insn, decode};
 use gcn::isa::print::{Style, Syntax, print};
 use gcn::isa::{Target, insts};
-use gcn::lang::{self, Bench, Place};
+use gcn::lang::{self, Bench, Location};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn testdata() -> PathBuf {
@@ -180,7 +180,7 @@ fn check(target: Target, line: &str) -> Result<(), String> {
             len += insn.len as usize;
         }
         if len != code.len() {
-            return Err(format!("it does not decode behind `{text}`"));
+            return Err(format!("it does not decode after `{text}`"));
         }
         let syntax = match style.syntax {
             Syntax::Llvm => gcn::asm::Syntax::Llvm,
@@ -210,13 +210,13 @@ fn run(
     line: &lang::Line,
     code: &[u8],
     engine: Kind,
-) -> Result<(Bench, Vec<Place>, gcn::emu::snippet::Outcome), String> {
+) -> Result<(Bench, Vec<Location>, gcn::emu::snippet::Outcome), String> {
     let mut bench = Bench::new(target)?;
-    for (place, value) in &line.before {
-        bench.set(*place, value)?;
+    for (location, value) in &line.before {
+        bench.set(*location, value)?;
     }
-    for (place, _) in line.after.iter().flatten() {
-        if let Place::Mem(at) = place {
+    for (location, _) in line.after.iter().flatten() {
+        if let Location::Mem(at) = location {
             bench.map(*at)?;
         }
     }
@@ -273,7 +273,7 @@ fn without_line(seen: &BTreeSet<(usize, usize)>) -> Vec<String> {
     missing
 }
 
-/// The file with what stands behind `=>` replaced by what happens on the first target of each line.
+/// The file with what stands after `=>` replaced by what happens on the first target of each line.
 fn blessed(text: &str) -> String {
     let tests = lines(text);
     let mut out = String::new();

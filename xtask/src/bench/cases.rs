@@ -169,10 +169,10 @@ pub const PEER: &[Case] = &[
         args: || {
             let n = 4096;
             let mut random = Random::behind(drawn::NBODY);
-            let places = floats(4 * n, |_| (random.next() & 0xffff) as f32 / 65536.0);
+            let locations = floats(4 * n, |_| (random.next() & 0xffff) as f32 / 65536.0);
             let out = || Arg::Buffer(vec![0; 16 * n], Alike::F32(1e-2));
             vec![
-                exact(places),
+                exact(locations),
                 out(),
                 out(),
                 int(n as u32),

@@ -278,16 +278,16 @@ const PRIVATE: &[Case] = &[
     }),
     line("private", "tree_stack", 1 << 12, 64, || {
         // An ordered binary tree in an array without pointers.
-        fn place(tree: &mut [f32], at: usize, next: &mut f32) {
+        fn location(tree: &mut [f32], at: usize, next: &mut f32) {
             if at < tree.len() {
-                place(tree, 2 * at + 1, next);
+                location(tree, 2 * at + 1, next);
                 tree[at] = *next;
                 *next += 1.0;
-                place(tree, 2 * at + 2, next);
+                location(tree, 2 * at + 2, next);
             }
         }
         let mut tree = vec![0.0; 1023];
-        place(&mut tree, 0, &mut 0.0);
+        location(&mut tree, 0, &mut 0.0);
         let tree = exact(floats(1023, |i| tree[i]));
         vec![
             tree,
@@ -530,8 +530,8 @@ const ATOMICS: &[Case] = &[
         ]
     }),
     line("atomics", "bucket_places", 1 << 17, 64, || {
-        let places = out(4 * K * K, Alike::Unordered(4));
-        vec![random_words(128 * K, 1), zeros(4 * K), places]
+        let locations = out(4 * K * K, Alike::Unordered(4));
+        vec![random_words(128 * K, 1), zeros(4 * K), locations]
     }),
     line("atomics", "atomic_maxima", 1 << 17, 64, || {
         vec![

@@ -188,10 +188,10 @@ fn split_at_sentinels(text: &str) -> Option<Vec<Vec<String>>> {
 fn parse_encodings(stdout: &str, stderr: &str, count: usize) -> Result<Vec<Assembled>> {
     let mut errors = BTreeMap::new();
     for line in stderr.lines() {
-        let Some((place, message)) = line.split_once(": error: ") else {
+        let Some((location, message)) = line.split_once(": error: ") else {
             continue;
         };
-        let mut numbers = place.rsplit(':').skip(1);
+        let mut numbers = location.rsplit(':').skip(1);
         let number: usize = numbers
             .next()
             .and_then(|n| n.parse().ok())

@@ -103,7 +103,7 @@ static CLASSES: &[Class] = &[
     },
     Class {
         name: "a counter that is not a number",
-        reason: "where .amdgcn.next_free_vgpr is set to a symbol, LLVM refuses the instructions behind it, ours the \
+        reason: "where .amdgcn.next_free_vgpr is set to a symbol, LLVM refuses the instructions after it, ours the \
                  symbol's value",
         holds: |f| {
             f.wanted.starts_with(".amdgcn.next_free_{v,s}gpr symbols")

@@ -9,10 +9,10 @@ use gcn::check::dynamic::{Checker, Options};
 use gcn::check::mutate::{self, Change};
 use gcn::check::report::Report;
 use gcn::check::statically;
-use gcn::isa::access::FactTable;
+use gcn::isa::access::InstructionTable;
 use gcn::isa::meaning::Signal;
 use gcn::object::CodeObject;
-use gcn_emu::dispatch::watch::Watch;
+use gcn_emu::dispatch::observers::Observers;
 
 use crate::programs::{self, Case, Made};
 
@@ -59,11 +59,11 @@ pub fn run(files: &[PathBuf], list: bool) -> Result<bool> {
 /// The reports of a launch.
 fn reports(case: &Case, object: &CodeObject) -> Result<Vec<Report>> {
     let checker = Arc::new(Checker::new(Options::default()));
-    let watch = Watch {
+    let observers = Observers {
         observe: Some(checker.clone()),
-        ..Watch::default()
+        ..Observers::default()
     };
-    let ran = case.run_watched(object, watch);
+    let ran = case.run_watched(object, observers);
     let reports = checker.reports();
     match ran {
         Err(why) if reports.is_empty() => Err(anyhow!("{}: {why}", case.kernel)),
@@ -116,7 +116,7 @@ impl Totals {
         name: Option<&str>,
     ) -> Result<()> {
         let target = gcn::dis::target_of(object).map_err(|e| anyhow!(e))?;
-        let table = FactTable::new(target);
+        let table = InstructionTable::new(target);
         let options = statically::Options::default();
         let checked = statically::check(object, &table, Some(case.kernel), &options);
         let waves = case.group.iter().product::<u32>().div_ceil(64);
@@ -133,9 +133,9 @@ impl Totals {
                     continue;
                 }
                 let section = &object.sections[checked.section];
-                let place = section.file.start + (site.pc - section.address) as usize;
+                let location = section.file.start + (site.pc - section.address) as usize;
                 let mut changed = bytes.to_vec();
-                let word = changed.get_mut(place..place + 4);
+                let word = changed.get_mut(location..location + 4);
                 let word = word.ok_or_else(|| anyhow!("{:#x} is not in the file", site.pc))?;
                 word.copy_from_slice(&NOTHING.to_le_bytes());
                 let found = reports(case, &CodeObject::parse(&changed)?)?;

@@ -12,7 +12,7 @@ pub(crate) struct Late<'s> {
     src: &'s str,
     base: u32,
     tokens: Vec<Token>,
-    place: (u32, u64),
+    location: (u32, u64),
     len: usize,
     target: Target,
     scope: usize,
@@ -39,10 +39,10 @@ impl<'s> Asm<'s, '_> {
             src: self.lexer.src,
             base: self.lexer.base,
             tokens: tokens.to_vec(),
-            place: self.place(),
+            location: self.location(),
             len,
             target,
-            scope: self.sym.scopes.as_ref().map_or(0, |s| s.place()),
+            scope: self.sym.scopes.as_ref().map_or(0, |s| s.location()),
             labels,
         };
         self.clrx_state.late.push(late);
@@ -70,7 +70,7 @@ impl<'s> Asm<'s, '_> {
             base: late.base,
             tokens: &late.tokens,
             at: 0,
-            place: late.place,
+            location: late.location,
             clrx: true,
             target: late.target,
             sym: &mut self.sym,
@@ -82,13 +82,13 @@ impl<'s> Asm<'s, '_> {
         if insn.len != late.len {
             let message = "the value of a symbol makes this instruction longer or shorter";
             let fail = Fail::new(late.tokens[0].span, message);
-            return Err(fail.help("the symbol is defined behind it; define it before"));
+            return Err(fail.help("the symbol is defined after it; define it before"));
         }
-        let (section, offset) = late.place;
+        let (section, offset) = late.location;
         let section = &mut self.sections[section as usize];
         let at = offset as usize;
-        if let Some(place) = section.data.get_mut(at..at + insn.len) {
-            place.copy_from_slice(&insn.bytes[..insn.len]);
+        if let Some(location) = section.data.get_mut(at..at + insn.len) {
+            location.copy_from_slice(&insn.bytes[..insn.len]);
         }
         Ok(())
     }

@@ -201,7 +201,7 @@ static DATA: &[&str] = &[
 
 /// The part of the source that statements belong to.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum Place {
+enum Part {
     #[default]
     Sections,
     Config,
@@ -248,7 +248,7 @@ struct Told {
 #[derive(Default)]
 pub(crate) struct Rocm {
     pub(crate) on: bool,
-    place: Place,
+    location: Part,
     kernels: Vec<RocmKernel>,
     by_symbol: HashMap<SymId, usize>,
     /// The kernel whose configuration is open.
@@ -299,14 +299,14 @@ impl<'s> Asm<'s, '_> {
         {
             self.leave_config();
         }
-        let (Place::Control(section, start) | Place::Metadata(section, start)) = self.rocm.place
+        let (Part::Control(section, start) | Part::Metadata(section, start)) = self.rocm.location
         else {
             return Ok(());
         };
         if DATA.contains(&name) {
             return Ok(());
         }
-        let place = std::mem::take(&mut self.rocm.place);
+        let location = std::mem::take(&mut self.rocm.location);
         let from = &mut self.sections[section as usize];
         let bytes = from.data.split_off((start as usize).min(from.data.len()));
         from.size = start;
@@ -316,7 +316,7 @@ impl<'s> Asm<'s, '_> {
             self.fixups.retain(|f| !waits(f));
             return Err(Fail::new(span, "expected a number that is known here"));
         }
-        if matches!(place, Place::Metadata(..)) {
+        if matches!(location, Part::Metadata(..)) {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             self.rocm.metadata = Some(text.trim_end_matches('\0').to_string());
             return Ok(());
@@ -398,10 +398,10 @@ impl<'s> Asm<'s, '_> {
                     dims: None,
                     control: None,
                 });
-                let (section, offset) = self.place();
-                self.rocm.place = match name {
-                    ".config" => Place::Config,
-                    _ => Place::Control(section, offset),
+                let (section, offset) = self.location();
+                self.rocm.location = match name {
+                    ".config" => Part::Config,
+                    _ => Part::Control(section, offset),
                 };
                 Ok(())
             }
@@ -422,8 +422,8 @@ impl<'s> Asm<'s, '_> {
             }
             ".metadata" => {
                 self.parse(tokens, |p| p.end())?;
-                let (section, offset) = self.place();
-                self.rocm.place = Place::Metadata(section, offset);
+                let (section, offset) = self.location();
+                self.rocm.location = Part::Metadata(section, offset);
                 Ok(())
             }
             ".gotsym" => self.gotsym(tokens),
@@ -519,8 +519,8 @@ impl<'s> Asm<'s, '_> {
 
     /// A section's directive or a label ends a configuration.
     pub(crate) fn leave_config(&mut self) {
-        if self.rocm.place == Place::Config {
-            self.rocm.place = Place::Sections;
+        if self.rocm.location == Part::Config {
+            self.rocm.location = Part::Sections;
         }
     }
 
@@ -540,7 +540,7 @@ impl<'s> Asm<'s, '_> {
             });
         }
         self.rocm.open = Some(n);
-        self.rocm.place = Place::Sections;
+        self.rocm.location = Part::Sections;
     }
 
     /// Handles a label: from a kernel's label on, code belongs to the kernel.
@@ -644,9 +644,9 @@ impl<'s> Asm<'s, '_> {
 
     /// Emits eight bytes that hold a symbol's address.
     fn address(&mut self, symbol: SymId, span: Span) -> Result<(), Fail> {
-        let gap = self.place().1.next_multiple_of(8) - self.place().1;
+        let gap = self.location().1.next_multiple_of(8) - self.location().1;
         self.emit_repeated(span, gap, &[0])?;
-        let (section, offset) = self.place();
+        let (section, offset) = self.location();
         self.emit(span, &[0; 8])?;
         self.fixups.push(Fixup {
             section,
@@ -660,7 +660,10 @@ impl<'s> Asm<'s, '_> {
 
     fn setting(&mut self, tokens: &[Token], name: &str, setting: Setting) -> Result<(), Fail> {
         let span = tokens[0].span;
-        let open = self.rocm.open.filter(|_| self.rocm.place == Place::Config);
+        let open = self
+            .rocm
+            .open
+            .filter(|_| self.rocm.location == Part::Config);
         let Some(n) = open else {
             let fail = Fail::new(span, format!("expected .config before {name}"));
             return Err(fail.help("settings stand in a kernel's .config"));
@@ -758,13 +761,13 @@ impl<'s> Asm<'s, '_> {
                 };
                 let at = start as usize;
                 match self.sections[0].data.get_mut(at..at + SIZE) {
-                    Some(place) if end - start >= SIZE as u64 => {
-                        place.copy_from_slice(&bytes.to_bytes());
+                    Some(location) if end - start >= SIZE as u64 => {
+                        location.copy_from_slice(&bytes.to_bytes());
                     }
                     _ => {
                         let message =
                             format!("kernel '{}' has no room for its configuration", kernel.name);
-                        let help = "`.skip 256` behind its label makes it".to_string();
+                        let help = "`.skip 256` after its label makes it".to_string();
                         self.message(Level::Error, kernel.span, message, Some(help));
                     }
                 }

@@ -121,7 +121,7 @@ impl<'s> Scopes<'s> {
     }
 
     /// Returns the current scope, to return to it later.
-    pub fn place(&self) -> usize {
+    pub fn location(&self) -> usize {
         self.current
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use gcn_emu::dispatch::watch::About;
+use gcn_emu::dispatch::observers::About;
 use gcn_emu::mem::{Extent as Bytes, Memory, PAGE_SIZE, Perm};
 
 /// An allocation with a name.
@@ -102,7 +102,7 @@ pub struct Outside {
     /// The rule of the check.
     pub rule: &'static str,
     /// Where it is: `4 bytes past argument 2 'out', 256 bytes at 0x…`.
-    pub place: String,
+    pub location: String,
     /// The nearest allocation, and its address.
     pub nearest: Option<(String, u64)>,
 }
@@ -208,7 +208,7 @@ impl Bounds {
     }
 
     /// What memory itself can check of them: all but how the bytes of scratch are the lanes'. `None` if that is more than their end.
-    pub fn of_trial(&self) -> Option<Vec<Bytes>> {
+    pub fn of_transaction(&self) -> Option<Vec<Bytes>> {
         let mut all = Vec::new();
         let (_, _, lane, wave) = self.scratch;
         for extent in self.extents.iter().filter(|e| e.class != Class::Freed) {
@@ -271,7 +271,7 @@ impl Bounds {
         if extent.class == Class::Freed {
             return Err(Outside {
                 rule: "use-after-free",
-                place: format!("in {}, which was freed", extent.name),
+                location: format!("in {}, which was freed", extent.name),
                 nearest: Some(described(extent)),
             });
         }
@@ -281,7 +281,7 @@ impl Bounds {
         if writes && extent.class == Class::Constant {
             return Err(Outside {
                 rule: "read-only",
-                place: format!("in {}, which kernels may only read", extent.name),
+                location: format!("in {}, which kernels may only read", extent.name),
                 nearest: Some(described(extent)),
             });
         }
@@ -294,7 +294,7 @@ impl Bounds {
                 let past = offset + size as u64 - lane as u64;
                 return Err(Outside {
                     rule: "scratch",
-                    place: format!(
+                    location: format!(
                         "{} past the {lane} bytes of scratch of a lane",
                         plural(past)
                     ),
@@ -311,7 +311,7 @@ impl Bounds {
         let next = self.extents.get(after);
         let past = before.map(|e| (at.saturating_sub(e.end), e));
         let ahead = next.map(|e| (e.start - at, e));
-        let (place, nearest) = match (past, ahead) {
+        let (location, nearest) = match (past, ahead) {
             (Some((far, e)), None) => (self.past(at, size, far, e), Some(e)),
             (Some((far, e)), Some((n, _))) if far <= n => (self.past(at, size, far, e), Some(e)),
             (_, Some((far, e))) => (
@@ -326,8 +326,8 @@ impl Bounds {
                 Some(_) => "out-of-bounds",
                 None => "wild",
             },
-            place: match near {
-                Some(_) => place,
+            location: match near {
+                Some(_) => location,
                 None => "not near any allocation".into(),
             },
             nearest: near.map(described),

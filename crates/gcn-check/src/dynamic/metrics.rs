@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gcn_emu::probe::{Access, Place};
+use gcn_emu::probe::{Access, AccessLocation};
 use serde_json::{Value, json};
 
 /// What the executions of an instruction came to.
@@ -32,7 +32,7 @@ pub const BANKS: u64 = 32;
 pub fn conflicts(accesses: &[Access]) -> u64 {
     let mut dwords: Vec<(u8, u64, u64)> = Vec::new();
     for access in accesses {
-        if let Place::Lds(at) = access.place {
+        if let AccessLocation::Lds(at) = access.location {
             let last = at + access.size.max(1) as u64 - 1;
             for dword in at / 4..=last / 4 {
                 dwords.push((access.lane / 32, dword % BANKS, dword));
@@ -53,7 +53,7 @@ pub fn conflicts(accesses: &[Access]) -> u64 {
 pub fn lines(accesses: &[Access]) -> u64 {
     let mut lines: Vec<u64> = Vec::new();
     for access in accesses {
-        if let Place::Memory(at) = access.place {
+        if let AccessLocation::Memory(at) = access.location {
             let last = at.saturating_add(access.size.max(1) as u64 - 1);
             lines.extend(at / 64..=last / 64);
         }

@@ -18,7 +18,9 @@ use std::sync::atomic::{AtomicBool, AtomicU8};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::HashMap;
-use gcn_emu::probe::{self, Access, Addresses, Executed, Lanes, Noted, Place, Probe, Runs};
+use gcn_emu::probe::{
+    self, Access, AccessLocation, Addresses, Executed, Lanes, Noted, Probe, Runs,
+};
 use gcn_isa::access::MemoryKind;
 
 use super::bounds::Class;
@@ -691,9 +693,11 @@ impl Probe for Notes {
     fn access(&self, made: &Access) -> bool {
         let (shared, mut own) = (&*self.shared, self.own.borrow_mut());
         let what = what(made.kind);
-        let found = match made.place {
-            Place::Lds(at) => own.in_lds(shared, at, made.size as u64, what),
-            Place::Memory(at) => own.in_memory(shared, (at, made.size as u64), (what, made.scalar)),
+        let found = match made.location {
+            AccessLocation::Lds(at) => own.in_lds(shared, at, made.size as u64, what),
+            AccessLocation::Memory(at) => {
+                own.in_memory(shared, (at, made.size as u64), (what, made.scalar))
+            }
             _ => false,
         };
         if found && !(made.unchanged && what == What::Store) {

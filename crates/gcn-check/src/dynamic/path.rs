@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use gcn_isa::access::{FactTable, MemoryKind, MemorySpace};
+use gcn_isa::access::{InstructionTable, MemoryKind, MemorySpace};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::hazard;
@@ -62,16 +62,16 @@ pub struct Path {
 }
 
 /// The table of a target, made once a process.
-pub fn table(target: Target) -> &'static FactTable {
+pub fn table(target: Target) -> &'static InstructionTable {
     use std::sync::{Mutex, OnceLock, PoisonError};
-    static TABLES: OnceLock<Mutex<Vec<&'static FactTable>>> = OnceLock::new();
+    static TABLES: OnceLock<Mutex<Vec<&'static InstructionTable>>> = OnceLock::new();
     let tables = TABLES.get_or_init(Mutex::default);
     let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(table) = tables.iter().find(|t| t.target() == target) {
         return table;
     }
     // There is one for each target.
-    let table = Box::leak(Box::new(FactTable::new(target)));
+    let table = Box::leak(Box::new(InstructionTable::new(target)));
     tables.push(table);
     table
 }
@@ -109,26 +109,26 @@ impl Path {
     /// Adds an instruction.
     pub fn add(&mut self, pc: u64, insn: Insn) -> usize {
         let at = self.graph.sites.len();
-        let facts = self.graph.table.of(&insn);
-        self.events.push(waitcnt::events(facts, &insn));
+        let info = self.graph.table.of(&insn);
+        self.events.push(waitcnt::events(info, &insn));
         self.leaves.push(false);
         let nodes = &meaning(insn.row, self.graph.target()).nodes;
         let syncs = |op: Op| matches!(op, Op::Gws(_) | Op::Turn);
         self.syncs.push(nodes.iter().any(|n| syncs(n.op)));
         self.vm.push(Vm {
-            counts: facts.counters(&insn).vm,
-            waits: waitcnt::wait(facts, &insn).map(|waits| Counter::Vm.of(&waits).0),
+            counts: info.counters(&insn).vm,
+            waits: waitcnt::wait(info, &insn).map(|waits| Counter::Vm.of(&waits).0),
         });
         self.graph.sites.push(Site {
             pc,
             insn,
-            flow: facts.flow(&insn),
+            flow: info.flow(&insn),
             next: Vec::new(),
             previous: Vec::new(),
             // A function's instructions are executed, so nothing has to be assumed of it.
             calls: false,
             leaves: false,
-            wait_states: hazard::wait_states(&insn, facts),
+            wait_states: hazard::wait_states(&insn, info),
         });
         self.by_pc.insert(pc, at);
         self.index.insert(pc, at);
@@ -171,15 +171,15 @@ impl Path {
             && seen.len() <= MOST
         {
             let Some(insn) = fetch(pc) else { continue };
-            let facts = self.graph.table.of(&insn);
-            if facts.signals(Signal::Barrier) {
+            let info = self.graph.table.of(&insn);
+            if info.signals(Signal::Barrier) {
                 continue;
             }
-            let memory = facts.memory(&insn);
+            let memory = info.memory(&insn);
             if memory.is_some_and(|m| m.space == MemorySpace::Lds && m.kind != MemoryKind::Store) {
                 loads.push(pc);
             }
-            let flow = facts.flow(&insn);
+            let flow = info.flow(&insn);
             let next = flow
                 .falls_through()
                 .then(|| pc.wrapping_add(insn.len as u64));

@@ -7,7 +7,7 @@
 use foldhash::HashMap;
 
 /// What a wave knows of others: the time up to which it is ordered after them.
-pub type Known = HashMap<u32, u32>;
+pub type VectorClock = HashMap<u32, u32>;
 
 /// An access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,7 +140,7 @@ pub struct Made {
 
 impl Accesses {
     /// Makes an access of up to 16 bytes. Returns an earlier one that it races with.
-    pub fn access(&mut self, made: Made, known: &Known, at: u64, size: u8) -> Option<Stamp> {
+    pub fn access(&mut self, made: Made, known: &VectorClock, at: u64, size: u8) -> Option<Stamp> {
         let stamp = self.stamp(made);
         let mut found = None;
         let end = at.wrapping_add(size as u64);
@@ -168,7 +168,7 @@ impl Accesses {
         if self.stamps.last() != Some(&new) {
             let more = self.pages.len() * WORDS / WORDS_A_STAMP;
             if self.stamps.len() >= self.limit.max(FEW_STAMPS).max(more).min(MOST_STAMPS) {
-                self.forget();
+                self.invalidate();
             }
             self.stamps.push(new);
         }
@@ -176,7 +176,7 @@ impl Accesses {
     }
 
     /// Removes the stamps that no word has.
-    fn forget(&mut self) {
+    fn invalidate(&mut self) {
         let words = || self.pages.iter().flatten();
         let mut numbers = vec![u32::MAX; self.stamps.len()];
         for mark in words().flat_map(|w| w.writes.iter().chain(&w.reads)) {
@@ -209,18 +209,18 @@ impl Accesses {
         self.stamps = kept;
     }
 
-    fn word(&mut self, made: Made, known: &Known, word: u64, mark: Mark) -> Option<Stamp> {
+    fn word(&mut self, made: Made, known: &VectorClock, word: u64, mark: Mark) -> Option<Stamp> {
         let number = word / WORDS as u64;
-        let place = match self.last {
-            Some((last, place)) if last == number => place,
+        let location = match self.last {
+            Some((last, location)) if last == number => location,
             _ => *self.numbers.entry(number).or_insert_with(|| {
                 self.pages.push(vec![EMPTY; WORDS].into_boxed_slice());
                 self.pages.len() - 1
             }),
         };
-        self.last = Some((number, place));
+        self.last = Some((number, location));
         let stamps = &self.stamps;
-        let cell = &mut self.pages[place][word as usize % WORDS];
+        let cell = &mut self.pages[location][word as usize % WORDS];
         let atomic = matches!(made.kind, Kind::Atomic | Kind::Volatile);
         let ordered = |s: &Stamp| {
             s.wave == made.wave || known.get(&s.wave).is_some_and(|time| s.time <= *time)
@@ -257,8 +257,8 @@ impl Accesses {
     }
 
     fn find(&self, word: u64) -> Option<&Word> {
-        let place = *self.numbers.get(&(word / WORDS as u64))?;
-        Some(&self.pages[place][word as usize % WORDS])
+        let location = *self.numbers.get(&(word / WORDS as u64))?;
+        Some(&self.pages[location][word as usize % WORDS])
     }
 
     /// The last write of a word.
@@ -315,14 +315,14 @@ mod tests {
     #[test]
     fn stores_race_with_what_nothing_orders() {
         let mut memory = Accesses::default();
-        let none = Known::default();
+        let none = VectorClock::default();
         assert_eq!(memory.access(made(0, 1, Kind::Store), &none, 8, 4), None);
         assert_eq!(memory.access(made(0, 2, Kind::Load), &none, 8, 4), None);
         // Other bytes of the word are other bytes.
         assert_eq!(memory.access(made(1, 3, Kind::Load), &none, 12, 4), None);
         let race = memory.access(made(1, 4, Kind::Load), &none, 10, 1);
         assert_eq!(race.map(|s| (s.wave, s.time)), Some((0, 1)));
-        let after: Known = [(0, 2)].into_iter().collect();
+        let after: VectorClock = [(0, 2)].into_iter().collect();
         assert_eq!(memory.access(made(2, 5, Kind::Load), &after, 8, 4), None);
         let race = memory.access(made(0, 6, Kind::Store), &none, 8, 4);
         assert!(race.is_some_and(|s| s.wave != 0));
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn atomics_do_not_race_with_each_other() {
         let mut memory = Accesses::default();
-        let none = Known::default();
+        let none = VectorClock::default();
         assert_eq!(memory.access(made(0, 1, Kind::Atomic), &none, 0, 4), None);
         assert_eq!(memory.access(made(1, 2, Kind::Atomic), &none, 0, 4), None);
         assert!(memory.access(made(2, 3, Kind::Load), &none, 0, 4).is_some());
@@ -345,7 +345,7 @@ mod tests {
     /// What is kept does not depend on how often memory is accessed.
     #[test]
     fn records_are_small() {
-        let known = Known::default();
+        let known = VectorClock::default();
         let mut memory = Accesses::default();
         let (words, mut seed, mut time) = (1u64 << 18, 1u64, 0);
         for _ in 0..1 << 15 {
@@ -376,9 +376,9 @@ mod tests {
         let kept = memory.pages.len() * (WORDS * size_of::<Word>() + 48) + stamps;
         assert!(kept < 5 * touched, "{kept} for {touched}");
         // The last of each word is still known.
-        memory.forget();
+        memory.invalidate();
         memory.access(made(7, time + 1, Kind::Store), &known, 64, 4);
-        memory.forget();
+        memory.invalidate();
         assert_eq!(
             memory.written(64).map(|s| (s.wave, s.time)),
             Some((7, time + 1))

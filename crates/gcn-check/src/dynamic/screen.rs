@@ -1,14 +1,14 @@
 //! Whether a dispatch needs to be observed.
 //!
 //! Most of what is checked depends on the path of a wave and not on values, so the code itself may prove that no path is wrong. Bounds
-//! are checked by memory, if it has been given them ([`gcn_emu::mem::Memory::begin_trial`]). A dispatch whose wanted checks are all proved or
+//! are checked by memory, if it has been given them ([`gcn_emu::mem::Memory::begin_transaction`]). A dispatch whose wanted checks are all proved or
 //! left to memory runs on any engine. What depends on values, races and memory that was not written, is noted access by access
 //! ([`super::notes`]) as compiled code makes them. Only a dispatch that did something wrong runs again, observed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use gcn_emu::dispatch::watch::{About, Again, NotesMaker, Screened};
+use gcn_emu::dispatch::observers::{About, Again, NotesMaker, Screened};
 use gcn_emu::mem::{Extent, Memory, PAGE_SIZE, Perm};
 use gcn_isa::access::{MemoryKind, MemorySpace};
 use gcn_isa::meaning::{Op, Signal, meaning};
@@ -57,7 +57,7 @@ pub fn screen(
         return None;
     }
     let bounds = Bounds::new(Own::new(about), about.memory, named);
-    let extents = bounds.of_trial()?;
+    let extents = bounds.of_transaction()?;
     let notes = (!left.is_empty()).then(|| {
         let wanted = Wanted {
             races: left.contains(&Check::Race) || left.contains(&Check::Coherence),
@@ -141,7 +141,7 @@ fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
     }
     // LDS and scratch begin undefined, and FLAT instructions may access either.
     let begins = |at: usize| {
-        let memory = graph.facts(at).memory(&graph.sites[at].insn);
+        let memory = graph.info(at).memory(&graph.sites[at].insn);
         matches!(memory, Some(m) if m.kind != MemoryKind::Store
             && matches!(m.space, MemorySpace::Lds | MemorySpace::Flat | MemorySpace::Scratch))
     };
@@ -153,7 +153,7 @@ fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
     }
     // The probe sees accesses of images and of resources with formats only after they are made.
     let seen = |at: usize| {
-        let memory = graph.facts(at).memory(&graph.sites[at].insn);
+        let memory = graph.info(at).memory(&graph.sites[at].insn);
         memory.is_none_or(|m| m.space != MemorySpace::Image)
     };
     if all().all(seen) {

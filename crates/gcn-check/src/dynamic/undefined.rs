@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::{HashMap, HashMapExt};
-use gcn_emu::operands::{Opnd, Place};
+use gcn_emu::operands::{OperandLocation, Opnd};
 use gcn_emu::probe::{self, Access, Executed};
 use gcn_emu::wave::{LANES, WaveState, mode};
-use gcn_isa::access::{Facts, File, MemoryKind};
+use gcn_isa::access::{File, InstructionInfo, MemoryKind};
 use gcn_isa::format::Format;
 use gcn_isa::meaning::{Change, Node, Op, Space, State, width_mask};
 use gcn_isa::operand::{EXEC, M0, VCC};
@@ -250,7 +250,7 @@ pub struct Surroundings<'a> {
     /// The instruction's number.
     pub site: u32,
     /// The properties of its row.
-    pub facts: &'a Facts,
+    pub info: &'a InstructionInfo,
     /// Its accesses, in order; those that were refused have no place.
     pub accesses: &'a [Access],
     /// Undefined bytes of LDS.
@@ -353,16 +353,16 @@ impl Shadow {
     /// An instruction is about to run: uses of undefined addresses. They count as defined afterwards.
     pub fn addresses(
         &mut self,
-        facts: &Facts,
+        info: &InstructionInfo,
         insn: &gcn_isa::decode::Insn,
         exec: u64,
     ) -> Vec<Use> {
         let mut uses = Vec::new();
         let lanes = if insn.row.format.is_vector() { exec } else { 1 };
-        if facts.memory(insn).is_none() || lanes == 0 || insn.row.format == Format::Mimg {
+        if info.memory(insn).is_none() || lanes == 0 || insn.row.format == Format::Mimg {
             return uses;
         }
-        for access in facts.accesses(insn).filter(|a| !a.write && !a.anywhere) {
+        for access in info.accesses(insn).filter(|a| !a.write && !a.anywhere) {
             let role = access.slot.map(|n| insn.row.shape.slots[n as usize].role);
             let address = match role {
                 Some(role) => uninit::is_address(role),
@@ -395,7 +395,7 @@ impl Shadow {
     /// Returns true if nothing that an instruction reads is undefined.
     fn clean(&self, executed: &Executed<'_>, around: &Surroundings<'_>) -> bool {
         let reads = |a: &Access| a.kind != MemoryKind::Store && load(a, around) != 0;
-        let registers = around.facts.accesses(executed.insn).all(|a| {
+        let registers = around.info.accesses(executed.insn).all(|a| {
             if a.write {
                 return true;
             }
@@ -410,15 +410,17 @@ impl Shadow {
     fn origin_of(&self, executed: &Executed<'_>, around: &Surroundings<'_>) -> Option<Origin> {
         let undefined = |a: &&Access| a.kind != MemoryKind::Store && load(a, around) != 0;
         if let Some(access) = around.accesses.iter().find(undefined) {
-            let source = match access.place {
-                probe::Place::Lds(at) => Source::Lds(at as u32),
-                probe::Place::Memory(at) if around.memory.begins_undefined(at) => Source::Scratch,
-                probe::Place::Memory(at) => Source::Memory(at),
+            let source = match access.location {
+                probe::AccessLocation::Lds(at) => Source::Lds(at as u32),
+                probe::AccessLocation::Memory(at) if around.memory.begins_undefined(at) => {
+                    Source::Scratch
+                }
+                probe::AccessLocation::Memory(at) => Source::Memory(at),
                 _ => return None,
             };
             return Some(Origin::Load(around.site, source));
         }
-        let mut reads = around.facts.accesses(executed.insn);
+        let mut reads = around.info.accesses(executed.insn);
         reads.find_map(|a| {
             let mut registers = a.first..a.first + a.count as u16;
             let undefined =
@@ -440,7 +442,7 @@ impl Shadow {
         }
         let register = match clean {
             true => None,
-            false => self.undefined_read(around.facts, executed.insn),
+            false => self.undefined_read(around.info, executed.insn),
         };
         let origin = match clean {
             true => None,
@@ -463,7 +465,7 @@ impl Shadow {
             _ => self.effects::<LANES>(executed, around, &values, origin),
         };
         self.values = values;
-        for access in around.facts.accesses(executed.insn).filter(|a| a.write) {
+        for access in around.info.accesses(executed.insn).filter(|a| a.write) {
             if access.anywhere || self.indexes() {
                 self.dirty = [!0; 4];
             }
@@ -505,7 +507,7 @@ impl Shadow {
         if !easy {
             return false;
         }
-        let mut writes = around.facts.accesses(executed.insn).filter(|a| a.write);
+        let mut writes = around.info.accesses(executed.insn).filter(|a| a.write);
         let dirty = writes.any(|a| {
             let mut registers = a.first..a.first + a.count as u16;
             a.anywhere || a.file == File::Vector && registers.any(|n| self.is_dirty(n))
@@ -513,7 +515,7 @@ impl Shadow {
         if dirty {
             return false;
         }
-        for access in around.facts.accesses(executed.insn).filter(|a| a.write) {
+        for access in around.info.accesses(executed.insn).filter(|a| a.write) {
             if matches!(access.file, File::Scalar | File::Scc) {
                 for register in access.first..access.first + access.count as u16 {
                     self.clear(access.file, register, !0);
@@ -665,9 +667,9 @@ impl Shadow {
         dword: Option<u8>,
         out: &mut [u64; N],
     ) {
-        match operand.place {
-            Place::Scalar(M0) => *out = [self.m0 as u64; N],
-            Place::Source(gcn_isa::operand::Source::Scc) => *out = [self.scc as u64; N],
+        match operand.location {
+            OperandLocation::Scalar(M0) => *out = [self.m0 as u64; N],
+            OperandLocation::Source(gcn_isa::operand::Source::Scc) => *out = [self.scc as u64; N],
             _ => operand.undefined(&self.registers, executed.mods, dword, out),
         }
     }
@@ -714,7 +716,7 @@ impl Shadow {
                     continue;
                 }
             }
-            let places = (lanes, executed.exec);
+            let locations = (lanes, executed.exec);
             match effect.change {
                 Change::Dst(slot) | Change::DstDword(slot, _) if executed.to_lds == Some(slot) => {
                     for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
@@ -729,9 +731,9 @@ impl Shadow {
                         _ => None,
                     };
                     let operand = &executed.operands[slot as usize];
-                    match operand.place {
-                        Place::Scalar(M0) => self.m0 = value[0] as u32,
-                        Place::Scalar(code) if code == EXEC || code == EXEC + 1 => {
+                    match operand.location {
+                        OperandLocation::Scalar(M0) => self.m0 = value[0] as u32,
+                        OperandLocation::Scalar(code) if code == EXEC || code == EXEC + 1 => {
                             if value.iter().any(|v| *v != 0) {
                                 let register = Some((File::Scalar, EXEC));
                                 uses.push(matters(Purpose::Condition, 0, register));
@@ -742,12 +744,13 @@ impl Shadow {
                             executed.mods,
                             k,
                             (&value, node.out),
-                            places,
+                            locations,
                         ),
                     }
                 }
                 Change::DstHalf(slot, half) => {
-                    if let Place::Vgpr(number) = executed.operands[slot as usize].place {
+                    if let OperandLocation::Vgpr(number) = executed.operands[slot as usize].location
+                    {
                         let shift = 16 * (half as u32 & 1);
                         self.each(number as usize, lanes, |lane, old| {
                             old & !(0xffff << shift) | (value[lane % N] as u32 & 0xffff) << shift
@@ -755,7 +758,8 @@ impl Shadow {
                     }
                 }
                 Change::DstLane(slot) => {
-                    if let Place::Vgpr(number) = executed.operands[slot as usize].place {
+                    if let OperandLocation::Vgpr(number) = executed.operands[slot as usize].location
+                    {
                         let lane = executed.node(effect.second as usize)[0] % LANES as u64;
                         self.each(number as usize, 1 << lane, |_, _| value[0] as u32);
                     }
@@ -787,7 +791,8 @@ impl Shadow {
                     }
                 }
                 Change::StoreFormat(slot, count, _) => {
-                    let Place::Vgpr(first) = executed.operands[slot as usize].place else {
+                    let OperandLocation::Vgpr(first) = executed.operands[slot as usize].location
+                    else {
                         continue;
                     };
                     for lane in (0..N).filter(|lane| lanes >> lane & 1 != 0) {
@@ -803,7 +808,7 @@ impl Shadow {
                     }
                 }
                 // What an image gives is taken to be defined.
-                Change::Image(_) => self.written(executed, around.facts),
+                Change::Image(_) => self.written(executed, around.info),
                 _ => {}
             }
         }
@@ -871,7 +876,7 @@ impl Shadow {
                 set(access, if undefined { !0 } else { 0 }, around);
                 if undefined
                     && space != Space::Lds
-                    && matches!(access.place, probe::Place::Memory(_))
+                    && matches!(access.location, probe::AccessLocation::Memory(_))
                 {
                     lanes |= 1 << lane;
                     set(access, 0, around);
@@ -892,8 +897,8 @@ impl Shadow {
     }
 
     /// The registers that an instruction writes are defined.
-    fn written(&mut self, executed: &Executed<'_>, facts: &Facts) {
-        for access in facts.accesses(executed.insn).filter(|a| a.write) {
+    fn written(&mut self, executed: &Executed<'_>, info: &InstructionInfo) {
+        for access in info.accesses(executed.insn).filter(|a| a.write) {
             for register in access.first..access.first + access.count as u16 {
                 self.clear(access.file, register, executed.lanes);
             }
@@ -916,9 +921,13 @@ impl Shadow {
     }
 
     /// The first undefined register that an instruction reads in a role, for a report.
-    fn undefined_read(&self, facts: &Facts, insn: &gcn_isa::decode::Insn) -> Option<(File, u16)> {
+    fn undefined_read(
+        &self,
+        info: &InstructionInfo,
+        insn: &gcn_isa::decode::Insn,
+    ) -> Option<(File, u16)> {
         let data = |role: Option<Role>| !role.is_some_and(uninit::is_address);
-        facts.accesses(insn).find_map(|a| {
+        info.accesses(insn).find_map(|a| {
             let role = a.slot.map(|n| insn.row.shape.slots[n as usize].role);
             let mut registers = a.first..a.first + a.count as u16;
             let found =
@@ -937,7 +946,7 @@ struct Stored {
 
 impl Stored {
     fn add(&mut self, access: &Access, lane: usize, undefined: u64, around: &Surroundings<'_>) {
-        let probe::Place::Memory(at) = access.place else {
+        let probe::AccessLocation::Memory(at) = access.location else {
             return;
         };
         if around.memory.begins_undefined(at) {
@@ -952,17 +961,17 @@ impl Stored {
 
 /// The undefined bits that an access reads.
 fn load(access: &Access, around: &Surroundings<'_>) -> u64 {
-    match access.place {
-        probe::Place::Lds(at) => around.lds.get(at, access.size),
-        probe::Place::Memory(at) => around.memory.get(at, access.size),
+    match access.location {
+        probe::AccessLocation::Lds(at) => around.lds.get(at, access.size),
+        probe::AccessLocation::Memory(at) => around.memory.get(at, access.size),
         _ => 0,
     }
 }
 
 fn set(access: &Access, undefined: u64, around: &mut Surroundings<'_>) {
-    match access.place {
-        probe::Place::Lds(at) => around.lds.set(at, access.size, undefined),
-        probe::Place::Memory(at) => around.memory.set(at, access.size, undefined),
+    match access.location {
+        probe::AccessLocation::Lds(at) => around.lds.set(at, access.size, undefined),
+        probe::AccessLocation::Memory(at) => around.memory.set(at, access.size, undefined),
         _ => {}
     }
 }

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use gcn_emu::dispatch::watch::{About, Observer, Scene, Who};
+use gcn_emu::dispatch::observers::{About, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
-use gcn_emu::probe::{Access, Executed, Place, Probe};
+use gcn_emu::probe::{Access, AccessLocation, Executed, Probe};
 use gcn_isa::access::{File, MemoryKind, MemorySpace};
 use gcn_isa::format::{Field, Format};
 use gcn_isa::meaning::{Op, Signal, Space};
@@ -16,7 +16,7 @@ use gcn_object::descriptor::KernelDescriptor;
 use super::bounds::{Bounds, Class, Outside, Own};
 use super::metrics::{self, Metric};
 use super::path::{Path, Vm, WavePath};
-use super::race::{Accesses, Kind, Known, Made, Released, Stamp};
+use super::race::{Accesses, Kind, Made, Released, Stamp, VectorClock};
 use super::undefined::{Bytes, LdsBytes, Origin, Purpose, Shadow, Source, Surroundings, Use};
 use super::{Launched, Options, State, Surroundings as Common, lock};
 use crate::hazards::Settings;
@@ -31,7 +31,7 @@ struct Wave {
     lanes: u64,
     path: WavePath,
     shadow: Option<Shadow>,
-    known: Known,
+    known: VectorClock,
     /// When it last invalidated the scalar cache.
     invalidated: u32,
     /// It has passed on what it knows by an atomic.
@@ -106,9 +106,9 @@ struct Inner {
     waves: HashMap<(u64, usize), Box<Wave>>,
     groups: HashMap<u64, Group>,
     /// What waves knew that passed it on and have ended, by their numbers.
-    passed_on: HashMap<u32, Known>,
+    passed_on: HashMap<u32, VectorClock>,
     /// Workgroup and wave by a wave's number.
-    places: Vec<([u32; 3], usize, u64)>,
+    locations: Vec<([u32; 3], usize, u64)>,
     time: u32,
     memory: Accesses,
     undefined: Bytes,
@@ -123,7 +123,7 @@ struct Inner {
     /// A wave failed, so others may wait for it.
     failed: bool,
     /// What the waves knew that took part in global wave sync or an ordered append.
-    synced: Known,
+    synced: VectorClock,
 }
 
 /// What a report is about, beside its place.
@@ -191,7 +191,7 @@ impl Watcher {
             waves: HashMap::new(),
             groups: HashMap::new(),
             passed_on: HashMap::new(),
-            places: Vec::new(),
+            locations: Vec::new(),
             time: 0,
             memory: Accesses::default(),
             current: None,
@@ -201,7 +201,7 @@ impl Watcher {
             made: Vec::new(),
             metrics: HashMap::new(),
             failed: false,
-            synced: Known::new(),
+            synced: VectorClock::new(),
         }))
     }
 }
@@ -322,11 +322,11 @@ impl Inner {
             findings.extend(path.wait_states(&mut wave.path, site));
         }
         let insn = path.graph.sites[site].insn;
-        let facts = path.graph.facts(site);
+        let info = path.graph.info(site);
         let mut uses = Vec::new();
         if let Some(shadow) = &mut wave.shadow {
             shadow.follow(scene.wave);
-            uses = shadow.addresses(facts, &insn, exec);
+            uses = shadow.addresses(info, &insn, exec);
             if let (true, Some(descriptor)) = (self.beyond.insert(site), &self.descriptor) {
                 uninit::beyond(&path.graph, site, descriptor, &mut findings);
             }
@@ -334,7 +334,7 @@ impl Inner {
         let idle = self.wants(Check::Exec)
             && exec == 0
             && insn.row.format.is_valu()
-            && facts
+            && info
                 .accesses(&insn)
                 .any(|a| a.write && a.file == File::Vector);
         self.waves.insert(key, wave);
@@ -353,8 +353,8 @@ impl Inner {
 
     /// A wave begins.
     fn start(&mut self, who: Who, scene: &Scene<'_>) {
-        let number = self.places.len() as u32;
-        self.places.push((who.workgroup, who.wave, who.number));
+        let number = self.locations.len() as u32;
+        self.locations.push((who.workgroup, who.wave, who.number));
         let waves = self.waves_of(who.workgroup);
         self.groups.entry(who.number).or_default().waves = waves;
         let descriptor = self
@@ -368,7 +368,7 @@ impl Inner {
             lanes: scene.wave.exec(),
             path: WavePath::default(),
             shadow: descriptor.map(|d| Shadow::new(scene.wave, d)),
-            known: Known::new(),
+            known: VectorClock::new(),
             invalidated: 0,
             released: false,
             outstanding: VecDeque::new(),
@@ -379,16 +379,16 @@ impl Inner {
     /// An access is about to be made.
     fn access(&mut self, access: &Access) -> bool {
         let mut access = *access;
-        let refused = match (access.place, access.space) {
+        let refused = match (access.location, access.space) {
             _ if !self.wants(Check::Oob) => None,
-            (Place::Memory(at), _) => {
+            (AccessLocation::Memory(at), _) => {
                 let writes = access.kind != MemoryKind::Load;
                 self.bounds.check(at, access.size, writes).err()
             }
-            (Place::Lds(at), _) if at + access.size as u64 > self.lds => {
+            (AccessLocation::Lds(at), _) if at + access.size as u64 > self.lds => {
                 Some(self.outside_lds(at, access.size))
             }
-            (Place::Nowhere, Space::Lds) => {
+            (AccessLocation::Nowhere, Space::Lds) => {
                 Some(self.outside_lds(access.address & 0xffff_ffff, access.size))
             }
             _ => None,
@@ -398,20 +398,20 @@ impl Inner {
             return true;
         };
         self.outside.push((access, outside));
-        access.place = Place::Nowhere;
+        access.location = AccessLocation::Nowhere;
         self.accesses.push(access);
         false
     }
 
     fn outside_lds(&self, at: u64, size: u8) -> Outside {
         let lds = self.lds;
-        let place = match at + size as u64 > lds {
+        let location = match at + size as u64 > lds {
             true => format!("at byte {at:#x} of LDS, of which the workgroup has {lds} bytes"),
             false => format!("at byte {at:#x} of LDS, beyond the limit in M0"),
         };
         Outside {
             rule: "lds",
-            place,
+            location,
             nearest: None,
         }
     }
@@ -432,12 +432,12 @@ impl Inner {
         let Some(group) = self.groups.get_mut(&current.who.number) else {
             return;
         };
-        let facts = path.graph.facts(current.site);
+        let info = path.graph.info(current.site);
         let (uses, register) = shadow.step(
             executed,
             &mut Surroundings {
                 site: current.site as u32,
-                facts,
+                info,
                 accesses: &self.accesses,
                 lds: &mut group.undefined,
                 memory: &mut self.undefined,
@@ -542,15 +542,15 @@ impl Inner {
                 .filter(same)
                 .fold(0, |all, a| all | 1u64 << (a.0.lane & 63));
             let (verb, size) = (verb(access.kind), super::bounds::plural(access.size as u64));
-            let address = match access.place {
-                Place::Memory(at) => at,
+            let address = match access.location {
+                AccessLocation::Memory(at) => at,
                 _ => access.address,
             };
-            let at = match access.place {
-                Place::Memory(at) => format!(" at {at:#x}"),
+            let at = match access.location {
+                AccessLocation::Memory(at) => format!(" at {at:#x}"),
                 _ => String::new(),
             };
-            let message = format!("{verb} of {size}{at} out of bounds: {}", what.place);
+            let message = format!("{verb} of {size}{at} out of bounds: {}", what.location);
             let mut report = What::new(Check::Oob, what.rule, message);
             report.lanes = Some(lanes);
             report.address = Some(address);
@@ -572,7 +572,7 @@ impl Inner {
         let (glc, returns, lds_space) = match &self.path {
             Some(path) => {
                 let insn = &path.graph.sites[current.site].insn;
-                let memory = path.graph.facts(current.site).memory(insn);
+                let memory = path.graph.info(current.site).memory(insn);
                 let lds = memory.is_some_and(|m| m.space == MemorySpace::Lds);
                 let glc = insn.row.format.is_vector() && insn.field(Field::Glc) != 0;
                 (glc, memory.is_some_and(|m| m.returns), lds)
@@ -583,9 +583,11 @@ impl Inner {
         let mut stale: Option<(Stamp, u64, Option<Stamp>)> = None;
         let mut passed: Vec<u64> = Vec::new();
         for access in &accesses {
-            let (at, lds) = match access.place {
-                Place::Memory(at) if self.bounds.class(at) == Some(Class::Data) => (at, false),
-                Place::Lds(at) => (at, true),
+            let (at, lds) = match access.location {
+                AccessLocation::Memory(at) if self.bounds.class(at) == Some(Class::Data) => {
+                    (at, false)
+                }
+                AccessLocation::Lds(at) => (at, true),
                 _ => continue,
             };
             let kind = match access.kind {
@@ -633,11 +635,11 @@ impl Inner {
                     } in memory.acquire(at)
                     {
                         let known = wave.known.entry(other).or_default();
-                        let place = self.places.get(other as usize);
+                        let location = self.locations.get(other as usize);
                         // The waves of a workgroup share a cache that keeps the order of their accesses.
-                        let near = place.is_some_and(|p| p.2 == key.0);
+                        let near = location.is_some_and(|p| p.2 == key.0);
                         *known = (*known).max(if near { time } else { done });
-                        let alive = place.and_then(|p| self.waves.get(&(p.2, p.1)));
+                        let alive = location.and_then(|p| self.waves.get(&(p.2, p.1)));
                         let its = alive.map(|w| &w.known).or(self.passed_on.get(&other));
                         if let Some(its) = its {
                             learn(&mut wave.known, its);
@@ -676,7 +678,7 @@ impl Inner {
     fn stale_line(&self, wave: &Wave, group: u64, at: u64) -> Option<(Stamp, u64, Option<Stamp>)> {
         let store = self.memory.written(at)?;
         let invalidated = self.groups.get(&group)?.invalidated;
-        let group_of = |wave: u32| self.places.get(wave as usize).map(|place| place.2);
+        let group_of = |wave: u32| self.locations.get(wave as usize).map(|location| location.2);
         // What is not ordered is a race.
         let ordered = wave
             .known
@@ -711,10 +713,10 @@ impl Inner {
         };
         let mut what = What::new(Check::Coherence, rule, message.to_string());
         what.address = Some(at);
-        let stored = format!("{} stored it here", self.place(&store));
+        let stored = format!("{} stored it here", self.location(&store));
         what.related = vec![(RelatedRole::Access, Some(store.site()), stored)];
         if let Some(before) = before {
-            let loaded = format!("{} loaded from the line here", self.place(&before));
+            let loaded = format!("{} loaded from the line here", self.location(&before));
             let load = (RelatedRole::Access, Some(before.site()), loaded);
             what.related.push(load);
         }
@@ -723,8 +725,8 @@ impl Inner {
     }
 
     /// A wave's place in words.
-    fn place(&self, stamp: &Stamp) -> String {
-        match self.places.get(stamp.wave as usize) {
+    fn location(&self, stamp: &Stamp) -> String {
+        match self.locations.get(stamp.wave as usize) {
             Some(([x, y, z], wave, _)) => format!("wave {wave} of workgroup ({x}, {y}, {z})"),
             None => "another wave".into(),
         }
@@ -739,7 +741,7 @@ impl Inner {
     ) {
         let memory = self.path.as_ref().map(|path| {
             let insn = &path.graph.sites[stamp.site()].insn;
-            path.graph.facts(stamp.site()).memory(insn)
+            path.graph.info(stamp.site()).memory(insn)
         });
         let before = memory.flatten().map_or("accessed", |m| match m.kind {
             MemoryKind::Load => "loaded",
@@ -763,11 +765,11 @@ impl Inner {
         let mut what = What::new(Check::Race, if lds { "lds" } else { "memory" }, message);
         what.lanes = Some(lanes);
         what.address = Some(at);
-        let place = self.place(&stamp);
+        let location = self.location(&stamp);
         what.related = vec![(
             RelatedRole::Access,
             Some(stamp.site()),
-            format!("{place} {before} it here"),
+            format!("{location} {before} it here"),
         )];
         what.help = Some(format!("what orders them is {help}"));
         let load = match kind {
@@ -819,7 +821,7 @@ impl Inner {
         let mut waiting: Vec<(usize, usize)> = group.waiting.drain().collect();
         waiting.sort_unstable();
         let ended = group.ended.clone();
-        let mut all = Known::new();
+        let mut all = VectorClock::new();
         let time = self.time;
         for (wave, _) in &waiting {
             if let Some(wave) = self.waves.get(&(number, *wave)) {
@@ -915,10 +917,10 @@ impl Inner {
             .first()
             .filter(|_| self.wants(Check::Barrier) && !self.failed)
         {
-            let place = self.places.iter().find(|p| p.2 == number && p.1 == wave);
+            let location = self.locations.iter().find(|p| p.2 == number && p.1 == wave);
             self.current = Some(Current {
                 who: Who {
-                    workgroup: place.map_or([0; 3], |p| p.0),
+                    workgroup: location.map_or([0; 3], |p| p.0),
                     number,
                     wave,
                 },
@@ -967,7 +969,7 @@ impl Inner {
         if self
             .accesses
             .iter()
-            .any(|a| matches!(a.place, Place::Lds(_)))
+            .any(|a| matches!(a.location, AccessLocation::Lds(_)))
         {
             metric.lds.0 += 1;
             metric.lds.1 += metrics::conflicts(&self.accesses);
@@ -1111,7 +1113,7 @@ impl Inner {
 }
 
 /// Adds what others know.
-fn learn(known: &mut Known, theirs: &Known) {
+fn learn(known: &mut VectorClock, theirs: &VectorClock) {
     for (wave, time) in theirs {
         let own = known.entry(*wave).or_default();
         *own = (*own).max(*time);

@@ -11,7 +11,7 @@ use gcn::analyze::chip::Chip;
 use gcn::analyze::profile::Profile;
 use gcn::analyze::{self, json};
 use gcn::isa::Target;
-use gcn::isa::access::FactTable;
+use gcn::isa::access::InstructionTable;
 use gcn::lines::Lines;
 use gcn::{dis, io};
 
@@ -74,7 +74,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     let object = args.choice.object(&args.file, args.arch)?;
     let named = |e: String| format!("{}: {e}", args.file.display());
     let target = dis::target_of(&object).map_err(named)?;
-    let table = FactTable::new(target);
+    let table = InstructionTable::new(target);
     let lines = Lines::read(&object, false).ok();
     let line = |section: usize, pc: u64| {
         let line = lines.as_ref()?.at(section, pc)?;

@@ -1,6 +1,6 @@
 //! Feedback about long runs on the terminal: a progress bar, and reports of where waves are when no workgroup ends; and Ctrl-C.
 
-use gcn::emu::dispatch::watch::{Control, Progress, Whereabouts};
+use gcn::emu::dispatch::observers::{Control, Progress, Whereabouts};
 use gcn::object::CodeObject;
 use gcn::plan::{self, Plan, Report};
 use gcn::{io, locations};
@@ -67,8 +67,8 @@ pub fn run_by<T>(
     let interrupts = Interrupts::new();
     let progress = Arc::new(Progress::default());
     let control = Arc::new(Control::new(interrupts.pressed.clone()));
-    options.watch.progress = Some(progress.clone());
-    options.watch.control = Some(control.clone());
+    options.observers.progress = Some(progress.clone());
+    options.observers.control = Some(control.clone());
     let result = std::thread::scope(|scope| {
         let (done, finished) = std::sync::mpsc::channel::<()>();
         let attend = move || attend(plan, &progress, &control, &finished);
@@ -132,7 +132,7 @@ fn attend(plan: &Plan, progress: &Progress, control: &Control, finished: &Receiv
 
 /// The report of where waves are.
 fn told(objects: &[CodeObject], found: &Whereabouts, silence: Duration) -> String {
-    let kernel = found.waves.first().map_or("", |w| &w.place.kernel);
+    let kernel = found.waves.first().map_or("", |w| &w.location.kernel);
     let mut text = format!(
         "gcn: note: no workgroup of kernel {kernel} has ended for {} s\n",
         silence.as_secs()

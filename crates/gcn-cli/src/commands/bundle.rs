@@ -98,7 +98,7 @@ struct CreateOptions {
 
 #[derive(Args)]
 #[command(after_help = "\
-Where the new code fits its room, nothing else of the file changes. Otherwise the bundle moves behind everything that the
+Where the new code fits its room, nothing else of the file changes. Otherwise the bundle moves after everything that the
 program loads, and what points to it is changed.
 
 Example, which changes one kernel of a program:
@@ -220,8 +220,8 @@ fn list(args: &ListOptions) -> Result<(), String> {
                 "{:5} {:4}  {id} {}  {at} {packing}",
                 entry.index, entry.bundle, entry.size
             ));
-            for place in [&bundle.member, &bundle.section].into_iter().flatten() {
-                text.push_str(&format!(" {}", place.escape_debug()));
+            for location in [&bundle.member, &bundle.section].into_iter().flatten() {
+                text.push_str(&format!(" {}", location.escape_debug()));
             }
             text.push('\n');
         } else {

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use clap::Args;
 use gcn::campaign::journal::{self, Journal, Record};
 use gcn::campaign::{self, Campaign};
-use gcn::emu::dispatch::watch::Control;
+use gcn::emu::dispatch::observers::Control;
 use gcn::io;
 use gcn::isa::Target;
 use gcn::shard::Part;

@@ -10,8 +10,8 @@ use gcn::check::dynamic::metrics::{self, Metrics};
 use gcn::check::dynamic::{self, Checker};
 use gcn::check::report::{Check, Report};
 use gcn::check::{sarif, statically, suppress, text};
-use gcn::emu::dispatch::watch::Observe;
-use gcn::isa::access::FactTable;
+use gcn::emu::dispatch::observers::Observe;
+use gcn::isa::access::InstructionTable;
 use gcn::lines::{Files, Lines, Sources};
 use gcn::plan::{self, Plan};
 use gcn::{dis, io};
@@ -183,7 +183,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     }
     let (plan, mut options) = super::run::plan_of(&args.launch, "check")?;
     let checking = Checking::begin("check", args.checks.as_deref(), args.metrics, &mut options);
-    options.watch.observe = Some(checking.observer());
+    options.observers.observe = Some(checking.observer());
     // Standard output is for reports.
     options.text_to_stderr = true;
     let (ran, interrupted) = super::attend::run(&plan, &mut options);
@@ -213,7 +213,7 @@ fn all_paths(args: &Options) -> Result<Vec<Report>, String> {
     let object = launch.choice.object(&launch.file, launch.arch)?;
     let named = |e: String| format!("{}: {e}", launch.file.display());
     let target = dis::target_of(&object).map_err(named)?;
-    let table = FactTable::new(target);
+    let table = InstructionTable::new(target);
     let lines = Lines::read(&object, false).ok();
     let checked = statically::check(&object, &table, launch.kernel.as_deref(), &options);
     let mut reports = Vec::new();

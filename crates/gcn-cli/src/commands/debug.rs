@@ -184,7 +184,7 @@ fn check(launch: &super::run::Launching, list: &str) -> Result<Vec<gcn_debug::Re
     plan.saves.clear();
     plan.checks.clear();
     let checking = Checking::begin("debug", Some(list), false, &mut options);
-    options.watch.observe = Some(checking.observer());
+    options.observers.observe = Some(checking.observer());
     options.text_to_stderr = true;
     if let Err(failure) = gcn::plan::run(&plan, &options)
         && failure.run.is_none()
@@ -329,18 +329,18 @@ fn stdin(commands: &mut Commands) -> Result<(), String> {
 }
 
 /// Executes a line of a script, in which an empty one does nothing.
-fn script_line(commands: &mut Commands, line: &str, place: &str) -> Result<bool, String> {
+fn script_line(commands: &mut Commands, line: &str, location: &str) -> Result<bool, String> {
     match line.split('#').next().unwrap_or("").trim() {
         "" => Ok(false),
-        line => execute(commands, line, place),
+        line => execute(commands, line, location),
     }
 }
 
 /// Executes a command and prints its text. Returns true if it ends the session.
-fn execute(commands: &mut Commands, line: &str, place: &str) -> Result<bool, String> {
-    let output = commands.execute(line).map_err(|e| match place {
+fn execute(commands: &mut Commands, line: &str, location: &str) -> Result<bool, String> {
+    let output = commands.execute(line).map_err(|e| match location {
         "" => e.to_string(),
-        place => format!("{place}: `{}`: {e}", line.trim()),
+        location => format!("{location}: `{}`: {e}", line.trim()),
     })?;
     io::print(output.text.as_bytes())?;
     Ok(output.quit)

@@ -27,7 +27,7 @@ fn laid_out_for(command: Command, columns: usize) -> Command {
     command.mut_subcommands(|sub| laid_out_for(sub, columns))
 }
 
-/// Fills paragraphs to a number of columns. Indented lines are kept; an explanation in a second column, three blanks or more behind the
+/// Fills paragraphs to a number of columns. Indented lines are kept; an explanation in a second column, three blanks or more after the
 /// first, is wrapped within that column.
 fn layout(text: &str, columns: usize) -> String {
     let mut out = String::new();

@@ -152,11 +152,11 @@ fn launches(text: &str) -> Result<String, String> {
 /// The folder that holds the library.
 fn folder() -> Result<PathBuf, String> {
     let mut looked = Vec::new();
-    let mut places = Vec::new();
+    let mut locations = Vec::new();
     if let Some(named) = std::env::var_os("GCN_HSA") {
         let named = PathBuf::from(named);
         // The folder, or the file itself.
-        places.push(match named.file_name() {
+        locations.push(match named.file_name() {
             Some(name) if name == LIBRARY => named.parent().unwrap_or(Path::new("")).to_path_buf(),
             _ => named,
         });
@@ -164,14 +164,14 @@ fn folder() -> Result<PathBuf, String> {
         let own = std::env::current_exe().and_then(|p| p.canonicalize());
         let own = own.map_err(|e| format!("cannot find the path of this command: {e}"))?;
         let beside = own.parent().unwrap_or(Path::new("/"));
-        places.push(beside.join("../lib/gcn-hsa"));
-        places.push(beside.join("gcn-hsa"));
-        places.push(beside.join("../release/gcn-hsa"));
+        locations.push(beside.join("../lib/gcn-hsa"));
+        locations.push(beside.join("gcn-hsa"));
+        locations.push(beside.join("../release/gcn-hsa"));
     }
-    for place in places {
-        match place.canonicalize() {
-            Ok(place) if place.join(LIBRARY).is_file() => return Ok(place),
-            _ => looked.push(place.join(LIBRARY).display().to_string()),
+    for location in locations {
+        match location.canonicalize() {
+            Ok(location) if location.join(LIBRARY).is_file() => return Ok(location),
+            _ => looked.push(location.join(LIBRARY).display().to_string()),
         }
     }
     Err(format!(
@@ -280,10 +280,10 @@ impl Options {
     /// The commands of -e and --script, a line each: its place, a tab, and the command.
     fn script_lines(&self) -> Result<String, String> {
         let mut lines = String::new();
-        let mut add = |place: String, command: &str| {
+        let mut add = |location: String, command: &str| {
             let command = command.split('#').next().unwrap_or("").trim();
             if !command.is_empty() {
-                lines.push_str(&format!("{place}\t{command}\n"));
+                lines.push_str(&format!("{location}\t{command}\n"));
             }
         };
         for (n, command) in self.commands.iter().enumerate() {

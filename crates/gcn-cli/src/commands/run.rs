@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, error::ErrorKind};
-use gcn::emu::dispatch::watch::Observe;
+use gcn::emu::dispatch::observers::Observe;
 use gcn::engine::{Engines, Kind};
 use gcn::isa::Target;
 use gcn::lines::Sources;
@@ -15,7 +15,7 @@ use gcn::plan::{self, Plan, Report};
 use gcn::profile::Profile;
 use gcn::shard::{self, Part};
 use gcn::trace::{self, Trace};
-use gcn::{io, plan_toml, raw, run, watch};
+use gcn::{io, observers, plan_toml, raw, run};
 use gcn_cli::dump;
 use serde_json::json;
 
@@ -313,7 +313,7 @@ pub fn run(args: Options) -> Result<(), String> {
         observers.push(tracer.clone());
         trace = Some((tracer, path));
     }
-    options.watch.observe = watch::all(observers);
+    options.observers.observe = observers::all(observers);
     let start = Instant::now();
     let (report, interrupted) = super::attend::run(&plan, &mut options);
     let elapsed = start.elapsed();

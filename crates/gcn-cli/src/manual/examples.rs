@@ -2,7 +2,7 @@
 
 use gcn::engine::Kind;
 use gcn::eval;
-use gcn::isa::access::{Facts, MemoryKind};
+use gcn::isa::access::{InstructionInfo, MemoryKind};
 use gcn::isa::format::Format;
 use gcn::isa::inst::Inst;
 use gcn::isa::insts;
@@ -306,7 +306,7 @@ fn line(row: &'static Inst, target: Target, set: usize) -> Option<String> {
     let bytes = super::example(row, encoding, target)?;
     let mut insn = gcn::isa::decode(target, &bytes)?;
     // The other examples of an atomic return the old value.
-    let memory = Facts::new(row, target).memory(&insn);
+    let memory = InstructionInfo::new(row, target).memory(&insn);
     let with_glc = set % 2 == 1
         && row.format != Format::Ds
         && memory.is_some_and(|m| m.kind == MemoryKind::Atomic);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use gcn::analyze::chip::Chip;
-use gcn::isa::access::{Counters, Facts};
+use gcn::isa::access::{Counters, InstructionInfo};
 use gcn::isa::encode::Encoder;
 use gcn::isa::format::{Field, Format};
 use gcn::isa::inst::Inst;
@@ -146,7 +146,7 @@ pub fn counters(out: &mut String, row: &'static Inst, targets: &[Target]) {
         }
         let (bytes, n) = encoder.bytes();
         let insn = gcn::isa::decode(target, &bytes[..n])?;
-        let facts = Facts::new(row, target);
+        let facts = InstructionInfo::new(row, target);
         let memory = facts.memory(&insn);
         let returns = memory.is_none_or(|m| m.returns || m.to_lds);
         let counters = facts.counters(&insn);

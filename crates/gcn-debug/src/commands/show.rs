@@ -12,7 +12,7 @@ use gcn_isa::shape;
 use crate::expr::{Ty, Value, little};
 use crate::motion::{Reason, Stop};
 use crate::session::{Error, Moment, Session, Status, WaveId};
-use crate::state::Place;
+use crate::state::ValueLocation;
 use crate::stops::{Breakpoint, Watchpoint};
 use crate::writer::Writer;
 
@@ -106,7 +106,7 @@ pub fn stop_text(session: &Session, stop: &Stop) -> String {
             after,
         } => {
             let watch = session.watchpoints().iter().find(|w| w.id == *id);
-            let name = watch.map_or(String::new(), |w| w.place.name(session.target()));
+            let name = watch.map_or(String::new(), |w| w.location.name(session.target()));
             format!(
                 "watchpoint {id}: {name} {} -> {}\n  by {wave}: {}\n",
                 bytes_text(before),
@@ -149,14 +149,18 @@ pub fn value_text(value: &Value, format: &str) -> Result<String, Error> {
 }
 
 /// The values of a register, or of two, in all lanes.
-fn lane_values(session: &Session, place: Place) -> Result<(Vec<u64>, u32), Error> {
-    let bytes = session.read(place)?;
+fn lane_values(session: &Session, location: ValueLocation) -> Result<(Vec<u64>, u32), Error> {
+    let bytes = session.read(location)?;
     let size = bytes.len() / LANES;
     Ok((bytes.chunks(size).map(little).collect(), 8 * size as u32))
 }
 
-pub(crate) fn all_lanes(session: &Session, place: Place, format: &str) -> Result<String, Error> {
-    let (values, bits) = lane_values(session, place)?;
+pub(crate) fn all_lanes(
+    session: &Session,
+    location: ValueLocation,
+    format: &str,
+) -> Result<String, Error> {
+    let (values, bits) = lane_values(session, location)?;
     if !matches!(format, "" | "x") {
         let each = values.iter().map(|&v| {
             let value = Value::from_bits(Ty::Bits(bits as u8), v);
@@ -183,8 +187,12 @@ pub(crate) fn all_lanes(session: &Session, place: Place, format: &str) -> Result
 ///
 /// # Errors
 /// A message if there is no such register or format.
-pub fn lanes_table(session: &Session, place: Place, format: &str) -> Result<String, Error> {
-    let (values, bits) = lane_values(session, place)?;
+pub fn lanes_table(
+    session: &Session,
+    location: ValueLocation,
+    format: &str,
+) -> Result<String, Error> {
+    let (values, bits) = lane_values(session, location)?;
     let exec = session.current()?.1.exec();
     let mut cells = Vec::new();
     for (lane, &value) in values.iter().enumerate() {
@@ -315,13 +323,13 @@ pub(super) fn registers(session: &Session, which: &str) -> Result<String, Error>
     }
     if matches!(which, "v" | "all") {
         for first in 0..state.vgprs.len() as u16 {
-            let place = Place::Vgpr {
+            let location = ValueLocation::Vgpr {
                 wave,
                 first,
                 count: 1,
                 lane: None,
             };
-            let _ = writeln!(text, "v{first} = {}", all_lanes(session, place, "")?);
+            let _ = writeln!(text, "v{first} = {}", all_lanes(session, location, "")?);
         }
     }
     match text.is_empty() {
@@ -413,7 +421,7 @@ pub(super) fn frame(session: &Session, level: usize) -> String {
 }
 
 pub(super) fn breakpoint(session: &Session, b: &Breakpoint) -> String {
-    let places: Vec<String> = (b.addresses.iter())
+    let locations: Vec<String> = (b.addresses.iter())
         .map(|&pc| {
             format!(
                 "{:#x} {}",
@@ -422,7 +430,7 @@ pub(super) fn breakpoint(session: &Session, b: &Breakpoint) -> String {
             )
         })
         .collect();
-    let mut text = format!("breakpoint {} at {}", b.id, places.join("; "));
+    let mut text = format!("breakpoint {} at {}", b.id, locations.join("; "));
     if let Some([x, y, z]) = b.filter.workgroup {
         let _ = write!(text, " workgroup ({x},{y},{z})");
     }
@@ -443,12 +451,12 @@ pub(super) fn watchpoint(session: &Session, w: &Watchpoint) -> String {
     if w.any_write {
         text.push_str("each write of ");
     }
-    text.push_str(&w.place.name(session.target()));
-    if let Some(WaveId { .. }) = w.place.wave() {
+    text.push_str(&w.location.name(session.target()));
+    if let Some(WaveId { .. }) = w.location.wave() {
         let _ = write!(
             text,
             " of {}",
-            w.place.wave().map_or(String::new(), |w| w.to_string())
+            w.location.wave().map_or(String::new(), |w| w.to_string())
         );
     }
     if let Some(condition) = &w.condition {
@@ -518,21 +526,25 @@ pub(super) fn history(session: &Session) -> String {
     )
 }
 
-pub(super) fn writer(session: &Session, place: &Place, writer: Option<&Writer>) -> String {
-    let name = place.name(session.target());
+pub(super) fn writer(
+    session: &Session,
+    location: &ValueLocation,
+    writer: Option<&Writer>,
+) -> String {
+    let name = location.name(session.target());
     let Some(writer) = writer else {
-        let what = match place {
-            Place::Memory { .. } if session.is_attached() => {
+        let what = match location {
+            ValueLocation::Memory { .. } if session.is_attached() => {
                 "nothing has written it since the launch began"
             }
-            Place::Memory { .. } => "nothing has written it since the plan began",
-            Place::Lds { .. } => "nothing has written it since the workgroup began",
+            ValueLocation::Memory { .. } => "nothing has written it since the plan began",
+            ValueLocation::Lds { .. } => "nothing has written it since the workgroup began",
             _ => "nothing has written it since the wave began",
         };
         return format!("{name}: {what}\n");
     };
-    let changed = match place {
-        Place::Vgpr { lane: None, .. } => String::new(),
+    let changed = match location {
+        ValueLocation::Vgpr { lane: None, .. } => String::new(),
         _ => format!(
             "\n  {} -> {}",
             bytes_text(&writer.before),
@@ -557,37 +569,39 @@ pub(super) fn traced(session: &Session, (id, pc, exec): (WaveId, u64, u64)) -> S
     let mut parts = Vec::new();
     for access in info.writes.iter().filter(|a| !a.anywhere) {
         let count = access.count.min(2);
-        let place = match access.file {
-            File::Scalar => Place::Scalar {
+        let location = match access.file {
+            File::Scalar => ValueLocation::Scalar {
                 wave: id,
                 first: access.first,
                 count,
             },
-            File::Vector => Place::Vgpr {
+            File::Vector => ValueLocation::Vgpr {
                 wave: id,
                 first: access.first,
                 count,
                 lane: None,
             },
-            File::Scc => Place::Scc(id),
+            File::Scc => ValueLocation::Scc(id),
             File::Hwreg => continue,
         };
-        let name = place.name(session.target());
-        let value = match place {
-            Place::Vgpr { .. } => lane_values(session, place).ok().map(|(values, bits)| {
-                let lanes = values.into_iter().enumerate();
-                let active = lanes.filter(|(lane, _)| exec >> lane & 1 != 0);
-                let values: Vec<(usize, u64)> = active.collect();
-                let ty = if bits == 64 {
-                    shape::Ty::B64
-                } else {
-                    shape::Ty::B32
-                };
-                let form = Form::of(ty, values.iter().map(|v| v.1));
-                lanes::text(&values, form, u64::MAX >> (64 - bits), "lane", LANES, false)
-            }),
+        let name = location.name(session.target());
+        let value = match location {
+            ValueLocation::Vgpr { .. } => {
+                lane_values(session, location).ok().map(|(values, bits)| {
+                    let lanes = values.into_iter().enumerate();
+                    let active = lanes.filter(|(lane, _)| exec >> lane & 1 != 0);
+                    let values: Vec<(usize, u64)> = active.collect();
+                    let ty = if bits == 64 {
+                        shape::Ty::B64
+                    } else {
+                        shape::Ty::B32
+                    };
+                    let form = Form::of(ty, values.iter().map(|v| v.1));
+                    lanes::text(&values, form, u64::MAX >> (64 - bits), "lane", LANES, false)
+                })
+            }
             _ => session
-                .read(place)
+                .read(location)
                 .ok()
                 .map(|bytes| format!("{:#x}", little(&bytes))),
         };

@@ -143,7 +143,7 @@ impl<W: Write> Editor<'_, W> {
         let session = self.session()?;
         let found = session
             .expr(&text)
-            .and_then(|expr| session.place_of(&expr, wave));
+            .and_then(|expr| session.location_of(&expr, wave));
         Ok(match found {
             Ok(_) => (
                 json!({"dataId": format!("{thread} {text}"), "description": text, "accessTypes": ["write"], "canPersist": false}),
@@ -181,7 +181,7 @@ impl<W: Write> Editor<'_, W> {
         let wave = self.wave(thread).ok();
         let session = self.session()?;
         let expr = session.expr(text)?;
-        let (place, _) = session.place_of(&expr, wave)?;
-        Ok(session.watch(place, false, Self::condition(one))?.id)
+        let (location, _) = session.location_of(&expr, wave)?;
+        Ok(session.watch(location, false, Self::condition(one))?.id)
     }
 }

@@ -12,7 +12,7 @@ use super::{Answer, Editor, Then};
 use crate::commands::{COMMANDS, all_lanes, value_text};
 use crate::expr::Expr;
 use crate::session::{Error, Session};
-use crate::state::Place;
+use crate::state::ValueLocation;
 
 /// What a reference of variables stands for, with its thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,8 +83,8 @@ impl<W: Write> Editor<'_, W> {
         let session = commands.session();
         let mut out = Vec::new();
         for (number, _) in threads.live(session) {
-            let [name, place] = threads.about(session, number);
-            out.push(json!({"id": number, "name": format!("{name}, {place}")}));
+            let [name, location] = threads.about(session, number);
+            out.push(json!({"id": number, "name": format!("{name}, {location}")}));
         }
         Ok((json!({"threads": out}), Then::Nothing))
     }
@@ -239,10 +239,10 @@ impl<W: Write> Editor<'_, W> {
         let wave = self.wave(thread).ok();
         let session = self.session()?;
         let expr = session.expr(text)?;
-        let place = session.place_of(&expr, wave);
-        if let Ok((place @ Place::Vgpr { lane: None, .. }, _)) = place {
-            let value = all_lanes(session, place, format)?;
-            let name = place.name(session.target());
+        let location = session.location_of(&expr, wave);
+        if let Ok((location @ ValueLocation::Vgpr { lane: None, .. }, _)) = location {
+            let value = all_lanes(session, location, format)?;
+            let name = location.name(session.target());
             let reference = self.refer(Group::Lanes(thread, name));
             return Ok(
                 json!({"value": value, "variablesReference": reference, "indexedVariables": LANES}),
@@ -253,7 +253,7 @@ impl<W: Write> Editor<'_, W> {
             .and_then(|value| value_text(&value, format));
         let text = value.unwrap_or_else(|e| e.to_string());
         let mut out = json!({"value": text, "variablesReference": 0});
-        if let Ok((Place::Memory { address, .. }, _)) = place {
+        if let Ok((ValueLocation::Memory { address, .. }, _)) = location {
             out["memoryReference"] = format!("{address:#x}").into();
         }
         Ok(out)
@@ -323,7 +323,7 @@ impl<W: Write> Editor<'_, W> {
         let wave = self.wave(thread).ok();
         let expr = expr?;
         let session = self.session()?;
-        if session.place_of(&expr, wave).is_err() {
+        if session.location_of(&expr, wave).is_err() {
             session.eval_expr(&expr, wave)?;
         }
         let mut shown = self.show(thread, &text, format)?;
@@ -385,7 +385,7 @@ impl<W: Write> Editor<'_, W> {
                 );
                 continue;
             }
-            let bytes = session.read(Place::Memory {
+            let bytes = session.read(ValueLocation::Memory {
                 address: pc,
                 bytes: length(pc),
             });
@@ -423,11 +423,11 @@ impl<W: Write> Editor<'_, W> {
         let address = reference(&args["memoryReference"], &args["offset"])?;
         let data = args["data"].as_str().and_then(from_base64);
         let data = data.ok_or("`data` is no base64")?;
-        let place = Place::Memory {
+        let location = ValueLocation::Memory {
             address,
             bytes: data.len() as u64,
         };
-        self.session()?.write(place, &data)?;
+        self.session()?.write(location, &data)?;
         Ok((json!({"bytesWritten": data.len()}), Then::Nothing))
     }
 }

@@ -16,7 +16,7 @@ use gcn_isa::Target;
 use crate::calls::Frame;
 use crate::expr::{Expr, little};
 use crate::session::{Error, Session, WaveId};
-use crate::state::Place;
+use crate::state::ValueLocation;
 
 /// A register.
 pub struct Register {
@@ -179,13 +179,13 @@ impl Registers {
     }
 }
 
-/// The bits of an address of a thread's stack; the others are the thread's number, from bit 16, and the place in the stack.
+/// The bits of an address of a thread's stack; the others are the thread's number, from bit 16, and the location in the stack.
 const STACK: u64 = 0x7f00 << 48;
 /// Where a stack ends.
 const TOP: u64 = 0x8000;
 
 /// GDB takes the frame without a base for the outermost one, and its base is eight bytes below `rsp`. So the stack of a wave in few calls
-/// ends at this address. Farther below it addresses have no room, and GDB shows a frame at address 0 behind the outermost one.
+/// ends at this address. Farther below it addresses have no room, and GDB shows a frame at address 0 after the outermost one.
 const LAST: u64 = 8;
 const FEW: usize = 2;
 
@@ -240,8 +240,8 @@ impl Register {
             }
             Holds::Value(_) => {
                 let expr = self.expr(session)?;
-                match session.place_of(&expr, Some(wave)) {
-                    Ok((place, _)) => session.read(place)?,
+                match session.location_of(&expr, Some(wave)) {
+                    Ok((location, _)) => session.read(location)?,
                     // Some can only be read.
                     Err(_) => {
                         let value = session.eval_expr(&expr, Some(wave))?;
@@ -262,10 +262,10 @@ impl Register {
         if bytes.len() != self.bytes {
             return Err(format!("{} has {} bytes", self.name, self.bytes).into());
         }
-        let (place, _) = session.place_of(&self.expr(session)?, Some(wave))?;
-        match place {
-            Place::Scc(_) => session.write(place, &[(little(bytes) != 0) as u8]),
-            _ => session.write(place, bytes),
+        let (location, _) = session.location_of(&self.expr(session)?, Some(wave))?;
+        match location {
+            ValueLocation::Scc(_) => session.write(location, &[(little(bytes) != 0) as u8]),
+            _ => session.write(location, bytes),
         }
     }
 }

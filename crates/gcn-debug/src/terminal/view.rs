@@ -11,7 +11,7 @@ use ratatui::widgets::{Block, Borders, Clear, Paragraph, Wrap};
 
 use super::{App, Format, Pane};
 use crate::commands::{hexdump, position};
-use crate::{Place, Session, Status};
+use crate::{Session, Status, ValueLocation};
 
 /// Instructions before the one that a list is about.
 const CONTEXT: usize = 6;
@@ -527,18 +527,18 @@ fn dump(area: Rect, app: &App, session: &Session, lds: bool) -> Vec<Line<'static
         }
         false => (app.memory + skipped, 16 * rows),
     };
-    let place = match lds {
-        true => Place::Lds {
+    let location = match lds {
+        true => ValueLocation::Lds {
             workgroup: wave.workgroup,
             address: from,
             bytes,
         },
-        false => Place::Memory {
+        false => ValueLocation::Memory {
             address: from,
             bytes,
         },
     };
-    let text = match session.read(place) {
+    let text = match session.read(location) {
         Ok(data) if data.is_empty() => "the workgroup has no LDS".to_owned(),
         Ok(data) => hexdump(from, &data),
         Err(e) => e.to_string(),

@@ -3,9 +3,9 @@
 
 use super::host::{Channel, Host, PRINTF_BYTES};
 use super::hostcall::{Heap, Hostcall};
+use super::observers::Service;
 use super::printf::Declared;
-use super::watch::Service;
-use super::{Gpu, Launch, Loaded, Packet, Place, Queue, RunError};
+use super::{Gpu, Launch, Loaded, Packet, Queue, RunError, WaveLocation};
 use crate::global::WaveSync;
 use crate::group::{Like, Row};
 use crate::mem::{Fault, MemError, PAGE_SIZE, Perm};
@@ -119,7 +119,7 @@ impl Gpu {
             queue,
             scratch,
             dispatch_id: self.dispatches.load(Relaxed),
-            service: launch.watch.service.clone(),
+            service: launch.observers.service.clone(),
             wave_sync: None,
             host: (prints || calls).then(|| Host::new(channels, formats, self.heap.get().cloned())),
         };
@@ -385,12 +385,12 @@ fn arguments(
     let mut bytes = vec![0; shape.kernarg_size as usize];
     bytes[..launch.kernarg.len()].copy_from_slice(&launch.kernarg);
     if let Some(at) = shape.mesa_implicit
-        && let Some(place) = bytes.get_mut(at..at + MESA_IMPLICIT)
+        && let Some(location) = bytes.get_mut(at..at + MESA_IMPLICIT)
     {
         let offset = launch.offset.map(|n| n as u32);
         let words = [shape.dimensions() as u32, offset[0], offset[1], offset[2]];
-        for (place, word) in place.chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
+        for (location, word) in location.chunks_exact_mut(4).zip(words) {
+            location.copy_from_slice(&word.to_le_bytes());
         }
     }
     for arg in kernel.metadata.iter().flat_map(|m| &m.args) {
@@ -426,8 +426,8 @@ fn arguments(
         };
         let at = usize::try_from(arg.offset).unwrap_or(usize::MAX);
         let len = arg.size.min(8) as usize;
-        if let Some(place) = at.checked_add(len).and_then(|end| bytes.get_mut(at..end)) {
-            place.copy_from_slice(&value.to_le_bytes()[..len]);
+        if let Some(location) = at.checked_add(len).and_then(|end| bytes.get_mut(at..end)) {
+            location.copy_from_slice(&value.to_le_bytes()[..len]);
         }
     }
     bytes
@@ -491,8 +491,8 @@ impl Setup<'_> {
     }
 
     /// The location of a wave.
-    pub(super) fn place(&self, group: [u32; 3], wave: usize, pc: u64) -> Place {
-        Place {
+    pub(super) fn location(&self, group: [u32; 3], wave: usize, pc: u64) -> WaveLocation {
+        WaveLocation {
             kernel: self.kernel.name.clone(),
             workgroup: group,
             wave,

@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_format_is_told_behind_the_text_before_it() {
+    fn an_unknown_format_is_told_after_the_text_before_it() {
         let memory = Memory::new(64 << 20).unwrap();
         let sizes = Sizes::default();
         let output: Output = Mutex::new(Box::new(sizes.clone()));

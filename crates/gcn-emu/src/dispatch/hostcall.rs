@@ -138,8 +138,8 @@ impl Hostcall {
             for lane in (0..64).filter(|lane| lanes >> lane & 1 != 0) {
                 let at = self.payloads + index * PAYLOAD_BYTES + lane * 64;
                 let mut words = [0u64; 8];
-                for (word, place) in words.iter_mut().zip((at..).step_by(8)) {
-                    *word = memory.load_u64(place).map_err(fault)?;
+                for (word, location) in words.iter_mut().zip((at..).step_by(8)) {
+                    *word = memory.load_u64(location).map_err(fault)?;
                 }
                 let answer = self.answer(Service(service), &words, heap, held, out)?;
                 memory.store_u64(at, answer[0]).map_err(fault)?;

@@ -12,9 +12,9 @@
 
 use super::abi::{Own, Setup, Shape};
 use super::host::Output;
+use super::observers::{About, Control, NotesMaker, Observer, Scene, Whereabouts, Who};
 use super::stuck::{self, StuckWave, Traits, Waits};
-use super::watch::{About, Control, NotesMaker, Observer, Scene, Whereabouts, Who};
-use super::{Gpu, Launch, Place, RunError, Stats};
+use super::{Gpu, Launch, RunError, Stats, WaveLocation};
 use crate::engine::{Code, Engine, Machine, Stop};
 use crate::global::Global;
 use crate::group::{self, Doing, GroupStop, GroupWave, Like, Row};
@@ -90,7 +90,7 @@ fn waves_before(shape: &Shape, group: [u32; 3]) -> u64 {
 impl Gpu {
     /// Runs all workgroups. If the observers permit, the first run has none, and is taken back if it did not go well.
     pub(super) fn run(&self, setup: &Setup<'_>, launch: &Launch) -> Result<Stats, RunError> {
-        let Some(observe) = &launch.watch.observe else {
+        let Some(observe) = &launch.observers.observe else {
             return self.run_once(setup, launch, (setup.shape.lds_bytes, None));
         };
         // What a host has served, and what others have stored, cannot be taken back.
@@ -101,15 +101,15 @@ impl Gpu {
             false => None,
         };
         while let Some(screened) = next.take() {
-            if !self.memory.begin_trial(screened.extents) {
+            if !self.memory.begin_transaction(screened.extents) {
                 break;
             }
             let mut first = launch.clone();
-            first.watch.observe = None;
+            first.observers.observe = None;
             let result = self.run_once(setup, &first, (about.lds, screened.notes.as_ref()));
             let interrupted = matches!(result, Err(RunError::Interrupted { .. }));
             let passed = result.is_ok() && !self.memory.suspected();
-            self.memory.end_trial(!passed);
+            self.memory.end_transaction(!passed);
             if passed {
                 observe.passed();
             }
@@ -169,8 +169,8 @@ impl Gpu {
                 .collect(),
         };
         let work = |thread: usize, help: Option<&dyn Fn()>| {
-            let observe = launch.watch.observe.as_ref();
-            let control = launch.watch.control.as_deref();
+            let observe = launch.observers.observe.as_ref();
+            let control = launch.observers.control.as_deref();
             let mut engine = match observe {
                 // Compiled code has no probes.
                 Some(observe) if observe.probes() => Box::new(crate::interp::Interp::new()),
@@ -302,7 +302,7 @@ struct Starts {
 /// A thread's report about its workgroups.
 #[derive(Default)]
 struct Report {
-    state: Known,
+    state: Standing,
     waves: Vec<StuckWave>,
     others: usize,
     /// Some of them run in loops.
@@ -310,7 +310,7 @@ struct Report {
 }
 
 #[derive(Clone, Copy, PartialEq, Default)]
-enum Known {
+enum Standing {
     /// Some may be able to continue.
     Alive,
     /// None can continue unless something changes after this epoch.
@@ -402,8 +402,8 @@ impl Shared<'_> {
         served
     }
 
-    fn place(&self, group: [u32; 3], wave: usize, pc: u64) -> Place {
-        self.setup.place(group, wave, pc)
+    fn location(&self, group: [u32; 3], wave: usize, pc: u64) -> WaveLocation {
+        self.setup.location(group, wave, pc)
     }
 
     /// Returns the error to report if no wave of any thread can ever continue.
@@ -420,8 +420,8 @@ impl Shared<'_> {
         for report in &self.stuck {
             let report = lock(report);
             match report.state {
-                Known::Idle => continue,
-                Known::StuckSince(since) if since == epoch => {}
+                Standing::Idle => continue,
+                Standing::StuckSince(since) if since == epoch => {}
                 _ => return None,
             }
             waves.extend(report.waves.iter().cloned());
@@ -439,8 +439,8 @@ impl Shared<'_> {
 /// The waves in the order of their workgroups, up to the number in a report, and the number of the others.
 pub(super) fn sorted(mut waves: Vec<StuckWave>, mut others: usize) -> (Vec<StuckWave>, usize) {
     waves.sort_by_key(|w| {
-        let [x, y, z] = w.place.workgroup;
-        ([z, y, x], w.place.wave)
+        let [x, y, z] = w.location.workgroup;
+        ([z, y, x], w.location.wave)
     });
     others += waves.len().saturating_sub(LISTED);
     waves.truncate(LISTED);
@@ -577,7 +577,7 @@ impl Worker<'_> {
             }
             let Some(mut group) = self.pick() else {
                 self.settle();
-                self.report(Known::Idle);
+                self.report(Standing::Idle);
                 let starts = lock(&self.shared.starts);
                 let failed = self.shared.failed.load(SeqCst);
                 if starts.next >= self.shared.setup.shape.total || failed < starts.next {
@@ -674,7 +674,7 @@ impl Worker<'_> {
             self.end(group);
         }
         self.settle();
-        self.report(Known::Idle);
+        self.report(Standing::Idle);
     }
 
     /// Reports the locations of the waves if they were requested. `group` is not in the ring.
@@ -727,7 +727,7 @@ impl Worker<'_> {
             return;
         }
         // This must happen before other threads can see that the slots are taken.
-        lock(&shared.stuck[self.thread]).state = Known::Alive;
+        lock(&shared.stuck[self.thread]).state = Standing::Alive;
         let next = starts.next;
         starts.next += slots.len() as u64;
         self.batch = Batch {
@@ -767,7 +767,7 @@ impl Worker<'_> {
         self.batch.next += 1;
         self.last.go_to(shape, number);
         let Spot {
-            group: place,
+            group: location,
             size,
             waves: count,
             first,
@@ -777,15 +777,15 @@ impl Worker<'_> {
         // Memory that was used recently is in the cache.
         let mut group = match self.used.pop() {
             Some(mut used) => {
-                setup.own_again(&mut used.own, place, first_slot);
+                setup.own_again(&mut used.own, location, first_slot);
                 used
             }
             None => Box::new(Group {
-                own: setup.own(place, first_slot),
+                own: setup.own(location, first_slot),
                 ..Group::default()
             }),
         };
-        group.group = place;
+        group.group = location;
         group.number = number;
         group.slot = slot;
         group.first = first;
@@ -808,7 +808,7 @@ impl Worker<'_> {
             // The host's data of each workgroup has its own address.
             for (w, wave) in group.waves.iter_mut().enumerate() {
                 let slot = first_slot + w as u64;
-                *wave.state = setup.wave(shared.target, place, size, w, slot);
+                *wave.state = setup.wave(shared.target, location, size, w, slot);
                 wave.state.number = first + w as u64;
                 wave.doing = Doing::Running;
             }
@@ -817,7 +817,7 @@ impl Worker<'_> {
             self.like = (size, (0..count).map(like).collect());
         }
         self.stats.waves += count as u64;
-        if let Some(progress) = &shared.launch.watch.progress {
+        if let Some(progress) = &shared.launch.observers.progress {
             progress.workgroups.fetch_add(1, Relaxed);
         }
         Some(group)
@@ -828,10 +828,10 @@ impl Worker<'_> {
         if let Some(host) = &shared.setup.host
             && let Err(why) = host.finish(shared.memory, shared.output, group.slot, group.number)
         {
-            let place = shared.place(group.group, 0, shared.setup.entry);
-            shared.fail(group.number, RunError::Host { place, why });
+            let location = shared.location(group.group, 0, shared.setup.entry);
+            shared.fail(group.number, RunError::Host { location, why });
         }
-        if let Some(progress) = &self.shared.launch.watch.progress {
+        if let Some(progress) = &self.shared.launch.observers.progress {
             progress.ended.fetch_add(1, Relaxed);
         }
         self.batch.slots.push(group.slot);
@@ -916,7 +916,7 @@ impl Worker<'_> {
         self.all_ended(group.first..group.first + waves);
         self.batch.next += begun as u64;
         self.stats.waves += (begun * group.waves.len()) as u64;
-        if let Some(progress) = &self.shared.launch.watch.progress {
+        if let Some(progress) = &self.shared.launch.observers.progress {
             progress.workgroups.fetch_add(begun as u64, Relaxed);
             progress.ended.fetch_add(begun as u64, Relaxed);
         }
@@ -1060,7 +1060,9 @@ impl Worker<'_> {
                 let halted = group.waves.iter().position(|w| w.doing == Doing::Halted);
                 let w = halted.unwrap_or(0);
                 Err(RunError::Halted {
-                    place: self.shared.place(group.group, w, group.waves[w].state.pc),
+                    location: self
+                        .shared
+                        .location(group.group, w, group.waves[w].state.pc),
                 })
             }
             (_, 0) => {
@@ -1139,7 +1141,7 @@ impl Worker<'_> {
             let served = host.serve(shared.memory, shared.output, group.slot, group.number);
             let pc = group.waves[w].state.pc;
             let served = served.map_err(|why| RunError::Host {
-                place: shared.place(group.group, w, pc),
+                location: shared.location(group.group, w, pc),
                 why,
             })?;
             if served {
@@ -1163,12 +1165,12 @@ impl Worker<'_> {
                 Doing::Running
             }
             Stop::Trap(id) => {
-                let place = self.shared.place(group.group, w, wave.state.pc);
-                return Err(RunError::Trap { place, id });
+                let location = self.shared.location(group.group, w, wave.state.pc);
+                return Err(RunError::Trap { location, id });
             }
             Stop::Fault(report) => {
                 return Err(RunError::Fault {
-                    place: self.shared.place(group.group, w, wave.state.pc),
+                    location: self.shared.location(group.group, w, wave.state.pc),
                     report: Box::new(report),
                 });
             }
@@ -1182,7 +1184,7 @@ impl Worker<'_> {
     fn account(&mut self, given: u64, left: u64) {
         self.shared.give_back(left);
         self.stats.instructions += given - left;
-        if let Some(progress) = &self.shared.launch.watch.progress {
+        if let Some(progress) = &self.shared.launch.observers.progress {
             progress.instructions.fetch_add(given - left, Relaxed);
         }
         if self.help.is_some() && self.stats.instructions >= ALONE {
@@ -1256,7 +1258,7 @@ impl Worker<'_> {
     }
 
     /// Runs one instruction of a wave that is observed.
-    fn watch(&mut self, group: &mut Group, w: usize) -> Result<Stop, RunError> {
+    fn observers(&mut self, group: &mut Group, w: usize) -> Result<Stop, RunError> {
         let given = self.shared.take(1);
         let mut fuel = given;
         let stop = self.step(group, w, &mut fuel);
@@ -1272,7 +1274,7 @@ impl Worker<'_> {
     /// stopped, unless the fuel was used up.
     fn settle_registers(&mut self, group: &mut Group, w: usize) -> Result<Option<Stop>, RunError> {
         for _ in 0..LOOP {
-            match self.watch(group, w)? {
+            match self.observers(group, w)? {
                 Stop::Limit | Stop::Yield => {}
                 Stop::Retry => break,
                 stop => return Ok(Some(stop)),
@@ -1297,7 +1299,7 @@ impl Worker<'_> {
             return Ok(stop);
         }
         let epoch = self.shared.epoch.load(SeqCst);
-        self.shared.memory.forget_changes();
+        self.shared.memory.discard_changes();
         let global = self.shared.global.changes();
         let known = group.notes[w].waits;
         // The copy is made only for a loop that is already known.
@@ -1309,7 +1311,7 @@ impl Worker<'_> {
         while steps < LOOP {
             pcs[steps] = group.waves[w].state.pc;
             steps += 1;
-            stop = self.watch(group, w)?;
+            stop = self.observers(group, w)?;
             if !matches!(stop, Stop::Limit | Stop::Yield | Stop::Retry) {
                 break;
             }
@@ -1380,14 +1382,17 @@ impl Worker<'_> {
     fn limit(&self, group: &Group, w: usize) -> RunError {
         let (waves, others) = self.left(Some(group));
         RunError::Limit {
-            place: Box::new(self.shared.place(group.group, w, group.waves[w].state.pc)),
+            location: Box::new(
+                self.shared
+                    .location(group.group, w, group.waves[w].state.pc),
+            ),
             instructions: self.shared.launch.max_instructions.unwrap_or(0),
             waves,
             others,
         }
     }
 
-    fn report(&self, state: Known) {
+    fn report(&self, state: Standing) {
         *lock(&self.shared.stuck[self.thread]) = Report {
             state,
             ..Report::default()
@@ -1410,15 +1415,15 @@ impl Worker<'_> {
             && left.peek().is_some()
             && left.all(|w| w.0 != Doing::Running || w.1 == Some(epoch));
         if !stuck {
-            return self.report(Known::Alive);
+            return self.report(Standing::Alive);
         }
         let known = lock(&self.shared.stuck[self.thread]).state;
-        if known != Known::StuckSince(epoch) {
+        if known != Standing::StuckSince(epoch) {
             let running =
                 |(doing, _, retries): (Doing, _, bool)| doing == Doing::Running && !retries;
             let (waves, others) = self.left(None);
             let report = Report {
-                state: Known::StuckSince(epoch),
+                state: Standing::StuckSince(epoch),
                 waves,
                 others,
                 loops: ring().flat_map(all).any(running),
@@ -1448,12 +1453,12 @@ pub(super) fn list<'g>(
     waves
         .filter(|(_, (wave, _))| wave.doing != Doing::Ended)
         .map(move |(w, (wave, note))| {
-            let mut place = setup.place(group.group, w, wave.state.pc);
+            let mut location = setup.location(group.group, w, wave.state.pc);
             let waits = match wave.doing {
                 Doing::Waiting => {
                     // The PC is after the barrier, which has one dword.
-                    place.pc = place.pc.wrapping_sub(4);
-                    place.offset = place.offset.wrapping_sub(4);
+                    location.pc = location.pc.wrapping_sub(4);
+                    location.offset = location.offset.wrapping_sub(4);
                     let others = group.waves.iter().enumerate();
                     let others = others
                         .filter(|(_, other)| matches!(other.doing, Doing::Running | Doing::Halted));
@@ -1468,8 +1473,8 @@ pub(super) fn list<'g>(
                 _ => Waits::Nothing,
             };
             StuckWave {
-                text: text(place.pc),
-                place,
+                text: text(location.pc),
+                location,
                 waits,
             }
         })

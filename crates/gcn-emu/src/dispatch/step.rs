@@ -9,13 +9,13 @@
 
 use super::abi::{Own, Setup, Shape};
 use super::host::{HostState, Output};
+use super::observers::Who;
 use super::schedule::{
     self, BATCH, Batch, Group, LISTED, LOOP, Note, PATIENCE, Spot, list, note_time_slice, same,
     starts,
 };
 use super::stuck::{self, StuckWave, Traits};
-use super::watch::Who;
-use super::{Gpu, Launch, Loaded, Packet, Place, Queue, RunError, Stats};
+use super::{Gpu, Launch, Loaded, Packet, Queue, RunError, Stats, WaveLocation};
 use crate::engine::{Code, EXACT_SLICE, Engine, FaultKind, Machine, Stop};
 use crate::global::Global;
 use crate::group::{Doing, GroupWave, Like};
@@ -99,7 +99,7 @@ struct State {
     /// Rounds of the current workgroup since it was picked.
     rounds: u32,
     unsettled: bool,
-    at: At,
+    at: Position,
     stats: Stats,
     ticks: u64,
     done: Option<Result<Stats, RunError>>,
@@ -107,7 +107,7 @@ struct State {
 
 /// The place in the scheduler's loops.
 #[derive(Clone)]
-enum At {
+enum Position {
     /// A workgroup is to be picked.
     Pick,
     /// A round of the current workgroup begins.
@@ -222,7 +222,7 @@ impl<'a> GroupView<'a> {
 }
 
 impl Stepper {
-    /// Begins a dispatch; no instruction has run. [`Launch::threads`] and the observers of [`Launch::watch`] take no part.
+    /// Begins a dispatch; no instruction has run. [`Launch::threads`] and the observers of [`Launch::observers`] take no part.
     ///
     /// # Errors
     /// A [`RunError`] if the launch is impossible.
@@ -310,7 +310,7 @@ impl Stepper {
                 idle_rounds: 0,
                 rounds: 0,
                 unsettled: false,
-                at: At::Pick,
+                at: Position::Pick,
                 stats: Stats::default(),
                 ticks: 0,
                 done: None,
@@ -401,10 +401,10 @@ impl Stepper {
             return None;
         }
         let w = match &self.state.at {
-            At::Together(Together {
+            Position::Together(Together {
                 w, left: Some(_), ..
             }) => *w,
-            At::TimeSlice {
+            Position::TimeSlice {
                 w, slice: Some(_), ..
             } => *w,
             _ => return None,
@@ -464,15 +464,15 @@ impl Stepper {
     }
 
     /// The location of a wave at an address.
-    pub fn place(&self, workgroup: [u32; 3], wave: usize, pc: u64) -> Place {
-        self.setup.place(workgroup, wave, pc)
+    pub fn location(&self, workgroup: [u32; 3], wave: usize, pc: u64) -> WaveLocation {
+        self.setup.location(workgroup, wave, pc)
     }
 
     /// Invalidates what was derived from code, because memory that holds code was changed.
     pub fn code_changed(&mut self) {
-        self.engine.forget();
+        self.engine.invalidate();
         if let Some(engine) = &mut self.fast {
-            engine.forget();
+            engine.invalidate();
         }
         self.traits.clear();
     }
@@ -585,13 +585,13 @@ impl Stepper {
     fn execute(&mut self, most: u64, probe: Option<&dyn Probe>, fast: bool) -> Option<(Stop, u64)> {
         self.ready_wave()?;
         let (w, left) = match &self.state.at {
-            At::Together(t) => (t.w, t.left?),
-            At::TimeSlice {
+            Position::Together(t) => (t.w, t.left?),
+            Position::TimeSlice {
                 w,
                 slice: Some(Slice::Plain { left }),
                 ..
             } => (*w, *left),
-            At::TimeSlice { w, .. } => (*w, 1),
+            Position::TimeSlice { w, .. } => (*w, 1),
             _ => return None,
         };
         let memory = &self.gpu.memory;
@@ -666,11 +666,11 @@ impl Stepper {
     /// Ends the current time slice before its end.
     fn break_off(&mut self) {
         match &self.state.at {
-            At::Together(t) => {
+            Position::Together(t) => {
                 let t = *t;
                 self.leave_together(t, t.w);
             }
-            At::TimeSlice {
+            Position::TimeSlice {
                 slice: Some(Slice::Plain { left }),
                 ..
             } => {
@@ -687,7 +687,7 @@ impl Stepper {
     fn ran(&mut self, w: usize, used: u64, stop: &Stop) {
         let slice_continues = |left: u64| *stop == Stop::Limit && left > 0;
         match &mut self.state.at {
-            At::Together(t) => {
+            Position::Together(t) => {
                 let left = t.left.unwrap_or(0) - used;
                 t.fuel -= used;
                 t.left = Some(left);
@@ -697,7 +697,7 @@ impl Stepper {
                 t.left = None;
                 self.end_slice_together(w, stop);
             }
-            At::TimeSlice {
+            Position::TimeSlice {
                 slice: Some(Slice::Plain { left }),
                 ..
             } => {
@@ -713,11 +713,11 @@ impl Stepper {
                 }
                 self.end_time_slice(w, stop);
             }
-            At::TimeSlice {
+            Position::TimeSlice {
                 slice: Some(Slice::Settle { .. }),
                 ..
             } => self.settle_registers(w, used, stop),
-            At::TimeSlice {
+            Position::TimeSlice {
                 slice: Some(Slice::Probe(_)),
                 ..
             } => self.probe(w, used, stop),
@@ -758,10 +758,10 @@ impl Stepper {
     fn advance(&mut self) {
         while self.state.done.is_none() && self.ready_wave().is_none() {
             match self.state.at {
-                At::Pick => self.pick(),
-                At::Round => self.begin_round(),
-                At::Together(together) => self.together(together),
-                At::TimeSlice { w, moved, .. } => self.next_time_slice(w, moved),
+                Position::Pick => self.pick(),
+                Position::Round => self.begin_round(),
+                Position::Together(together) => self.together(together),
+                Position::TimeSlice { w, moved, .. } => self.next_time_slice(w, moved),
             }
         }
     }
@@ -783,7 +783,7 @@ impl Stepper {
             Some(group) => {
                 self.state.now = Some(group);
                 self.state.rounds = 0;
-                self.state.at = At::Round;
+                self.state.at = Position::Round;
             }
             None => {
                 self.settle();
@@ -892,14 +892,14 @@ impl Stepper {
 
     fn begin_round(&mut self) {
         let Some(group) = &self.state.now else {
-            self.state.at = At::Pick;
+            self.state.at = Position::Pick;
             return;
         };
         let ordinary = self.setup.host.is_none()
             && group.notes.iter().all(|note| !note.suspect && !note.waits)
             && group.waves.iter().all(|wave| wave.doing != Doing::Halted);
         if !ordinary {
-            self.state.at = At::TimeSlice {
+            self.state.at = Position::TimeSlice {
                 w: 0,
                 moved: false,
                 slice: None,
@@ -916,7 +916,7 @@ impl Stepper {
             false => group.number + 1,
         };
         let fuel = self.take(EXACT_SLICE * PATIENCE as u64);
-        self.state.at = At::Together(Together {
+        self.state.at = Position::Together(Together {
             w: 0,
             moved: false,
             fuel,
@@ -959,7 +959,7 @@ impl Stepper {
                 return self.leave_together(t, t.w);
             }
             t.left = Some(given);
-            self.state.at = At::Together(t);
+            self.state.at = Position::Together(t);
             return;
         }
         t.w = 0;
@@ -973,7 +973,7 @@ impl Stepper {
                     wave.doing = Doing::Running;
                 }
             }
-            self.state.at = At::Together(t);
+            self.state.at = Position::Together(t);
             return;
         }
         // All have ended.
@@ -984,7 +984,7 @@ impl Stepper {
             let group = self.begun_group(slot);
             self.state.stats.waves += group.waves.len() as u64;
             self.state.now = Some(group);
-            self.state.at = At::Together(t);
+            self.state.at = Position::Together(t);
             return;
         }
         self.give_back(t.fuel);
@@ -1001,7 +1001,7 @@ impl Stepper {
                 note.watched = false;
             }
         }
-        self.state.at = At::TimeSlice {
+        self.state.at = Position::TimeSlice {
             w: next,
             moved: t.moved,
             slice: None,
@@ -1010,7 +1010,7 @@ impl Stepper {
 
     /// A time slice ended while the engine runs waves together.
     fn end_slice_together(&mut self, w: usize, stop: &Stop) {
-        let At::Together(t) = &mut self.state.at else {
+        let Position::Together(t) = &mut self.state.at else {
             return;
         };
         let Some(group) = &mut self.state.now else {
@@ -1071,7 +1071,7 @@ impl Stepper {
         if !matches!(slice, Slice::Plain { .. }) && self.limited() && self.state.fuel == 0 {
             return self.limit(w);
         }
-        self.state.at = At::TimeSlice {
+        self.state.at = Position::TimeSlice {
             w,
             moved,
             slice: Some(slice),
@@ -1080,7 +1080,7 @@ impl Stepper {
 
     fn probing(&self, w: usize) -> Option<Probing> {
         let group = self.state.now.as_ref()?;
-        self.gpu.memory.forget_changes();
+        self.gpu.memory.discard_changes();
         let before = (*group.waves[w].state).clone();
         Some(Probing {
             epoch: self.state.epoch,
@@ -1095,7 +1095,7 @@ impl Stepper {
     /// After an instruction of a wave whose registers are not compared yet.
     fn settle_registers(&mut self, w: usize, used: u64, stop: &Stop) {
         self.take(used);
-        let At::TimeSlice {
+        let Position::TimeSlice {
             moved,
             slice: Some(Slice::Settle { ran }),
             ..
@@ -1136,7 +1136,7 @@ impl Stepper {
     fn probe(&mut self, w: usize, used: u64, stop: &Stop) {
         self.take(used);
         let limited = self.limited();
-        let At::TimeSlice {
+        let Position::TimeSlice {
             slice: Some(Slice::Probe(probing)),
             ..
         } = &mut self.state.at
@@ -1194,10 +1194,10 @@ impl Stepper {
     /// The time slice of a wave has ended.
     fn end_time_slice(&mut self, w: usize, stop: &Stop) {
         let moved = match &self.state.at {
-            At::TimeSlice { moved, .. } => *moved,
+            Position::TimeSlice { moved, .. } => *moved,
             _ => false,
         };
-        self.state.at = At::TimeSlice {
+        self.state.at = Position::TimeSlice {
             w: w + 1,
             moved,
             slice: None,
@@ -1208,8 +1208,8 @@ impl Stepper {
             match served {
                 Ok(served) => self.state.epoch += served as u64,
                 Err(why) => {
-                    let place = self.place(group.group, w, group.waves[w].state.pc);
-                    return self.fail(RunError::Host { place, why });
+                    let location = self.location(group.group, w, group.waves[w].state.pc);
+                    return self.fail(RunError::Host { location, why });
                 }
             }
         }
@@ -1219,7 +1219,9 @@ impl Stepper {
 
     /// Records that wave `w` had its time slice in this round.
     fn note_moved(&mut self, w: usize) {
-        if let (At::TimeSlice { moved, .. }, Some(group)) = (&mut self.state.at, &self.state.now) {
+        if let (Position::TimeSlice { moved, .. }, Some(group)) =
+            (&mut self.state.at, &self.state.now)
+        {
             *moved |= !group.notes[w].waits;
         }
     }
@@ -1243,13 +1245,13 @@ impl Stepper {
             }
             Stop::Trap(id) => {
                 let (id, pc) = (*id, wave.state.pc);
-                let place = self.place(workgroup, w, pc);
-                return self.fail(RunError::Trap { place, id });
+                let location = self.location(workgroup, w, pc);
+                return self.fail(RunError::Trap { location, id });
             }
             Stop::Fault(report) => {
                 let pc = wave.state.pc;
                 return self.fail(RunError::Fault {
-                    place: self.place(workgroup, w, pc),
+                    location: self.location(workgroup, w, pc),
                     report: Box::new(report.clone()),
                 });
             }
@@ -1278,8 +1280,8 @@ impl Stepper {
                 let w = group.waves.iter().position(|w| w.doing == Doing::Halted);
                 let (w, workgroup) = (w.unwrap_or(0), group.group);
                 let pc = group.waves[w].state.pc;
-                let place = self.place(workgroup, w, pc);
-                self.fail(RunError::Halted { place });
+                let location = self.location(workgroup, w, pc);
+                self.fail(RunError::Halted { location });
             }
             (_, _, 0) => {
                 for (wave, note) in group.waves.iter_mut().zip(&mut group.notes) {
@@ -1305,7 +1307,7 @@ impl Stepper {
         self.state.rounds += 1;
         match self.state.rounds >= PATIENCE {
             true => self.leave(Round::Moved),
-            false => self.state.at = At::Round,
+            false => self.state.at = Position::Round,
         }
     }
 
@@ -1317,7 +1319,7 @@ impl Stepper {
         {
             self.state.epoch += 1;
         }
-        self.state.at = At::Pick;
+        self.state.at = Position::Pick;
         let Some(mut group) = self.state.now.take() else {
             return;
         };
@@ -1344,8 +1346,8 @@ impl Stepper {
         if let Some(host) = &self.setup.host
             && let Err(why) = host.finish(&self.gpu.memory, &self.output, group.slot, group.number)
         {
-            let place = self.place(group.group, 0, self.setup.entry);
-            self.fail(RunError::Host { place, why });
+            let location = self.location(group.group, 0, self.setup.entry);
+            self.fail(RunError::Host { location, why });
         }
         self.state.batch.slots.push(group.slot);
         self.free_slots();
@@ -1390,10 +1392,10 @@ impl Stepper {
         let Some(group) = &self.state.now else {
             return;
         };
-        let place = self.place(group.group, w, group.waves[w].state.pc);
+        let location = self.location(group.group, w, group.waves[w].state.pc);
         let (waves, others) = self.left();
         self.fail(RunError::Limit {
-            place: Box::new(place),
+            location: Box::new(location),
             instructions: self.launch.max_instructions.unwrap_or(0),
             waves,
             others,

@@ -1,9 +1,9 @@
 //! Waves that do not continue: their locations, and what they wait for.
 
-use super::Place;
+use super::WaveLocation;
 use crate::engine::{Code, instruction};
 use crate::mem::Memory;
-use gcn_isa::access::{Facts, MemoryKind, MemorySpace};
+use gcn_isa::access::{InstructionInfo, MemoryKind, MemorySpace};
 use gcn_isa::decode::Insn;
 use gcn_isa::meaning::{Op, Signal, State, meaning};
 use gcn_isa::print::{Style, print};
@@ -14,7 +14,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StuckWave {
     /// Its location.
-    pub place: Place,
+    pub location: WaveLocation,
     /// The text of the instruction at its location: for [`Waits::Barrier`] the barrier itself, otherwise the next instruction.
     pub text: String,
     /// What it waits for.
@@ -39,21 +39,25 @@ pub enum Waits {
 
 impl fmt::Display for StuckWave {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StuckWave { place, text, waits } = self;
-        let [x, y, z] = place.workgroup;
+        let StuckWave {
+            location,
+            text,
+            waits,
+        } = self;
+        let [x, y, z] = location.workgroup;
         let at = format!(
             "pc {:#x} ({})",
-            place.pc,
-            super::Offset(&place.kernel, place.offset)
+            location.pc,
+            super::Offset(&location.kernel, location.offset)
         );
-        write!(f, "workgroup ({x}, {y}, {z}), wave {} ", place.wave)?;
+        write!(f, "workgroup ({x}, {y}, {z}), wave {} ", location.wave)?;
         match waits {
             Waits::Barrier(others) => {
                 write!(f, "waits at {text}, {at}, for {}", waves(others))
             }
             Waits::Others => write!(f, "waits at {text}, {at}"),
             Waits::Loop(Some((offset, load))) => {
-                let load_at = super::Offset(&place.kernel, *offset);
+                let load_at = super::Offset(&location.kernel, *offset);
                 write!(f, "loops at {at}, looking at {load} ({load_at})")
             }
             Waits::Loop(None) => write!(f, "loops at {at}, {text}"),
@@ -65,7 +69,7 @@ impl fmt::Display for StuckWave {
 
 /// The kernel of the waves, for the first line of a message.
 pub(super) fn kernel(waves: &[StuckWave]) -> &str {
-    waves.first().map_or("", |w| &w.place.kernel)
+    waves.first().map_or("", |w| &w.location.kernel)
 }
 
 fn waves(numbers: &[usize]) -> String {
@@ -126,13 +130,13 @@ impl Traits {
             .nodes
             .iter()
             .any(|n| matches!(n.op, Op::Get(State::Time | State::RealTime)));
-        let facts = Facts::new(insn.row, insn.target);
-        let signals = [Signal::Sendmsg, Signal::Trap].map(|s| facts.signals(s));
+        let info = InstructionInfo::new(insn.row, insn.target);
+        let signals = [Signal::Sendmsg, Signal::Trap].map(|s| info.signals(s));
         let mut traits = Traits {
             acts: time || signals.contains(&true),
             ..Traits::default()
         };
-        if let Some(access) = facts.memory(&insn) {
+        if let Some(access) = info.memory(&insn) {
             match (access.kind, access.space) {
                 (MemoryKind::Load, _) if access.to_lds => traits.acts = true,
                 (MemoryKind::Load, _) => traits.reads = true,

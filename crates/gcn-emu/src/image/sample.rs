@@ -291,10 +291,10 @@ impl Reader<'_> {
         for direction in 0..2 {
             let mut squares = 0.0;
             for (k, &size) in size.iter().enumerate().take(dimensions) {
-                let place = self.access.address.derivatives[direction * dimensions + k];
+                let location = self.access.address.derivatives[direction * dimensions + k];
                 let step = match self.sampling.detail {
-                    Detail::Derivatives => self.access.float(wave, lane, place) as f64,
-                    Detail::CoarseDerivatives => self.access.float(wave, quad, place) as f64,
+                    Detail::Derivatives => self.access.float(wave, lane, location) as f64,
+                    Detail::CoarseDerivatives => self.access.float(wave, quad, location) as f64,
                     _ => {
                         let at = |lane: usize| self.coordinate(wave, lane, k);
                         (at(quad + 1 + direction) - at(quad)) as f64
@@ -355,21 +355,21 @@ impl Reader<'_> {
         let image = self.image;
         let sizes = [level.width, level.height, level.depth];
         let dimensions = image.dimensions() as usize;
-        let (mut place, mut slice) = ([0; 3], slice);
+        let (mut location, mut slice) = ([0; 3], slice);
         if image.kind == Kind::Cube {
-            (place, slice) = self.on_cube(level.width as i64, at, slice);
+            (location, slice) = self.on_cube(level.width as i64, at, slice);
         } else {
             for k in 0..dimensions {
                 match wrap(at[k], sizes[k] as i64, self.sampler.clamp[k]) {
-                    Some(x) => place[k] = x as u32,
+                    Some(x) => location[k] = x as u32,
                     None => return Ok(self.border()),
                 }
             }
             if image.kind == Kind::D3 {
-                slice = place[2];
+                slice = location[2];
             }
         }
-        let address = image.element(level, place[0], place[1], slice, 0);
+        let address = image.element(level, location[0], location[1], slice, 0);
         let bits = read(self.machine, &self.format, address, lane)?;
         Ok(std::array::from_fn(|k| self.format.component(bits, k)))
     }
@@ -583,20 +583,22 @@ impl Reader<'_> {
     /// The first byte of an element, unconverted; for the border 0 or 255.
     fn byte(&self, level: &Level, at: [i64; 3], slice: u32, lane: usize) -> Result<u32, Failure> {
         let sizes = [level.width, level.height, level.depth];
-        let mut place = [0; 3];
+        let mut location = [0; 3];
         for k in 0..self.image.dimensions() as usize {
             match wrap(at[k], sizes[k] as i64, self.sampler.clamp[k]) {
-                Some(x) => place[k] = x as u32,
+                Some(x) => location[k] = x as u32,
                 None if self.sampler.border == 2 => return Ok(255),
                 None => return Ok(0),
             }
         }
         let slice = if self.image.kind == Kind::D3 {
-            place[2]
+            location[2]
         } else {
             slice
         };
-        let address = self.image.element(level, place[0], place[1], slice, 0);
+        let address = self
+            .image
+            .element(level, location[0], location[1], slice, 0);
         self.machine
             .memory
             .load_u8(address)

@@ -175,10 +175,10 @@ impl Memory {
     pub(super) fn guest_page(&self, page: u64) -> Option<(u64, Perm)> {
         if let Some(linear) = self.linear_page(page) {
             let state = self.state(linear);
-            if state & (MAPPED | trial::PARTLY) != 0 {
+            if state & (MAPPED | transaction::PARTLY) != 0 {
                 let page = linear + self.origin / PAGE_SIZE;
                 // Its contents are kept before the store is made.
-                let write = if state & trial::UNKEPT != 0 {
+                let write = if state & transaction::UNKEPT != 0 {
                     Perm::WRITE.0
                 } else {
                     0

@@ -129,14 +129,14 @@ impl Mapping {
 }
 
 /// The location of the elements of a [`Guarded`].
-enum Place {
+enum Backing {
     Mapped(Mapping),
     /// Used if the host cannot provide another mapping.
     Heap(Box<[u64]>),
 }
 
-impl Place {
-    fn new(bytes: usize) -> Place {
+impl Backing {
+    fn new(bytes: usize) -> Backing {
         let usual = bytes <= USUAL;
         let kept = match usual {
             true => kept().pop(),
@@ -144,24 +144,24 @@ impl Place {
         };
         let new = || Mapping::new(bytes.max(USUAL), GUARD, false).ok();
         match kept.or_else(new) {
-            Some(mapping) => Place::Mapped(mapping),
-            None => Place::Heap(vec![0; bytes.div_ceil(8) + 8].into()),
+            Some(mapping) => Backing::Mapped(mapping),
+            None => Backing::Heap(vec![0; bytes.div_ceil(8) + 8].into()),
         }
     }
 
     /// The number of bytes.
     fn len(&self) -> usize {
         match self {
-            Place::Mapped(mapping) => mapping.len,
-            Place::Heap(words) => 8 * words.len(),
+            Backing::Mapped(mapping) => mapping.len,
+            Backing::Heap(words) => 8 * words.len(),
         }
     }
 
     /// The address of the last `bytes` bytes.
     fn last(&mut self, bytes: usize) -> *mut u8 {
         let start = match self {
-            Place::Mapped(mapping) => mapping.start(),
-            Place::Heap(words) => words.as_mut_ptr().cast(),
+            Backing::Mapped(mapping) => mapping.start(),
+            Backing::Heap(words) => words.as_mut_ptr().cast(),
         };
         start.wrapping_add(self.len() - bytes)
     }
@@ -187,7 +187,7 @@ mod private {
 /// otherwise within 64 bytes), and the first one is at a multiple of 64 bytes if the total size is such a multiple.
 pub struct Guarded<T: Plain> {
     /// `None` if there are no elements.
-    place: Option<Place>,
+    location: Option<Backing>,
     at: NonNull<T>,
     len: usize,
 }
@@ -201,7 +201,7 @@ impl<T: Plain> Guarded<T> {
     /// `len` zeros.
     pub fn new(len: usize) -> Guarded<T> {
         let mut new = Guarded {
-            place: None,
+            location: None,
             at: NonNull::dangling(),
             len: 0,
         };
@@ -229,9 +229,12 @@ impl<T: Plain> Guarded<T> {
         if len == 0 {
             return;
         }
-        let place = self.place.take().filter(|place| place.len() >= taken);
-        let place = place.unwrap_or_else(|| Place::new(taken));
-        let at = self.place.insert(place).last(taken);
+        let location = self
+            .location
+            .take()
+            .filter(|location| location.len() >= taken);
+        let location = location.unwrap_or_else(|| Backing::new(taken));
+        let at = self.location.insert(location).last(taken);
         self.at = NonNull::new(at.cast()).unwrap_or(NonNull::dangling());
         self.len = len;
     }
@@ -245,7 +248,7 @@ impl<T: Plain> Default for Guarded<T> {
 
 impl<T: Plain> Drop for Guarded<T> {
     fn drop(&mut self) {
-        if let Some(Place::Mapped(mapping)) = self.place.take()
+        if let Some(Backing::Mapped(mapping)) = self.location.take()
             && mapping.len == USUAL
         {
             let mut kept = kept();

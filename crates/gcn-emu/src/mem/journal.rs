@@ -2,9 +2,9 @@
 //!
 //! Stores through [`Memory`]'s functions note their pages. Compiled code looks at the page map alone, so for it a page that may be written
 //! is read-only in the map until its first store since the journal was taken: the runtime of compiled code then asks
-//! [`Memory::trial_range`], which keeps the page and permits stores to it.
+//! [`Memory::transaction_range`], which keeps the page and permits stores to it.
 
-use super::trial::UNKEPT;
+use super::transaction::UNKEPT;
 use super::*;
 use std::cell::Cell;
 use std::sync::atomic::fence;

@@ -337,7 +337,7 @@ fn any_alignment_and_page_crossings(m: Memory) {
 
 fn far_mappings_anywhere(m: Memory) {
     let linear_end = m.own().end;
-    let places = [
+    let locations = [
         0,
         0x1000,
         m.own().start - PAGE_SIZE,
@@ -346,11 +346,11 @@ fn far_mappings_anywhere(m: Memory) {
         1 << 47,
         ADDRESS_END - PAGE_SIZE,
     ];
-    for (i, addr) in places.into_iter().enumerate() {
+    for (i, addr) in locations.into_iter().enumerate() {
         m.map_at(addr + 8, 4, Perm::RW).unwrap();
         m.store_u64(addr + 8, i as u64 + 1).unwrap();
     }
-    for (i, addr) in places.into_iter().enumerate() {
+    for (i, addr) in locations.into_iter().enumerate() {
         assert_eq!(m.load_u64(addr + 8), Ok(i as u64 + 1));
         assert_eq!(m.map_at(addr, 1, Perm::RW), Err(MemError::Overlap { addr }));
         assert_eq!(m.fetch_update_u64(addr + 8, |x| x + 10), Ok(i as u64 + 1));
@@ -358,7 +358,7 @@ fn far_mappings_anywhere(m: Memory) {
     // An allocation avoids what was mapped in the linear part.
     let big = m.alloc(MIB / 2, 1, Perm::RW).unwrap();
     assert!(big > m.own().start + 0x6000);
-    m.free(places[0] + 8).unwrap();
+    m.free(locations[0] + 8).unwrap();
     assert_eq!(fault(m.load_u8(8)), FaultKind::Unmapped);
     m.map_at(1 << 46, 1, Perm::RW).unwrap();
     assert_eq!(
@@ -367,7 +367,7 @@ fn far_mappings_anywhere(m: Memory) {
         "a page used before comes back as zeros"
     );
     // A region that extends from the far side into the linear part.
-    m.free(places[2] + 8).unwrap();
+    m.free(locations[2] + 8).unwrap();
     m.map_at(m.own().start - 4, 8, Perm::RW).unwrap();
     m.store_u64(m.own().start - 4, 0x1111_2222_3333_4444)
         .unwrap();
@@ -539,7 +539,7 @@ fn trials_are_exact_and_taken_back() {
         let read_only = m.alloc(16, 1, Perm::RW).expect("memory");
         m.store_u32(at, 1).expect("it is mapped");
         let begin = |size: u64| {
-            m.begin_trial(vec![
+            m.begin_transaction(vec![
                 Extent {
                     start: at,
                     end: at + size,
@@ -576,21 +576,21 @@ fn trials_are_exact_and_taken_back() {
                 assert!(refused.is_err() && m.suspected(), "{n} of {size}");
             }
             // What remembers ranges gets exact ones, and of pages to be stored to those that are kept.
-            let range = |first, last, perm| m.trial_range(first, last, perm, 64);
+            let range = |first, last, perm| m.transaction_range(first, last, perm, 64);
             assert_eq!(range(at, at, Perm::READ), Some(Some(at..at + size)));
             assert_eq!(range(last, at + size, Perm::READ), Some(None));
             let whole = range(at, at, Perm::RW)
                 .flatten()
                 .expect("it may be written");
             assert_eq!(whole, at..at + size);
-            assert!(m.end_trial(true));
+            assert!(m.end_transaction(true));
             assert_eq!((m.load_u32(at), m.load_u64(at + 8)), (Ok(1), Ok(0)));
-            assert_eq!(m.trial_range(at, at, Perm::READ, 64), None);
+            assert_eq!(m.transaction_range(at, at, Perm::READ, 64), None);
             assert!(m.store_u8(read_only, 0).is_ok());
         }
         assert!(begin(8));
         assert!(m.store_u32(at + 4, 5).is_ok());
-        assert!(!m.end_trial(false));
+        assert!(!m.end_transaction(false));
         assert_eq!(m.load_u32(at + 4), Ok(5));
     }
 }
@@ -609,18 +609,22 @@ fn the_journal_sees_stores_of_compiled_code() {
         let linear = m.linear();
         let state = |page: u64| m.state((at - linear.start) / PAGE_SIZE + page);
         let writable = |page: u64| state(page) & Perm::WRITE.0 != 0;
-        let stores =
-            |page: u64| m.trial_range(at + page * PAGE_SIZE, at + page * PAGE_SIZE, Perm::RW, 64);
+        let stores = |page: u64| {
+            m.transaction_range(at + page * PAGE_SIZE, at + page * PAGE_SIZE, Perm::RW, 64)
+        };
         m.keep_journal(true);
         assert_eq!(stores(0), None, "the map alone says what is permitted");
         m.keep_journal_of_compiled();
         assert!(!writable(0) && m.perm(at) == Some(Perm::RW));
-        assert!(!m.begin_trial(Vec::new()));
+        assert!(!m.begin_transaction(Vec::new()));
         let before = m.mapping();
         assert_eq!(stores(1), Some(Some(at + PAGE_SIZE..at + 2 * PAGE_SIZE)));
         assert_eq!(stores(2), Some(Some(at + PAGE_SIZE..at + 3 * PAGE_SIZE)));
-        assert_eq!(m.trial_range(constant, constant, Perm::RW, 64), Some(None));
-        assert_eq!(m.trial_range(at, at, Perm::READ, 64), None);
+        assert_eq!(
+            m.transaction_range(constant, constant, Perm::RW, 64),
+            Some(None)
+        );
+        assert_eq!(m.transaction_range(at, at, Perm::READ, 64), None);
         assert!(writable(1) && writable(2) && !writable(0));
         // What is stored by other ways is in the same journal, once.
         assert!(m.store_u32(at, 2).is_ok() && m.fetch_update_u32(at, |n| n + 1).is_ok());
@@ -633,7 +637,11 @@ fn the_journal_sees_stores_of_compiled_code() {
         // From here on all of it is seen again.
         assert!(!writable(0) && !writable(1) && m.mapping() != before);
         let new = m.alloc(1, 1, Perm::RW).expect("memory");
-        assert!(m.trial_range(new, new, Perm::RW, 0).flatten().is_some());
+        assert!(
+            m.transaction_range(new, new, Perm::RW, 0)
+                .flatten()
+                .is_some()
+        );
         assert_eq!(m.journal_pages(), [new / PAGE_SIZE]);
         // Stores of threads that are not the session's are permitted, and not seen.
         m.keep_journal_of_threads();

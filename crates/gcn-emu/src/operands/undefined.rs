@@ -5,7 +5,8 @@
 //! are those of the first.
 
 use super::{
-    Dpp, LANES, Modifiers, Opnd, Place, Ty, WaveState, pack, permute, selection, store, vgpr,
+    Dpp, LANES, Modifiers, OperandLocation, Opnd, Ty, WaveState, pack, permute, selection, store,
+    vgpr,
 };
 use gcn_isa::meaning::width_mask;
 use gcn_isa::operand::{EXEC, M0};
@@ -30,8 +31,8 @@ impl Opnd {
     ) {
         let k = dword.unwrap_or(0) as usize;
         let ty = if dword.is_some() { Ty::B32 } else { self.ty };
-        match self.place {
-            Place::Vgpr(number) => {
+        match self.location {
+            OperandLocation::Vgpr(number) => {
                 let low = vgpr(wave, self.vgpr(wave, number) + k);
                 let high = vgpr(wave, self.vgpr(wave, number) + k + 1);
                 let wide = ty.bits() > 32;
@@ -43,7 +44,7 @@ impl Opnd {
                     permute(dpp, wave.exec(), out);
                 }
             }
-            Place::Scalar(code) => {
+            OperandLocation::Scalar(code) => {
                 let low = scalar(wave, code as usize + k);
                 let wide = ty.bits() > 32;
                 let upper = if wide {
@@ -60,7 +61,9 @@ impl Opnd {
                 }
                 *out = [low | upper; N];
             }
-            Place::Const(_) | Place::Source(_) | Place::Nothing => *out = [0; N],
+            OperandLocation::Const(_) | OperandLocation::Source(_) | OperandLocation::Nothing => {
+                *out = [0; N]
+            }
         }
         if self.plain || dword.is_some() {
             return;
@@ -92,14 +95,16 @@ impl Opnd {
     /// As [`Opnd::read_half`].
     pub fn undefined_half<const N: usize>(&self, wave: &WaveState, half: u8, out: &mut [u64; N]) {
         let (shift, _) = self.half(half);
-        match self.place {
-            Place::Vgpr(number) => {
+        match self.location {
+            OperandLocation::Vgpr(number) => {
                 let register = vgpr(wave, self.vgpr(wave, number));
                 for lane in 0..N {
                     out[lane] = (register[lane] >> shift & 0xffff) as u64;
                 }
             }
-            Place::Scalar(code) => *out = [scalar(wave, code as usize) >> shift & 0xffff; N],
+            OperandLocation::Scalar(code) => {
+                *out = [scalar(wave, code as usize) >> shift & 0xffff; N]
+            }
             _ => *out = [0; N],
         }
     }
@@ -116,8 +121,8 @@ impl Opnd {
     ) {
         let k = dword.unwrap_or(0) as u16;
         let ty = if dword.is_some() { Ty::B32 } else { self.ty };
-        match self.place {
-            Place::Scalar(code) => {
+        match self.location {
+            OperandLocation::Scalar(code) => {
                 if N == LANES && ty == Ty::Mask && value_ty == Ty::Bool {
                     let kept = wave.pair(code) & exec & !lanes;
                     wave.set_pair(code, pack(value) & exec & lanes | kept);
@@ -127,7 +132,7 @@ impl Opnd {
                     *register = value[0] as u32;
                 }
             }
-            Place::Vgpr(number) => {
+            OperandLocation::Vgpr(number) => {
                 let number = self.vgpr(wave, number) + k as usize;
                 let shaped = ty.is_float() && (mods.omod != 0 || mods.clamp);
                 let of = |lane: usize| match value[lane % N] {
@@ -158,7 +163,7 @@ impl Opnd {
                     store(wave, number, lanes, |lane, _| of(lane) as u32);
                 }
             }
-            Place::Const(_) | Place::Source(_) | Place::Nothing => {}
+            OperandLocation::Const(_) | OperandLocation::Source(_) | OperandLocation::Nothing => {}
         }
     }
 }

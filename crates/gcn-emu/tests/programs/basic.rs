@@ -215,7 +215,7 @@ fn sha256_of(message: u64) -> [u32; 8] {
         .filter(|n| (2..*n).all(|d| n % d != 0))
         .take(64)
         .collect();
-    // The first 32 bits behind the point of an integer's root: floor(root(p) << 32), by bisection.
+    // The first 32 bits after the point of an integer's root: floor(root(p) << 32), by bisection.
     let root = |p: u64, power: u32| -> u32 {
         let (mut low, mut high) = (0u128, 1u128 << 40);
         while high - low > 1 {

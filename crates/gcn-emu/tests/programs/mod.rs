@@ -6,7 +6,7 @@
 pub mod basic;
 pub mod own;
 
-use gcn_emu::dispatch::watch::Watch;
+use gcn_emu::dispatch::observers::Observers;
 use gcn_emu::dispatch::{Gpu, Launch, Stats};
 use gcn_emu::engine::Engine;
 use gcn_emu::interp::Interp;
@@ -166,7 +166,7 @@ impl Case {
         threads: usize,
         engine: Maker,
     ) -> Result<Outcome, String> {
-        let outcome = self.launch(object, threads, engine, Watch::default())?;
+        let outcome = self.launch(object, threads, engine, Observers::default())?;
         (self.check)(&outcome)?;
         Ok(outcome)
     }
@@ -175,8 +175,12 @@ impl Case {
     ///
     /// # Errors
     /// Where it cannot be run.
-    pub fn run_watched(&self, object: &CodeObject, watch: Watch) -> Result<Outcome, String> {
-        self.launch(object, 1, Box::new(|| Box::new(Interp::new())), watch)
+    pub fn run_watched(
+        &self,
+        object: &CodeObject,
+        observers: Observers,
+    ) -> Result<Outcome, String> {
+        self.launch(object, 1, Box::new(|| Box::new(Interp::new())), observers)
     }
 
     fn launch(
@@ -184,7 +188,7 @@ impl Case {
         object: &CodeObject,
         threads: usize,
         engine: Maker,
-        watch: Watch,
+        observers: Observers,
     ) -> Result<Outcome, String> {
         let target = Target::parse(object.target_name()).ok_or("no target of ours")?;
         let gpu = Gpu::with_engine(target, 1 << 30, engine).map_err(|e| e.to_string())?;
@@ -228,8 +232,8 @@ impl Case {
             dynamic_lds: lds - fixed,
             max_instructions: Some(1 << 28),
             threads,
-            deterministic: watch.observe.is_some(),
-            watch,
+            deterministic: observers.observe.is_some(),
+            observers,
             ..Launch::default()
         };
         if let Some(before) = self.before {

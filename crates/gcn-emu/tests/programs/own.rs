@@ -541,9 +541,9 @@ fn stencil3d(offset: [u64; 3]) -> Case {
             (0, 0, -1),
         ];
         let sum: i32 = around.iter().map(|(i, j, k)| at(x + i, y + j, z + k)).sum();
-        let place = 2 * ((z * h + y) * w + x) as usize;
-        expected[place] = 6 * at(x, y, z) - sum;
-        expected[place + 1] = gw * 1_000_000 + 3 * 10_000 + lz / 2 * 100 + 30 + offset[0] as i32;
+        let location = 2 * ((z * h + y) * w + x) as usize;
+        expected[location] = 6 * at(x, y, z) - sum;
+        expected[location + 1] = gw * 1_000_000 + 3 * 10_000 + lz / 2 * 100 + 30 + offset[0] as i32;
     }
     let args = vec![
         buf_i32(a),

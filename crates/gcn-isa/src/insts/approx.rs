@@ -45,8 +45,8 @@ pub(super) fn exp2<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     let power = f64(m, 1.0) + rest * polynomial(m, rest, &SERIES);
     // The factor and the product are normal numbers, so nothing is rounded.
     let bias = m.c(Ty::I32, 1023);
-    let places = (whole.to_int(Ty::I32) + bias).as_(Ty::B32).zext(Ty::B64);
-    power * (places << 52).as_(Ty::F64)
+    let locations = (whole.to_int(Ty::I32) + bias).as_(Ty::B32).zext(Ty::B64);
+    power * (locations << 52).as_(Ty::F64)
 }
 
 /// The logarithm to base 2 of `x`, a positive normal number.

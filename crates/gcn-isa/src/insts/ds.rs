@@ -1,6 +1,6 @@
 //! DS: the local data share.
 //!
-//! GDS set sends the instruction to the global data share, behind M0's base and within M0's size:
+//! GDS set sends the instruction to the global data share, from M0's base and within M0's size:
 //! the meanings say LDS for either, and GDS where no LDS can be meant.
 
 use crate::format::{Field, Format};
@@ -822,8 +822,8 @@ fn condxchg32(m: &Meaning) {
 
 /// Dword `k` of a conditional exchange of those from `at` on.
 fn conditional_exchange<'m>(m: &'m Meaning, at: V<'m>, k: u8, data: V<'m>) {
-    let place = at + 4 * k as u64;
-    let old = m.atomic(Space::Lds, AtomicOp::CondSwap, place, data, data);
+    let location = at + 4 * k as u64;
+    let old = m.atomic(Space::Lds, AtomicOp::CondSwap, location, data, data);
     m.d_dword(k, old.as_(Ty::B32));
 }
 

@@ -778,13 +778,13 @@ fn apart(m: &Meaning) -> Apart<'_> {
     let x = m.s(0);
     let bits = x.ty.as_bits();
     let Floats { half, infinity, .. } = floats(x.ty);
-    let places = infinity.trailing_zeros() as u64;
+    let locations = infinity.trailing_zeros() as u64;
     // A denormal multiplied by this power of two is normal.
-    let up = places + 1;
+    let up = locations + 1;
     let normal = x.ldexp(m.c(Ty::I32, up));
     let denormal = (x.as_(bits) & infinity).eq(m.c(bits, 0));
     let number = denormal.select(normal, x).as_(bits);
-    let exponent = (number & infinity) >> places;
+    let exponent = (number & infinity) >> locations;
     let exponent = match bits {
         Ty::B16 => exponent.zext(Ty::B32),
         Ty::B64 => exponent.trunc(Ty::B32),
@@ -793,8 +793,8 @@ fn apart(m: &Meaning) -> Apart<'_> {
     .as_(Ty::I32);
     let moved = m.c(Ty::I32, up);
     let none = m.c(Ty::I32, 0);
-    let bias = m.c(Ty::I32, half >> places);
-    let kept = 1u64 << (x.ty.bits() - 1) | ((1 << places) - 1);
+    let bias = m.c(Ty::I32, half >> locations);
+    let kept = 1u64 << (x.ty.bits() - 1) | ((1 << locations) - 1);
     Apart {
         mantissa: ((number & kept) | half).as_(x.ty),
         exponent: exponent - bias - denormal.select(moved, none),

@@ -900,18 +900,18 @@ fn div_scale(m: &Meaning) {
 /// The upper bits of a float's magnitude, in 32 bits, and the place of the exponent in them.
 fn top<'m>(x: V<'m>) -> (V<'m>, u64) {
     let bits = x.as_(x.ty.as_bits());
-    let places = division(x.ty).mantissa;
-    let (high, place) = match x.ty {
-        Ty::F64 => ((bits >> 32).trunc(Ty::U32), places - 32),
-        _ => (bits.as_(Ty::U32), places),
+    let locations = division(x.ty).mantissa;
+    let (high, location) = match x.ty {
+        Ty::F64 => ((bits >> 32).trunc(Ty::U32), locations - 32),
+        _ => (bits.as_(Ty::U32), locations),
     };
-    (high & 0x7fff_ffff, place)
+    (high & 0x7fff_ffff, location)
 }
 
 /// Whether a number from [`top`] has an exponent field from `least` on and below `end`.
 pub(super) fn exponent_within<'m>(m: &'m Meaning, x: V<'m>, least: u64, end: u64) -> V<'m> {
-    let (top, place) = top(x);
-    (top - m.c(Ty::U32, least << place)).lt(m.c(Ty::U32, (end - least) << place))
+    let (top, location) = top(x);
+    (top - m.c(Ty::U32, least << location)).lt(m.c(Ty::U32, (end - least) << location))
 }
 
 /// Whether a division of `z` by `y` needs no scaling and no care at all: neither they nor the quotient nor a step on the way
@@ -920,8 +920,8 @@ fn moderate<'m>(m: &'m Meaning, y: V<'m>, z: V<'m>) -> V<'m> {
     let d = division(y.ty);
     let divisor = exponent_within(m, y, 1, d.exponent_max - 2);
     let dividend = exponent_within(m, z, d.mantissa + 2, d.exponent_max);
-    let ((z_top, place), (y_top, _)) = (top(z), top(y));
-    let near = (d.far - 1) << place;
+    let ((z_top, location), (y_top, _)) = (top(z), top(y));
+    let near = (d.far - 1) << location;
     let quotient = (z_top - y_top + near).lt(m.c(Ty::U32, 2 * near));
     divisor & dividend & quotient
 }
@@ -1073,9 +1073,9 @@ fn replace_byte<'m>(m: &'m Meaning, other: V<'m>) {
     // One unit in the last place of this number is 1.
     let whole = (held + c(8_388_608.0)).as_(Ty::B32) & 0xff;
     let byte = x.unordered(x).select(m.c(Ty::B32, 0), whole);
-    let place = (m.s(1) & 3) << 3;
-    let hole = m.c(Ty::B32, 0xff) << place;
-    m.d((other & !hole) | (byte << place));
+    let location = (m.s(1) & 3) << 3;
+    let hole = m.c(Ty::B32, 0xff) << location;
+    m.d((other & !hole) | (byte << location));
 }
 
 fn cvt_pk_u8(m: &Meaning) {
@@ -1221,6 +1221,6 @@ fn trig_preop(m: &Meaning) {
     // Bits below the least denormal are cut off, independently of MODE's rounding.
     let beyond = shift - large - c(1021);
     let cut = beyond.gt(c(0)).select(beyond.min(c(53)), c(0));
-    let places = (((high | low) >> 11) >> cut << cut).to_float(Ty::F64);
-    m.d(places.ldexp(large - c(53) - shift));
+    let locations = (((high | low) >> 11) >> cut << cut).to_float(Ty::F64);
+    m.d(locations.ldexp(large - c(53) - shift));
 }

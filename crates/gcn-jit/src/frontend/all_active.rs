@@ -15,7 +15,7 @@ pub(super) struct Tracer<'a> {
     pub live: &'a Map<u64, LiveSet>,
     pub s: &'a CompileRequest<'a>,
     /// The VGPRs that are affine where the plain blocks begin.
-    pub facts: &'a Map<u64, AffineVgprs>,
+    pub state: &'a Map<u64, AffineVgprs>,
     pub written: u128,
     /// Where waves start.
     pub entry: u64,
@@ -51,8 +51,8 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
         let Some((mut trace, over)) = tracer.longest(c.start, &starts, &stops) else {
             continue;
         };
-        let facts = tracer.facts.get(&c.start).cloned().unwrap_or_default();
-        if !tracer.keeps(&trace, &facts) || !affine::extract_affine(&mut trace, facts) {
+        let state = tracer.state.get(&c.start).cloned().unwrap_or_default();
+        if !tracer.keeps(&trace, &state) || !affine::extract_affine(&mut trace, state) {
             continue;
         }
         if !tracer.s.left_out.has(Optional::InOrder) {
@@ -120,7 +120,7 @@ impl<'a> Tracer<'a> {
 
     fn builder(&self) -> Builder<'a> {
         let mut b = Builder {
-            affine: Some(self.facts),
+            affine: Some(self.state),
             all_active: true,
             ..Builder::new(self.s)
         };
@@ -203,8 +203,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns true if the VGPRs that later code takes to be affine are affine after the variant.
-    pub(super) fn keeps(&self, trace: &Block, facts: &AffineVgprs) -> bool {
-        let after = affine::written(trace, facts);
+    pub(super) fn keeps(&self, trace: &Block, state: &AffineVgprs) -> bool {
+        let after = affine::written(trace, state);
         let successors = match trace.terminator {
             Terminator::Jump(pc) => [Some(pc), None],
             Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
@@ -212,7 +212,7 @@ impl<'a> Tracer<'a> {
             _ => [None, None],
         };
         successors.into_iter().flatten().all(|pc| {
-            let wanted = self.facts.get(&pc);
+            let wanted = self.state.get(&pc);
             let mut wanted = wanted.into_iter().flatten();
             wanted.all(|(v, step)| after.get(v) == Some(step))
         })
@@ -333,7 +333,7 @@ impl Builder<'_> {
     /// The steps of the operands of a comparison of 32-bit integers, if both are affine and known before the vectors.
     fn steps(&self, id: Id) -> Option<[i32; 2]> {
         let n = self.g.get(id);
-        let facts = self.affine.and_then(|at| at.get(&self.code.start))?;
+        let state = self.affine.and_then(|at| at.get(&self.code.start))?;
         if n.ty.bits() != 32 || n.ty.is_float() {
             return None;
         }
@@ -341,7 +341,7 @@ impl Builder<'_> {
         if !n.vec && n.inputs().iter().any(late) {
             return None;
         }
-        affine::steps(&self.g.nodes, facts, [n.args[0], n.args[1]])
+        affine::steps(&self.g.nodes, state, [n.args[0], n.args[1]])
     }
 
     /// The assumption that the operands of a comparison are equal in all lanes.

@@ -8,9 +8,9 @@ pub(super) fn bit(code: u16) -> u128 {
 
 /// The reads and writes of an instruction.
 pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
-    let facts: &Facts = s.facts.of(&insn);
+    let info: &InstructionInfo = s.table.of(&insn);
     let program = gcn_emu::interp::program(&insn);
-    let flow = facts.flow(&insn);
+    let flow = info.flow(&insn);
     let mut k = InsnInfo {
         insn,
         flow,
@@ -28,7 +28,7 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     // DPP leaves the bits of lanes without a source in masks.
     let mixed = Modifiers::new(&insn).dpp.is_some();
     let mut written = 0;
-    for a in facts.accesses(&insn) {
+    for a in info.accesses(&insn) {
         let range = a.first..a.first + a.count as u16;
         if a.anywhere {
             k.unknown_effects = true;
@@ -89,7 +89,7 @@ pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileReques
     let parts = insn.row.shape.slots.iter().any(|slot| {
         slot.access != Access::Read && {
             let o = Opnd::new(insn, slot);
-            matches!(o.place, Place::Vgpr(_))
+            matches!(o.location, OperandLocation::Vgpr(_))
                 && (o.sel != 6 && mods.unused == 2
                     || slot.ty.bits() == 16 && (o.high || mods.keeps_upper))
         }
@@ -136,10 +136,12 @@ fn masks(insn: &Insn, program: &Program, written: u128) -> Vec<(u8, Option<u64>)
     let operand = |slot: u8| Opnd::new(insn, &insn.row.shape.slots[slot as usize]);
     let source = |slot: u8| {
         let o = operand(slot);
-        match o.place {
-            Place::Scalar(EXEC) if o.ty.bits() == 64 => Some(0),
-            Place::Scalar(code) if o.ty.bits() == 64 && code % 2 == 0 => Some(1 << (code / 2)),
-            Place::Const(0) => Some(0),
+        match o.location {
+            OperandLocation::Scalar(EXEC) if o.ty.bits() == 64 => Some(0),
+            OperandLocation::Scalar(code) if o.ty.bits() == 64 && code % 2 == 0 => {
+                Some(1 << (code / 2))
+            }
+            OperandLocation::Const(0) => Some(0),
             _ => None,
         }
     };
@@ -152,7 +154,7 @@ fn masks(insn: &Insn, program: &Program, written: u128) -> Vec<(u8, Option<u64>)
             Change::Set(State::Vcc) => (code == VCC).then_some((e, true)),
             Change::Dst(slot) | Change::DstDword(slot, _) => {
                 let o = operand(slot);
-                let Place::Scalar(first) = o.place else {
+                let OperandLocation::Scalar(first) = o.location else {
                     return None;
                 };
                 let whole = first == code

@@ -105,7 +105,9 @@ impl Builder<'_> {
     ) -> Result<Val, Refusal> {
         let start = self.buffer_start(insn, operands, code)?;
         let start = self.plus(start, insn.field(Field::Offset) as i32)?;
-        let Some(Place::Vgpr(v)) = find(insn, operands, Role::BufAddr).map(|o| o.place) else {
+        let Some(OperandLocation::Vgpr(v)) =
+            find(insn, operands, Role::BufAddr).map(|o| o.location)
+        else {
             return Err(Refusal::Interpreter);
         };
         let (lo, hi) = (self.vgpr(v), self.vgpr(v + 1));
@@ -197,7 +199,7 @@ impl Builder<'_> {
         let (idxen, offen) = (insn.field(Field::Idxen) != 0, insn.field(Field::Offen) != 0);
         let dword = |b: &mut Self, k: u16| match find(insn, operands, Role::BufAddr) {
             Some(Opnd {
-                place: Place::Vgpr(v),
+                location: OperandLocation::Vgpr(v),
                 ..
             }) => Ok(b.vgpr(v + k)),
             _ => Err(Refusal::Interpreter),

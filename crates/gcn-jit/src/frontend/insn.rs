@@ -583,7 +583,7 @@ impl Lowering<'_, '_, '_> {
         value: Id,
         when: Option<Id>,
     ) -> Result<(), Refusal> {
-        let Place::Vgpr(n) = self.operands[slot as usize].place else {
+        let OperandLocation::Vgpr(n) = self.operands[slot as usize].location else {
             return Err(Refusal::Interpreter);
         };
         let lane = self.value(effect.second)?;

@@ -161,7 +161,7 @@ impl Builder<'_> {
             (true, _) => {}
             (false, _) => return Err(Refusal::NewBlock),
         }
-        if k.touches_inactive || self.s.facts.of(&k.insn).memory(&k.insn).is_some() {
+        if k.touches_inactive || self.s.table.of(&k.insn).memory(&k.insn).is_some() {
             return Err(Refusal::NewBlock);
         }
         let truth = self.g.mask_of(mask);
@@ -331,11 +331,11 @@ impl<'a> Tracer<'a> {
         let mut passed: HashSet<u64> = HashSet::new();
         for (n, mut block, over) in found {
             let start = blocks[n].start;
-            let facts = self.facts.get(&start).cloned().unwrap_or_default();
-            if passed.contains(&start) || !self.keeps(&block, &facts) {
+            let state = self.state.get(&start).cloned().unwrap_or_default();
+            if passed.contains(&start) || !self.keeps(&block, &state) {
                 continue;
             }
-            if !affine::extract_affine(&mut block, facts) {
+            if !affine::extract_affine(&mut block, state) {
                 continue;
             }
             passed.extend(&over);
@@ -354,7 +354,7 @@ impl<'a> Tracer<'a> {
         let mut refused = HashSet::new();
         loop {
             let mut b = Builder {
-                affine: Some(self.facts),
+                affine: Some(self.state),
                 joins: Joins {
                     on: true,
                     live: Some(self.live),
@@ -534,7 +534,7 @@ s_endpgm
                 sgprs: [0; 128],
                 typical: None,
                 guessed: Default::default(),
-                facts: crate::frontend::facts(target),
+                table: crate::frontend::instruction_table(target),
                 dump: None,
                 fetch: &fetch,
             },

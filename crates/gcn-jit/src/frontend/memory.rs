@@ -41,7 +41,7 @@ impl Builder<'_> {
                 if base.ty.bits() > 64 {
                     return Err(Refusal::Interpreter);
                 }
-                let Place::Scalar(code) = base.place else {
+                let OperandLocation::Scalar(code) = base.location else {
                     return Err(Refusal::Interpreter);
                 };
                 let pair = self.sgpr_pair(code);
@@ -59,8 +59,8 @@ impl Builder<'_> {
                     Mods::Ds2 => 0,
                     _ => insn.field(Field::Offset0) | insn.field(Field::Offset1) << 8,
                 };
-                let base = match find(Role::DsAddr).map(|o| o.place) {
-                    Some(Place::Vgpr(n)) => self.vgpr(n),
+                let base = match find(Role::DsAddr).map(|o| o.location) {
+                    Some(OperandLocation::Vgpr(n)) => self.vgpr(n),
                     _ => self.c32(0),
                 };
                 let zero = self.c32(0);
@@ -75,9 +75,10 @@ impl Builder<'_> {
                     _ => (raw << 19) as i32 >> 19,
                 };
                 let saddr = find(Role::Saddr)
-                    .map(|o| o.place)
-                    .filter(|p| *p != Place::Nothing);
-                let Some(Place::Vgpr(n)) = find(Role::FlatAddr).map(|o| o.place) else {
+                    .map(|o| o.location)
+                    .filter(|p| *p != OperandLocation::Nothing);
+                let Some(OperandLocation::Vgpr(n)) = find(Role::FlatAddr).map(|o| o.location)
+                else {
                     return Err(Refusal::Interpreter);
                 };
                 match saddr {
@@ -85,7 +86,7 @@ impl Builder<'_> {
                         let (lo, hi) = (self.vgpr(n), self.vgpr(n + 1));
                         Ok((self.g.pair(lo, hi), offset))
                     }
-                    Some(Place::Scalar(code)) if insn.row.format == Format::Global => {
+                    Some(OperandLocation::Scalar(code)) if insn.row.format == Format::Global => {
                         let base = self.sgpr_pair(code);
                         let (lo, zero) = (self.vgpr(n), self.c32(0));
                         let wide = self.g.pair(lo, zero);
@@ -114,7 +115,7 @@ impl Builder<'_> {
         if insn.data_in_lds() || flag(Field::Tfe) {
             return Err(Refusal::Interpreter);
         }
-        let Some(Place::Scalar(code)) = find(Role::Srsrc).map(|o| o.place) else {
+        let Some(OperandLocation::Scalar(code)) = find(Role::Srsrc).map(|o| o.location) else {
             return Err(Refusal::Interpreter);
         };
         if flag(Field::Addr64) {
@@ -174,7 +175,9 @@ impl Builder<'_> {
         if insn.field(Field::Offen) == 0 {
             return Ok(Val::Row(base, offset as i32));
         }
-        let Some(Place::Vgpr(v)) = find(insn, operands, Role::BufAddr).map(|o| o.place) else {
+        let Some(OperandLocation::Vgpr(v)) =
+            find(insn, operands, Role::BufAddr).map(|o| o.location)
+        else {
             return Err(Refusal::Interpreter);
         };
         self.scratch_element(insn, base, v, out)

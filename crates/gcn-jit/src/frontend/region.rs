@@ -24,19 +24,19 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             Some(live) => live.vgpr(v) != LiveLanes::No,
             None => true,
         };
-        let facts_of = |blocks: &[Block]| {
-            let facts = affine::facts(blocks, entry_vgprs(entry, s), &is_live);
-            let at = blocks.iter().map(|c| c.start).zip(facts.iter().cloned());
+        let affine_states = |blocks: &[Block]| {
+            let state = affine::states(blocks, entry_vgprs(entry, s), &is_live);
+            let at = blocks.iter().map(|c| c.start).zip(state.iter().cloned());
             let at: Map<u64, AffineVgprs> = at.collect();
-            (facts, at)
+            (state, at)
         };
-        let (facts, at) = facts_of(&blocks);
+        let (state, at) = affine_states(&blocks);
         // What is affine is known from the blocks, and where it matters lets them be longer: then they are made again.
         let mut longer = None;
         if asked {
             let mut again = code.blocks(s, Some(&at)).0;
-            let (facts, at) = facts_of(&again);
-            longer = affine::take(&mut again, facts).then_some((again, at));
+            let (state, at) = affine_states(&again);
+            longer = affine::take(&mut again, state).then_some((again, at));
         }
         let at = match longer {
             Some((again, at)) => {
@@ -44,7 +44,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
                 at
             }
             None => {
-                affine::take(&mut blocks, facts);
+                affine::take(&mut blocks, state);
                 at
             }
         };
@@ -53,7 +53,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             insns: &code.insns,
             live: &code.live,
             s,
-            facts: &at,
+            state: &at,
             written: code.written,
             entry,
         };

@@ -141,7 +141,7 @@ s_endpgm
                 sgprs,
                 typical: Some(TypicalWave { sgprs, read: &read }),
                 guessed: Default::default(),
-                facts: crate::frontend::facts(target),
+                table: crate::frontend::instruction_table(target),
                 dump: None,
                 fetch: &fetch,
             },

@@ -33,7 +33,11 @@ impl Builder<'_> {
             return Err(Refusal::Interpreter);
         }
         let id = self.source(o, dword, vector)?;
-        if vector && o.ty == Ty::Mask && dword.is_none() && !matches!(o.place, Place::Vgpr(_)) {
+        if vector
+            && o.ty == Ty::Mask
+            && dword.is_none()
+            && !matches!(o.location, OperandLocation::Vgpr(_))
+        {
             return match self.g.value_of(id) {
                 Some(v) if v != 0 && v != u64::MAX => Err(Refusal::Interpreter),
                 _ => Ok(self.g.mask_of(id)),
@@ -49,8 +53,8 @@ impl Builder<'_> {
     fn source(&mut self, o: &Opnd, dword: Option<u8>, vector: bool) -> Result<Id, Refusal> {
         let d = dword.unwrap_or(0) as u16;
         let ty = if dword.is_some() { Ty::B32 } else { o.ty };
-        Ok(match o.place {
-            Place::Vgpr(n) => {
+        Ok(match o.location {
+            OperandLocation::Vgpr(n) => {
                 // A mask operand is never in VGPRs.
                 if !vector || o.ty == Ty::Mask {
                     return Err(Refusal::Interpreter);
@@ -78,13 +82,13 @@ impl Builder<'_> {
                     }
                 }
             }
-            Place::Scalar(code) if ty.bits() > 64 => {
+            OperandLocation::Scalar(code) if ty.bits() > 64 => {
                 let _ = code;
                 return Err(Refusal::Interpreter);
             }
-            Place::Scalar(code) if ty.bits() > 32 => self.sgpr_pair(code + d),
-            Place::Scalar(code) => self.sgpr(code + d),
-            Place::Const(value) => {
+            OperandLocation::Scalar(code) if ty.bits() > 32 => self.sgpr_pair(code + d),
+            OperandLocation::Scalar(code) => self.sgpr(code + d),
+            OperandLocation::Const(value) => {
                 let value = value.checked_shr(32 * d as u32).unwrap_or(0);
                 if ty.bits() <= 32 && value >> 32 != 0 {
                     return Err(Refusal::Interpreter);
@@ -92,8 +96,10 @@ impl Builder<'_> {
                 self.g.constant(Ty::B64, value)
             }
             // These sources have one dword.
-            Place::Source(Source::Scc | Source::Vccz | Source::Execz) if d > 0 => self.c32(0),
-            Place::Source(source) => match source {
+            OperandLocation::Source(Source::Scc | Source::Vccz | Source::Execz) if d > 0 => {
+                self.c32(0)
+            }
+            OperandLocation::Source(source) => match source {
                 Source::Scc => self.scc(),
                 Source::Vccz | Source::Execz => {
                     let mask = self.sgpr_pair(if source == Source::Vccz { VCC } else { EXEC });
@@ -102,7 +108,7 @@ impl Builder<'_> {
                 }
                 _ => return Err(Refusal::Interpreter),
             },
-            Place::Nothing => self.c32(0),
+            OperandLocation::Nothing => self.c32(0),
         })
     }
 
@@ -156,12 +162,12 @@ impl Builder<'_> {
     /// The 16 bits of a packed operand that belong to a half of the result.
     pub(super) fn read_half(&mut self, o: &Opnd, half: u8) -> Result<Id, Refusal> {
         let (shift, flipped) = o.half(half);
-        let word = match o.place {
-            Place::Vgpr(n) => self.vgpr(n),
-            Place::Scalar(code) => self.sgpr(code),
-            Place::Const(value) => self.c32(value & 0xffff_ffff),
-            Place::Nothing => self.c32(0),
-            Place::Source(_) => return Err(Refusal::Interpreter),
+        let word = match o.location {
+            OperandLocation::Vgpr(n) => self.vgpr(n),
+            OperandLocation::Scalar(code) => self.sgpr(code),
+            OperandLocation::Const(value) => self.c32(value & 0xffff_ffff),
+            OperandLocation::Nothing => self.c32(0),
+            OperandLocation::Source(_) => return Err(Refusal::Interpreter),
         };
         let (by, mask) = (self.c32(shift as u64), self.c32(0xffff));
         let id = self.g.alu(Op::Shr, Ty::U32, Ty::U32, [word, by, 0])?;
@@ -179,7 +185,7 @@ impl Builder<'_> {
         written: Written,
         out: &mut Changes,
     ) -> Result<(), Refusal> {
-        let Place::Vgpr(n) = o.place else {
+        let OperandLocation::Vgpr(n) = o.location else {
             return Ok(());
         };
         if written.when.is_some() || self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
@@ -239,10 +245,12 @@ impl Builder<'_> {
     ) -> Result<(), Refusal> {
         let d = dword.unwrap_or(0) as u16;
         let ty = if dword.is_some() { Ty::B32 } else { o.ty };
-        match o.place {
-            Place::Scalar(code) => self.write_scalar(code, d, ty, written, vector, out),
-            Place::Vgpr(n) => self.write_vgpr(n + d, ty, o, mods, written, out),
-            Place::Const(_) | Place::Source(_) | Place::Nothing => Ok(()),
+        match o.location {
+            OperandLocation::Scalar(code) => self.write_scalar(code, d, ty, written, vector, out),
+            OperandLocation::Vgpr(n) => self.write_vgpr(n + d, ty, o, mods, written, out),
+            OperandLocation::Const(_) | OperandLocation::Source(_) | OperandLocation::Nothing => {
+                Ok(())
+            }
         }
     }
 

@@ -108,7 +108,7 @@ impl Builder<'_> {
         shift: u8,
         out: &mut Changes,
     ) -> Result<(), Refusal> {
-        let Place::Vgpr(n) = o.place else {
+        let OperandLocation::Vgpr(n) = o.location else {
             return Err(Refusal::Interpreter);
         };
         let first = (n + dword as u16)

@@ -122,7 +122,7 @@ pub struct AffineState {
     /// VGPRs that take affine values in all 64 lanes.
     pub writes: Vec<(u16, Base, i32)>,
     /// The VGPRs that the block relies on to be affine.
-    pub facts: AffineVgprs,
+    pub state: AffineVgprs,
 }
 
 /// VGPRs that are affine in all 64 lanes, with their steps.

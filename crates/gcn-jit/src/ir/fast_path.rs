@@ -819,14 +819,14 @@ pub struct Call {
 }
 
 /// The number of a call, the values that it began with, and its result.
-type Known = (u64, [u64; LEAVES], u64);
+type Remembered = (u64, [u64; LEAVES], u64);
 
 /// Results that are remembered.
 const KNOWN: usize = 256;
 
 thread_local! {
     /// Slow paths see few values, and see them again: zeros above all.
-    static RESULTS: RefCell<[Known; KNOWN]> = const { RefCell::new([(0, [0; LEAVES], 0); KNOWN]) };
+    static RESULTS: RefCell<[Remembered; KNOWN]> = const { RefCell::new([(0, [0; LEAVES], 0); KNOWN]) };
 }
 
 /// The lanes that have a value, as bits.
@@ -1066,7 +1066,7 @@ impl Call {
 
     fn results(
         &self,
-        known: &mut [Known; KNOWN],
+        known: &mut [Remembered; KNOWN],
         leaves: &[[u64; LANES]; LEAVES],
         lanes: u16,
         result: &mut [u64; LANES],
@@ -1079,7 +1079,7 @@ impl Call {
             }
             values
         };
-        let place = |values: &[u64; LEAVES]| {
+        let location = |values: &[u64; LEAVES]| {
             let mut h = Fast::default();
             (self.number, values).hash(&mut h);
             h.finish() as usize % KNOWN
@@ -1090,7 +1090,7 @@ impl Call {
             let i = left.trailing_zeros() as usize;
             let values = of(i);
             let same = (leaves.iter().zip(values)).fold(left, |m, (leaf, v)| m & equal(leaf, v));
-            let at = &mut known[place(&values)];
+            let at = &mut known[location(&values)];
             if (at.0, at.1) != (self.number, values) {
                 // If many lanes are left that differ, others will come.
                 let differ = (left & !same).count_ones() as usize;

@@ -202,13 +202,13 @@ impl Graph {
 
     /// Returns true if a float is of one of the classes of a mask; the mask has normal or denormal numbers or zeros.
     pub(crate) fn classes(&mut self, ty: Ty, a: Id, mask: u64) -> Got {
-        let (bits, places) = match ty {
+        let (bits, locations) = match ty {
             Ty::F32 => (Ty::U32, 23),
             Ty::F64 => (Ty::U64, 52),
             _ => return Err(Unsupported),
         };
         let top = 1u64 << (ty.bits() - 1);
-        let least = 1u64 << places;
+        let least = 1u64 << locations;
         let infinity = top - least;
         // Of each class the first number and how many there are.
         let ranges = [
@@ -239,7 +239,7 @@ impl Graph {
     /// Returns true if a float is of one of the classes of a mask that is not a constant: its class's number selects the bit.
     pub(crate) fn class_of(&mut self, ty: Ty, a: Id, mask: Id) -> Got {
         // The upper bits of the number, whether there are others, and where the exponent begins in the upper ones.
-        let (upper, lower, bits, place) = match ty {
+        let (upper, lower, bits, location) = match ty {
             Ty::F16 => (self.and1(Op::And, Ty::B32, a, 0xffff)?, None, 16, 10),
             Ty::F32 => (a, None, 32, 23),
             Ty::F64 => (self.hi(a), Some(self.lo(a)), 32, 20),
@@ -247,7 +247,7 @@ impl Graph {
         };
         let u32 = Ty::U32;
         let top = 1u64 << (bits - 1);
-        let (least, infinity) = (1u64 << place, top - (1 << place));
+        let (least, infinity) = (1u64 << location, top - (1 << location));
         let size = self.and1(Op::And, Ty::B32, upper, top - 1)?;
         let negative = self.and1(Op::Shr, Ty::B32, upper, bits - 1)?;
         let compare = |g: &mut Self, op: Op, x: Id, with: u64| {
@@ -282,7 +282,7 @@ impl Graph {
         let above = self.alu(Op::Sub, u32, u32, [nine, level, 0])?;
         let is_negative = compare(self, Op::Ne, negative, 0)?;
         let number = self.alu(Op::Select, Ty::B32, Ty::B32, [is_negative, below, above])?;
-        let quiet = self.and1(Op::Shr, Ty::B32, upper, place - 1)?;
+        let quiet = self.and1(Op::Shr, Ty::B32, upper, location - 1)?;
         let quiet = self.alu(Op::And, Ty::B32, Ty::B32, [quiet, one, 0])?;
         let class = self.alu(Op::Select, Ty::B32, Ty::B32, [nan, quiet, number])?;
         let bit = self.alu(Op::Shr, Ty::B32, Ty::B32, [mask, class, 0])?;

@@ -259,7 +259,7 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
     match name {
         "polls" => block.polls = true,
         "guard" => block.guards.push(words.id()?),
-        "all_active" => block.full = true,
+        "all_active" => block.is_all_active = true,
         "skipped" => {
             let count = words.number()? as u32;
             words.next()?;
@@ -272,7 +272,7 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
             let of_ = [words.id()?, words.id()?];
             let ty = ty(of)?;
             block.assumed.push(AssumedCompare { op, ty, of: of_ });
-            block.full = true;
+            block.is_all_active = true;
         }
         "jump" => block.terminator = Terminator::Jump(words.number()? as u64),
         "branch" => {

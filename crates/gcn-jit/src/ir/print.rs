@@ -144,7 +144,7 @@ impl Block {
         for (id, node) in self.graph.iter().enumerate() {
             writeln!(f, "  %{id} = {node}")?;
         }
-        if self.full && self.assumed.is_empty() {
+        if self.is_all_active && self.assumed.is_empty() {
             writeln!(f, "  all_active")?;
         }
         for d in &self.assumed {
@@ -172,14 +172,18 @@ impl Block {
         }
         for note in &e.notes {
             let kind = format!("{:?}", note.kind).to_lowercase();
-            let place = if note.lds { "lds" } else { "memory" };
+            let location = if note.lds { "lds" } else { "memory" };
             let scalar = match (note.scalar, note.row) {
                 (true, _) => " scalar",
                 (_, true) => " row",
                 _ => "",
             };
             let halves = list(&[note.lo, note.hi]);
-            writeln!(f, "  note {kind} {place}{scalar} {} {halves}", note.bytes)?;
+            writeln!(
+                f,
+                "  note {kind} {location}{scalar} {} {halves}",
+                note.bytes
+            )?;
         }
         for &(v, id, live) in &e.vgprs {
             let live = match live {
@@ -218,7 +222,7 @@ impl Block {
     /// The results of the affine pass.
     pub(crate) fn print_affine(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let a = &self.affine;
-        for (v, step) in &a.facts {
+        for (v, step) in &a.state {
             writeln!(f, "  affine v{v} {step:+}")?;
         }
         for (n, op) in a.ops.iter().enumerate() {

@@ -236,7 +236,7 @@ pub struct Block {
     /// The values that are affine in the lane.
     pub affine: AffineState,
     /// It is an all-active block.
-    pub full: bool,
+    pub is_all_active: bool,
     /// Of an all-active block: the comparisons whose results it assumes.
     pub assumed: Vec<AssumedCompare>,
     /// Of an all-active block: where the plain blocks begin that it replaces.
@@ -265,7 +265,7 @@ impl Block {
             fp: None,
             terminator,
             affine: AffineState::default(),
-            full: false,
+            is_all_active: false,
             assumed: Vec::new(),
             replaces: Vec::new(),
             skipped: Vec::new(),

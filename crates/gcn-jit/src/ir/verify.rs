@@ -47,7 +47,7 @@ pub fn region(region: &Region) -> Verified {
                 a.start == b.start && a.all_active.is_none(),
                 "a variant begins elsewhere\n{a}"
             );
-            rule!(a.full, "a variant has inactive lanes\n{a}");
+            rule!(a.is_all_active, "a variant has inactive lanes\n{a}");
             rule!(
                 a.joined.is_none() && a.skipped.is_empty(),
                 "a variant has one of its own, or skips\n{a}"
@@ -63,7 +63,7 @@ pub fn region(region: &Region) -> Verified {
                 "a joined variant begins elsewhere\n{a}"
             );
             rule!(
-                !a.full && a.assumed.is_empty(),
+                !a.is_all_active && a.assumed.is_empty(),
                 "a joined variant assumes\n{a}"
             );
             rule!(

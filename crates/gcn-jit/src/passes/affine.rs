@@ -54,16 +54,16 @@ fn affine_writes(c: &Block, lin: &[Option<AffineValue>]) -> Vec<(usize, i32)> {
 }
 
 /// The steps of two values of a graph under construction, if both are affine.
-pub(crate) fn steps(graph: &[Node], facts: &AffineVgprs, of: [Id; 2]) -> Option<[i32; 2]> {
-    let lin = values(graph, facts);
+pub(crate) fn steps(graph: &[Node], state: &AffineVgprs, of: [Id; 2]) -> Option<[i32; 2]> {
+    let lin = values(graph, state);
     let step = |id: Id| Some(lin[id as usize]?.step);
     Some([step(of[0])?, step(of[1])?])
 }
 
 /// The operation that makes a value of a block not affine.
 #[cfg(test)]
-pub(crate) fn blamed(graph: &[Node], facts: &AffineVgprs, id: Id) -> String {
-    let found = values(graph, facts);
+pub(crate) fn blamed(graph: &[Node], state: &AffineVgprs, id: Id) -> String {
+    let found = values(graph, state);
     let is_affine = |id: Id| {
         found[id as usize].is_some() || matches!(graph[id as usize].op, Inst::Affine { .. })
     };
@@ -91,12 +91,12 @@ pub(crate) fn blamed(graph: &[Node], facts: &AffineVgprs, id: Id) -> String {
 }
 
 /// The VGPRs that are affine after an all-active block, from those before it.
-pub(crate) fn written(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
-    let mut after = facts.clone();
+pub(crate) fn written(c: &Block, state: &AffineVgprs) -> AffineVgprs {
+    let mut after = state.clone();
     for w in &c.effects.vgprs {
         after.remove(&w.0);
     }
-    let lin = values(&c.graph, facts);
+    let lin = values(&c.graph, state);
     for (i, step) in affine_writes(c, &lin) {
         after.insert(c.effects.vgprs[i].0, step);
     }
@@ -104,12 +104,12 @@ pub(crate) fn written(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
 }
 
 /// The VGPRs that are affine after a block, from those before it.
-fn after_block(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
+fn after_block(c: &Block, state: &AffineVgprs) -> AffineVgprs {
     // The interpreter may have run the block instead.
     let Some(may_write) = &c.may_write else {
         return AffineVgprs::new();
     };
-    let mut after = facts.clone();
+    let mut after = state.clone();
     for w in may_write {
         after.remove(w);
     }
@@ -117,7 +117,7 @@ fn after_block(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
         after.remove(&w.0);
     }
     if !matches!(c.terminator, Terminator::Interpret { .. }) {
-        let lin = values(&c.graph, facts);
+        let lin = values(&c.graph, state);
         for (i, step) in affine_writes(c, &lin) {
             after.insert(c.effects.vgprs[i].0, step);
         }
@@ -126,7 +126,7 @@ fn after_block(c: &Block, facts: &AffineVgprs) -> AffineVgprs {
 }
 
 /// The VGPRs that are affine at each block's start, from those at the entry.
-pub(crate) fn facts(
+pub(crate) fn states(
     blocks: &[Block],
     entry: Option<(u64, AffineVgprs)>,
     is_live: &dyn Fn(u64, u16) -> bool,
@@ -137,10 +137,10 @@ pub(crate) fn facts(
         .map(|(i, c)| (c.start, i))
         .collect();
     let mut before: Vec<Option<AffineVgprs>> = vec![None; blocks.len()];
-    if let Some((entry, facts)) = entry {
+    if let Some((entry, state)) = entry {
         let mut work = Vec::new();
         if let Some(&first) = at.get(&entry) {
-            before[first] = Some(facts);
+            before[first] = Some(state);
             work.push(first);
         }
         let mut unseen = 0;
@@ -184,21 +184,21 @@ pub(crate) fn facts(
         }
     }
     let mut before: Vec<_> = before.into_iter().map(Option::unwrap_or_default).collect();
-    for (c, facts) in blocks.iter().zip(&mut before) {
-        facts.retain(|&v, _| is_live(c.start, v));
+    for (c, state) in blocks.iter().zip(&mut before) {
+        state.retain(|&v, _| is_live(c.start, v));
     }
     before
 }
 
 /// Runs the pass on all blocks. Returns `false` if a deferred store has no affine address.
-pub(crate) fn take(blocks: &mut [Block], facts: Vec<AffineVgprs>) -> bool {
-    for (c, facts) in blocks.iter_mut().zip(facts) {
+pub(crate) fn take(blocks: &mut [Block], state: Vec<AffineVgprs>) -> bool {
+    for (c, state) in blocks.iter_mut().zip(state) {
         if matches!(
             c.terminator,
             Terminator::Interpret { .. } | Terminator::Leave
         ) {
-            c.affine.facts = facts;
-        } else if !extract_affine(c, facts) {
+            c.affine.state = state;
+        } else if !extract_affine(c, state) {
             return false;
         }
     }
@@ -206,8 +206,8 @@ pub(crate) fn take(blocks: &mut [Block], facts: Vec<AffineVgprs>) -> bool {
 }
 
 /// Returns true if the addresses of stores are affine in a graph under construction.
-pub(crate) fn stores(graph: &[Node], facts: &AffineVgprs, stores: &[&Store]) -> bool {
-    let lin = values(graph, facts);
+pub(crate) fn stores(graph: &[Node], state: &AffineVgprs, stores: &[&Store]) -> bool {
+    let lin = values(graph, state);
     let linear = |s: &&Store| address::address(graph, &lin, address::store_of(s)).is_some();
     stores.iter().all(linear)
 }

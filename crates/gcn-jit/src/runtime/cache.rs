@@ -72,18 +72,18 @@ impl Compiled {
         machine: &Machine<'_>,
     ) -> Option<Compiled> {
         let code = executable(&emitted.code)?;
-        let places = || region.blocks.iter().zip(&emitted.outside);
-        let blocks: Vec<BlockEntry> = places()
+        let locations = || region.blocks.iter().zip(&emitted.outside);
+        let blocks: Vec<BlockEntry> = locations()
             .map(|(c, &at)| (c.start, c.end, at, c.insns))
             .collect();
         let starts = region.blocks.iter().zip(&emitted.starts);
         let mut inside: Vec<_> = starts.map(|(c, &at)| (c.start, at as u32)).collect();
         inside.sort_unstable();
-        let facts = |c: &Block| -> Vec<(u16, i32)> {
-            let facts = c.affine.facts.iter();
-            facts.map(|(&v, &step)| (v, step)).collect()
+        let state = |c: &Block| -> Vec<(u16, i32)> {
+            let state = c.affine.state.iter();
+            state.map(|(&v, &step)| (v, step)).collect()
         };
-        let mut steps: Vec<_> = region.blocks.iter().map(|c| (c.start, facts(c))).collect();
+        let mut steps: Vec<_> = region.blocks.iter().map(|c| (c.start, state(c))).collect();
         steps.sort_unstable();
         // Only code in memory may have changed in a later dispatch.
         let mut words = Vec::new();
@@ -119,12 +119,12 @@ impl Compiled {
     /// Bytes of memory that it takes.
     fn size(&self) -> usize {
         // Code has pages of its own; of a call, the steps to evaluate are most.
-        let facts: usize = self.steps.iter().map(|(_, s)| 16 + 8 * s.len()).sum();
+        let state: usize = self.steps.iter().map(|(_, s)| 16 + 8 * s.len()).sum();
         self.code.len().next_multiple_of(4096)
             + self.blocks.len() * (size_of::<BlockEntry>() + size_of::<(u64, u32)>())
             + self.words.len() * size_of::<(u64, u32)>()
             + self.calls.len() * 1024
-            + facts
+            + state
     }
 
     /// The offset of the code of the block at an address for a wave that stays in the region.
@@ -178,7 +178,7 @@ pub(super) fn executable(code: &[u8]) -> Option<memmap2::Mmap> {
 }
 
 /// A region and one engine's counts of it.
-pub(crate) struct Known {
+pub(crate) struct CachedRegion {
     region: Arc<Compiled>,
     /// The session in which the region was last found to be what memory holds.
     pub seen: u64,
@@ -192,9 +192,9 @@ pub(crate) struct Known {
     pub broken: u64,
 }
 
-impl Known {
-    pub fn new(region: Arc<Compiled>, seen: u64) -> Known {
-        Known {
+impl CachedRegion {
+    pub fn new(region: Arc<Compiled>, seen: u64) -> CachedRegion {
+        CachedRegion {
             region,
             seen,
             begun: 0,
@@ -206,7 +206,7 @@ impl Known {
     }
 }
 
-impl Deref for Known {
+impl Deref for CachedRegion {
     type Target = Compiled;
 
     fn deref(&self) -> &Compiled {
@@ -388,7 +388,7 @@ impl Cache {
     }
 
     /// An engine with the code of those before it. Code that has changed since is compiled anew.
-    pub fn engine(&self) -> Kept {
+    pub fn engine(&self) -> CachedEngine {
         let kept = lock(&self.idle).pop();
         let level = self.level.unwrap_or_default();
         let new = || {
@@ -397,7 +397,7 @@ impl Cache {
         };
         let mut jit = kept.unwrap_or_else(new);
         jit.begin_session();
-        Kept {
+        CachedEngine {
             jit: Some(jit),
             cache: self.clone(),
         }
@@ -465,12 +465,12 @@ impl Cache {
 }
 
 /// An engine of a [`Cache`].
-pub struct Kept {
+pub struct CachedEngine {
     jit: Option<Jit>,
     cache: Cache,
 }
 
-impl Kept {
+impl CachedEngine {
     /// See [`Jit::looks`].
     #[doc(hidden)]
     pub fn look(&mut self) {
@@ -482,7 +482,7 @@ impl Kept {
     }
 }
 
-impl Engine for Kept {
+impl Engine for CachedEngine {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
         self.jit().run(wave, machine, fuel)
     }
@@ -515,12 +515,12 @@ impl Engine for Kept {
         self.jit().exactly(exact);
     }
 
-    fn forget(&mut self) {
-        self.jit().forget();
+    fn invalidate(&mut self) {
+        self.jit().invalidate();
     }
 }
 
-impl Drop for Kept {
+impl Drop for CachedEngine {
     fn drop(&mut self) {
         if let Some(jit) = self.jit.take() {
             lock(&self.cache.idle).push(jit);

@@ -1,6 +1,6 @@
 //! A block's results compared with the interpreter's.
 
-use crate::frontend::facts;
+use crate::frontend::instruction_table;
 use crate::runtime::engine::fetch;
 use gcn_emu::engine::{Machine, Stop};
 use gcn_emu::wave::WaveState;
@@ -27,7 +27,7 @@ pub(crate) fn check(
         gcn_isa::print::print(&insn, &gcn_isa::print::Style::LLVM, &mut text);
         text.push('\n');
         pc += insn.len as u64;
-        if facts(machine.target).of(&insn).flow(&insn) != Flow::Next {
+        if instruction_table(machine.target).of(&insn).flow(&insn) != Flow::Next {
             break;
         }
     }

@@ -8,7 +8,9 @@ use crate::ir::region::Region;
 use crate::passes::Dump;
 use crate::passes::optional::{LeftOut, Optional};
 use crate::runtime::cache::saved::{Noted, Origin, Request, Saved};
-use crate::runtime::cache::{self, BlockEntry, Compiled, DumpTo, Key, Known, Library, Made, Table};
+use crate::runtime::cache::{
+    self, BlockEntry, CachedRegion, Compiled, DumpTo, Key, Library, Made, Table,
+};
 use crate::runtime::check::check;
 use crate::runtime::disk::{Name, Store};
 use crate::runtime::helpers::{self, Host};
@@ -117,7 +119,7 @@ pub struct JitStats {
     /// Instructions in them.
     pub insns: u64,
     /// Blocks with a variant for waves whose lanes are all active.
-    pub full: u64,
+    pub all_active: u64,
     /// Bytes of code.
     pub bytes: u64,
     /// Time spent in compiling.
@@ -144,7 +146,7 @@ impl JitStats {
         self.refused += other.refused;
         self.mistakes += other.mistakes;
         self.insns += other.insns;
-        self.full += other.full;
+        self.all_active += other.all_active;
         self.bytes += other.bytes;
         self.compiling += other.compiling;
         self.restarts += other.restarts;
@@ -192,7 +194,7 @@ pub struct Jit {
 /// The code that an engine knows.
 #[derive(Default)]
 pub(crate) struct KnownCode {
-    pub(crate) regions: Vec<Known>,
+    pub(crate) regions: Vec<CachedRegion>,
     pub(crate) entries: Table<Entry>,
     /// Where its regions come from.
     pub(crate) library: Library,
@@ -406,7 +408,7 @@ impl Jit {
         self.invalidate_wave_entries();
         self.code.session += 1;
         self.recorded = None;
-        self.interp.forget();
+        self.interp.invalidate();
         self.begin_budget();
     }
 
@@ -502,7 +504,7 @@ impl Jit {
                 }
                 self.code
                     .regions
-                    .push(Known::new(region, self.code.session));
+                    .push(CachedRegion::new(region, self.code.session));
             }
         }
     }
@@ -522,7 +524,7 @@ impl Jit {
         match &saved.made {
             Made::Region(_) => {
                 self.stats.regions += 1;
-                self.stats.full += saved.full;
+                self.stats.all_active += saved.all_active;
                 self.stats.insns += saved.insns;
                 self.stats.bytes += saved.bytes;
                 self.stats.compiling += begun.elapsed();
@@ -563,7 +565,7 @@ impl Jit {
         exact: bool,
         stored: Option<Stored>,
     ) -> Saved {
-        let facts = frontend::facts(machine.target);
+        let table = frontend::instruction_table(machine.target);
         let (pc, mode, vgprs, entry) = key;
         let dump = self.dump.as_deref().map(|to| Dump::after(&to.pass));
         let noted = Noted::default();
@@ -597,7 +599,7 @@ impl Jit {
             sgprs: *sgprs,
             typical,
             guessed: Default::default(),
-            facts,
+            table,
             dump: dump.as_ref(),
             fetch: &|pc| match self.observer.stops.contains(&pc) {
                 true => None,
@@ -689,7 +691,7 @@ impl Jit {
         Saved {
             made,
             insns: region.blocks.iter().map(|c| c.insns as u64).sum(),
-            full: all_active.count() as u64,
+            all_active: all_active.count() as u64,
             bytes,
             refused,
         }
@@ -801,12 +803,12 @@ impl Engine for Jit {
             self.code.library = Library::default();
             (self.observer.attached, self.all_live) = (true, true);
             self.observer.stops = addresses.iter().copied().collect();
-            self.forget();
+            self.invalidate();
         }
         true
     }
 
-    fn forget(&mut self) {
+    fn invalidate(&mut self) {
         cache::clear(&self.code.library);
         self.drop_entry_points();
         self.drop_regions();
@@ -824,7 +826,7 @@ pub(crate) fn must_interpret(wave: &WaveState) -> bool {
 impl Jit {
     /// Invalidates the entry points. Waves may still be in regions.
     pub(crate) fn drop_entry_points(&mut self) {
-        self.interp.forget();
+        self.interp.invalidate();
         self.code.entries.clear();
         self.invalidate_wave_entries();
         self.code.stale = true;

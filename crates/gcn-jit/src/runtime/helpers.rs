@@ -265,7 +265,7 @@ fn permitted(
     far: u64,
 ) -> Option<Range<u64>> {
     let perm = [Perm::READ, Perm::RW][(need & 2 != 0) as usize];
-    match memory.trial_range(base + first, base + last, perm, far) {
+    match memory.transaction_range(base + first, base + last, perm, far) {
         Some(range) => range.map(|r| r.start - base..r.end - base),
         None => pages_around(pages, first / PAGE_SIZE, last / PAGE_SIZE, need, far)
             .map(|(low, high)| low * PAGE_SIZE..high * PAGE_SIZE),
@@ -273,7 +273,7 @@ fn permitted(
 }
 
 /// Checks that an access at an address that is in the context may be made, for code that found that the page map does not permit it:
-/// in a trial, pages that are partly out of bounds are not in the map. Nonzero: it may not.
+/// in a transaction, pages that are partly out of bounds are not in the map. Nonzero: it may not.
 ///
 /// # Safety
 /// As of [`parts`].
@@ -287,7 +287,10 @@ pub(crate) unsafe extern "sysv64" fn exact(ctx: *mut Ctx, what: u64) -> u64 {
         return 1;
     };
     let perm = [Perm::READ, Perm::RW][write as usize];
-    let tried = host.machine.memory.trial_range(first, last, perm, BESIDE);
+    let tried = host
+        .machine
+        .memory
+        .transaction_range(first, last, perm, BESIDE);
     let Some(run) = tried.flatten() else {
         return 1;
     };

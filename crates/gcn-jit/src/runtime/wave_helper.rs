@@ -219,7 +219,7 @@ impl Linear<'_> {
         }
         let perm = [Perm::READ, Perm::RW][(need & 2 != 0) as usize];
         let tried = at.checked_add(size - 1);
-        let tried = tried.and_then(|last| self.memory.trial_range(at, last, perm, 0));
+        let tried = tried.and_then(|last| self.memory.transaction_range(at, last, perm, 0));
         tried.flatten().is_some()
     }
 }
@@ -239,7 +239,7 @@ fn store(linear: Linear<'_>, wave: &WaveState, dwords: usize, offset: i32, flat:
             if !linear.may_access(at, size as u64, 2) {
                 return false;
             }
-            // In a trial the next bytes of a page may be out of bounds.
+            // In a transaction the next bytes of a page may be out of bounds.
             let state = linear.pages.get((first / PAGE_SIZE) as usize);
             let mapped = state.is_some_and(|state| state.load(Relaxed) & MAPPED != 0);
             page = if mapped { first / PAGE_SIZE } else { u64::MAX };

@@ -251,7 +251,7 @@ fn emit_for<V: Vectors>(
                 common: &common,
                 out: &mut out,
                 at: BlockNumbers::of(c, number, region),
-                full: other.filter(|_| c.full),
+                all_active: other.filter(|_| c.is_all_active),
                 other,
                 repeats: repeats[number],
                 plan: passes::plan(c, &options, style.dump),
@@ -512,7 +512,7 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     out: &'a mut RegionOutput,
     at: BlockNumbers,
     /// For an all-active block: as `other`.
-    full: Option<Label>,
+    all_active: Option<Label>,
     /// For a variant: the next one of the blocks that begin at the same address, the last of which is the plain one.
     other: Option<Label>,
     /// It is in a loop.
@@ -605,7 +605,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.leave(EXIT_LEAVE);
             return;
         }
-        if let Some(plain) = self.full {
+        if let Some(plain) = self.all_active {
             let on = Rm::M(sgpr_home(EXEC as u8));
             self.a.alu_imm(alu::CMP, true, on, -1);
             self.a.jcc(Cc::Ne, plain);

@@ -8,7 +8,7 @@ use gcn_emu::interp::program;
 use gcn_emu::mem::PAGE_SIZE;
 use gcn_emu::wave::{WaveState, mode};
 use gcn_isa::Target;
-use gcn_isa::access::FactTable;
+use gcn_isa::access::InstructionTable;
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::encode::Encoder;
 use gcn_isa::flow::Flow;
@@ -50,7 +50,7 @@ pub struct Maker {
     gen9: bool,
     old: bool,
     rows: HashMap<Format, Rows>,
-    facts: FactTable,
+    table: InstructionTable,
     /// Compiled code, instruction by instruction.
     programs: Vec<Vec<Vec<u8>>>,
     texts: HashMap<String, Vec<Vec<u8>>>,
@@ -84,7 +84,7 @@ impl Maker {
 
     pub fn new(target: Target) -> Maker {
         let generation = target.generation();
-        let facts = FactTable::new(target);
+        let table = InstructionTable::new(target);
         let mut rows: HashMap<Format, Rows> = HashMap::new();
         use Encoding as E;
         for row in insts::of_target(target) {
@@ -108,7 +108,7 @@ impl Maker {
             gen9: generation == Gen::Gfx9,
             old: generation <= Gen::Gfx7,
             rows,
-            facts,
+            table,
             programs: Vec::new(),
             texts: HashMap::new(),
             tame: false,
@@ -262,7 +262,7 @@ impl Maker {
             let mut to = None;
             let mut bytes = bytes.clone();
             if let Some(insn) = decode(self.target, &bytes) {
-                match self.facts.of(&insn).flow(&insn) {
+                match self.table.of(&insn).flow(&insn) {
                     Flow::Next => {}
                     Flow::Branch { offset, .. } => {
                         let at = starts[n + 1] + offset as i64;
@@ -489,7 +489,7 @@ impl Maker {
         bytes.extend(r.word().to_le_bytes());
         let insn = decode(self.target, &bytes)?;
         bytes.truncate(insn.len as usize);
-        if self.facts.of(&insn).flow(&insn) != Flow::Next || !self.wanted(r, &insn) {
+        if self.table.of(&insn).flow(&insn) != Flow::Next || !self.wanted(r, &insn) {
             return None;
         }
         Some(bytes)

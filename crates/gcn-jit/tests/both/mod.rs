@@ -217,8 +217,8 @@ impl Bench {
             How::Memory => Code::Memory,
             _ => Code::Snippet(base, &bytes),
         };
-        self.interp.forget();
-        self.jit.forget();
+        self.interp.invalidate();
+        self.jit.invalidate();
         self.jit.testing.lean = case.how == How::Lean;
         self.jit.testing.as_workgroup = case.base != 0x100;
         let mut kept = self.cache.engine();

@@ -75,7 +75,7 @@ fn output_name(section: &Section) -> &str {
 
 /// A dynamic relocation: its location, its symbol (none: relative to the base), and its addend.
 struct Dynamic {
-    place: Place,
+    location: Location,
     symbol: Option<usize>,
     /// For relative ones, the symbol whose address is added to the addend.
     target: Option<usize>,
@@ -83,7 +83,7 @@ struct Dynamic {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum Location {
     Input(usize, u64),
     Got(u64),
 }
@@ -290,7 +290,7 @@ impl<'a> Link<'a> {
                             target.name
                         ));
                     }
-                    self.add_dynamic(Place::Input(section, offset), symbol, relocation.addend);
+                    self.add_dynamic(Location::Input(section, offset), symbol, relocation.addend);
                 }
                 _ => {}
             }
@@ -302,7 +302,7 @@ impl<'a> Link<'a> {
         for (n, symbol) in self.got.clone().into_iter().enumerate() {
             let entry = n as u64 * 8;
             self.got_of.insert(symbol, entry);
-            self.add_dynamic(Place::Got(entry), symbol, 0);
+            self.add_dynamic(Location::Got(entry), symbol, 0);
         }
         Ok(())
     }
@@ -314,17 +314,17 @@ impl<'a> Link<'a> {
         list
     }
 
-    fn add_dynamic(&mut self, place: Place, symbol: usize, addend: i64) {
+    fn add_dynamic(&mut self, location: Location, symbol: usize, addend: i64) {
         let dynamic = if self.preemptible(symbol) {
             Dynamic {
-                place,
+                location,
                 symbol: Some(symbol),
                 target: None,
                 addend,
             }
         } else {
             Dynamic {
-                place,
+                location,
                 symbol: None,
                 target: Some(symbol),
                 addend,
@@ -499,10 +499,10 @@ impl<'a> Link<'a> {
         }
     }
 
-    fn place_address(&self, place: Place) -> u64 {
-        match place {
-            Place::Got(offset) => self.address_of(".got") + offset,
-            Place::Input(section, offset) => match self.homes[section] {
+    fn location_address(&self, location: Location) -> u64 {
+        match location {
+            Location::Got(offset) => self.address_of(".got") + offset,
+            Location::Input(section, offset) => match self.homes[section] {
                 Some((at, start)) => {
                     let home = self.outs[at].address.wrapping_add(start);
                     home.wrapping_add(offset)
@@ -538,7 +538,7 @@ impl<'a> Link<'a> {
                 }
                 if !new_segment && pin - end > MAX_GAP {
                     return layout(format!(
-                        "section '{}' cannot be at {pin:#x}, so far behind the section before",
+                        "section '{}' cannot be at {pin:#x}, so far after the section before",
                         out.name
                     ));
                 }
@@ -691,11 +691,11 @@ impl<'a> Link<'a> {
         let mut relocations: Vec<(u32, u64, RelocationKind, i64)> =
             Vec::with_capacity(self.dynamics.len());
         for d in &self.dynamics {
-            let place = self.place_address(d.place);
+            let location = self.location_address(d.location);
             relocations.push(match d.symbol {
                 Some(symbol) => (
                     number.get(&symbol).copied().unwrap_or(0),
-                    place,
+                    location,
                     RelocationKind::ABS64,
                     d.addend,
                 ),
@@ -703,7 +703,7 @@ impl<'a> Link<'a> {
                     let target = d.target.and_then(|t| self.symbol_address(t)).unwrap_or(0);
                     (
                         0,
-                        place,
+                        location,
                         RelocationKind::RELATIVE64,
                         target.wrapping_add_signed(d.addend) as i64,
                     )
@@ -714,8 +714,8 @@ impl<'a> Link<'a> {
         relocations.sort_by_key(|r| (r.0, r.1));
         let relative = relocations.iter().filter(|r| r.0 == 0).count() as u64;
         let mut rela = Vec::with_capacity(relocations.len() * 24);
-        for (symbol, place, kind, addend) in relocations {
-            push_rela(&mut rela, place, symbol, kind, addend);
+        for (symbol, location, kind, addend) in relocations {
+            push_rela(&mut rela, location, symbol, kind, addend);
         }
 
         let size_of = |name: &str| self.index(name).map_or(0, |i| self.outs[i].size);
@@ -763,7 +763,7 @@ impl<'a> Link<'a> {
             else {
                 continue;
             };
-            let place = self.place_address(Place::Input(section, offset));
+            let location = self.location_address(Location::Input(section, offset));
             let symbol = relocation.symbol.map(|i| (i, &self.input.symbols[i]));
             let alloc = self.input.sections[section].flags.alloc();
             let target = || match symbol {
@@ -793,13 +793,13 @@ impl<'a> Link<'a> {
                     _ => continue,
                 },
                 Some(Base::Absolute) => target()?,
-                Some(Base::Relative) => target()?.wrapping_sub(place),
+                Some(Base::Relative) => target()?.wrapping_sub(location),
                 Some(Base::Got) => {
                     let entry = symbol
                         .and_then(|(i, _)| self.got_of.get(&i))
                         .copied()
                         .unwrap_or(0);
-                    (self.address_of(".got") + entry).wrapping_sub(place)
+                    (self.address_of(".got") + entry).wrapping_sub(location)
                 }
             };
             let value = value.wrapping_add_signed(relocation.addend);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gcn_check::code::Graph;
 use gcn_check::mutate::{self, Change};
 use gcn_check::statically;
-use gcn_isa::access::FactTable;
+use gcn_isa::access::InstructionTable;
 use gcn_isa::decode::decode;
 use gcn_isa::encode::Encoder;
 use gcn_isa::format::Format;
@@ -163,7 +163,7 @@ impl Mutants {
             let launches = plan.launches.iter().filter(|l| l.object == number);
             let launched: Vec<Option<&str>> = launches.map(|l| l.kernel.as_deref()).collect();
             let here = |name: &str| launched.iter().any(|l| l.is_none_or(|l| l == name));
-            let table = FactTable::new(crate::dis::target_of(object)?);
+            let table = InstructionTable::new(crate::dis::target_of(object)?);
             let options = statically::Options {
                 checks: BTreeSet::new(),
                 notes: false,
@@ -231,8 +231,8 @@ impl Mutants {
                     .get_mut(m.object)
                     .ok_or("the plan has changed")?;
                 let mut file = object.data().to_vec();
-                let place = file.get_mut(m.file..m.file + m.bytes.len());
-                place
+                let location = file.get_mut(m.file..m.file + m.bytes.len());
+                location
                     .ok_or("the code has changed")?
                     .copy_from_slice(&m.bytes);
                 *object = CodeObject::from_bytes(file).map_err(|e| e.to_string())?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gcn_isa::access::{FactTable, MemorySpace};
+use gcn_isa::access::{InstructionTable, MemorySpace};
 use gcn_isa::decode::decode;
 use gcn_isa::encode::Encoder;
 use gcn_isa::flow::Flow;
@@ -27,7 +27,7 @@ const REGISTERS: u64 = 16;
 /// The rows that programs have, by format, and what they do.
 struct Rows {
     target: Target,
-    facts: FactTable,
+    table: InstructionTable,
     by_format: BTreeMap<Format, Vec<&'static Inst>>,
 }
 
@@ -76,7 +76,7 @@ impl Programs {
             }
             Rows {
                 target,
-                facts: FactTable::new(target),
+                table: InstructionTable::new(target),
                 by_format,
             }
         });
@@ -241,10 +241,10 @@ impl Rows {
         bytes[length..length + 4].copy_from_slice(&(below(1 << 32) as u32).to_le_bytes());
         let insn = decode(self.target, &bytes[..length + 4])?;
         length = insn.len as usize;
-        let facts = self.facts.of(&insn);
-        let memory = facts.memory(&insn);
+        let info = self.table.of(&insn);
+        let memory = info.memory(&insn);
         let plain = memory.is_none_or(|m| m.space == MemorySpace::Lds);
-        let same = std::ptr::eq(insn.row, row) && facts.flow(&insn) == Flow::Next && plain;
+        let same = std::ptr::eq(insn.row, row) && info.flow(&insn) == Flow::Next && plain;
         same.then(|| bytes[..length].to_vec())
     }
 }

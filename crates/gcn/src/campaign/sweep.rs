@@ -83,10 +83,10 @@ impl Sweep {
         })?;
         let (mut parameters, mut edits) = (Vec::new(), Vec::new());
         let mut used = BTreeSet::new();
-        for (place, template) in set {
+        for (location, template) in set {
             names(template.get_ref(), &mut used);
-            let span =
-                find(&parsed, &text, place).map_err(|e| format!("{}: {e}", reader.of(template)))?;
+            let span = find(&parsed, &text, location)
+                .map_err(|e| format!("{}: {e}", reader.of(template)))?;
             let template = template.get_ref().clone();
             edits.push(Edit { span, template });
         }
@@ -282,34 +282,34 @@ impl Sweep {
 }
 
 /// The text of a value's place in a plan, as `launch.0.grid`.
-fn find(plan: &Spanned<DeTable<'_>>, text: &str, place: &str) -> Result<Range<usize>, String> {
-    let mut here = Place::Table(plan.get_ref());
+fn find(plan: &Spanned<DeTable<'_>>, text: &str, location: &str) -> Result<Range<usize>, String> {
+    let mut here = Node::Table(plan.get_ref());
     let (mut span, mut way) = (0..0, String::from("the plan"));
-    for name in place.split('.') {
+    for name in location.split('.') {
         let (next, have) = match &here {
-            Place::Table(table) => {
+            Node::Table(table) => {
                 let keys: Vec<&str> = table.keys().map(|k| k.get_ref().as_ref()).collect();
                 (table.get(name), keys.join(", "))
             }
-            Place::Array(array) => {
+            Node::Array(array) => {
                 let have = match array.len() {
                     0 => "no elements".into(),
                     n => format!("0 to {}", n - 1),
                 };
                 (name.parse().ok().and_then(|n: usize| array.get(n)), have)
             }
-            Place::Value => (None, "no more".into()),
+            Node::Value => (None, "no more".into()),
         };
         let next = next.ok_or_else(|| format!("{way} has no `{name}`; there is: {have}"))?;
         span = next.span();
         here = match next.get_ref() {
-            DeValue::Table(table) => Place::Table(table),
-            DeValue::Array(array) => Place::Array(array),
-            _ => Place::Value,
+            DeValue::Table(table) => Node::Table(table),
+            DeValue::Array(array) => Node::Array(array),
+            _ => Node::Value,
         };
         way = format!(
             "`{}`",
-            place[..name.as_ptr() as usize - place.as_ptr() as usize + name.len()].trim()
+            location[..name.as_ptr() as usize - location.as_ptr() as usize + name.len()].trim()
         );
     }
     // A [table] is no value that text could replace.
@@ -317,12 +317,12 @@ fn find(plan: &Spanned<DeTable<'_>>, text: &str, place: &str) -> Result<Range<us
     match toml::from_str::<Table>(&format!("x = {value}")) {
         Ok(_) => Ok(span),
         Err(_) => Err(format!(
-            "`{place}` is a table of the plan, not a value; name one of its values"
+            "`{location}` is a table of the plan, not a value; name one of its values"
         )),
     }
 }
 
-enum Place<'a> {
+enum Node<'a> {
     Table(&'a DeTable<'a>),
     Array(&'a [Spanned<DeValue<'a>>]),
     Value,

@@ -309,12 +309,12 @@ impl Both<'_> {
         }
         let theirs = table(self.b, stripped).iter().filter(|s| named(s));
         let mut b: Vec<Key> = theirs.map(|s| key(s, s.section)).collect();
-        let place = |section: SymbolSection| match section {
+        let location = |section: SymbolSection| match section {
             SymbolSection::Index(n) => n,
             _ => usize::MAX,
         };
         let order = |a: &Key, b: &Key| {
-            (a.0, a.1, a.2, a.3, place(a.4)).cmp(&(b.0, b.1, b.2, b.3, place(b.4)))
+            (a.0, a.1, a.2, a.3, location(a.4)).cmp(&(b.0, b.1, b.2, b.3, location(b.4)))
         };
         a.sort_by(order);
         b.sort_by(order);
@@ -338,7 +338,7 @@ impl Both<'_> {
         ) -> Vec<Key<'k>> {
             let mut keys: Vec<Key> = (object.relocations.iter())
                 .map(|r| {
-                    let place = r.section.and_then(sections);
+                    let location = r.section.and_then(sections);
                     let symbol = r.symbol.and_then(|n| object.symbols.get(n));
                     let (section, name, addend) = match symbol {
                         None => (None, "", r.addend),
@@ -349,7 +349,7 @@ impl Both<'_> {
                             _ => (None, s.name.as_str(), r.addend),
                         },
                     };
-                    (place, r.offset, r.kind.0, section, name, addend)
+                    (location, r.offset, r.kind.0, section, name, addend)
                 })
                 .collect();
             keys.sort_unstable();

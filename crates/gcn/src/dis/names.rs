@@ -78,7 +78,7 @@ pub(super) const RESERVED: &[&str] = &[
 /// large.
 pub(super) struct ByName {
     /// One more than a symbol's number, and the upper half of the hash of its name in the upper half; 0 if there is none.
-    places: Vec<u64>,
+    locations: Vec<u64>,
     hasher: foldhash::fast::RandomState,
 }
 
@@ -87,7 +87,7 @@ impl ByName {
     fn new(table: &[Symbol]) -> ByName {
         ByName {
             // At least half of the places are free, so that a free one comes soon.
-            places: vec![0; (2 * table.len()).next_power_of_two()],
+            locations: vec![0; (2 * table.len()).next_power_of_two()],
             hasher: foldhash::fast::RandomState::default(),
         }
     }
@@ -95,15 +95,15 @@ impl ByName {
     /// Returns the symbol of a name, or else the free place for it and what identifies its hash there.
     fn find(&self, table: &[Symbol], name: &str) -> Result<usize, (usize, u64)> {
         let hash = self.hasher.hash_one(name);
-        let (most, upper) = (self.places.len() - 1, hash & !(u32::MAX as u64));
+        let (most, upper) = (self.locations.len() - 1, hash & !(u32::MAX as u64));
         let mut at = hash as usize & most;
         loop {
-            let place = self.places[at];
-            if place == 0 {
+            let location = self.locations[at];
+            if location == 0 {
                 return Err((at, upper));
             }
-            let number = (place as u32 - 1) as usize;
-            if place & !(u32::MAX as u64) == upper && table[number].name == name {
+            let number = (location as u32 - 1) as usize;
+            if location & !(u32::MAX as u64) == upper && table[number].name == name {
                 return Ok(number);
             }
             at = (at + 1) & most;
@@ -120,7 +120,7 @@ impl ByName {
         match self.find(table, &table[number].name) {
             Ok(first) => first,
             Err((at, upper)) => {
-                self.places[at] = upper | (number as u64 + 1);
+                self.locations[at] = upper | (number as u64 + 1);
                 number
             }
         }

@@ -45,7 +45,7 @@ fn pairs(target: Target, bytes: &[u8], base: u64, outline: &Outline) -> Vec<Pair
     /// The number of instructions after it that are searched for the additions.
     const NEAR: usize = 12;
     let decoder = Decoder::new(target);
-    let mut facts: HashMap<&'static str, Facts> = HashMap::new();
+    let mut info: HashMap<&'static str, InstructionInfo> = HashMap::new();
     let mut pairs = Vec::new();
     // By form: true if its instructions store the program counter in registers; determined at first use.
     let mut keeps: Vec<Option<bool>> = vec![None; Insn::forms()];
@@ -53,12 +53,12 @@ fn pairs(target: Target, bytes: &[u8], base: u64, outline: &Outline) -> Vec<Pair
     let mut others = vec![0u32; (bytes.len() / 16).next_power_of_two().clamp(64, 1 << 12)];
     let mut at = 0;
     while at < bytes.len() {
-        let place = outline.bits(bytes, at).map(|(bits, len)| {
+        let location = outline.bits(bytes, at).map(|(bits, len)| {
             let first = bits as u32;
-            (first, len, place_of(first as u64, others.len()))
+            (first, len, location_of(first as u64, others.len()))
         });
-        if let Some((first, len, place)) = place
-            && others[place] == first
+        if let Some((first, len, location)) = location
+            && others[location] == first
             && first != 0
         {
             at += len;
@@ -70,16 +70,16 @@ fn pairs(target: Target, bytes: &[u8], base: u64, outline: &Outline) -> Vec<Pair
         };
         let next = at + insn.len as usize;
         let keeps_pc = keeps[insn.form()].get_or_insert_with(|| {
-            !insn.row.format.is_vector() && Facts::new(insn.row, target).keeps_pc()
+            !insn.row.format.is_vector() && InstructionInfo::new(insn.row, target).keeps_pc()
         });
         if !*keeps_pc {
-            if let Some((first, _, place)) = place {
-                others[place] = first;
+            if let Some((first, _, location)) = location {
+                others[location] = first;
             }
             at = next;
             continue;
         }
-        let own = Facts::new(insn.row, target);
+        let own = InstructionInfo::new(insn.row, target);
         let pair = (own.accesses(&insn))
             .find(|a| a.write && a.file == File::Scalar && a.count == 2 && !a.anywhere);
         let (mut low, mut high) = (None, None);
@@ -89,15 +89,15 @@ fn pairs(target: Target, bytes: &[u8], base: u64, outline: &Outline) -> Vec<Pair
                 let Some(insn) = bytes.get(after..).and_then(|b| decoder.decode(b)) else {
                     break;
                 };
-                let facts =
-                    (facts.entry(insn.row.name)).or_insert_with(|| Facts::new(insn.row, target));
-                if facts.flow(&insn) != gcn_isa::flow::Flow::Next {
+                let info = (info.entry(insn.row.name))
+                    .or_insert_with(|| InstructionInfo::new(insn.row, target));
+                if info.flow(&insn) != gcn_isa::flow::Flow::Next {
                     break;
                 }
                 let plain = layout_of(insn.encoding, insn.generation()).map_or(8, |l| l.bytes);
                 let literal = insn.len > plain;
                 let touches = |n: u16, write: bool| {
-                    (facts.accesses(&insn)).any(|a| a.write == write && a.touches(File::Scalar, n))
+                    (info.accesses(&insn)).any(|a| a.write == write && a.touches(File::Scalar, n))
                 };
                 let found = (after as u64 + 4, insn.literal);
                 let mut spoiled = false;

@@ -180,13 +180,13 @@ impl<'a> Source<'a> {
         };
         let symbols: Vec<usize> = entries.iter().map(symbol).collect::<Option<_>>()?;
         // The linker's entries are in the order of the symbols, local ones last.
-        let places: HashMap<usize, usize> = (self.order().into_iter().enumerate())
-            .map(|(place, n)| (n, place))
+        let locations: HashMap<usize, usize> = (self.order().into_iter().enumerate())
+            .map(|(location, n)| (n, location))
             .collect();
         let key = |n: &usize| {
             let symbol = &self.table[*n];
             let local = symbol.binding == Binding::Local && !hidden(symbol);
-            (local, places.get(n).copied())
+            (local, locations.get(n).copied())
         };
         symbols.is_sorted_by_key(key).then_some(symbols)
     }
@@ -254,13 +254,15 @@ impl<'a> Source<'a> {
                 SymbolSection::Index(i) if symbol.kind == SymbolKind::Section => {
                     let to = addend.wrapping_sub(bias) as u64;
                     let near = local.range((i, 0)..=(i, to)).next_back();
-                    near.filter(|(place, n)| place.1 == to || to - place.1 < self.table[**n].size)
+                    near.filter(|(location, n)| {
+                        location.1 == to || to - location.1 < self.table[**n].size
+                    })
                 }
                 _ => None,
             };
             let name = match (named, symbol.section) {
-                (Some((place, n)), _) => {
-                    addend = addend.wrapping_sub_unsigned(place.1);
+                (Some((location, n)), _) => {
+                    addend = addend.wrapping_sub_unsigned(location.1);
                     self.names[*n].to_string()
                 }
                 (None, SymbolSection::Index(i)) if symbol.kind == SymbolKind::Section => {
@@ -276,8 +278,8 @@ impl<'a> Source<'a> {
                         0 => format!("{LABEL}section{i}"),
                         _ => format!("{LABEL}section{i}_{at:x}"),
                     };
-                    let place = self.base(i) + at;
-                    let mark = self.marks[i].entry(place).or_default();
+                    let location = self.base(i) + at;
+                    let mark = self.marks[i].entry(location).or_default();
                     let line = format!("{name}:\n");
                     if !mark.text.contains(&line) {
                         mark.text.push_str(&line);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gcn_check::code::{Graph, Region};
 use gcn_check::statically::roots;
 use gcn_isa::Insn;
-use gcn_isa::access::{FactTable, Facts, MemorySpace};
+use gcn_isa::access::{InstructionInfo, InstructionTable, MemorySpace};
 use gcn_isa::image::ImageOp;
 use gcn_isa::meaning::{AtomicOp, Change, Op, Space, meaning};
 use gcn_isa::print::{Style, print};
@@ -101,9 +101,9 @@ fn atomic(op: AtomicOp, ty: Ty, returns: bool) -> Class {
 }
 
 /// Classifies an instruction.
-pub fn classify(insn: &Insn, facts: &Facts) -> Class {
+pub fn classify(insn: &Insn, info: &InstructionInfo) -> Class {
     let program = meaning(insn.row, insn.target);
-    let memory = facts.memory(insn);
+    let memory = info.memory(insn);
     if memory.is_some_and(|m| m.space == MemorySpace::Gds) {
         let ordered = program.nodes.iter().any(|n| n.op == Op::Turn);
         return Class::Refused(match ordered {
@@ -142,7 +142,7 @@ pub fn classify(insn: &Insn, facts: &Facts) -> Class {
 /// # Errors
 /// The first instruction that is refused.
 pub fn look(plan: &Plan) -> Result<(), Failure> {
-    let mut tables: BTreeMap<&str, FactTable> = BTreeMap::new();
+    let mut tables: BTreeMap<&str, InstructionTable> = BTreeMap::new();
     for launch in &plan.launches {
         let Some(object) = plan.objects.get(launch.object) else {
             continue;
@@ -153,7 +153,7 @@ pub fn look(plan: &Plan) -> Result<(), Failure> {
         };
         let table = tables
             .entry(target.name())
-            .or_insert_with(|| FactTable::new(target));
+            .or_insert_with(|| InstructionTable::new(target));
         let kernels = roots(object).map_err(|e| at(&e))?;
         let name = |name: &str| match &launch.kernel {
             Some(kernel) => name == kernel,
@@ -185,8 +185,8 @@ pub fn look(plan: &Plan) -> Result<(), Failure> {
                     };
                     let mut text = String::new();
                     print(&site.insn, &Style::LLVM, &mut text);
-                    let place = format!("kernel {}, {:#x}: {text}", root.name, site.pc);
-                    return Err(refused(refusal, &at(&place)));
+                    let location = format!("kernel {}, {:#x}: {text}", root.name, site.pc);
+                    return Err(refused(refusal, &at(&location)));
                 }
             }
         }

@@ -11,7 +11,7 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 
 use super::Part;
-use super::watch::{ATOMIC, MIXED, STORED};
+use super::observers::{ATOMIC, MIXED, STORED};
 
 const MAGIC: &[u8; 8] = b"GCNshrd1";
 

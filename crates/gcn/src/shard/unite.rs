@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::code::Unite;
 use super::file::{Group, Run, Shard, Touched};
-use super::watch::{ATOMIC, STORED};
+use super::observers::{ATOMIC, STORED};
 use super::{Refusal, Region, fingerprint, refused, regions};
 use crate::plan::{Failure, Options, Plan, Ready, Report};
 use gcn_emu::mem::Memory;
@@ -327,8 +327,8 @@ fn unite(
             });
             let writer = writer.map_or(String::new(), |w| format!(", which {} writes", shown(&w)));
             let reader = shown(&group(shard, run.reader));
-            let place = format!("{reader} reads byte {byte} of {}{writer}", region.name);
-            return Err(refused(Refusal::Reads, &place));
+            let location = format!("{reader} reads byte {byte} of {}{writer}", region.name);
+            return Err(refused(Refusal::Reads, &location));
         }
     }
     store(memory, region, &before, &now)

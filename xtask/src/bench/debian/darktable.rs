@@ -361,7 +361,7 @@ pub const KERNELS: &[Entry] = &[
         group: [64, 4, 1],
         args: || {
             // The places and sizes of the destination and of the mask, with a scale of 1.
-            let place = |x, y| exact(words(5, |n| [x, y, W, W / 2, 1.0f32.to_bits()][n]));
+            let location = |x, y| exact(words(5, |n| [x, y, W, W / 2, 1.0f32.to_bits()][n]));
             let (mask, target) = (
                 units(N / 2, 3),
                 Arg::Buffer(random_floats(2 * N, 2), Alike::F32(1e-5)),
@@ -369,9 +369,9 @@ pub const KERNELS: &[Entry] = &[
             vec![
                 units(2 * N, 1),
                 target,
-                place(0, 0),
+                location(0, 0),
                 mask,
-                place(0, 0),
+                location(0, 0),
                 float(0.7),
             ]
         },

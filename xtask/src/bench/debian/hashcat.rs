@@ -62,7 +62,7 @@ pub const KERNELS: &[Entry] = &[
             let lists = |lists: usize| {
                 exact(words(lists * LIST, |at| match at % LIST {
                     256 => 26,
-                    place => u32::from(b'a') + (place as u32 + (at / LIST) as u32 * 7) % 26,
+                    location => u32::from(b'a') + (location as u32 + (at / LIST) as u32 * 7) % 26,
                 }))
             };
             let mut args = vec![

@@ -173,11 +173,11 @@ pub const KERNELS: &[Entry] = &[
         args: || {
             let (points, mut random) = (1 << 16, Random(1));
             // Each key point's column, row and layer.
-            let places = words(3 * points, |n| match n % 3 {
+            let locations = words(3 * points, |n| match n % 3 {
                 2 => 0,
                 _ => 16 + random.word() % (W - 32),
             });
-            let mut args = vec![bytes(N, 2), int(W), int(0), zeros(4), exact(places)];
+            let mut args = vec![bytes(N, 2), int(W), int(0), zeros(4), exact(locations)];
             args.extend([out(4 * points, Alike::F32(1e-4)), int(points as u32)]);
             args
         },
@@ -191,7 +191,7 @@ pub const KERNELS: &[Entry] = &[
         group: [64, 1, 1],
         args: || {
             let (points, mut random) = (1 << 14, Random(1));
-            let places = words(3 * points, |n| match n % 3 {
+            let locations = words(3 * points, |n| match n % 3 {
                 2 => 0,
                 _ => 20 + random.word() % (W - 40),
             });
@@ -200,7 +200,7 @@ pub const KERNELS: &[Entry] = &[
                 15, 15, 15, 15, 14, 14, 14, 13, 13, 12, 11, 10, 9, 8, 6, 3, 0,
             ];
             let disc = exact(words(rows.len(), |n| rows[n]));
-            let mut args = vec![bytes(N, 2), int(W), int(0), zeros(4), exact(places)];
+            let mut args = vec![bytes(N, 2), int(W), int(0), zeros(4), exact(locations)];
             args.extend([
                 out(4 * points, Alike::F32(1e-3)),
                 disc,

@@ -253,11 +253,11 @@ pub const KERNELS: &[Entry] = &[
             let disc: Vec<(i32, i32)> = near.filter(|(x, y)| x * x + y * y <= 16).collect();
             let weight = |n: usize| (-0.05 * (disc[n].0.pow(2) + disc[n].1.pow(2)) as f32).exp();
             let weights = exact(floats(disc.len(), weight));
-            let places = exact(words(disc.len(), |n| (disc[n].1 * wide + disc[n].0) as u32));
+            let locations = exact(words(disc.len(), |n| (disc[n].1 * wide + disc[n].0) as u32));
             let source = bytes((wide * wide) as usize, 1);
             let made = out(w * w, Alike::Rounded);
             let mut args = images(source, wide as u32, made, w as u32, w as u32, w as u32);
-            args.extend([weights, places]);
+            args.extend([weights, locations]);
             args
         },
     },

@@ -57,7 +57,7 @@ pub const KERNELS: &[Entry] = &[
             let n = 1 << 20;
             let bucket = |at: usize| (at as u32).wrapping_mul(40503) % 8192;
             let mut counts = vec![0u32; 8192];
-            let places: Vec<u32> = (0..n)
+            let locations: Vec<u32> = (0..n)
                 .map(|at| {
                     let count = &mut counts[bucket(at) as usize];
                     *count += 1;
@@ -69,9 +69,9 @@ pub const KERNELS: &[Entry] = &[
                 end += counts[at];
                 end
             });
-            let (of, places) = (words(n, bucket), words(n, |at| places[at]));
+            let (of, locations) = (words(n, bucket), words(n, |at| locations[at]));
             let mut args = vec![units(n, 1), zeros(4 * n), int(n as u32), exact(ends)];
-            args.extend([exact(of), exact(places)]);
+            args.extend([exact(of), exact(locations)]);
             args
         },
     },

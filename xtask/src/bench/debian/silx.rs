@@ -136,11 +136,11 @@ pub const KERNELS: &[Entry] = &[
                 starts.push(columns.len() as u32);
             }
             let data = units(columns.len(), 2);
-            let places = exact(words(columns.len(), |n| columns[n]));
+            let locations = exact(words(columns.len(), |n| columns[n]));
             let starts = exact(words(rows + 1, |n| starts[n]));
             vec![
                 data,
-                places,
+                locations,
                 starts,
                 zeros(4 * 512 * rows),
                 int(rows as u32),
@@ -156,16 +156,16 @@ pub const KERNELS: &[Entry] = &[
         group: [256, 1, 1],
         args: || {
             let mut random = Random(1);
-            let mut place = 0;
-            let places = words(N, |_| {
-                place += u32::from(random.unit() < 0.9);
-                place
+            let mut location = 0;
+            let locations = words(N, |_| {
+                location += u32::from(random.unit() < 0.9);
+                location
             });
             let size = int(N as u32);
             let size_too = int(N as u32);
             vec![
                 numbers(N, 2, 1000),
-                exact(places),
+                exact(locations),
                 size,
                 size_too,
                 zeros(4 * N + 4),

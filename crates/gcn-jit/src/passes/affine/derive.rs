@@ -59,10 +59,10 @@ fn uniform_if(how: Derivation, risk: u8) -> Found {
 }
 
 /// Which values of a graph are affine.
-pub(super) fn values(graph: &[Node], facts: &AffineVgprs) -> Vec<Found> {
+pub(super) fn values(graph: &[Node], state: &AffineVgprs) -> Vec<Found> {
     let mut made = Values {
         graph,
-        facts,
+        state,
         of: Vec::with_capacity(graph.len()),
     };
     for n in graph {
@@ -84,7 +84,7 @@ fn is_base(n: &Node) -> bool {
 /// The values of a graph up to the one under consideration.
 struct Values<'a> {
     graph: &'a [Node],
-    facts: &'a AffineVgprs,
+    state: &'a AffineVgprs,
     of: Vec<Found>,
 }
 
@@ -93,7 +93,7 @@ impl Values<'_> {
         match n.op {
             Inst::Const(_) => plain(0, 0),
             _ if !n.vec => is_base(n).then(|| plain(0, 0))?,
-            Inst::VIn(v) => plain(*self.facts.get(&v)? as i64, 0),
+            Inst::VIn(v) => plain(*self.state.get(&v)? as i64, 0),
             Inst::Lane => plain(1, 0),
             Inst::Shld(by) => {
                 // The second operand's upper bits come in from below.

@@ -27,8 +27,8 @@ struct Wanted {
 
 /// Takes affine values out of a block's graph into its bases. `false`, and nothing is changed, if a deferred store has no
 /// affine address.
-pub(crate) fn extract_affine(c: &mut Block, facts: AffineVgprs) -> bool {
-    let affine = values(&c.graph, &facts);
+pub(crate) fn extract_affine(c: &mut Block, state: AffineVgprs) -> bool {
+    let affine = values(&c.graph, &state);
     let Some(mut wanted) = Wanted::by_effects(c, &affine) else {
         return false;
     };
@@ -101,7 +101,7 @@ pub(crate) fn extract_affine(c: &mut Block, facts: AffineVgprs) -> bool {
     drop_addresses(c, &out);
     let written: Vec<u16> = out.writes.iter().map(|w| w.0).collect();
     c.effects.vgprs.retain(|w| !written.contains(&w.0));
-    out.facts = facts;
+    out.state = state;
     c.affine = out;
     true
 }
@@ -111,8 +111,8 @@ fn drop_addresses(c: &mut Block, out: &AffineState) {
     let affine = out.store.is_some();
     let stores =
         (c.effects.store.iter_mut().filter(|_| affine)).chain(&mut c.effects.deferred_stores);
-    let places = out.store.iter().chain(&out.stores);
-    let steps = places.map(|to| out.addresses[to.0 as usize].step);
+    let locations = out.store.iter().chain(&out.stores);
+    let steps = locations.map(|to| out.addresses[to.0 as usize].step);
     let zero = c.graph.len() as Id;
     for (st, step) in stores.zip(steps) {
         (st.lo, st.hi) = (zero, zero);

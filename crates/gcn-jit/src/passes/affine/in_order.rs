@@ -21,7 +21,7 @@ struct Elements<'a> {
 /// Gives loads and stores the order of memory where that makes no difference.
 pub(crate) fn keep_order(c: &mut Block) {
     // Lanes that are not active would be elements of all lanes.
-    if !c.full {
+    if !c.is_all_active {
         return;
     }
     let stores = c.effects.deferred_stores.len();
@@ -95,8 +95,8 @@ impl Elements<'_> {
                 }
                 continue;
             }
-            let place = |(k, id): (usize, &Id)| self.of.get(id) == Some(&(first, k));
-            if ids.iter().enumerate().all(place) {
+            let location = |(k, id): (usize, &Id)| self.of.get(id) == Some(&(first, k));
+            if ids.iter().enumerate().all(location) {
                 continue;
             }
             for (k, &id) in ids.iter().enumerate() {
@@ -157,7 +157,7 @@ impl Elements<'_> {
         let shared = match n.op {
             _ if !n.vec => true,
             Inst::Affine { step, .. } => step == 0,
-            Inst::VIn(v) => self.c.affine.facts.get(&v) == Some(&0),
+            Inst::VIn(v) => self.c.affine.state.get(&v) == Some(&0),
             Inst::Part(_) => matches!(
                 self.c.graph[n.args[0] as usize].op,
                 Inst::AffineLoad {

@@ -213,8 +213,8 @@ fn kept_in_order(between: &str, stored: [usize; 2]) -> bool {
     );
     let mut block = parse::block(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert_eq!(verify::block(&block), Ok(()), "{block}");
-    let facts = AffineVgprs::from([(0, 1), (1, 0)]);
-    assert!(extract_affine(&mut block, facts));
+    let state = AffineVgprs::from([(0, 1), (1, 0)]);
+    assert!(extract_affine(&mut block, state));
     keep_order(&mut block);
     let load = block.to_string().contains("load.in_order 2x4");
     assert_eq!(block.effects.deferred_stores[0].in_order, load, "{block}");

@@ -80,7 +80,7 @@ pub(crate) struct Origin<'a> {
 pub(crate) struct Saved {
     pub made: Made,
     pub insns: u64,
-    pub full: u64,
+    pub all_active: u64,
     pub bytes: u64,
     /// It was too much for the emitter.
     pub refused: bool,
@@ -143,7 +143,7 @@ impl Saved {
             out.u32(mask);
             out.u32(sgprs.get(code as usize).map_or(0, |s| s & mask));
         });
-        for count in [self.insns, self.full, self.bytes] {
+        for count in [self.insns, self.all_active, self.bytes] {
             out.u64(count);
         }
         let whole = match &self.made {
@@ -193,7 +193,7 @@ impl Saved {
         if !same {
             return None;
         }
-        let (insns, full, bytes) = (from.u64()?, from.u64()?, from.u64()?);
+        let (insns, all_active, bytes) = (from.u64()?, from.u64()?, from.u64()?);
         let made = match from.u8()? {
             0 => Made::Nothing(from.list(|from| from.u64())?.into()),
             1 => {
@@ -221,7 +221,7 @@ impl Saved {
             refused: matches!(made, Made::Nothing(_)),
             made,
             insns,
-            full,
+            all_active,
             bytes,
         })
     }
@@ -270,7 +270,7 @@ impl Compiled {
         from: &mut In<'_>,
         key: Key,
         machine: &Machine<'_>,
-        place: impl FnOnce(&mut [u8]) -> Option<()>,
+        location: impl FnOnce(&mut [u8]) -> Option<()>,
     ) -> Option<Compiled> {
         let mut code = from.bytes()?.to_vec();
         let size = code.len();
@@ -297,7 +297,7 @@ impl Compiled {
         })?;
         let words = from.list(|from| Some((from.u64()?, from.u32()?)))?;
         let calls = from.list(|from| Some(Arc::new(Call::load(from, machine.target)?)))?;
-        place(&mut code)?;
+        location(&mut code)?;
         let mut region = Compiled {
             code: executable(&code)?,
             blocks,

@@ -9,7 +9,7 @@ use crate::ir::affine::{Base, BaseOp, Guard};
 const AHEAD: i32 = 4;
 
 /// The elements of an access, in order from an address that one register and a constant have.
-pub(super) fn place(offset: i32) -> Mem {
+pub(super) fn address_plus(offset: i32) -> Mem {
     mem(RAX, offset)
 }
 
@@ -54,7 +54,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.fetch_at_pace(stride, offset, stores);
             return;
         }
-        self.fetch_lines(stride, place(offset + AHEAD * 64 * stride), stores);
+        self.fetch_lines(stride, address_plus(offset + AHEAD * 64 * stride), stores);
     }
 
     /// Prefetches the memory that the slice's access will be at when it has moved on a few times as it did the last time. RAX plus the
@@ -64,12 +64,12 @@ impl<V: Vectors> Emit<'_, V> {
             return;
         }
         // In a loop of the four slices, each has a place.
-        let (places, index) = match self.looped {
+        let (locations, index) = match self.looped {
             true => (4, Some((slice::SLICE, 1))),
             false => (1, None),
         };
-        let number = self.out.paces.next_multiple_of(places);
-        self.out.paces = number + places;
+        let number = self.out.paces.next_multiple_of(locations);
+        self.out.paces = number + locations;
         let last = Mem {
             index,
             ..ctx!(remembered.paces, 8 * (number % PACES))
@@ -79,7 +79,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.store(true, last, RAX);
         let ahead = Mem {
             index: Some((RCX, AHEAD as u8)),
-            ..place(offset)
+            ..address_plus(offset)
         };
         self.fetch_lines(stride, ahead, stores);
     }

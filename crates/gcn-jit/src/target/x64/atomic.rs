@@ -110,7 +110,7 @@ impl<V: Vectors> Emit<'_, V> {
         let n = self.node(id);
         match n.op {
             Inst::Affine { step, .. } => step == 0,
-            Inst::VIn(v) => self.c.affine.facts.get(&v) == Some(&0),
+            Inst::VIn(v) => self.c.affine.state.get(&v) == Some(&0),
             _ => !n.vec,
         }
     }

@@ -33,7 +33,7 @@ use inst::M;
 use plain::*;
 
 type Select<'s, 'a> = super::select::Select<'s, 'a, Avx2>;
-type Places<'a> = super::machine::Places<'a, M>;
+type OperandRegisters<'a> = super::machine::OperandRegisters<'a, M>;
 
 /// The number of vector operations from which on a block's slices are the iterations of a loop.
 const LOOP: usize = 6;
@@ -98,7 +98,7 @@ impl VectorIsa for Avx2 {
         a.x(XOR, 0, 0, H::R(0));
     }
 
-    fn truth(p: Places<'_>, k: usize) -> u8 {
+    fn truth(p: OperandRegisters<'_>, k: usize) -> u8 {
         p.r(k)
     }
 

@@ -24,7 +24,7 @@ mod staging;
 use inst::{From, M, Mix, opmask};
 
 type Select<'s, 'a> = super::select::Select<'s, 'a, Avx512>;
-type Places<'a> = super::machine::Places<'a, M>;
+type OperandRegisters<'a> = super::machine::OperandRegisters<'a, M>;
 
 /// The number of vector operations from which on a block's four slices are the iterations of a loop. By measurement that makes
 /// no difference to speed from about ten on, and the code is a third.
@@ -122,7 +122,7 @@ impl VectorIsa for Avx512 {
         a.z(op::XORD, 0, 0, Rm::R(0));
     }
 
-    fn truth(p: Places<'_>, k: usize) -> u8 {
+    fn truth(p: OperandRegisters<'_>, k: usize) -> u8 {
         p.k(k)
     }
 

@@ -813,17 +813,17 @@ impl Asm {
         while !self.buf.len().is_multiple_of(8) {
             self.b(0xcc);
         }
-        let mut places = Vec::with_capacity(self.consts.len());
+        let mut locations = Vec::with_capacity(self.consts.len());
         for (value, size) in std::mem::take(&mut self.consts) {
             while !self.buf.len().is_multiple_of(size as usize) {
                 self.b(0xcc);
             }
-            places.push(self.buf.len());
+            locations.push(self.buf.len());
             self.buf
                 .extend_from_slice(&value.to_le_bytes()[..size as usize]);
         }
         for (at, which, after) in std::mem::take(&mut self.const_fixups) {
-            let distance = places[which as usize] as i64 - (at as i64 + 4 + after as i64);
+            let distance = locations[which as usize] as i64 - (at as i64 + 4 + after as i64);
             self.buf[at as usize..at as usize + 4]
                 .copy_from_slice(&(distance as i32).to_le_bytes());
         }

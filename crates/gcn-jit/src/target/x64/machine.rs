@@ -75,7 +75,7 @@ pub(crate) trait Machine<V: VectorIsa>: Sized {
     const BYTES: u8 = V::BYTES;
 
     /// Encodes it.
-    fn encode(&self, e: &mut Emit<'_, V>, p: Places<'_, Self>);
+    fn encode(&self, e: &mut Emit<'_, V>, p: OperandRegisters<'_, Self>);
 
     /// Stores a register.
     fn spill(a: &mut Asm, class: Class, r: u8, to: Mem) {
@@ -103,22 +103,22 @@ pub(crate) trait Machine<V: VectorIsa>: Sized {
 }
 
 /// The locations of an instruction's operands.
-pub(crate) struct Places<'a, O> {
+pub(crate) struct OperandRegisters<'a, O> {
     pub code: &'a Code<O>,
     pub locations: &'a [Location],
     /// The host's numbers of the first class's registers.
     pub names: &'a [u8; 32],
 }
 
-impl<O> Clone for Places<'_, O> {
+impl<O> Clone for OperandRegisters<'_, O> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<O> Copy for Places<'_, O> {}
+impl<O> Copy for OperandRegisters<'_, O> {}
 
-impl<'a, O> Places<'a, O> {
+impl<'a, O> OperandRegisters<'a, O> {
     /// A vector register.
     pub fn r(&self, k: usize) -> u8 {
         match self.locations[k] {
@@ -180,7 +180,7 @@ pub(crate) enum Deferred {
     /// In lines of [`Ctx::vectors`].
     Line(u16),
     /// In one of the registers that are kept.
-    Kept(usize),
+    InRegister(usize),
 }
 
 /// Out-of-line code of an instruction, and where it belongs to.
@@ -268,7 +268,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Returns true if the code has no inactive lanes to leave out.
     pub(super) fn no_inactive_lanes(&self) -> bool {
-        self.full.is_some() || self.v.everywhere
+        self.all_active.is_some() || self.v.everywhere
     }
 
     /// The operations of vectors whose operands are the same in all lanes, as the scalars are that they come from.
@@ -406,7 +406,7 @@ impl<V: Vectors> Emit<'_, V> {
             match *step {
                 Step::Inst { inst, locations } => {
                     let locations = out.locations(code, inst, locations);
-                    let p = Places {
+                    let p = OperandRegisters {
                         code,
                         locations,
                         names: &names,
@@ -471,7 +471,7 @@ impl<V: Vectors> Emit<'_, V> {
     pub(super) fn each_slice(&mut self, both: bool, code: impl Fn(&mut Self), ballots: bool) {
         let slices = if self.looped { 1 } else { 4 };
         let halves = if both { 1 } else { V::PARTS };
-        if self.full.is_some() {
+        if self.all_active.is_some() {
             V::all_active(self.a);
         }
         if self.looped {
@@ -482,7 +482,7 @@ impl<V: Vectors> Emit<'_, V> {
             for half in 0..halves {
                 (self.slice, self.v.half) = (slice, half);
                 let over = self.a.label();
-                if self.full.is_none() {
+                if self.all_active.is_none() {
                     let m = self.at(EXEC_BITS, RAX);
                     match halves {
                         1 => self.a.cmp16_zero(m),
@@ -543,7 +543,7 @@ impl<V: Vectors> Emit<'_, V> {
         let copy = |e: &mut Self| {
             for (k, &(v, from)) in all.iter().enumerate() {
                 let r = match from {
-                    Deferred::Kept(n) => e.v.kept[e.slice as usize][n],
+                    Deferred::InRegister(n) => e.v.kept[e.slice as usize][n],
                     Deferred::Line(line) => {
                         let r = names[k % free];
                         let from = e.at(At::dwords(line_mem(line)), RAX);

@@ -1,7 +1,7 @@
 //! Memory accesses, for all targets.
 
-use super::affine::place;
-use super::machine::{At, Deferred, EXEC_BITS, Machine, Places, line_mem, plus};
+use super::affine::address_plus;
+use super::machine::{At, Deferred, EXEC_BITS, Machine, OperandRegisters, line_mem, plus};
 use super::range::Range;
 use super::select::{Select, Shared};
 use super::tiles::TileAt;
@@ -271,7 +271,7 @@ impl<V: Vectors> Select<'_, '_, V> {
 
     /// The mask of active lanes, if it is an operand.
     fn active_operand(&mut self) -> Option<(VReg, Role)> {
-        let needed = V::TRUTH == 0 && self.e.full.is_none();
+        let needed = V::TRUTH == 0 && self.e.all_active.is_none();
         needed.then(|| (V::active_lanes(self), Role::Use))
     }
 
@@ -621,13 +621,13 @@ impl<V: Vectors> Emit<'_, V> {
         for (n, s) in c.effects.deferred_stores.iter().enumerate() {
             let (address, offset) = c.affine.stores[n];
             let mut select = Select::new(self, false);
-            let places = stored.get(n).map_or(&[][..], |l| &l[..]);
-            let data: Vec<VReg> = places
+            let locations = stored.get(n).map_or(&[][..], |l| &l[..]);
+            let data: Vec<VReg> = locations
                 .iter()
-                .map(|&place| match place {
+                .map(|&address_plus| match address_plus {
                     Deferred::Line(line) => select.load(At::dwords(line_mem(line))),
-                    Deferred::Kept(n) => {
-                        let kept = Shared::Kept(n).into();
+                    Deferred::InRegister(n) => {
+                        let kept = Shared::InRegister(n).into();
                         select.code.push_remat(kept, Remat::Value, 0)
                     }
                 })
@@ -638,7 +638,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    pub(super) fn access_code(&mut self, access: &Rc<Access>, p: Places<'_, V::Op>) {
+    pub(super) fn access_code(&mut self, access: &Rc<Access>, p: OperandRegisters<'_, V::Op>) {
         match &**access {
             Access::Uniform {
                 space,
@@ -677,7 +677,7 @@ impl<V: Vectors> Emit<'_, V> {
             } => {
                 self.affine_address(*address);
                 for (n, &k) in wanted.iter().enumerate() {
-                    let from = place(*offset + k as i32 * *bytes as i32);
+                    let from = address_plus(*offset + k as i32 * *bytes as i32);
                     self.broadcast_element(p.r(n), *bytes, from);
                 }
             }

@@ -2,7 +2,7 @@
 //! values and where they come from, writes of VGPRs, checks, the order of it all. What instructions an operation becomes, a level
 //! says ([`Selection`]).
 
-use super::machine::{At, Deferred, Places, line_mem, plus};
+use super::machine::{At, Deferred, OperandRegisters, line_mem, plus};
 use super::memory::Access;
 use super::slice::vgpr_line;
 use super::slow::{Fix, Slow};
@@ -31,7 +31,7 @@ pub(crate) enum Shared {
     /// Uses the slice's values that stay in registers while other slices are computed. It is the last instruction.
     Keep,
     /// One of these values.
-    Kept(usize),
+    InRegister(usize),
     Access(Rc<Access>),
     Slow(Rc<Slow>),
     Fix(Fix),
@@ -39,7 +39,7 @@ pub(crate) enum Shared {
 
 impl Shared {
     /// Encodes it.
-    pub fn encode<V: Vectors>(&self, e: &mut Emit<'_, V>, p: Places<'_, V::Op>) {
+    pub fn encode<V: Vectors>(&self, e: &mut Emit<'_, V>, p: OperandRegisters<'_, V::Op>) {
         use super::machine::Machine;
         match self {
             &Shared::Load(at) => {
@@ -79,7 +79,7 @@ impl Shared {
                 let slice = e.slice as usize;
                 e.v.kept[slice] = p.range(0, p.locations.len());
             }
-            &Shared::Kept(n) => {
+            &Shared::InRegister(n) => {
                 let from = e.v.kept[e.slice as usize][n];
                 V::Op::copy(e.a, 0, from, p.r(0));
             }
@@ -551,7 +551,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         let (v, id, live) = self.e.c.effects.vgprs[i];
         let home = At::dwords(vgpr_line(v, 0));
         let mut r = self.val(id);
-        if live == LiveLanes::All && self.e.full.is_none() {
+        if live == LiveLanes::All && self.e.all_active.is_none() {
             let old = self.load(home);
             r = V::in_active(self, old, r);
         }
@@ -569,7 +569,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                 });
                 match to {
                     Deferred::Line(line) => At::dwords(line_mem(line)),
-                    Deferred::Kept(_) => return,
+                    Deferred::InRegister(_) => return,
                 }
             }
             _ => home,
@@ -581,7 +581,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     fn deferred(&mut self, r: VReg, keep: bool) -> Deferred {
         if keep {
             self.kept.push(r);
-            return Deferred::Kept(self.kept.len() - 1);
+            return Deferred::InRegister(self.kept.len() - 1);
         }
         Deferred::Line(self.e.lines())
     }
@@ -604,8 +604,8 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         for (n, s) in stores.iter().enumerate() {
             let data = self.store_data(s);
             if self.e.v.stored.len() <= n {
-                let places = data.iter().map(|&r| self.deferred(r, keep)).collect();
-                self.e.v.stored.push(places);
+                let locations = data.iter().map(|&r| self.deferred(r, keep)).collect();
+                self.e.v.stored.push(locations);
             }
             for (k, r) in data.into_iter().enumerate() {
                 if let Deferred::Line(line) = self.e.v.stored[n][k] {

@@ -190,7 +190,7 @@ impl<V: Vectors> Select<'_, '_, V> {
 
     /// The tile of a load.
     pub(super) fn tile(&self, id: Id) -> Option<TileAt> {
-        let variant = match (self.e.full, self.e.other) {
+        let variant = match (self.e.all_active, self.e.other) {
             (Some(_), _) => Variant::AllActive,
             (None, Some(_)) => Variant::Joined,
             (None, None) => Variant::Plain,

@@ -4,12 +4,12 @@
 //!
 //! Which operations a block's vector code has, in which order, and what happens to their results is the same at all levels
 //! ([`super::select`], [`super::machine`]). Vector code works on slices of 16 lanes, in one register or in two parts. Between the
-//! functions of a level no vector register holds anything but what slices keep ([`Deferred::Kept`](super::machine::Deferred::Kept)).
+//! functions of a level no vector register holds anything but what slices keep ([`Deferred::InRegister`](super::machine::Deferred::InRegister)).
 
 use super::atomic::Joined;
 use super::bases::BaseOps;
 use super::lds::Two;
-use super::machine::{At, Machine, Places, plus};
+use super::machine::{At, Machine, OperandRegisters, plus};
 use super::memory::{Access, Affine, Lanes, Temps};
 use super::range::Range;
 use super::select::{Select, Shared};
@@ -124,7 +124,7 @@ pub(crate) trait VectorIsa: Sized + 'static {
     }
 
     /// The register of a truth value that an instruction reads or writes.
-    fn truth(p: Places<'_, Self::Op>, k: usize) -> u8;
+    fn truth(p: OperandRegisters<'_, Self::Op>, k: usize) -> u8;
 
     /// A general register: the bits of truth values.
     fn truth_to(a: &mut Asm, to: Gpr, truth: u8);
@@ -199,17 +199,27 @@ pub(crate) trait Selection: VectorIsa {
 
 /// The code of memory accesses: see [`Access`].
 pub(crate) trait Accesses: VectorIsa {
-    fn lanes_code(e: &mut Emit<'_, Self>, access: &Rc<Access>, p: Places<'_, Self::Op>);
-    fn load_code(e: &mut Emit<'_, Self>, a: Affine, p: Places<'_, Self::Op>);
-    fn store_code(e: &mut Emit<'_, Self>, a: Affine, p: Places<'_, Self::Op>);
-    fn gather_code(e: &mut Emit<'_, Self>, a: Affine, wanted: &[u8], p: Places<'_, Self::Op>);
-    fn store_row_code(e: &mut Emit<'_, Self>, active: At, to: Mem, p: Places<'_, Self::Op>);
+    fn lanes_code(e: &mut Emit<'_, Self>, access: &Rc<Access>, p: OperandRegisters<'_, Self::Op>);
+    fn load_code(e: &mut Emit<'_, Self>, a: Affine, p: OperandRegisters<'_, Self::Op>);
+    fn store_code(e: &mut Emit<'_, Self>, a: Affine, p: OperandRegisters<'_, Self::Op>);
+    fn gather_code(
+        e: &mut Emit<'_, Self>,
+        a: Affine,
+        wanted: &[u8],
+        p: OperandRegisters<'_, Self::Op>,
+    );
+    fn store_row_code(
+        e: &mut Emit<'_, Self>,
+        active: At,
+        to: Mem,
+        p: OperandRegisters<'_, Self::Op>,
+    );
 }
 
 /// The code of slow paths: see [`Slow`] and [`Fix`].
 pub(crate) trait SlowPaths: VectorIsa {
-    fn slow_code(e: &mut Emit<'_, Self>, slow: &Rc<Slow>, p: Places<'_, Self::Op>);
-    fn fix_code(e: &mut Emit<'_, Self>, fix: Fix, p: Places<'_, Self::Op>);
+    fn slow_code(e: &mut Emit<'_, Self>, slow: &Rc<Slow>, p: OperandRegisters<'_, Self::Op>);
+    fn fix_code(e: &mut Emit<'_, Self>, fix: Fix, p: OperandRegisters<'_, Self::Op>);
 }
 
 /// What compiled code does itself with the staged operands of wave-wide helpers. All vector registers may be clobbered.

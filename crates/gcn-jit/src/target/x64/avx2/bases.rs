@@ -6,7 +6,7 @@ use crate::lir::Role;
 use crate::target::x64::bases::{BaseAddress, BaseOps, SharedBase};
 
 type Bases<'t, 'a> = crate::target::x64::bases::Bases<'t, 'a, Avx2>;
-type Places<'a> = crate::target::x64::machine::Places<'a, B>;
+type OperandRegisters<'a> = crate::target::x64::machine::OperandRegisters<'a, B>;
 
 /// A machine instruction.
 #[derive(Debug)]
@@ -25,12 +25,12 @@ impl std::convert::From<SharedBase> for B {
 
 impl Emit<'_, Avx2> {
     /// Leaves the block unless a condition, whose truth values are the operand, holds in all slices with active lanes.
-    pub(super) fn guards_code(&mut self, p: Places<'_>) {
+    pub(super) fn guards_code(&mut self, p: OperandRegisters<'_>) {
         let (held, t, u) = (p.r(0), p.r(1), p.r(2));
         self.a.x(MOVMSKPS, RAX, 0, H::R(held));
         self.a.alu_imm(alu::CMP, false, Rm::R(RAX), 15);
         let leave = self.leave_label();
-        if self.full.is_some() {
+        if self.all_active.is_some() {
             self.a.jcc(Cc::Ne, leave);
             return;
         }
@@ -56,7 +56,7 @@ impl Emit<'_, Avx2> {
         self.a.alu_imm(alu::CMP, false, Rm::R(RAX), 15);
     }
 
-    pub(super) fn base_code(&mut self, base: &Rc<BaseAddress>, p: Places<'_>) {
+    pub(super) fn base_code(&mut self, base: &Rc<BaseAddress>, p: OperandRegisters<'_>) {
         let (r, t, u) = (p.r(0), p.r(1), p.r(2));
         let (base, a) = (base.clone(), base.address);
         let slot = self.address_slot(base.number);
@@ -81,7 +81,7 @@ impl Emit<'_, Avx2> {
                 e.a.bind(from);
                 if !a.reads_inactive {
                     e.lanes_of_lds(a, slot, r, leave);
-                } else if e.full.is_some() {
+                } else if e.all_active.is_some() {
                     e.a.jmp(leave);
                 } else {
                     e.a.mov(false, RAX, Rm::R(RDX));
@@ -164,7 +164,7 @@ impl Emit<'_, Avx2> {
 }
 
 impl Machine<Avx2> for B {
-    fn encode(&self, e: &mut Emit<'_, Avx2>, p: Places<'_>) {
+    fn encode(&self, e: &mut Emit<'_, Avx2>, p: OperandRegisters<'_>) {
         match self {
             B::Plain(op) => op.encode(e, p),
             &B::Shared(SharedBase::Broadcast(m, bytes)) => {

@@ -637,7 +637,7 @@ fn rounding_of(o: Op) -> u8 {
 }
 
 impl Emit<'_, Avx2> {
-    pub(super) fn range_code(&mut self, range: Range, p: Places<'_>) {
+    pub(super) fn range_code(&mut self, range: Range, p: OperandRegisters<'_>) {
         let Range { wide, max, flush } = range;
         let (a, b, r, t, u) = (p.r(0), p.r(1), p.r(2), p.r(3), p.r(4));
         let pick = ps(if max { MAX } else { MIN }, wide);

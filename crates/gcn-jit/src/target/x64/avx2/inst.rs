@@ -25,7 +25,7 @@ impl From<Shared> for M {
 }
 
 impl Machine<Avx2> for M {
-    fn encode(&self, e: &mut Emit<'_, Avx2>, p: Places<'_>) {
+    fn encode(&self, e: &mut Emit<'_, Avx2>, p: OperandRegisters<'_>) {
         match self {
             M::Plain(op) => op.encode(e, p),
             M::Shared(op) => op.encode(e, p),
@@ -68,7 +68,7 @@ impl VexMachine for M {
 
 impl Emit<'_, Avx2> {
     /// An operand as the last of an instruction.
-    pub(super) fn h(&mut self, p: Places<'_>, k: usize) -> H {
+    pub(super) fn h(&mut self, p: OperandRegisters<'_>, k: usize) -> H {
         M::operand(self, p, k)
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::context::Tile;
 use crate::passes::affine::Shape;
-use crate::target::x64::affine::place;
+use crate::target::x64::affine::address_plus;
 use crate::target::x64::lds::{exec_of, staged};
 use crate::target::x64::memory::{Access, Affine, Lanes, reach};
 use crate::target::x64::range::Range;
@@ -21,11 +21,11 @@ enum To {
 impl Emit<'_, Avx2> {
     // ---- lanes' own addresses ----
 
-    pub(super) fn lanes_code(&mut self, access: &Rc<Access>, p: Places<'_>) {
+    pub(super) fn lanes_code(&mut self, access: &Rc<Access>, p: OperandRegisters<'_>) {
         let Access::Lanes(l) = &**access else {
             return;
         };
-        let masked = !l.store && self.full.is_none();
+        let masked = !l.store && self.all_active.is_none();
         let lo = p.r(0);
         let high = l.high.then(|| p.r(1));
         let mut k = 1 + l.high as usize;
@@ -89,7 +89,7 @@ impl Emit<'_, Avx2> {
             }
             let apart = self.a.label();
             if l.in_rows() && l.wanted.len() > 1 {
-                if self.full.is_none() {
+                if self.all_active.is_none() {
                     self.compare_all_active(l.active, RCX);
                     self.a.jcc(Cc::Ne, apart);
                 }
@@ -212,7 +212,7 @@ impl Emit<'_, Avx2> {
             e.a.bind(within);
             if let Some(data) = data.filter(|_| dword) {
                 let other = e.a.label();
-                if e.full.is_none() {
+                if e.all_active.is_none() {
                     e.compare_all_active(active, RCX);
                     e.a.jcc(Cc::Ne, other);
                 }
@@ -321,8 +321,8 @@ impl Emit<'_, Avx2> {
         }
         let unlimited = self.konst(limit).is_some_and(|l| l >= u32::MAX as u64);
         if unlimited && matches!(bytes, 4 | 8 | 12 | 16) {
-            let places = ctx!(lds.limits, bytes as usize);
-            self.a.y(BROADCASTD, u, 0, H::M(places));
+            let locations = ctx!(lds.limits, bytes as usize);
+            self.a.y(BROADCASTD, u, 0, H::M(locations));
             self.a.y(MAXUD, u, u, H::R(index));
             self.a.y(EQD, u, u, H::R(index));
             self.bits_of(RCX, u);
@@ -352,7 +352,7 @@ impl Emit<'_, Avx2> {
     /// RAX: that and the distance of lane 0, where all lanes are active and their distances in `index` are as far apart as their elements
     /// are long. Jumps to `apart` where they are not. RCX and temporary registers are clobbered.
     fn first_lane(&mut self, l: &Lanes, index: u8, [u, w]: [u8; 2], apart: Label) {
-        if self.full.is_none() {
+        if self.all_active.is_none() {
             self.compare_all_active(l.active, RCX);
             self.a.jcc(Cc::Ne, apart);
         }
@@ -423,7 +423,7 @@ impl Emit<'_, Avx2> {
 
     /// Loads the elements of 8 lanes one after the other, from RAX plus a constant on.
     fn load_consecutive(&mut self, l: &Lanes, loaded: &[u8], [t, u, w]: [u8; 3], offset: i32) {
-        let at = |by: i32| H::M(place(offset + by));
+        let at = |by: i32| H::M(address_plus(offset + by));
         let halves = |e: &mut Self, d: u8, low: i32, high: i32| {
             e.a.x(LOAD, d, 0, at(low));
             e.a.yi(INSERT, d, d, at(high), 1);
@@ -504,28 +504,28 @@ impl Emit<'_, Avx2> {
     /// One of three dwords of each of eight lanes at RAX plus a constant, one lane's after the other's. `w` is clobbered.
     fn load_of_three(&mut self, element: u8, d: u8, w: u8, offset: i32) {
         // Each lane's dword has another place among eight.
-        let place_of = |lane: u32| 3 * lane + element as u32;
+        let location_of = |lane: u32| 3 * lane + element as u32;
         let from = |n: u32| {
-            let there = (0..8).filter(|&lane| place_of(lane) / 8 == n);
-            there.fold(0, |mask, lane| mask | 1u8 << (place_of(lane) % 8))
+            let there = (0..8).filter(|&lane| location_of(lane) / 8 == n);
+            there.fold(0, |mask, lane| mask | 1u8 << (location_of(lane) % 8))
         };
-        let at = |n: i32| H::M(place(offset + 32 * n));
+        let at = |n: i32| H::M(address_plus(offset + 32 * n));
         self.a.y(LOAD, d, 0, at(0));
         self.a.yi(BLENDD, d, d, at(1), from(1));
         self.a.yi(BLENDD, d, d, at(2), from(2));
         let index = self
             .a
-            .line(std::array::from_fn(|lane| place_of(lane as u32) % 8));
+            .line(std::array::from_fn(|lane| location_of(lane as u32) % 8));
         self.a.y(LOAD, w, 0, index);
         self.a.y(PERMD, d, w, H::R(d));
     }
 
     /// The dwords in memory of eight lanes. `w` is clobbered.
-    fn join_lanes(&mut self, d: u8, w: u8, place: impl Fn(i32) -> Mem) {
+    fn join_lanes(&mut self, d: u8, w: u8, address_plus: impl Fn(i32) -> Mem) {
         for (quarter, r) in [(0, d), (4, w)] {
-            self.a.x(MOVD, r, 0, H::M(place(quarter)));
+            self.a.x(MOVD, r, 0, H::M(address_plus(quarter)));
             for lane in 1..4 {
-                let from = H::M(place(quarter + lane));
+                let from = H::M(address_plus(quarter + lane));
                 self.a.v(INSERTD, 0, r, r, from, Some(lane as u8));
             }
         }
@@ -651,12 +651,12 @@ impl Emit<'_, Avx2> {
     ) {
         let (some, done) = (self.a.label(), self.a.label());
         if self.with(Optional::OneByOne) {
-            if self.full.is_none() {
+            if self.all_active.is_none() {
                 self.compare_all_active(active, RCX);
                 self.a.jcc(Cc::Ne, some);
             }
             self.scatter_all(bytes, data, to, offset, [t, w]);
-            if self.full.is_some() {
+            if self.all_active.is_some() {
                 return;
             }
             self.a.jmp(done);
@@ -802,7 +802,7 @@ impl Emit<'_, Avx2> {
         let span = 7 * a.step + a.bytes as i32;
         let bytes = if span < 16 { 8 } else { 16 };
         let starts = [0, (4 * a.step).min(span - bytes)];
-        let [low, high] = starts.map(|start| H::M(place(offset + start)));
+        let [low, high] = starts.map(|start| H::M(address_plus(offset + start)));
         if bytes == 16 {
             self.a.x(LOAD, d, 0, low);
             self.a.yi(INSERT, d, d, high, 1);
@@ -822,8 +822,8 @@ impl Emit<'_, Avx2> {
         self.a.y(SHUFB, d, d, index);
     }
 
-    pub(super) fn affine_gather_code(&mut self, a: Affine, wanted: &[u8], p: Places<'_>) {
-        let masked = self.full.is_none();
+    pub(super) fn affine_gather_code(&mut self, a: Affine, wanted: &[u8], p: OperandRegisters<'_>) {
+        let masked = self.all_active.is_none();
         let mask = masked.then(|| p.r(1));
         let first = 1 + masked as usize;
         self.affine_address(a.address);
@@ -856,11 +856,11 @@ impl Emit<'_, Avx2> {
                 self.load_of_three(k, d, w, a.offset + 96 * half as i32);
                 continue;
             }
-            let place = |lane: i32| {
+            let address_plus = |lane: i32| {
                 let lane = lane + 8 * half as i32;
-                place(a.offset + k as i32 * a.bytes as i32 + lane * a.step)
+                address_plus(a.offset + k as i32 * a.bytes as i32 + lane * a.step)
             };
-            self.join_lanes(d, w, place);
+            self.join_lanes(d, w, address_plus);
             self.cut(a.bytes, d);
         }
         self.a.bind(back);
@@ -880,12 +880,12 @@ impl Emit<'_, Avx2> {
         }
     }
 
-    pub(super) fn affine_load_code(&mut self, a: Affine, p: Places<'_>) {
+    pub(super) fn affine_load_code(&mut self, a: Affine, p: OperandRegisters<'_>) {
         let (t, u) = (p.r(0), p.r(1));
         let offset = a.offset + a.half * self.v.half as i32;
         if a.count == 1 {
             let d = p.r(2);
-            let masked = self.full.is_none();
+            let masked = self.all_active.is_none();
             let (from, back) = (self.a.label(), self.a.label());
             if masked {
                 self.compare_all_active(a.active, RAX);
@@ -911,7 +911,7 @@ impl Emit<'_, Avx2> {
                 self.a.jcc(Cc::Ne, from);
             }
             self.fetch(a, false);
-            let at = H::M(place(offset));
+            let at = H::M(address_plus(offset));
             match a.bytes {
                 1 => self.a.y(X(2, 1, 0, 0x31), d, 0, at),
                 2 => self.a.y(X(2, 1, 0, 0x33), d, 0, at),
@@ -937,14 +937,14 @@ impl Emit<'_, Avx2> {
         self.fetch(a, false);
         if a.in_order {
             for k in 0..a.count as usize {
-                let at = H::M(place(offset + 64 * k as i32));
+                let at = H::M(address_plus(offset + 64 * k as i32));
                 self.a.y(LOAD, p.r(2 + k), 0, at);
             }
             return;
         }
         let halves = |e: &mut Self, d: u8, low: i32, high: i32| {
-            e.a.x(LOAD, d, 0, H::M(place(offset + low)));
-            let from = H::M(place(offset + high));
+            e.a.x(LOAD, d, 0, H::M(address_plus(offset + low)));
+            let from = H::M(address_plus(offset + high));
             e.a.yi(INSERT, d, d, from, 1);
         };
         if a.count == 2 {
@@ -969,7 +969,7 @@ impl Emit<'_, Avx2> {
 
     /// Stores the dwords of active lanes at an address of RAX. `t` is for the mask; RCX is clobbered.
     pub(super) fn store_dwords(&mut self, active: At, r: u8, t: u8, at: Mem) {
-        if self.full.is_some() {
+        if self.all_active.is_some() {
             self.a.y(STORE, r, 0, H::M(at));
             return;
         }
@@ -986,7 +986,7 @@ impl Emit<'_, Avx2> {
         });
     }
 
-    pub(super) fn affine_store_code(&mut self, a: Affine, p: Places<'_>) {
+    pub(super) fn affine_store_code(&mut self, a: Affine, p: OperandRegisters<'_>) {
         let wide = a.bytes == 8;
         let registers = if wide { 2 } else { a.count as usize };
         let data = p.range(0, registers);
@@ -997,7 +997,7 @@ impl Emit<'_, Avx2> {
             let (apart, done) = (self.a.label(), self.a.label());
             let triples = data.len() == 3 && (a.bytes, a.step) == (4, 12);
             if triples && self.with(Optional::Triples) {
-                if self.full.is_none() {
+                if self.all_active.is_none() {
                     self.compare_all_active(a.active, RCX);
                     self.a.jcc(Cc::Ne, apart);
                 }
@@ -1017,16 +1017,16 @@ impl Emit<'_, Avx2> {
         self.fetch(a, true);
         if a.in_order {
             for (k, &r) in data.iter().enumerate() {
-                let at = H::M(place(offset + 64 * k as i32));
+                let at = H::M(address_plus(offset + 64 * k as i32));
                 self.a.y(STORE, r, 0, at);
             }
             return;
         }
         if (a.bytes, a.count) == (4, 1) {
-            self.store_dwords(a.active, data[0], temps[0], place(offset));
+            self.store_dwords(a.active, data[0], temps[0], address_plus(offset));
             return;
         }
-        let masked = self.full.is_none();
+        let masked = self.all_active.is_none();
         let (from, back) = (self.a.label(), self.a.label());
         if masked {
             self.compare_all_active(a.active, RCX);
@@ -1075,7 +1075,7 @@ impl Emit<'_, Avx2> {
 
     /// Elements of all 8 lanes, one lane's after the other's.
     fn store_dense(&mut self, bytes: u8, data: &[u8], temps: [u8; 5], offset: i32) {
-        let at = |by: i32| place(offset + by);
+        let at = |by: i32| address_plus(offset + by);
         let [t, u, v, w, r] = temps;
         match (bytes, data) {
             (4, &[d]) => self.a.y(STORE, d, 0, H::M(at(0))),
@@ -1108,16 +1108,19 @@ impl Emit<'_, Avx2> {
             (_, &[x, y, z]) => {
                 // Each dword of an element goes to another place among eight.
                 for (k, (from, to)) in [(x, t), (y, u), (z, v)].into_iter().enumerate() {
-                    let lane = |place: usize| (0..8).find(|i| (3 * i + k) % 8 == place);
-                    let index = std::array::from_fn(|place| lane(place).unwrap_or(0) as u32);
+                    let lane =
+                        |address_plus: usize| (0..8).find(|i| (3 * i + k) % 8 == address_plus);
+                    let index =
+                        std::array::from_fn(|address_plus| lane(address_plus).unwrap_or(0) as u32);
                     let index = self.a.line(index);
                     self.a.y(LOAD, w, 0, index);
                     self.a.y(PERMD, to, w, H::R(from));
                 }
                 for n in 0..3 {
                     let of = |k: usize| {
-                        let there = (0..8usize).filter(|place| (8 * n + place) % 3 == k);
-                        there.fold(0, |mask, place| mask | 1u8 << place)
+                        let there =
+                            (0..8usize).filter(|address_plus| (8 * n + address_plus) % 3 == k);
+                        there.fold(0, |mask, address_plus| mask | 1u8 << address_plus)
                     };
                     self.a.yi(BLENDD, r, t, H::R(u), of(1));
                     self.a.yi(BLENDD, r, r, H::R(v), of(2));
@@ -1146,23 +1149,23 @@ impl Emit<'_, Avx2> {
 }
 
 impl Accesses for Avx2 {
-    fn lanes_code(e: &mut Emit<'_, Avx2>, access: &Rc<Access>, p: Places<'_>) {
+    fn lanes_code(e: &mut Emit<'_, Avx2>, access: &Rc<Access>, p: OperandRegisters<'_>) {
         e.lanes_code(access, p);
     }
 
-    fn load_code(e: &mut Emit<'_, Avx2>, a: Affine, p: Places<'_>) {
+    fn load_code(e: &mut Emit<'_, Avx2>, a: Affine, p: OperandRegisters<'_>) {
         e.affine_load_code(a, p);
     }
 
-    fn store_code(e: &mut Emit<'_, Avx2>, a: Affine, p: Places<'_>) {
+    fn store_code(e: &mut Emit<'_, Avx2>, a: Affine, p: OperandRegisters<'_>) {
         e.affine_store_code(a, p);
     }
 
-    fn gather_code(e: &mut Emit<'_, Avx2>, a: Affine, wanted: &[u8], p: Places<'_>) {
+    fn gather_code(e: &mut Emit<'_, Avx2>, a: Affine, wanted: &[u8], p: OperandRegisters<'_>) {
         e.affine_gather_code(a, wanted, p);
     }
 
-    fn store_row_code(e: &mut Emit<'_, Avx2>, active: At, to: Mem, p: Places<'_>) {
+    fn store_row_code(e: &mut Emit<'_, Avx2>, active: At, to: Mem, p: OperandRegisters<'_>) {
         e.store_dwords(active, p.r(0), p.r(1), to);
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::lir::regalloc::Location;
 use crate::lir::{Remat, Role, VReg};
-use crate::target::x64::machine::Places;
+use crate::target::x64::machine::OperandRegisters;
 
 pub(crate) const MOVMSKPS: X = X(1, 0, 0, 0x50);
 pub(crate) const MOVMSKPD: X = X(1, 1, 0, 0x50);
@@ -45,7 +45,7 @@ pub(crate) trait VexMachine: Machine<Avx2> {
     fn in_memory(&self, e: &mut Emit<'_, Avx2>) -> Option<H>;
 
     /// An operand as the last of an instruction.
-    fn operand(e: &mut Emit<'_, Avx2>, p: Places<'_, Self>, k: usize) -> H {
+    fn operand(e: &mut Emit<'_, Avx2>, p: OperandRegisters<'_, Self>, k: usize) -> H {
         match p.locations[k] {
             Location::Reg(_) => H::R(p.r(k)),
             Location::Slot(s) => H::M(e.spill_slot(s, Self::SLOT)),
@@ -73,7 +73,7 @@ impl Plain {
         }
     }
 
-    pub fn encode<O: VexMachine>(self, e: &mut Emit<'_, Avx2>, p: Places<'_, O>) {
+    pub fn encode<O: VexMachine>(self, e: &mut Emit<'_, Avx2>, p: OperandRegisters<'_, O>) {
         match self {
             Plain::One(x, l, imm) => {
                 let a = O::operand(e, p, 0);

@@ -135,7 +135,7 @@ impl Emit<'_, Avx2> {
 }
 
 impl SlowPaths for Avx2 {
-    fn slow_code(e: &mut Emit<'_, Avx2>, slow: &Rc<Slow>, p: Places<'_>) {
+    fn slow_code(e: &mut Emit<'_, Avx2>, slow: &Rc<Slow>, p: OperandRegisters<'_>) {
         // Active lanes for which the fast path does not hold.
         e.bits_of(RCX, p.r(0));
         e.a.alu_imm(alu::XOR, false, Rm::R(RCX), 0xff);
@@ -211,7 +211,7 @@ impl SlowPaths for Avx2 {
         });
     }
 
-    fn fix_code(e: &mut Emit<'_, Avx2>, fix: Fix, p: Places<'_>) {
+    fn fix_code(e: &mut Emit<'_, Avx2>, fix: Fix, p: OperandRegisters<'_>) {
         let r = p.r(1);
         let operands = p.range(2, fix.arity);
         let [t, u, nans] = [0, 1, 2].map(|k| p.r(2 + fix.arity + k));

@@ -7,7 +7,7 @@ use crate::lir::regalloc::Location;
 use crate::target::x64::bases::{BaseAddress, BaseOps, SharedBase};
 
 type Bases<'t, 'a> = crate::target::x64::bases::Bases<'t, 'a, Avx512>;
-type Places<'a> = crate::target::x64::machine::Places<'a, B>;
+type OperandRegisters<'a> = crate::target::x64::machine::OperandRegisters<'a, B>;
 
 /// The number of registers for bases. Those above are temporary.
 const MOST: u8 = 26;
@@ -49,7 +49,7 @@ impl std::convert::From<SharedBase> for B {
 impl Machine<Avx512> for B {
     const BYTES: u8 = 32;
 
-    fn encode(&self, e: &mut Emit<'_, Avx512>, p: Places<'_>) {
+    fn encode(&self, e: &mut Emit<'_, Avx512>, p: OperandRegisters<'_>) {
         match *self {
             B::One(x, l) => e.a.evex(x.l(l), p.r(1), 0, Rm::R(p.r(0)), ALL, None),
             B::Two(x, l, imm) => {
@@ -98,7 +98,7 @@ impl Machine<Avx512> for B {
 
 impl Emit<'_, Avx512> {
     /// An operand as the last of an instruction.
-    fn base_rm(&mut self, p: Places<'_>, k: usize) -> Rm {
+    fn base_rm(&mut self, p: OperandRegisters<'_>, k: usize) -> Rm {
         match p.locations[k] {
             Location::Reg(_) => Rm::R(p.r(k)),
             Location::Slot(s) => Rm::M(self.spill_slot(s, B::SLOT)),
@@ -125,7 +125,7 @@ impl Emit<'_, Avx512> {
 
     /// Leaves the block unless all conditions hold in all slices with active lanes.
     fn guards_code(&mut self) {
-        if self.full.is_some() {
+        if self.all_active.is_some() {
             // All four.
             self.a.k_to_gpr(RAX, K_HELD);
             self.a.alu_imm(alu::CMP, false, Rm::R(RAX), 15);
@@ -150,7 +150,7 @@ impl Emit<'_, Avx512> {
     /// Leaves the block if one of the slices in opmask 1 has active lanes.
     fn leave_unless_inactive(&mut self) {
         let leave = self.leave_label();
-        if self.full.is_some() {
+        if self.all_active.is_some() {
             self.a.jmp(leave);
             return;
         }

@@ -82,7 +82,7 @@ pub(super) fn opmask(r: u8) -> u8 {
 }
 
 impl Machine<Avx512> for M {
-    fn encode(&self, e: &mut Emit<'_, Avx512>, p: Places<'_>) {
+    fn encode(&self, e: &mut Emit<'_, Avx512>, p: OperandRegisters<'_>) {
         match *self {
             M::Shared(ref op) => op.encode(e, p),
             M::One(x, imm) => {
@@ -180,7 +180,7 @@ impl Machine<Avx512> for M {
     }
 }
 
-impl Places<'_> {
+impl OperandRegisters<'_> {
     /// An opmask.
     pub(super) fn k(&self, k: usize) -> u8 {
         match self.locations[k] {
@@ -193,7 +193,7 @@ impl Places<'_> {
 
 impl Emit<'_, Avx512> {
     /// An operand as the last of an instruction.
-    pub(super) fn rm(&mut self, p: Places<'_>, k: usize) -> Rm {
+    pub(super) fn rm(&mut self, p: OperandRegisters<'_>, k: usize) -> Rm {
         match p.locations[k] {
             Location::Reg(_) => Rm::R(p.r(k)),
             Location::Slot(s) => Rm::M(self.spill_slot(s, M::SLOT)),
@@ -230,7 +230,7 @@ impl Emit<'_, Avx512> {
 
     /// The active lanes, for an instruction that leaves others as they are.
     pub(super) fn on(&self) -> K {
-        match self.full {
+        match self.all_active {
             Some(_) => ALL,
             None => keep(K_EXEC),
         }
@@ -238,7 +238,7 @@ impl Emit<'_, Avx512> {
 
     /// The same, for one that makes others 0.
     pub(super) fn on_or_zero(&self) -> K {
-        match self.full {
+        match self.all_active {
             Some(_) => ALL,
             None => zero(K_EXEC),
         }
@@ -246,7 +246,7 @@ impl Emit<'_, Avx512> {
 
     /// The active lanes of the upper eight, of 64 bits each; `k` is clobbered.
     pub(super) fn upper_on(&mut self, k: u8) -> K {
-        if self.full.is_some() {
+        if self.all_active.is_some() {
             return ALL;
         }
         self.a.kshiftr(k, K_EXEC, 8);

@@ -4,7 +4,7 @@
 use super::*;
 use crate::context::Tile;
 use crate::passes::affine::{Shape, within_register};
-use crate::target::x64::affine::place;
+use crate::target::x64::affine::address_plus;
 use crate::target::x64::lds::{exec_of, staged};
 use crate::target::x64::memory::{Access, Affine, Lanes, reach};
 use crate::target::x64::range::Range;
@@ -34,7 +34,7 @@ fn indexed(base: Gpr, index: u8, disp: i32) -> Mem {
 impl Emit<'_, Avx512> {
     // ---- lanes' own addresses ----
 
-    pub(super) fn lanes_code(&mut self, access: &Rc<Access>, p: Places<'_>) {
+    pub(super) fn lanes_code(&mut self, access: &Rc<Access>, p: OperandRegisters<'_>) {
         let Access::Lanes(l) = &**access else {
             return;
         };
@@ -303,8 +303,8 @@ impl Emit<'_, Avx512> {
         }
         let unlimited = self.konst(limit).is_some_and(|l| l >= u32::MAX as u64);
         if unlimited && matches!(bytes, 4 | 8 | 12 | 16) {
-            let places = Rm::B(ctx!(lds.limits, bytes as usize));
-            self.a.zi(op::CMPUD, k, t, places, keep(K_EXEC), 5);
+            let locations = Rm::B(ctx!(lds.limits, bytes as usize));
+            self.a.zi(op::CMPUD, k, t, locations, keep(K_EXEC), 5);
         } else {
             self.last_in_lds(limit, bytes as i32, from);
             self.a.z(op::BCASTD_R, u, 0, Rm::R(RAX));
@@ -321,12 +321,12 @@ impl Emit<'_, Avx512> {
     /// Lane 0 itself need not be active: its distance is used only if those of all active lanes follow from it.
     fn first_lane(&mut self, l: &Lanes, r: Regs, apart: Label) {
         let Regs { t, u, v, k, .. } = r;
-        self.without_places(u, t, l.bytes * l.count);
+        self.without_locations(u, t, l.bytes * l.count);
         self.a.z(op::BCASTD, v, 0, Rm::R(u));
         self.a.zi(op::CMPD, k, u, Rm::R(v), keep(K_EXEC), 4);
         self.a.kortest(k, k);
         self.a.jcc(Cc::Ne, apart);
-        if !l.store && l.count > 1 && self.full.is_none() {
+        if !l.store && l.count > 1 && self.all_active.is_none() {
             self.a.kortest(K_EXEC, K_EXEC);
             self.a.jcc(Cc::Ae, apart);
         }
@@ -336,11 +336,11 @@ impl Emit<'_, Avx512> {
     }
 
     /// Distances less the places of 16 lanes' elements of so many bytes one after the other.
-    fn without_places(&mut self, to: u8, distances: u8, size: u8) {
+    fn without_locations(&mut self, to: u8, distances: u8, size: u8) {
         let mut from = distances;
         for log in (0..8).filter(|log| size >> log & 1 != 0) {
-            let places = Rm::M(ctx!(tables.strides, 64 * log as usize));
-            self.a.z(op::SUBD, to, from, places);
+            let locations = Rm::M(ctx!(tables.strides, 64 * log as usize));
+            self.a.z(op::SUBD, to, from, locations);
             from = to;
         }
     }
@@ -374,7 +374,7 @@ impl Emit<'_, Avx512> {
                 self.a.z(op::MOVDQU32, register, 0, from);
             }
             self.in_range(l, range, r, from);
-            self.without_places(r.u, r.t, size);
+            self.without_locations(r.u, r.t, size);
             match slice {
                 0 => self.a.z(op::BCASTD, r.v, 0, Rm::R(r.u)),
                 _ => {
@@ -439,7 +439,7 @@ impl Emit<'_, Avx512> {
     /// that is on, transposed. Lanes that are off get what is at RAX. RCX, RDX and RSI are clobbered.
     fn gather_rows(&mut self, loaded: &[u8], wanted: &[u8], rows: [u8; 4], offset: i32) {
         let [t, u, v, w] = rows;
-        if self.full.is_none() {
+        if self.all_active.is_none() {
             self.a.zk(op::MOVDQU32, t, 0, Rm::R(t), zero(K_EXEC));
         }
         self.a.z(op::MOVDQU32_ST, t, 0, Rm::M(ctx!(addresses)));
@@ -752,7 +752,7 @@ impl Emit<'_, Avx512> {
 
     // ---- affine addresses ----
 
-    pub(super) fn affine_gather_code(&mut self, a: Affine, wanted: &[u8], p: Places<'_>) {
+    pub(super) fn affine_gather_code(&mut self, a: Affine, wanted: &[u8], p: OperandRegisters<'_>) {
         self.affine_address(a.address);
         let loaded = p.range(5, wanted.len());
         let temps = [1, 2, 3].map(|k| p.r(k));
@@ -764,7 +764,7 @@ impl Emit<'_, Avx512> {
             && wanted.len() > 1
             && wanted.iter().all(|&k| k < 3)
         {
-            if self.full.is_none() {
+            if self.all_active.is_none() {
                 self.a.kortest(K_EXEC, K_EXEC);
                 self.a.jcc(Cc::Ae, apart);
             }
@@ -776,14 +776,15 @@ impl Emit<'_, Avx512> {
         if self.with(Optional::OneByOne) {
             // The distances are known; what inactive lanes would read may not be mapped.
             let some = self.a.label();
-            if self.full.is_none() {
+            if self.all_active.is_none() {
                 self.a.kortest(K_EXEC, K_EXEC);
                 self.a.jcc(Cc::Ae, some);
             }
-            let two =
-                |_: &mut Self, pair: i32| [0, 1].map(|n| place(a.offset + (2 * pair + n) * a.step));
+            let two = |_: &mut Self, pair: i32| {
+                [0, 1].map(|n| address_plus(a.offset + (2 * pair + n) * a.step))
+            };
             self.load_one_by_one(a.bytes, &loaded, wanted, [temps[0], temps[1]], two);
-            if self.full.is_some() {
+            if self.all_active.is_some() {
                 self.a.bind(done);
                 return;
             }
@@ -875,7 +876,7 @@ impl Emit<'_, Avx512> {
         [t, u, v]: [u8; 3],
         offset: i32,
     ) {
-        let some = self.full.is_none();
+        let some = self.all_active.is_none();
         if some {
             self.a
                 .zk(op::MOVDQU32, index, 0, Rm::R(index), zero(K_EXEC));
@@ -908,7 +909,7 @@ impl Emit<'_, Avx512> {
 
     /// The wanted ones of three dwords of each lane at RAX plus a constant, one lane's after the other's.
     fn load_three(&mut self, offset: i32, loaded: &[u8], wanted: &[u8], [t, u]: [u8; 2]) {
-        let at = |by: i32| Rm::M(place(offset + by));
+        let at = |by: i32| Rm::M(address_plus(offset + by));
         self.a.z(op::MOVDQU32, t, 0, at(0));
         for (&d, &n) in loaded.iter().zip(wanted) {
             let index = |k: usize| Rm::M(ctx!(tables.untriples, 128 * n as usize + 64 * k));
@@ -919,9 +920,9 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    pub(super) fn affine_load_code(&mut self, a: Affine, p: Places<'_>) {
+    pub(super) fn affine_load_code(&mut self, a: Affine, p: OperandRegisters<'_>) {
         self.affine_address(a.address);
-        let at = |by: i32| place(a.offset + by);
+        let at = |by: i32| address_plus(a.offset + by);
         if a.count == 1 && Shape::of(a.step, a.bytes, 1, false) != Some(Shape::Dense) {
             self.fetch(a, false);
             self.load_close(a, p.r(2), p.r(0), p.k(1));
@@ -963,8 +964,8 @@ impl Emit<'_, Avx512> {
             }
             for (half, to) in [(0, u), (128, v)] {
                 let from = offset + half;
-                self.a.z(op::MOVDQU32, t, 0, Rm::M(place(from)));
-                self.mix(mix, to, t, Rm::M(place(from + 64)));
+                self.a.z(op::MOVDQU32, t, 0, Rm::M(address_plus(from)));
+                self.mix(mix, to, t, Rm::M(address_plus(from + 64)));
             }
             for (k, mix) in [(k, Mix::Even), (k + 2, Mix::Odd)] {
                 if let Some(d) = wanted[k] {
@@ -994,8 +995,8 @@ impl Emit<'_, Avx512> {
         self.bytes_on(a.bytes, a.step, k);
         self.a
             .zk(op::MOVDQU8, t, 0, Rm::M(mem(RAX, a.offset)), zero(k));
-        let places = ctx!(tables.bytes_in, 64 * (a.step as usize - 1));
-        self.a.z(op::MOVDQU32, d, 0, Rm::M(places));
+        let locations = ctx!(tables.bytes_in, 64 * (a.step as usize - 1));
+        self.a.z(op::MOVDQU32, d, 0, Rm::M(locations));
         self.a.z(op::PERMB, d, d, Rm::R(t));
         if a.bytes < 4 {
             let mask = (1u64 << (8 * a.bytes)) - 1;
@@ -1006,14 +1007,14 @@ impl Emit<'_, Avx512> {
     /// The same the other way: lanes' bytes do not overlap.
     fn store_close(&mut self, a: Affine, data: u8, t: u8, k: u8) {
         self.bytes_on(a.bytes, a.step, k);
-        let places = ctx!(tables.bytes_out, 64 * (a.step as usize - 1));
-        self.a.z(op::MOVDQU32, t, 0, Rm::M(places));
+        let locations = ctx!(tables.bytes_out, 64 * (a.step as usize - 1));
+        self.a.z(op::MOVDQU32, t, 0, Rm::M(locations));
         self.a.z(op::PERMB, t, t, Rm::R(data));
         self.a
             .zk(op::MOVDQU8_ST, t, 0, Rm::M(mem(RAX, a.offset)), keep(k));
     }
 
-    pub(super) fn affine_store_code(&mut self, a: Affine, p: Places<'_>) {
+    pub(super) fn affine_store_code(&mut self, a: Affine, p: OperandRegisters<'_>) {
         let wide = a.bytes == 8;
         let registers = if wide { 2 } else { a.count as usize };
         let data = p.range(0, registers);
@@ -1029,12 +1030,12 @@ impl Emit<'_, Avx512> {
             }
             let (apart, done) = (self.a.label(), self.a.label());
             if data.len() == 3 && a.step == 12 && self.with(Optional::Triples) {
-                if self.full.is_none() {
+                if self.all_active.is_none() {
                     self.a.kortest(K_EXEC, K_EXEC);
                     self.a.jcc(Cc::Ae, apart);
                 }
                 self.fetch(a, true);
-                self.store_elements(4, &data, place(a.offset), temps, k);
+                self.store_elements(4, &data, address_plus(a.offset), temps, k);
                 self.a.jmp(done);
             }
             self.a.bind(apart);
@@ -1052,7 +1053,7 @@ impl Emit<'_, Avx512> {
         self.fetch(a, true);
         if a.in_order {
             for (n, &r) in data.iter().enumerate() {
-                let to = Rm::M(place(a.offset + 64 * n as i32));
+                let to = Rm::M(address_plus(a.offset + 64 * n as i32));
                 self.a.z(op::MOVDQU32_ST, r, 0, to);
             }
             return;
@@ -1064,12 +1065,12 @@ impl Emit<'_, Avx512> {
                     0 => self.on(),
                     _ => self.upper_on(k),
                 };
-                let to = Rm::M(place(a.offset + 64 * part as i32));
+                let to = Rm::M(address_plus(a.offset + 64 * part as i32));
                 self.a.zk(q, r, 0, to, on);
             }
             return;
         }
-        self.store_elements(a.bytes, &data, place(a.offset), temps, k);
+        self.store_elements(a.bytes, &data, address_plus(a.offset), temps, k);
     }
 
     /// Stores of dwords two by two.
@@ -1119,8 +1120,8 @@ impl Emit<'_, Avx512> {
             }
             (_, &[x, y, z, w]) => {
                 // Four bits for each lane's one, 16 for each register.
-                let full = self.full.is_some();
-                if !full {
+                let all_active = self.all_active.is_some();
+                if !all_active {
                     self.a.k_to_gpr(RCX, K_EXEC);
                     self.a.imm(RDX, 0x1111_1111_1111_1111);
                     self.a.pdep(RCX, RCX, RDX);
@@ -1136,7 +1137,7 @@ impl Emit<'_, Avx512> {
                     for (quarter, mix) in mixes.into_iter().enumerate() {
                         self.mix(mix, v, t, Rm::R(u));
                         let part = plus(at, 128 * half as i32 + 64 * quarter as i32);
-                        if full {
+                        if all_active {
                             self.a.z(op::MOVDQU32_ST, v, 0, Rm::M(part));
                             continue;
                         }
@@ -1152,23 +1153,23 @@ impl Emit<'_, Avx512> {
 }
 
 impl Accesses for Avx512 {
-    fn lanes_code(e: &mut Emit<'_, Avx512>, access: &Rc<Access>, p: Places<'_>) {
+    fn lanes_code(e: &mut Emit<'_, Avx512>, access: &Rc<Access>, p: OperandRegisters<'_>) {
         e.lanes_code(access, p);
     }
 
-    fn load_code(e: &mut Emit<'_, Avx512>, a: Affine, p: Places<'_>) {
+    fn load_code(e: &mut Emit<'_, Avx512>, a: Affine, p: OperandRegisters<'_>) {
         e.affine_load_code(a, p);
     }
 
-    fn store_code(e: &mut Emit<'_, Avx512>, a: Affine, p: Places<'_>) {
+    fn store_code(e: &mut Emit<'_, Avx512>, a: Affine, p: OperandRegisters<'_>) {
         e.affine_store_code(a, p);
     }
 
-    fn gather_code(e: &mut Emit<'_, Avx512>, a: Affine, wanted: &[u8], p: Places<'_>) {
+    fn gather_code(e: &mut Emit<'_, Avx512>, a: Affine, wanted: &[u8], p: OperandRegisters<'_>) {
         e.affine_gather_code(a, wanted, p);
     }
 
-    fn store_row_code(e: &mut Emit<'_, Avx512>, _: At, to: Mem, p: Places<'_>) {
+    fn store_row_code(e: &mut Emit<'_, Avx512>, _: At, to: Mem, p: OperandRegisters<'_>) {
         let on = keep(K_EXEC);
         e.a.zk(op::MOVDQU32_ST, p.r(0), 0, Rm::M(to), on);
     }

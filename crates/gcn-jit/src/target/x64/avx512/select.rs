@@ -793,7 +793,7 @@ impl Selection for Avx512 {
     }
 
     fn active_lanes(s: &mut Select<'_, '_>) -> VReg {
-        if s.e.full.is_some() {
+        if s.e.all_active.is_some() {
             return Avx512::same_truth(s, true);
         }
         s.truth_constant(Constant::Active, M::MaskActive, Remat::Fixed)
@@ -834,13 +834,13 @@ impl Selection for Avx512 {
     }
 
     fn unordered(s: &mut Select<'_, '_>, a: VReg, b: VReg) -> VReg {
-        let active = s.e.full.is_none();
+        let active = s.e.all_active.is_none();
         s.compare_of(op::CMPPS, a, b, 3, active)
     }
 
     fn unordered_wide(s: &mut Select<'_, '_>, [a, b]: [VReg; 2]) -> VReg {
         let e = op::CMPPS.pd();
-        if s.e.full.is_some() {
+        if s.e.all_active.is_some() {
             // Both halves of the lanes at once.
             return s.compare(e, a, b, 3);
         }

@@ -94,7 +94,7 @@ impl Emit<'_, Avx512> {
 }
 
 impl SlowPaths for Avx512 {
-    fn slow_code(e: &mut Emit<'_, Avx512>, slow: &Rc<Slow>, p: Places<'_>) {
+    fn slow_code(e: &mut Emit<'_, Avx512>, slow: &Rc<Slow>, p: OperandRegisters<'_>) {
         let (condition, lanes) = (p.k(0), p.k(1));
         let (mut leaves, mut masks) = (Vec::new(), Vec::new());
         let mut k = 2;
@@ -115,8 +115,8 @@ impl SlowPaths for Avx512 {
         };
         // Active lanes for which the fast path does not hold.
         let (from, back) = (e.a.label(), e.a.label());
-        let full = e.full.is_some();
-        if full {
+        let all_active = e.all_active.is_some();
+        if all_active {
             // The carry flag is set if all 16 bits are 1.
             e.a.kortest(condition, condition);
             e.a.jcc(Cc::Ae, from);
@@ -130,7 +130,7 @@ impl SlowPaths for Avx512 {
         e.section(move |e| {
             let truth = slow.result == Kind::Bool;
             e.a.bind(from);
-            if full {
+            if all_active {
                 e.a.knot(lanes, condition);
             }
             // Known values are written while the operand is still read.
@@ -179,7 +179,7 @@ impl SlowPaths for Avx512 {
         });
     }
 
-    fn fix_code(e: &mut Emit<'_, Avx512>, fix: Fix, p: Places<'_>) {
+    fn fix_code(e: &mut Emit<'_, Avx512>, fix: Fix, p: OperandRegisters<'_>) {
         let Fix {
             op: o,
             wide,

@@ -449,7 +449,7 @@ fn displacements_are_short_where_they_can_be() {
 }
 
 #[test]
-fn constants_lie_behind_the_code() {
+fn constants_lie_after_the_code() {
     for row in rows().iter().filter(|r| r.broadcast && r.form == RegVRm) {
         let reg = if masks(row, false).len() == 3 { 5 } else { 25 };
         let value = 0x1122_3344_5566_7788u64;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gcn_emu::dispatch::watch::{About, Observe, Observer, Scene, Who};
+use gcn_emu::dispatch::observers::{About, Observe, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
 use gcn_emu::probe::Probe;
 

@@ -1,15 +1,15 @@
 //! Trials: a run within exact bounds that can be taken back, for checkers.
 //!
-//! During a trial the page map permits less than memory does, and the accesses that it refuses are looked at one by one. A page that is not
+//! During a transaction the page map permits less than memory does, and the accesses that it refuses are looked at one by one. A page that is not
 //! wholly within bounds is not mapped for code that asks the map alone, so each access of it is compared with the bounds to the byte. A page
 //! that may be written is read-only until its first store, when its contents are kept. So compiled code, which looks at the map
-//! before it accesses a page, runs in a trial as it does otherwise.
+//! before it accesses a page, runs in a transaction as it does otherwise.
 
 use super::*;
 use std::sync::RwLockReadGuard;
 use std::sync::atomic::fence;
 
-/// Bytes that kernels may access in a trial.
+/// Bytes that kernels may access in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// The address of the first byte.
@@ -22,24 +22,24 @@ pub struct Extent {
 
 /// A page of which some bytes are out of bounds: accesses are compared with the extents.
 pub(super) const PARTLY: u8 = 32;
-/// A page that may be written when its contents have been kept: by a trial, or by the journal.
+/// A page that may be written when its contents have been kept: by a transaction, or by the journal.
 pub(super) const UNKEPT: u8 = 64;
 
 /// Pages that are kept together when stores go up through memory.
 const AHEAD: u64 = 16;
 
-/// The state of a trial.
+/// The state of a transaction.
 #[derive(Default)]
-pub(super) struct Trial {
+pub(super) struct Transaction {
     /// In ascending order; they do not overlap.
     extents: Vec<Extent>,
-    /// The states of pages before the trial.
+    /// The states of pages before the transaction.
     before: Vec<(u64, u8)>,
     /// The contents of pages before their first store, by page of the linear part.
     kept: Mutex<HashMap<u64, PageBytes>>,
 }
 
-impl Trial {
+impl Transaction {
     /// The extent that holds all of these bytes.
     fn extent(&self, first: u64, last: u64) -> Option<&Extent> {
         let after = self.extents.partition_point(|e| e.start <= first);
@@ -49,12 +49,15 @@ impl Trial {
 }
 
 impl Memory {
-    /// Begins a trial: until its end kernels may access these bytes alone, and their stores can be taken back. Code is fetched as
-    /// before. Nothing else may be mapped or unmapped until then. Returns false, and begins none, if there is a trial already
-    /// or memory has pages that a trial cannot confine: those outside of the linear part, and lent ones; or the journal sees compiled code.
-    pub fn begin_trial(&self, mut extents: Vec<Extent>) -> bool {
+    /// Begins a transaction: until its end kernels may access these bytes alone, and their stores can be taken back. Code is fetched as
+    /// before. Nothing else may be mapped or unmapped until then. Returns false, and begins none, if there is a transaction already
+    /// or memory has pages that a transaction cannot confine: those outside of the linear part, and lent ones; or the journal sees compiled code.
+    pub fn begin_transaction(&self, mut extents: Vec<Extent>) -> bool {
         let book = self.book();
-        let mut now = self.trial.write().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self
+            .transaction
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         let linear = |first: u64, count: u64| {
             self.own_page(first).is_some() && self.own_page(first + count - 1).is_some()
         };
@@ -67,16 +70,16 @@ impl Memory {
         if extents.windows(2).any(|w| w[0].end > w[1].start) {
             return false;
         }
-        let mut trial = Trial {
+        let mut transaction = Transaction {
             extents,
-            ..Trial::default()
+            ..Transaction::default()
         };
         for page in book.regions.values().flat_map(|r| r.0..r.0 + r.1) {
             let Some(own) = self.own_page(page) else {
                 continue;
             };
             let state = self.state(own);
-            let whole = trial.extent(page * PAGE_SIZE, (page + 1) * PAGE_SIZE - 1);
+            let whole = transaction.extent(page * PAGE_SIZE, (page + 1) * PAGE_SIZE - 1);
             let mut new = state & !Perm::WRITE.0;
             if whole.is_none() {
                 new = new & !MAPPED | PARTLY;
@@ -86,31 +89,34 @@ impl Memory {
             }
             // A page of the linear part that is mapped.
             let _ = self.pages.fill(own, 1, new);
-            trial.before.push((own, state));
+            transaction.before.push((own, state));
         }
-        *now = Some(trial);
+        *now = Some(transaction);
         self.trying.store(true, SeqCst);
         self.suspected.store(false, SeqCst);
         self.mapping.store(0, SeqCst);
         true
     }
 
-    /// Ends the trial. With `take_back`, memory has the contents that it had at its beginning. Returns true if an access was refused in
+    /// Ends the transaction. With `take_back`, memory has the contents that it had at its beginning. Returns true if an access was refused in
     /// it or [`Memory::suspect`] was called.
-    pub fn end_trial(&self, take_back: bool) -> bool {
-        let mut now = self.trial.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(trial) = now.take() else {
+    pub fn end_transaction(&self, take_back: bool) -> bool {
+        let mut now = self
+            .transaction
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(transaction) = now.take() else {
             return false;
         };
         self.trying.store(false, SeqCst);
-        let kept = trial.kept.into_inner();
+        let kept = transaction.kept.into_inner();
         for (page, bytes) in kept.unwrap_or_else(PoisonError::into_inner) {
             if take_back {
                 let at = page * PAGE_SIZE + self.origin;
                 self.arena.write(at as usize, &bytes[..]);
             }
         }
-        for (page, state) in trial.before {
+        for (page, state) in transaction.before {
             // As above.
             let _ = self.pages.fill(page, 1, state);
         }
@@ -118,23 +124,25 @@ impl Memory {
         self.suspected.swap(false, SeqCst)
     }
 
-    /// Records that the trial, if there is one, did something that a checker must look at.
+    /// Records that the transaction, if there is one, did something that a checker must look at.
     pub fn suspect(&self) {
         if self.trying.load(Relaxed) {
             self.suspected.store(true, Relaxed);
         }
     }
 
-    /// Returns true if the trial is to be looked at.
+    /// Returns true if the transaction is to be looked at.
     pub fn suspected(&self) -> bool {
         self.suspected.load(Relaxed)
     }
 
-    fn trial(&self) -> RwLockReadGuard<'_, Option<Trial>> {
-        self.trial.read().unwrap_or_else(PoisonError::into_inner)
+    fn transaction(&self) -> RwLockReadGuard<'_, Option<Transaction>> {
+        self.transaction
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if an access of `size` bytes is permitted, as far as a trial says. Keeps the pages of a store.
+    /// Returns true if an access of `size` bytes is permitted, as far as a transaction says. Keeps the pages of a store.
     #[inline]
     pub(super) fn try_access(&self, addr: u64, size: u64, need: Perm) -> bool {
         !self.trying.load(Relaxed) || self.try_slowly(addr, size, need)
@@ -145,11 +153,11 @@ impl Memory {
         if need.contains(Perm::EXEC) {
             return true;
         }
-        match &*self.trial() {
+        match &*self.transaction() {
             None => true,
-            Some(trial) => {
+            Some(transaction) => {
                 let last = addr.saturating_add(size.max(1) - 1);
-                let may = self.tried(trial, addr, last, need);
+                let may = self.tried(transaction, addr, last, need);
                 if !may {
                     self.suspect();
                 }
@@ -158,9 +166,9 @@ impl Memory {
         }
     }
 
-    /// Returns true if a trial permits an access, from its first byte to its last one.
-    fn tried(&self, trial: &Trial, first: u64, last: u64, need: Perm) -> bool {
-        let Some(extent) = trial.extent(first, last) else {
+    /// Returns true if a transaction permits an access, from its first byte to its last one.
+    fn tried(&self, transaction: &Transaction, first: u64, last: u64, need: Perm) -> bool {
+        let Some(extent) = transaction.extent(first, last) else {
             return false;
         };
         if !need.contains(Perm::WRITE) {
@@ -170,20 +178,23 @@ impl Memory {
             return false;
         }
         for page in first / PAGE_SIZE..=last / PAGE_SIZE {
-            self.keep(trial, page);
+            self.keep(transaction, page);
         }
         true
     }
 
     /// Keeps the contents of a guest page, if they are not kept yet; from then on stores to it are permitted.
-    fn keep(&self, trial: &Trial, page: u64) {
+    fn keep(&self, transaction: &Transaction, page: u64) {
         let Some(own) = self.own_page(page) else {
             return;
         };
         if self.state(own) & UNKEPT == 0 {
             return;
         }
-        let mut kept = trial.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = transaction
+            .kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let state = self.state(own);
         if state & UNKEPT == 0 {
             return;
@@ -197,10 +208,10 @@ impl Memory {
         let _ = self.pages.fill(own, 1, state & !UNKEPT | Perm::WRITE.0);
     }
 
-    /// Checks an access in a trial, as compiled code does that remembers ranges: returns the bytes around it that may be accessed as
-    /// `need` says, at most `far` pages on each side. The inner value is `None` if it itself may not, the outer one without a trial. Stores
+    /// Checks an access in a transaction, as compiled code does that remembers ranges: returns the bytes around it that may be accessed as
+    /// `need` says, at most `far` pages on each side. The inner value is `None` if it itself may not, the outer one without a transaction. Stores
     /// that the journal is to see are kept here, too.
-    pub fn trial_range(
+    pub fn transaction_range(
         &self,
         first: u64,
         last: u64,
@@ -210,12 +221,12 @@ impl Memory {
         if !self.trying.load(Relaxed) {
             return self.kept_range(first, last, need, far);
         }
-        let trial = self.trial();
-        let trial = trial.as_ref()?;
-        if !self.tried(trial, first, last, need) {
+        let transaction = self.transaction();
+        let transaction = transaction.as_ref()?;
+        if !self.tried(transaction, first, last, need) {
             return Some(None);
         }
-        let extent = *trial.extent(first, last)?;
+        let extent = *transaction.extent(first, last)?;
         let (low, high) = (first / PAGE_SIZE, last / PAGE_SIZE);
         let end = (extent.end - 1) / PAGE_SIZE;
         let (mut from, mut to) = (
@@ -224,7 +235,7 @@ impl Memory {
         );
         if need.contains(Perm::WRITE) {
             for page in high + 1..=(high + AHEAD).min(to) {
-                self.keep(trial, page);
+                self.keep(transaction, page);
             }
             let writable = |page: u64| {
                 let own = self.own_page(page);

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gcn_emu::dispatch::watch::{About, Observe, Observer, Scene, Who};
+use gcn_emu::dispatch::observers::{About, Observe, Observer, Scene, Who};
 use gcn_emu::engine::Stop as Stopped;
 use gcn_emu::mem::Memory;
-use gcn_emu::probe::{Access, Executed, Place, Probe};
-use gcn_isa::access::{FactTable, MemoryKind};
+use gcn_emu::probe::{Access, AccessLocation, Executed, Probe};
+use gcn_isa::access::{InstructionTable, MemoryKind};
 use gcn_isa::print::{Style, print};
 
 use super::code::{Class, classify};
@@ -144,7 +144,7 @@ impl Observe for Tracker {
         Box::new(Watcher(RefCell::new(Inner {
             state: self.state.clone(),
             control: self.control.clone(),
-            facts: None,
+            table: None,
             sites: HashMap::new(),
             scratch: (0, 0),
             class: Class::Plain,
@@ -165,7 +165,7 @@ struct Watcher(RefCell<Inner>);
 struct Inner {
     state: Arc<Mutex<State>>,
     control: Stop,
-    facts: Option<FactTable>,
+    table: Option<InstructionTable>,
     /// The class of the instruction at a PC.
     sites: HashMap<u64, Class>,
     /// The addresses of scratch.
@@ -194,7 +194,7 @@ impl Observer for Watcher {
             let region = about.memory.region_of(address);
             inner.scratch = region.map_or((0, 0), |(start, bytes)| (start, start + bytes));
         }
-        inner.facts = Some(FactTable::new(about.target));
+        inner.table = Some(InstructionTable::new(about.target));
     }
 
     fn probe(&self) -> Option<&dyn Probe> {
@@ -214,11 +214,11 @@ impl Inner {
     fn before(&mut self, who: Who, scene: &Scene<'_>) {
         self.pc = scene.wave.pc;
         self.who = (who.number, who.workgroup);
-        self.class = match (self.sites.get(&self.pc), &self.facts) {
+        self.class = match (self.sites.get(&self.pc), &self.table) {
             (Some(class), _) => *class,
-            (None, Some(facts)) => {
+            (None, Some(table)) => {
                 let insn = scene.insn();
-                let class = insn.map_or(Class::Plain, |insn| classify(&insn, facts.of(&insn)));
+                let class = insn.map_or(Class::Plain, |insn| classify(&insn, table.of(&insn)));
                 self.sites.insert(self.pc, class);
                 class
             }
@@ -243,19 +243,19 @@ impl Inner {
             "" => String::new(),
             text => format!(": {text}"),
         };
-        let place = format!("workgroup ({x}, {y}, {z}), pc {:#x}{text}", self.pc);
-        lock(&self.state).refused.get_or_insert((refusal, place));
+        let location = format!("workgroup ({x}, {y}, {z}), pc {:#x}{text}", self.pc);
+        lock(&self.state).refused.get_or_insert((refusal, location));
         self.control.stop();
     }
 
     fn access(&mut self, access: &Access) -> bool {
-        let at = match access.place {
-            Place::Lds(_) | Place::Nowhere => return true,
-            Place::Gds(_) => {
+        let at = match access.location {
+            AccessLocation::Lds(_) | AccessLocation::Nowhere => return true,
+            AccessLocation::Gds(_) => {
                 self.refuse(Refusal::Gds);
                 return false;
             }
-            Place::Memory(at) => at,
+            AccessLocation::Memory(at) => at,
         };
         let size = u64::from(access.size);
         let kind = match (access.kind, self.class) {

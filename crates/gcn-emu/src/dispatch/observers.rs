@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The observers of a dispatch. By default there are none, which costs nothing.
 #[derive(Clone, Default)]
-pub struct Watch {
+pub struct Observers {
     /// Observes every instruction. Waves then run one instruction at a time.
     pub observe: Option<Arc<dyn Observe>>,
     /// Counts while the dispatch runs.
@@ -26,7 +26,7 @@ pub struct Watch {
     pub control: Option<Arc<Control>>,
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for Observers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
             .field("observe", &self.observe.is_some())
@@ -170,7 +170,7 @@ pub trait Observe: Send + Sync {
     }
 
     /// Called before the first wave begins. If there is a result, the dispatch first runs without an observer, with any engine and on as many
-    /// threads as the launch says, and may access these bytes and the LDS that it asks for alone ([`Memory::begin_trial`]). If it does
+    /// threads as the launch says, and may access these bytes and the LDS that it asks for alone ([`Memory::begin_transaction`]). If it does
     /// so, nothing noted must be looked at and it ends well, [`Observe::passed`] is called. Otherwise it is taken back, and runs again
     /// with observers.
     fn screen(&self, _about: &About<'_>) -> Option<Screened> {
