@@ -175,8 +175,10 @@ pub const SH_MEM_BASES: u32 = 0x0001_0002;
 /// MODE of a new wave: rounding to nearest even, f32 denormals flushed, f16 and f64 denormals kept, DX10_CLAMP and IEEE.
 pub const MODE: u32 = 0x3c0;
 
-/// The registers of one wave.
+/// The registers of one wave. The scalar registers begin at a cache line: compiled code copies them by lines, and a store over two
+/// lines costs more and delays loads of what it stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
 pub struct WaveState {
     /// The scalar registers by operand code: SGPRs from 0, VCC at 106, M0 at 124, EXEC at 126; FLAT_SCRATCH, XNACK_MASK,
     /// TBA, TMA and the TTMPs where the generation has them. All SGPRs of the generation exist, whatever number a kernel

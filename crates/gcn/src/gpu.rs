@@ -249,7 +249,8 @@ pub trait Element: Copy + Default + private::Bytes {
 
 mod private {
     pub trait Bytes: Sized {
-        fn put(self, out: &mut Vec<u8>);
+        /// Writes all values to as many bytes as they have.
+        fn put(values: &[Self], out: &mut [u8]);
         fn take(bytes: &[u8]) -> Self;
     }
 }
@@ -260,8 +261,11 @@ macro_rules! element {
             const TY: Ty = Ty::$ty;
         }
         impl private::Bytes for $t {
-            fn put(self, out: &mut Vec<u8>) {
-                out.extend(self.to_le_bytes());
+            fn put(values: &[$t], out: &mut [u8]) {
+                let (words, _) = out.as_chunks_mut();
+                for (word, value) in words.iter_mut().zip(values) {
+                    *word = value.to_le_bytes();
+                }
             }
             fn take(bytes: &[u8]) -> $t {
                 let mut array = [0; size_of::<$t>()];
@@ -539,11 +543,11 @@ impl<T: Element> Buffer<T> {
     pub fn write(&self, start: usize, data: &[T]) -> Result<(), Error> {
         let mut address = self.range(start, data.len())?;
         // Piece by piece, because a second copy of a large buffer may not fit into memory.
-        let mut bytes = Vec::new();
+        let mut bytes = vec![0; PIECE.min(data.len()) * size_of::<T>()];
         for piece in data.chunks(PIECE) {
-            bytes.clear();
-            piece.iter().for_each(|v| v.put(&mut bytes));
-            self.gpu.machine.memory.write(address, &bytes)?;
+            let bytes = &mut bytes[..size_of_val(piece)];
+            T::put(piece, bytes);
+            self.gpu.machine.memory.write(address, bytes)?;
             address += bytes.len() as u64;
         }
         Ok(())

@@ -105,10 +105,18 @@ impl Arena {
     /// Loads `out.len()` bytes in the widest aligned parts.
     pub(super) fn read(&self, mut offset: usize, mut out: &mut [u8]) {
         while !out.is_empty() {
+            if offset.is_multiple_of(8) && out.len() >= 8 {
+                let (words, rest) = out.as_chunks_mut::<8>();
+                for word in words {
+                    *word = self.u64(offset).load(Relaxed).to_ne_bytes();
+                    offset += 8;
+                }
+                out = rest;
+                continue;
+            }
             let width = part(offset, out.len());
             let (head, tail) = out.split_at_mut(width);
             match width {
-                8 => head.copy_from_slice(&self.u64(offset).load(Relaxed).to_ne_bytes()),
                 4 => head.copy_from_slice(&self.u32(offset).load(Relaxed).to_ne_bytes()),
                 2 => head.copy_from_slice(&self.u16(offset).load(Relaxed).to_ne_bytes()),
                 _ => head[0] = self.u8(offset).load(Relaxed),
@@ -121,13 +129,18 @@ impl Arena {
     /// Stores `data` in the widest aligned parts.
     pub(super) fn write(&self, mut offset: usize, mut data: &[u8]) {
         while !data.is_empty() {
+            if offset.is_multiple_of(8) && data.len() >= 8 {
+                let (words, rest) = data.as_chunks::<8>();
+                for word in words {
+                    self.u64(offset).store(u64::from_ne_bytes(*word), Relaxed);
+                    offset += 8;
+                }
+                data = rest;
+                continue;
+            }
             let width = part(offset, data.len());
             let (head, tail) = data.split_at(width);
             match *head {
-                [a, b, c, d, e, f, g, h] => {
-                    self.u64(offset)
-                        .store(u64::from_ne_bytes([a, b, c, d, e, f, g, h]), Relaxed);
-                }
                 [a, b, c, d] => self
                     .u32(offset)
                     .store(u32::from_ne_bytes([a, b, c, d]), Relaxed),
@@ -147,10 +160,10 @@ impl Arena {
     }
 }
 
-/// The widest naturally aligned part that an access of `left` bytes at `offset` can begin with.
+/// The widest naturally aligned part of at most 4 bytes that an access of `left` bytes at `offset` can begin with.
 #[inline]
 fn part(offset: usize, left: usize) -> usize {
-    let aligned = 1 << (offset | 8).trailing_zeros();
+    let aligned = 1 << (offset | 4).trailing_zeros();
     if aligned <= left {
         aligned
     } else {
