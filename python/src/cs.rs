@@ -2,7 +2,7 @@
 
 use crate::error::Told;
 use foldhash::HashMap;
-use gcn::isa::access::{InstructionTable, File, RegAccess};
+use gcn::isa::access::{File, InstructionTable, RegAccess};
 use gcn::isa::decode::Decoder;
 use gcn::isa::operand::{self, Reg, Value, inline_value, reg};
 use gcn::isa::plan::Plans;

@@ -5,7 +5,7 @@ use crate::error::Told;
 use gcn::emu::engine::{Code, Engine, Machine, Stop};
 use gcn::emu::interp::Interp;
 use gcn::emu::mem::{MemError, Perm};
-use gcn::emu::probe::{Access, Executed, AccessLocation, Probe};
+use gcn::emu::probe::{Access, AccessLocation, Executed, Probe};
 use gcn::isa::access::MemoryKind;
 use gcn::isa::decode::Decoder;
 use gcn::lang::{self, Bench, Location, Value};

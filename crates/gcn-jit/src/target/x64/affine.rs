@@ -47,7 +47,9 @@ impl<V: Vectors> Emit<'_, V> {
     /// iterations.
     pub(super) fn fetch_ahead(&mut self, stride: i32, offset: i32, address: u16, stores: bool) {
         let lds = self.c.affine.addresses[address as usize].limit.is_some();
-        if lds || !self.with(Optional::Prefetch) {
+        // Slices of narrow elements share lines: one prefetch a line is enough.
+        let begins_line = self.looped || 16 * stride * self.slice as i32 % 64 == 0;
+        if lds || !begins_line || !self.with(Optional::Prefetch) {
             return;
         }
         if self.repeats {
