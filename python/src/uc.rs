@@ -76,7 +76,8 @@ impl Probe for Recorder {
 /// (42, ['0x10000', '0x10004'])
 #[pyclass(module = "gcn", frozen)]
 pub struct Uc {
-    inner: Mutex<Inner>,
+    /// In a box, because a wave's state is aligned to 64 bytes, and objects of Python to 16.
+    inner: Box<Mutex<Inner>>,
     hooks: Mutex<Vec<Hook>>,
     numbers: AtomicU64,
     stopped: AtomicBool,
@@ -174,10 +175,10 @@ impl Uc {
         let _ = mode;
         let bench = Bench::new(crate::cs::target(arch)?).map_err(|e| Told::new("memory", e))?;
         Ok(Uc {
-            inner: Mutex::new(Inner {
+            inner: Box::new(Mutex::new(Inner {
                 bench,
                 engine: Interp::new(),
-            }),
+            })),
             hooks: Mutex::default(),
             numbers: AtomicU64::new(1),
             stopped: AtomicBool::new(false),
