@@ -285,11 +285,11 @@ impl<'s> Quick<'s> {
             };
         }
         let start = c.pos;
-        let Some((text, location)) = self.lines.location(c) else {
+        let Some((text, slot)) = self.lines.slot(c) else {
             return self.instruction(c);
         };
         let after = start + text.len as usize + 1;
-        if let Some(known) = self.lines.at(location, &text) {
+        if let Some(known) = self.lines.at(slot, &text) {
             if known.short {
                 self.out
                     .extend_from_slice(&(known.bits as u32).to_le_bytes());
@@ -313,7 +313,7 @@ impl<'s> Quick<'s> {
                 used: [vgprs as u16, sgprs as u16],
                 short: self.out.len() - begin == 4,
             };
-            self.lines.keep(location, known, &self.out[begin..]);
+            self.lines.keep(slot, known, &self.out[begin..]);
         }
         self.used = greatest(used, self.used);
         read
@@ -533,9 +533,9 @@ struct Line {
     short: bool,
 }
 
-/// Lines read before, each in the place that a hash of its text gives.
+/// Lines read before, each in the slot that a hash of its text gives.
 struct Lines {
-    /// A power of two of places.
+    /// A power of two of slots.
     list: Vec<Line>,
     /// The number of lines looked for since the last decision about [`Lines::pause`], and how many were found.
     sought: u32,
@@ -557,9 +557,9 @@ impl Lines {
 
     /// For a text of a size in bytes.
     fn new(size: usize) -> Lines {
-        let locations = (size / 256).next_power_of_two().clamp(1 << 6, 1 << 13);
+        let slots = (size / 256).next_power_of_two().clamp(1 << 6, 1 << 13);
         Lines {
-            list: vec![Lines::NONE; locations],
+            list: vec![Lines::NONE; slots],
             sought: 0,
             found: 0,
             pause: 0,
@@ -570,9 +570,9 @@ impl Lines {
         self.list.fill(Lines::NONE);
     }
 
-    /// Returns the text of the line that begins here, and its place; `None` if it is not looked for.
+    /// Returns the text of the line that begins here, and its slot; `None` if it is not looked for.
     #[inline]
-    fn location(&mut self, c: &Cursor<'_>) -> Option<(Short, usize)> {
+    fn slot(&mut self, c: &Cursor<'_>) -> Option<(Short, usize)> {
         /// The number of lines after which looking for them is weighed.
         const SOME: u32 = 1 << 10;
         const PAUSE: u32 = 1 << 14;
@@ -604,17 +604,17 @@ impl Lines {
             if ends != 0 {
                 let len = 8 * n as u8 + bytes as u8;
                 self.sought += 1;
-                let location = (hash >> 40) as usize & (self.list.len() - 1);
-                return Some((Short { words, len }, location));
+                let slot = (hash >> 40) as usize & (self.list.len() - 1);
+                return Some((Short { words, len }, slot));
             }
         }
         None
     }
 
-    /// Returns the line in a place if it has this text.
+    /// Returns the line in a slot if it has this text.
     #[inline]
-    fn at(&mut self, location: usize, text: &Short) -> Option<&Line> {
-        let line = self.list.get(location)?;
+    fn at(&mut self, slot: usize, text: &Short) -> Option<&Line> {
+        let line = self.list.get(slot)?;
         if line.text != *text || text.len == 0 {
             return None;
         }
@@ -623,14 +623,14 @@ impl Lines {
     }
 
     /// Keeps a line with the bytes that it gives, if they are those of one instruction.
-    fn keep(&mut self, location: usize, mut line: Line, bytes: &[u8]) {
+    fn keep(&mut self, slot: usize, mut line: Line, bytes: &[u8]) {
         let mut eight = [0; 8];
         if !matches!(bytes.len(), 4 | 8) {
             return;
         }
         eight[..bytes.len()].copy_from_slice(bytes);
         line.bits = u64::from_le_bytes(eight);
-        if let Some(known) = self.list.get_mut(location) {
+        if let Some(known) = self.list.get_mut(slot) {
             *known = line;
         }
     }
@@ -1450,14 +1450,14 @@ impl<'s> Cursor<'s> {
     fn known_modifier(&mut self, known: &mut [(&'s str, Modifier)]) -> Option<Modifier> {
         let start = self.pos;
         let text = self.take(|c| c != b' ' && c != b'\n');
-        let location = &mut known[hash(text.as_bytes(), None) % KNOWN];
-        if location.0 == text && !text.is_empty() {
-            return Some(location.1);
+        let slot = &mut known[hash(text.as_bytes(), None) % KNOWN];
+        if slot.0 == text && !text.is_empty() {
+            return Some(slot.1);
         }
         let end = std::mem::replace(&mut self.pos, start);
         let modifier = self.modifier()?;
         if self.pos == end {
-            *location = (text, modifier);
+            *slot = (text, modifier);
         }
         Some(modifier)
     }

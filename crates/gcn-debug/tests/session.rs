@@ -2,13 +2,9 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 
 use gcn::engine::{Engines, Kind};
-use gcn::lines::Sources;
 use gcn::plan::{self, Plan};
-use gcn::trace::{Filter, Trace};
 use gcn_debug::motion::{Scope, Unit};
 use gcn_debug::{Moment, Options, Reason, Session, Status, ValueLocation, WaveId};
 
@@ -383,52 +379,13 @@ fn waves_run_alone() {
     assert_eq!((executed(&session), session.waves().len()), (1, 2));
 }
 
-/// A writer that keeps what is written.
-#[derive(Clone, Default)]
-struct SharedText(Arc<Mutex<Vec<u8>>>);
-
-impl Write for SharedText {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The lines of `gcn run --trace --json`, in order.
-fn trace(plan: &Plan) -> Vec<serde_json::Value> {
-    let kept = SharedText::default();
-    let trace = Trace::new(
-        Box::new(kept.clone()),
-        Filter::default(),
-        true,
-        Sources::default(),
-    );
-    let trace = Arc::new(trace);
-    let mut options = plan::Options {
-        threads: 1,
-        deterministic: true,
-        engines: Engines::new(Kind::Interp),
-        ..plan::Options::default()
-    };
-    options.observers.observe = Some(trace.clone());
-    plan::run(plan, &options).map_err(|e| e.message).unwrap();
-    trace.finish().unwrap();
-    let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
-    text.lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect()
-}
-
 /// `who` and the trace tell the same: an instruction that changed a register in a lane wrote it, and after it until now only
 /// instructions that wrote the same value did.
 #[test]
 fn who_agrees_with_the_trace() {
     for (name, plan) in plans() {
-        let lines = trace(&plan);
+        let (lines, failed) = kernels::trace(&plan);
+        assert_eq!(failed, None, "{name}");
         let mut session = Session::new(plan, Options::default()).unwrap();
         let mut rng = Rng(name.len() as u64 + 11);
         let total = lines.len() as u64;

@@ -2,13 +2,8 @@
 //! and calls, hand-written and compiled, of all generations.
 
 use std::collections::HashMap;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 
-use gcn::engine::{Engines, Kind};
-use gcn::lines::Sources;
-use gcn::plan::{self, Plan};
-use gcn::trace::{Filter, Trace};
+use gcn::plan::Plan;
 use gcn_debug::{Moment, Options, Session, ValueLocation, WaveId, Writer};
 use gcn_isa::access::File;
 
@@ -124,44 +119,9 @@ fn plans() -> Vec<(&'static str, Plan)> {
     ]
 }
 
-/// A writer that keeps what is written.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Kept {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The lines of `gcn run --trace --json`, in order.
-fn trace(plan: &Plan) -> Vec<serde_json::Value> {
-    let kept = Kept::default();
-    let (out, filter) = (Box::new(kept.clone()), Filter::default());
-    let trace = Arc::new(Trace::new(out, filter, true, Sources::default()));
-    let mut options = plan::Options {
-        threads: 1,
-        deterministic: true,
-        engines: Engines::new(Kind::Interp),
-        ..plan::Options::default()
-    };
-    options.observers.observe = Some(trace.clone());
-    // Checks of a plan may fail: absolute has a mistake.
-    let _ = plan::run(plan, &options);
-    trace.finish().unwrap();
-    let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
-    let lines = text.lines();
-    lines.map(|l| serde_json::from_str(l).unwrap()).collect()
-}
-
 /// What is known of a register, in a lane if it has some, or of a byte.
 #[derive(Clone, Copy, Default, Debug)]
-struct Known {
+struct Tracked {
     value: u32,
     /// The last instruction that wrote it, by its number in the trace: it changed it, or writes all of it whatever it was.
     written: Option<u64>,
@@ -173,9 +133,9 @@ struct Known {
 
 /// The registers of a wave, as the trace tells them.
 struct Wave {
-    scalars: Vec<Known>,
-    scc: Known,
-    vectors: Vec<[Known; 64]>,
+    scalars: Vec<Tracked>,
+    scc: Tracked,
+    vectors: Vec<[Tracked; 64]>,
 }
 
 const EXEC: usize = 126;
@@ -236,7 +196,7 @@ fn range(name: &str) -> Option<(bool, std::ops::Range<u64>)> {
     Some((unit == "lds", first..end))
 }
 
-fn set(known: &mut Known, value: u32, n: u64) {
+fn set(known: &mut Tracked, value: u32, n: u64) {
     if known.value != value {
         (known.value, known.changed, known.written) = (value, Some(n), Some(n));
     }
@@ -254,9 +214,9 @@ impl Told {
             let tick = n as u64;
             session.travel(Moment { launch: 0, tick }).unwrap();
             let state = session.wave(id).unwrap();
-            let known = |value: u32| Known {
+            let known = |value: u32| Tracked {
                 value,
-                ..Known::default()
+                ..Tracked::default()
             };
             let wave = Wave {
                 scalars: state.sgprs.iter().map(|v| known(*v)).collect(),
@@ -356,7 +316,7 @@ impl Told {
             "v_readlane",
         ];
         let perhaps = perhaps.iter().any(|word| text.contains(word));
-        let wrote = |known: &mut Known| match perhaps {
+        let wrote = |known: &mut Tracked| match perhaps {
             true => known.perhaps = Some(n),
             false => known.written = Some(n),
         };
@@ -384,7 +344,7 @@ impl Told {
 fn same(
     told: &Told,
     location: ValueLocation,
-    known: Known,
+    known: Tracked,
     now: &[u8],
     writer: Option<&Writer>,
     exact: bool,
@@ -430,7 +390,8 @@ impl Rng {
 
 /// Compares at some moments. `most` is the number of places of each kind that are compared at each of them; all without it.
 fn compare(name: &str, plan: Plan, moments: u64, most: Option<usize>) -> u64 {
-    let lines = trace(&plan);
+    // Checks of a plan may fail: absolute has a mistake.
+    let (lines, _) = kernels::trace(&plan);
     let mut session = Session::new(plan, Options::default()).unwrap();
     let total = lines.len() as u64;
     let mut told = Told::new(lines, &mut session);
@@ -442,7 +403,7 @@ fn compare(name: &str, plan: Plan, moments: u64, most: Option<usize>) -> u64 {
     for tick in ticks {
         session.travel(Moment { launch: 0, tick }).unwrap();
         told.go_on(tick, &session);
-        let mut locations: Vec<(ValueLocation, Known, bool)> = Vec::new();
+        let mut locations: Vec<(ValueLocation, Tracked, bool)> = Vec::new();
         for view in session.waves() {
             let id = view.id;
             let wave = &told.waves[&id];
@@ -468,13 +429,13 @@ fn compare(name: &str, plan: Plan, moments: u64, most: Option<usize>) -> u64 {
             }
             locations.push((ValueLocation::Scc(id), wave.scc, true));
         }
-        let mut bytes: Vec<(ValueLocation, Known, bool)> = Vec::new();
+        let mut bytes: Vec<(ValueLocation, Tracked, bool)> = Vec::new();
         for (_, address, size) in session.buffers() {
             for address in address..address + size as u64 {
                 let written = told.memory.get(&address).copied();
-                let known = Known {
+                let known = Tracked {
                     written,
-                    ..Known::default()
+                    ..Tracked::default()
                 };
                 bytes.push((ValueLocation::Memory { address, bytes: 1 }, known, true));
             }
@@ -485,9 +446,9 @@ fn compare(name: &str, plan: Plan, moments: u64, most: Option<usize>) -> u64 {
             let size = session.lds(workgroup).map_or(0, <[u8]>::len) as u64;
             for address in (0..size & !3).step_by(4) {
                 let changed = told.lds.get(&(workgroup, address)).copied();
-                let known = Known {
+                let known = Tracked {
                     changed,
-                    ..Known::default()
+                    ..Tracked::default()
                 };
                 let location = ValueLocation::Lds {
                     workgroup,

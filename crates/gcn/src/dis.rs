@@ -46,7 +46,7 @@ use notes::*;
 use pairs::*;
 
 use crate::lines::Lines;
-use crate::listing::{Fixes, Labels, Listing, Marks, Outline, Scratch, location_of};
+use crate::listing::{Fixes, Labels, Listing, Marks, Outline, Scratch, slot_of};
 use crate::ordered;
 
 /// The parts of the listing that are optional.

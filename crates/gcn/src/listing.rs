@@ -419,16 +419,16 @@ impl Outline {
     }
 }
 
-/// Returns a place for bits in a table whose size is a power of two.
+/// Returns a slot for bits in a table whose size is a power of two.
 #[inline(always)]
-pub(crate) fn location_of(bits: u64, size: usize) -> usize {
+pub(crate) fn slot_of(bits: u64, size: usize) -> usize {
     (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (size - 1)
 }
 
 /// The length of the longest text of [`Texts`].
 const LONGEST: usize = 54;
 
-/// The texts of instructions printed before, each in the place that its bits give: in compiled code most instructions recur.
+/// The texts of instructions printed before, each in the slot that its bits give: in compiled code most instructions recur.
 struct Texts {
     /// The bits, in 8 bytes; the length of the text, 0 if there is none; the text.
     list: Vec<[u8; 64]>,
@@ -451,15 +451,15 @@ impl Texts {
 
     /// Makes room for the instructions of code of this many bytes. Texts that are there remain if there is room.
     fn reserve(&mut self, bytes: usize) {
-        let locations = (bytes / 16).next_power_of_two().clamp(1 << 6, 1 << 12);
-        if self.list.len() < locations {
-            self.list = vec![[0; 64]; locations];
+        let slots = (bytes / 16).next_power_of_two().clamp(1 << 6, 1 << 12);
+        if self.list.len() < slots {
+            self.list = vec![[0; 64]; slots];
         }
     }
 
-    /// Returns the place for an instruction of these bits; `None` if it is not looked for.
+    /// Returns the slot for an instruction of these bits; `None` if it is not looked for.
     #[inline(always)]
-    fn location(&mut self, bits: u64) -> Option<usize> {
+    fn slot(&mut self, bits: u64) -> Option<usize> {
         const SOME: u32 = 1 << 10;
         const PAUSE: u32 = 1 << 14;
         if self.pause > 0 {
@@ -473,13 +473,13 @@ impl Texts {
             }
             (self.sought, self.found) = (0, 0);
         }
-        Some(location_of(bits, self.list.len().max(1)))
+        Some(slot_of(bits, self.list.len().max(1)))
     }
 
-    /// Appends the text in a place if it is that of an instruction of these bits.
+    /// Appends the text in a slot if it is that of an instruction of these bits.
     #[inline(always)]
-    fn print(&mut self, location: usize, bits: u64, out: &mut Text) -> bool {
-        let Some(known) = self.list.get(location) else {
+    fn print(&mut self, slot: usize, bits: u64, out: &mut Text) -> bool {
+        let Some(known) = self.list.get(slot) else {
             return false;
         };
         let (key, text) = known.split_at(8);
@@ -496,8 +496,8 @@ impl Texts {
 
     /// Keeps the text of an instruction of these bits.
     #[inline]
-    fn keep(&mut self, location: usize, bits: u64, text: &[u8]) {
-        if let Some(known) = self.list.get_mut(location)
+    fn keep(&mut self, slot: usize, bits: u64, text: &[u8]) {
+        if let Some(known) = self.list.get_mut(slot)
             && (1..=LONGEST).contains(&text.len())
         {
             known[..8].copy_from_slice(&bits.to_le_bytes());
@@ -911,13 +911,13 @@ impl<'a> Listing<'a> {
             }
             let start = out.len();
             let known = (labelled.recurring(bytes, at))
-                .and_then(|(bits, len)| Some((bits, len, texts.location(bits)?)));
+                .and_then(|(bits, len)| Some((bits, len, texts.slot(bits)?)));
             let step = match known {
-                Some((bits, len, location)) if texts.print(location, bits, out) => len,
+                Some((bits, len, slot)) if texts.print(slot, bits, out) => len,
                 _ => match self.print_one(labelled, at, plans, &mut label, out) {
                     Printed::Line { bytes, recurs } => {
-                        if let (Some((bits, _, location)), true) = (known, recurs) {
-                            texts.keep(location, bits, &out.as_bytes()[start..]);
+                        if let (Some((bits, _, slot)), true) = (known, recurs) {
+                            texts.keep(slot, bits, &out.as_bytes()[start..]);
                         }
                         bytes
                     }
@@ -1021,7 +1021,7 @@ impl<'a> Listing<'a> {
             *scratch = Scratch::new(self.target, Style::LLVM);
         }
         let mut seen: HashSet<(u64, u8), BuildHasherDefault<BitsHasher>> = HashSet::default();
-        // The bits of instructions that were looked at, each in the place that they give.
+        // The bits of instructions that were looked at, each in the slot that they give.
         let mut known = vec![
             0u64;
             (self.bytes.len() / 16)
@@ -1056,8 +1056,8 @@ impl<'a> Listing<'a> {
             if let Some(labelled) = &self.labelled
                 && let Some((bits, len)) = labelled.outline.bits(bytes, at)
             {
-                let location = location_of(bits, known.len());
-                if std::mem::replace(&mut known[location], bits) == bits && bits != 0 {
+                let slot = slot_of(bits, known.len());
+                if std::mem::replace(&mut known[slot], bits) == bits && bits != 0 {
                     at += len;
                     continue;
                 }
@@ -1455,7 +1455,7 @@ mod tests {
     fn instructions_that_recur_have_the_same_text() {
         for name in ["gfx600", "gfx803", "gfx906"] {
             let target = Target::parse(name).expect("a target");
-            // Each of a few instructions comes many times, among others of the same places.
+            // Each of a few instructions comes many times, among others of the same slots.
             let some = random_instructions(target, 3000);
             let bytes: Vec<u8> = (0..20_000usize)
                 .map(|n| &some[n * n / 13 % if n % 3 == 0 { 40 } else { some.len() }])

@@ -2,10 +2,15 @@
 
 #![allow(dead_code)]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use gcn::plan::Plan;
+use gcn::engine::{Engines, Kind};
+use gcn::lines::Sources;
+use gcn::plan::{self, Plan};
 use gcn::run::{self, Request};
+use gcn::trace::{Filter, Trace};
 use gcn_object::read::CodeObject;
 
 /// A path in the workspace.
@@ -57,4 +62,38 @@ pub fn mandelbrot(size: u32, most: u32) -> Plan {
     ];
     let file = "kernels/mandelbrot-gfx900.co";
     kernel(file, "mandelbrot", [size, size, 1], [16, 16, 1], &args)
+}
+
+/// A writer whose clones write to one text.
+#[derive(Clone, Default)]
+struct SharedText(Arc<Mutex<Vec<u8>>>);
+
+impl Write for SharedText {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines of `gcn run --trace --json`, in order, and the message of the run if it failed.
+pub fn trace(plan: &Plan) -> (Vec<serde_json::Value>, Option<String>) {
+    let text = SharedText::default();
+    let (out, filter) = (Box::new(text.clone()), Filter::default());
+    let trace = Arc::new(Trace::new(out, filter, true, Sources::default()));
+    let mut options = plan::Options {
+        threads: 1,
+        deterministic: true,
+        engines: Engines::new(Kind::Interp),
+        ..plan::Options::default()
+    };
+    options.observers.observe = Some(trace.clone());
+    let failed = plan::run(plan, &options).err().map(|e| e.message);
+    trace.finish().unwrap();
+    let text = String::from_utf8(text.0.lock().unwrap().clone()).unwrap();
+    let lines = text.lines().map(|l| serde_json::from_str(l).unwrap());
+    (lines.collect(), failed)
 }

@@ -128,7 +128,7 @@ impl Mapping {
     }
 }
 
-/// The location of the elements of a [`Guarded`].
+/// The memory of the elements of a [`Guarded`].
 enum Backing {
     Mapped(Mapping),
     /// Used if the host cannot provide another mapping.
@@ -187,7 +187,7 @@ mod private {
 /// otherwise within 64 bytes), and the first one is at a multiple of 64 bytes if the total size is such a multiple.
 pub struct Guarded<T: Plain> {
     /// `None` if there are no elements.
-    location: Option<Backing>,
+    backing: Option<Backing>,
     at: NonNull<T>,
     len: usize,
 }
@@ -201,7 +201,7 @@ impl<T: Plain> Guarded<T> {
     /// `len` zeros.
     pub fn new(len: usize) -> Guarded<T> {
         let mut new = Guarded {
-            location: None,
+            backing: None,
             at: NonNull::dangling(),
             len: 0,
         };
@@ -229,12 +229,9 @@ impl<T: Plain> Guarded<T> {
         if len == 0 {
             return;
         }
-        let location = self
-            .location
-            .take()
-            .filter(|location| location.len() >= taken);
-        let location = location.unwrap_or_else(|| Backing::new(taken));
-        let at = self.location.insert(location).last(taken);
+        let backing = self.backing.take().filter(|backing| backing.len() >= taken);
+        let backing = backing.unwrap_or_else(|| Backing::new(taken));
+        let at = self.backing.insert(backing).last(taken);
         self.at = NonNull::new(at.cast()).unwrap_or(NonNull::dangling());
         self.len = len;
     }
@@ -248,7 +245,7 @@ impl<T: Plain> Default for Guarded<T> {
 
 impl<T: Plain> Drop for Guarded<T> {
     fn drop(&mut self) {
-        if let Some(Backing::Mapped(mapping)) = self.location.take()
+        if let Some(Backing::Mapped(mapping)) = self.backing.take()
             && mapping.len == USUAL
         {
             let mut kept = kept();

@@ -1079,7 +1079,7 @@ impl Call {
             }
             values
         };
-        let location = |values: &[u64; LEAVES]| {
+        let slot = |values: &[u64; LEAVES]| {
             let mut h = Fast::default();
             (self.number, values).hash(&mut h);
             h.finish() as usize % KNOWN
@@ -1090,7 +1090,7 @@ impl Call {
             let i = left.trailing_zeros() as usize;
             let values = of(i);
             let same = (leaves.iter().zip(values)).fold(left, |m, (leaf, v)| m & equal(leaf, v));
-            let at = &mut known[location(&values)];
+            let at = &mut known[slot(&values)];
             if (at.0, at.1) != (self.number, values) {
                 // If many lanes are left that differ, others will come.
                 let differ = (left & !same).count_ones() as usize;

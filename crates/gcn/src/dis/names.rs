@@ -78,7 +78,7 @@ pub(super) const RESERVED: &[&str] = &[
 /// large.
 pub(super) struct ByName {
     /// One more than a symbol's number, and the upper half of the hash of its name in the upper half; 0 if there is none.
-    locations: Vec<u64>,
+    slots: Vec<u64>,
     hasher: foldhash::fast::RandomState,
 }
 
@@ -86,24 +86,24 @@ impl ByName {
     /// Room for the symbols of a table.
     fn new(table: &[Symbol]) -> ByName {
         ByName {
-            // At least half of the places are free, so that a free one comes soon.
-            locations: vec![0; (2 * table.len()).next_power_of_two()],
+            // At least half of the slots are free, so that a free one comes soon.
+            slots: vec![0; (2 * table.len()).next_power_of_two()],
             hasher: foldhash::fast::RandomState::default(),
         }
     }
 
-    /// Returns the symbol of a name, or else the free place for it and what identifies its hash there.
+    /// Returns the symbol of a name, or else the free slot for it and what identifies its hash there.
     fn find(&self, table: &[Symbol], name: &str) -> Result<usize, (usize, u64)> {
         let hash = self.hasher.hash_one(name);
-        let (most, upper) = (self.locations.len() - 1, hash & !(u32::MAX as u64));
+        let (most, upper) = (self.slots.len() - 1, hash & !(u32::MAX as u64));
         let mut at = hash as usize & most;
         loop {
-            let location = self.locations[at];
-            if location == 0 {
+            let slot = self.slots[at];
+            if slot == 0 {
                 return Err((at, upper));
             }
-            let number = (location as u32 - 1) as usize;
-            if location & !(u32::MAX as u64) == upper && table[number].name == name {
+            let number = (slot as u32 - 1) as usize;
+            if slot & !(u32::MAX as u64) == upper && table[number].name == name {
                 return Ok(number);
             }
             at = (at + 1) & most;
@@ -120,7 +120,7 @@ impl ByName {
         match self.find(table, &table[number].name) {
             Ok(first) => first,
             Err((at, upper)) => {
-                self.locations[at] = upper | (number as u64 + 1);
+                self.slots[at] = upper | (number as u64 + 1);
                 number
             }
         }

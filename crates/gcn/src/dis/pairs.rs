@@ -49,16 +49,16 @@ fn pairs(target: Target, bytes: &[u8], base: u64, outline: &Outline) -> Vec<Pair
     let mut pairs = Vec::new();
     // By form: true if its instructions store the program counter in registers; determined at first use.
     let mut keeps: Vec<Option<bool>> = vec![None; Insn::forms()];
-    // First dwords of instructions that do not, each in the place that it gives.
+    // First dwords of instructions that do not, each in the slot that it gives.
     let mut others = vec![0u32; (bytes.len() / 16).next_power_of_two().clamp(64, 1 << 12)];
     let mut at = 0;
     while at < bytes.len() {
-        let location = outline.bits(bytes, at).map(|(bits, len)| {
+        let slot = outline.bits(bytes, at).map(|(bits, len)| {
             let first = bits as u32;
-            (first, len, location_of(first as u64, others.len()))
+            (first, len, slot_of(first as u64, others.len()))
         });
-        if let Some((first, len, location)) = location
-            && others[location] == first
+        if let Some((first, len, slot)) = slot
+            && others[slot] == first
             && first != 0
         {
             at += len;
@@ -73,8 +73,8 @@ fn pairs(target: Target, bytes: &[u8], base: u64, outline: &Outline) -> Vec<Pair
             !insn.row.format.is_vector() && InstructionInfo::new(insn.row, target).keeps_pc()
         });
         if !*keeps_pc {
-            if let Some((first, _, location)) = location {
-                others[location] = first;
+            if let Some((first, _, slot)) = slot {
+                others[slot] = first;
             }
             at = next;
             continue;
