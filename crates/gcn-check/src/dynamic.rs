@@ -6,9 +6,9 @@
 
 mod bounds;
 pub mod metrics;
-mod notes;
 mod path;
 mod race;
+mod recorder;
 mod screen;
 mod undefined;
 mod watcher;

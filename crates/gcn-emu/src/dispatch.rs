@@ -39,7 +39,7 @@ pub struct Gpu {
     target: Target,
     engine: EngineMaker,
     /// Makes engines that leave accesses of memory to the interpreter, which tells of them.
-    noting: EngineMaker,
+    recording_engine: EngineMaker,
     dispatches: AtomicU64,
     output: host::Output,
     heap: OnceLock<Arc<hostcall::Heap>>,
@@ -489,7 +489,7 @@ impl Gpu {
             memory,
             target,
             engine: Arc::new(engine),
-            noting: Arc::new(|| Box::new(Interp::new())),
+            recording_engine: Arc::new(|| Box::new(Interp::new())),
             dispatches: AtomicU64::new(0),
             output: Mutex::new(Box::new(std::io::stdout())),
             heap: OnceLock::new(),
@@ -497,10 +497,13 @@ impl Gpu {
         }
     }
 
-    /// Sets what makes engines for runs whose accesses of memory are noted: they leave these to the interpreter. By default they
+    /// Sets what makes engines for runs whose memory accesses are recorded: they leave these to the interpreter. By default they
     /// leave all to it.
-    pub fn set_noting(&mut self, engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static) {
-        self.noting = Arc::new(engine);
+    pub fn set_recording_engine(
+        &mut self,
+        engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static,
+    ) {
+        self.recording_engine = Arc::new(engine);
     }
 
     /// Sets the destination of the text that kernels print, by OpenCL's printf or by host calls; the default is standard output.

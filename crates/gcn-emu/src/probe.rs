@@ -93,7 +93,7 @@ pub enum Addresses<'a> {
 
 /// An access that compiled code has made, of all active lanes.
 #[derive(Clone, Copy)]
-pub struct Noted<'a> {
+pub struct RecordedAccess<'a> {
     /// It reads, writes, or does both atomically.
     pub kind: MemoryKind,
     /// It is in LDS, perhaps beyond its end.
@@ -108,7 +108,7 @@ pub struct Noted<'a> {
     pub size: u8,
 }
 
-impl Noted<'_> {
+impl RecordedAccess<'_> {
     /// The address of a lane.
     pub fn address(&self, lane: usize) -> u64 {
         match self.addresses {
@@ -169,7 +169,7 @@ impl Executed<'_> {
     }
 }
 
-/// Sees the accesses and values of the instructions that one host thread interprets, and accesses of its compiled code.
+/// Sees the accesses and values of the instructions that one host thread interprets, and the accesses of its compiled code.
 pub trait Probe {
     /// Called before an access is made. Returns false if it must not be made; then it goes nowhere.
     fn access(&self, access: &Access) -> bool;
@@ -183,12 +183,12 @@ pub trait Probe {
     fn executed(&self, executed: &Executed<'_>);
 
     /// Called when compiled code has made an access.
-    fn noted(&self, _noted: &Noted<'_>) {}
+    fn recorded(&self, _access: &RecordedAccess<'_>) {}
 
-    /// What follows is done by this wave of the workgroup that runs. Engines call it that run its waves together.
+    /// From here on, this wave of the running workgroup executes. Engines that run the waves of a workgroup together call it.
     fn turn(&self, _wave: usize) {}
 
-    /// All waves of the workgroup that runs wait at barriers or have ended, and those that wait go on.
+    /// All waves of the running workgroup wait at barriers or have ended. Those that wait continue.
     fn released(&self, _some_ended: bool) {}
 }
 
@@ -203,14 +203,14 @@ pub struct Runs {
     pub waves: usize,
 }
 
-/// A probe of waves that are not observed: it sees accesses, and where waves begin and stop.
-pub trait Notes: Probe {
+/// A probe of waves without an observer. It records their accesses, and learns where waves begin and stop.
+pub trait AccessRecorder: Probe {
     /// Called before a wave runs for some time.
     fn runs(&self, wave: Runs);
 
-    /// The workgroup that runs has ended.
+    /// The running workgroup has ended.
     fn ended(&self);
 
-    /// Returns true if something that was noted must be looked at.
+    /// Returns true if the recorded accesses may be wrong, so that an observer must look at them.
     fn failed(&self) -> bool;
 }

@@ -1,7 +1,7 @@
 //! The state that compiled code and the engine share while a wave runs.
 
 use crate::ir::fast_path::Line;
-use crate::ir::region::{FpEnv, Note, Region, WaveHelper};
+use crate::ir::region::{AccessRecord, FpEnv, Region, WaveHelper};
 use gcn_emu::fp::Round;
 use gcn_emu::group::Row;
 use gcn_emu::mem::LDS_MOST;
@@ -313,11 +313,11 @@ pub struct RangeLookup {
     pub address: u64,
 }
 
-/// The accesses of a block that are noted.
+/// The recorded accesses of a block.
 #[repr(C, align(64))]
-pub struct NotedAccesses {
+pub struct RecordedAccesses {
     /// Of each: the lower and the upper halves of the lanes' addresses, or in the first two words one address.
-    pub addresses: [[[u32; 64]; 2]; Note::MOST],
+    pub addresses: [[[u32; 64]; 2]; AccessRecord::MOST],
     /// The helper that is told of them.
     pub tell: usize,
     /// The address of the first wave's time slice of those that run together, and the bytes of all of them.
@@ -367,7 +367,7 @@ pub struct Ctx {
     pub tiles: TileTable,
     /// Nonzero: code has accessed LDS beyond its end.
     pub outside: u32,
-    pub notes: NotedAccesses,
+    pub recorded: RecordedAccesses,
 }
 
 impl Tables {

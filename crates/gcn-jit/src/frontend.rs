@@ -20,8 +20,8 @@ use crate::hash::Map;
 use crate::ir::affine::AffineVgprs;
 use crate::ir::fast_path;
 use crate::ir::region::{
-    AssumedCompare, Block, Effects, FpEnv, LiveLanes, Note, Region, Store, Terminator, WaveHelper,
-    WaveHelperCall,
+    AccessRecord, AssumedCompare, Block, Effects, FpEnv, LiveLanes, Region, Store, Terminator,
+    WaveHelper, WaveHelperCall,
 };
 use crate::ir::{Found, Graph, Id, Inst, Unsupported, verify};
 use crate::passes::Dump;
@@ -169,7 +169,7 @@ pub(crate) struct Builder<'a> {
     regs: RegisterValues,
     memory: Accesses,
     wave_helper: Option<WaveHelperCall>,
-    notes: Vec<Note>,
+    accesses: Vec<AccessRecord>,
     lane_inserts: Vec<(u16, Id, Id)>,
     /// The VGPRs of the inserted lanes.
     inserted_lanes: Vec<u16>,
@@ -282,7 +282,7 @@ pub(crate) struct Changes {
     store2: Option<Store>,
     rows: Vec<(Id, i32, Id)>,
     wave_helper: Option<WaveHelperCall>,
-    notes: Vec<Note>,
+    accesses: Vec<AccessRecord>,
     lane_inserts: Vec<(u16, Id, Id)>,
     /// The computed address that it jumps to.
     indirect: Option<Id>,
@@ -307,7 +307,7 @@ impl<'a> Builder<'a> {
             regs: RegisterValues::default(),
             memory: Accesses::default(),
             wave_helper: None,
-            notes: Vec::new(),
+            accesses: Vec::new(),
             lane_inserts: Vec::new(),
             inserted_lanes: Vec::new(),
             may_write: Some(Vec::new()),
@@ -348,7 +348,7 @@ impl<'a> Builder<'a> {
             rows: std::mem::take(&mut self.memory.rows),
             wave_helper: self.wave_helper.take(),
             lane_inserts: std::mem::take(&mut self.lane_inserts),
-            notes: std::mem::take(&mut self.notes),
+            accesses: std::mem::take(&mut self.accesses),
         };
         blocks.push(Block {
             start: self.code.start,
@@ -424,7 +424,7 @@ impl<'a> Builder<'a> {
         vgprs
     }
 
-    /// Notes the scalar registers whose values are known at the start of the next block.
+    /// Records the scalar registers whose values are known at the start of the next block.
     fn know_next(&mut self, terminator: &Terminator, after: &LiveSet) {
         let g = &self.g;
         let RegisterValues { sgprs, known, .. } = &mut self.regs;
@@ -477,7 +477,7 @@ impl<'a> Builder<'a> {
                 self.finish(Terminator::Jump(pc), live, blocks);
             }
             self.code.only(pc, next);
-            self.note_writes(k);
+            self.record_writes(k);
             let jumps = k.flow != Flow::Next || changes_mode(&k.insn);
             let nodes = &gcn_emu::interp::program(&k.insn).nodes;
             let alone = nodes.iter().any(|n| n.op == Op::Turn);
@@ -516,8 +516,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Notes which VGPRs an instruction may write.
-    fn note_writes(&mut self, k: &InsnInfo) {
+    /// Records which VGPRs an instruction may write.
+    fn record_writes(&mut self, k: &InsnInfo) {
         match &mut self.may_write {
             Some(vgprs) if !k.unknown_effects => vgprs.extend(&k.vwrites),
             vgprs => *vgprs = None,
@@ -548,11 +548,11 @@ impl<'a> Builder<'a> {
             self.memory.rows.push(row);
         }
         self.guards.append(&mut changes.guards);
-        self.notes.append(&mut changes.notes);
+        self.accesses.append(&mut changes.accesses);
         self.inserted_lanes
             .extend(changes.lane_inserts.iter().map(|p| p.0));
         self.lane_inserts.append(&mut changes.lane_inserts);
-        self.note_writes(k);
+        self.record_writes(k);
         let vector = k.insn.row.format.is_vector();
         self.code.add(pc, next, vector, changes.jump.is_some());
         self.polls |= polls(&k.insn);
@@ -627,7 +627,7 @@ impl<'a> Builder<'a> {
         state.is_some_and(|state| affine::stores(&self.g.nodes, state, stores))
     }
 
-    /// Notes the floating-point environment that an operation needs.
+    /// Records the floating-point environment that an operation needs.
     fn float_env(&mut self, op: Op, ty: Ty, out: Ty) -> Result<(), Refusal> {
         let mode = Mode(self.s.mode);
         let of = |ty: Ty| match ty {

@@ -8,7 +8,7 @@ pub(crate) mod disk;
 pub(crate) mod engine;
 pub(crate) mod group;
 pub(crate) mod helpers;
-pub(crate) mod notes;
 pub(crate) mod profile;
+pub(crate) mod recorded;
 pub(crate) mod tiles;
 pub(crate) mod wave_helper;

@@ -14,7 +14,7 @@ use gcn_emu::dispatch::{Gpu, Launch, Loaded, Stats};
 use gcn_emu::engine::{Engine, Stop};
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::{Extent, PAGE_SIZE, Perm};
-use gcn_emu::probe::{self, AccessLocation, Executed, Noted, Probe, Runs};
+use gcn_emu::probe::{self, AccessLocation, Executed, Probe, RecordedAccess, Runs};
 use gcn_isa::Target;
 use gcn_isa::access::MemoryKind;
 use gcn_object::CodeObject;
@@ -57,7 +57,7 @@ impl Board {
         let mut gpu = Gpu::with_engine(target, 1 << 22, engine).expect("a GPU");
         let (asked, cache) = (compiles.clone(), gcn_jit::Cache::default());
         let cache = cache.without(gcn_jit::Optional::Accesses);
-        gpu.set_noting(move || match asked.load(Relaxed) {
+        gpu.set_recording_engine(move || match asked.load(Relaxed) {
             true => Box::new(cache.engine()),
             false => Box::new(Interp::new()),
         });
@@ -116,7 +116,7 @@ struct Bytes {
     now: (u64, usize, u32),
 }
 
-/// Collects what the notes of a run say.
+/// Collects the recorded accesses of a run.
 #[derive(Clone, Default)]
 struct Collected {
     bytes: Arc<Mutex<Bytes>>,
@@ -152,9 +152,9 @@ impl Probe for Collected {
 
     fn executed(&self, _: &Executed<'_>) {}
 
-    fn noted(&self, noted: &Noted<'_>) {
-        for at in noted.each() {
-            self.add(noted.kind, noted.lds, at, noted.size);
+    fn recorded(&self, access: &RecordedAccess<'_>) {
+        for at in access.each() {
+            self.add(access.kind, access.lds, at, access.size);
         }
     }
 
@@ -167,7 +167,7 @@ impl Probe for Collected {
     }
 }
 
-impl probe::Notes for Collected {
+impl probe::AccessRecorder for Collected {
     fn runs(&self, runs: Runs) {
         let now = &mut self.bytes.lock().expect("no panic").now;
         let round = if now.0 == runs.group { now.2 } else { 0 };
@@ -202,7 +202,7 @@ impl Observe for Collected {
         };
         Some(Screened {
             extents: self.extents.iter().map(extent).collect(),
-            notes: Some(Arc::new(move || Box::new(own.clone()))),
+            recorder: Some(Arc::new(move || Box::new(own.clone()))),
             again: None,
         })
     }
@@ -213,8 +213,8 @@ impl Observe for Collected {
 }
 
 impl Board {
-    /// Runs code whose accesses are noted. Returns the bytes, unless something is suspicious, such as an access beyond the end of LDS.
-    fn notes(
+    /// Runs code whose accesses are recorded. Returns the bytes, unless something is suspicious, such as an access beyond the end of LDS.
+    fn recorded(
         &self,
         compiled: bool,
         code: &[u8],
@@ -238,8 +238,8 @@ impl Board {
 /// The result of a dispatch, and memory after it.
 type Ran = (Result<Stats, String>, Vec<u8>);
 
-/// How what was noted compiled differs from what the interpreter noted.
-fn noted(
+/// How the accesses that compiled code recorded differ from those that the interpreter recorded.
+fn differ(
     want: &Ran,
     interpreted: (Ran, Option<BTreeSet<Touched>>),
     compiled: (Ran, Option<BTreeSet<Touched>>),
@@ -247,7 +247,7 @@ fn noted(
     match (interpreted.1, compiled.1) {
         (None, None) => None,
         _ if interpreted.0 != *want || compiled.0 != *want => {
-            Some("a run whose accesses are noted does something else".to_owned())
+            Some("a run whose accesses are recorded does something else".to_owned())
         }
         (Some(a), Some(b)) if a == b => None,
         (Some(a), Some(b)) => {
@@ -257,7 +257,7 @@ fn noted(
             };
             let (not, more) = (only(&a, &b), only(&b, &a));
             Some(format!(
-                "compiled code does not note {not}, and notes {more}"
+                "compiled code does not record {not}, and records {more}"
             ))
         }
         (a, b) => Some(format!(
@@ -413,11 +413,11 @@ fn kernels(name: &str) {
             // A dispatch that is deterministic or has a limit has the same result and message with every engine.
             let same = |ran: &Ran| *ran == want;
             if same(&got) && same(&again) {
-                let notes = |compiled| board.notes(compiled, &code, &before, &launch);
+                let recorded = |compiled| board.recorded(compiled, &code, &before, &launch);
                 let different = want
                     .0
                     .is_ok()
-                    .then(|| noted(&want, notes(false), notes(true)));
+                    .then(|| differ(&want, recorded(false), recorded(true)));
                 return (want.0.is_err(), different.flatten());
             }
             let other = if same(&got) { again } else { got };

@@ -232,9 +232,9 @@ impl Engines {
         }
     }
 
-    /// Engines for runs whose accesses of memory are noted ([`gcn_emu::dispatch::Gpu::set_noting`]).
+    /// Engines for runs whose memory accesses are recorded ([`gcn_emu::dispatch::Gpu::set_recording_engine`]).
     #[must_use]
-    pub fn noting(self) -> Engines {
+    pub fn recording(self) -> Engines {
         #[cfg(all(feature = "jit", target_arch = "x86_64"))]
         return Engines {
             cache: self.cache.without(gcn_jit::Optional::Accesses),

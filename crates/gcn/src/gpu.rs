@@ -316,9 +316,9 @@ impl Gpu {
     /// # Errors
     /// See [`Gpu::new`].
     pub fn with_engines(target: Target, bytes: u64, engines: &Engines) -> Result<Gpu, Error> {
-        let (engines, noting) = (engines.clone(), engines.clone().noting());
+        let (engines, recording) = (engines.clone(), engines.clone().recording());
         let mut machine = dispatch::Gpu::with_engine(target, bytes, move || engines.engine())?;
-        machine.set_noting(move || noting.engine());
+        machine.set_recording_engine(move || recording.engine());
         Ok(Gpu::from_machine(machine))
     }
 

@@ -193,7 +193,7 @@ impl Machine {
                 cache = cache.without(pass.map_err(|e| anyhow::anyhow!("--disable-pass: {e}"))?);
             }
             let engines = cache.clone();
-            let noting = cache.clone().without(gcn::jit::Optional::Accesses);
+            let recording = cache.clone().without(gcn::jit::Optional::Accesses);
             let mut machine = match kind {
                 Kind::Interp => dispatch::Gpu::new(target, MEMORY)?,
                 _ => {
@@ -201,7 +201,7 @@ impl Machine {
                 }
             };
             if kind != Kind::Interp {
-                machine.set_noting(move || Box::new(noting.engine()));
+                machine.set_recording_engine(move || Box::new(recording.engine()));
             }
             let gpu = Gpu::from_machine(machine);
             Ok(Machine { gpu, cache })

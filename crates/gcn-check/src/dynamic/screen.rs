@@ -2,20 +2,20 @@
 //!
 //! Most of what is checked depends on the path of a wave and not on values, so the code itself may prove that no path is wrong. Bounds
 //! are checked by memory, if it has been given them ([`gcn_emu::mem::Memory::begin_transaction`]). A dispatch whose wanted checks are all proved or
-//! left to memory runs on any engine. What depends on values, races and memory that was not written, is noted access by access
-//! ([`super::notes`]) as compiled code makes them. Only a dispatch that did something wrong runs again, observed.
+//! left to memory runs on any engine. Races and reads of memory that nothing wrote depend on values: for these, compiled code reports each access to
+//! [`super::recorder`]. Only a dispatch that did something wrong runs again, observed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use gcn_emu::dispatch::observers::{About, Again, NotesMaker, Screened};
+use gcn_emu::dispatch::observers::{About, Again, RecorderMaker, Screened};
 use gcn_emu::mem::{Extent, Memory, PAGE_SIZE, Perm};
 use gcn_isa::access::{MemoryKind, MemorySpace};
 use gcn_isa::meaning::{Op, Signal, meaning};
 
 use super::bounds::{Bounds, Own};
-use super::notes::{Notes, Shared, Wanted};
 use super::path::table;
+use super::recorder::{Recorder, Shared, Wanted};
 use super::{Allocation, Options};
 use crate::code::{Graph, Region, Site};
 use crate::hazards::{self, Settings};
@@ -32,8 +32,8 @@ const MOST_CODE: usize = 1 << 24;
 pub struct Proved {
     /// The checks that no path can fail.
     checks: BTreeSet<Check>,
-    /// Those that no path can fail if accesses are noted, too.
-    noted: BTreeSet<Check>,
+    /// The checks that are complete if accesses are recorded, too.
+    if_recorded: BTreeSet<Check>,
 }
 
 /// How a dispatch runs without an observer, if it can for what is wanted. `proved` remembers kernels, by the addresses of code object
@@ -53,12 +53,12 @@ pub fn screen(
     let left: BTreeSet<Check> = (options.checks.iter().copied())
         .filter(|c| *c != Check::Oob && !known.checks.contains(c))
         .collect();
-    if !left.is_subset(&known.noted) {
+    if !left.is_subset(&known.if_recorded) {
         return None;
     }
     let bounds = Bounds::new(Own::new(about), about.memory, named);
     let extents = bounds.of_transaction()?;
-    let notes = (!left.is_empty()).then(|| {
+    let recorder = (!left.is_empty()).then(|| {
         let wanted = Wanted {
             races: left.contains(&Check::Race) || left.contains(&Check::Coherence),
             undefined: left.contains(&Check::Uninit),
@@ -66,24 +66,24 @@ pub fn screen(
         };
         Shared::new(bounds.classes(), about.lds, wanted)
     });
-    Some(screened(extents, notes))
+    Some(screened(extents, recorder))
 }
 
-/// A run without an observer. If accesses must be noted that were not, there is another one.
+/// A run without an observer. There is a second one if the first did not record accesses that it should have.
 fn screened(extents: Vec<Extent>, shared: Option<Arc<Shared>>) -> Screened {
     let Some(shared) = shared else {
         return Screened {
             extents,
-            notes: None,
+            recorder: None,
             again: None,
         };
     };
     let (own, bytes) = (shared.clone(), extents.clone());
-    let make: NotesMaker = Arc::new(move || Box::new(Notes::new(own.clone())));
+    let make: RecorderMaker = Arc::new(move || Box::new(Recorder::new(own.clone())));
     let again: Again = Box::new(move || Some(screened(bytes, Some(shared.again()?))));
     Screened {
         extents,
-        notes: Some(make),
+        recorder: Some(make),
         again: Some(again),
     }
 }
@@ -136,8 +136,8 @@ fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
     if !barriers {
         proved.checks.insert(Check::Barrier);
     } else if registers.whole_at_barriers && !options.notes {
-        // Whether waves end before barriers is noted; that they wait at different ones is a note.
-        proved.noted.insert(Check::Barrier);
+        // The recorder sees waves that end before barriers. That waves wait at different barriers is only a note.
+        proved.if_recorded.insert(Check::Barrier);
     }
     // LDS and scratch begin undefined, and FLAT instructions may access either.
     let begins = |at: usize| {
@@ -146,7 +146,7 @@ fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
             && matches!(m.space, MemorySpace::Lds | MemorySpace::Flat | MemorySpace::Scratch))
     };
     if registers.defined {
-        proved.noted.insert(Check::Uninit);
+        proved.if_recorded.insert(Check::Uninit);
         if about.scratch.0 == 0 && !all().any(begins) {
             proved.checks.insert(Check::Uninit);
         }
@@ -157,7 +157,7 @@ fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
         memory.is_none_or(|m| m.space != MemorySpace::Image)
     };
     if all().all(seen) {
-        proved.noted.extend([Check::Race, Check::Coherence]);
+        proved.if_recorded.extend([Check::Race, Check::Coherence]);
     }
     proved
 }

@@ -3,7 +3,7 @@
 use super::StuckWave;
 use crate::engine::Stop;
 use crate::mem::{Extent, Memory};
-use crate::probe::{Notes, Probe};
+use crate::probe::{AccessRecorder, Probe};
 use crate::wave::{Lds, WaveState};
 use gcn_isa::decode::Insn;
 use gcn_isa::target::Target;
@@ -171,7 +171,7 @@ pub trait Observe: Send + Sync {
 
     /// Called before the first wave begins. If there is a result, the dispatch first runs without an observer, with any engine and on as many
     /// threads as the launch says, and may access these bytes and the LDS that it asks for alone ([`Memory::begin_transaction`]). If it does
-    /// so, nothing noted must be looked at and it ends well, [`Observe::passed`] is called. Otherwise it is taken back, and runs again
+    /// so, no recorded access is suspicious, and it ends well, [`Observe::passed`] is called. Otherwise it is taken back, and runs again
     /// with observers.
     fn screen(&self, _about: &About<'_>) -> Option<Screened> {
         None
@@ -185,17 +185,17 @@ pub trait Observe: Send + Sync {
 pub struct Screened {
     /// The bytes that it may access.
     pub extents: Vec<Extent>,
-    /// Makes what notes the accesses of the waves of one host thread, if they must be noted.
-    pub notes: Option<NotesMaker>,
-    /// Called when the run was taken back: another one to try, unless it must be observed now.
+    /// Makes the recorder of a host thread, if accesses must be recorded.
+    pub recorder: Option<RecorderMaker>,
+    /// Called after the run was undone. It gives another run to try, or none if the dispatch must be observed.
     pub again: Option<Again>,
 }
 
 /// Gives another run without an observer, if there is one to try.
 pub type Again = Box<dyn FnOnce() -> Option<Screened>>;
 
-/// Makes notes for a host thread.
-pub type NotesMaker = Arc<dyn Fn() -> Box<dyn Notes> + Send + Sync>;
+/// Makes the recorder of a host thread.
+pub type RecorderMaker = Arc<dyn Fn() -> Box<dyn AccessRecorder> + Send + Sync>;
 
 /// A dispatch that begins.
 pub struct About<'a> {

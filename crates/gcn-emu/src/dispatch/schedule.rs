@@ -12,14 +12,14 @@
 
 use super::abi::{Own, Setup, Shape};
 use super::host::Output;
-use super::observers::{About, Control, NotesMaker, Observer, Scene, Whereabouts, Who};
+use super::observers::{About, Control, Observer, RecorderMaker, Scene, Whereabouts, Who};
 use super::stuck::{self, StuckWave, Traits, Waits};
 use super::{Gpu, Launch, RunError, Stats, WaveLocation};
 use crate::engine::{Code, Engine, Machine, Stop};
 use crate::global::Global;
 use crate::group::{self, Doing, GroupStop, GroupWave, Like, Row};
 use crate::mem::{self, Memory};
-use crate::probe::{Notes, Probe, Runs};
+use crate::probe::{AccessRecorder, Probe, Runs};
 use crate::wave::{Lds, WaveState};
 use gcn_isa::target::Target;
 use std::cell::RefCell;
@@ -106,7 +106,7 @@ impl Gpu {
             }
             let mut first = launch.clone();
             first.observers.observe = None;
-            let result = self.run_once(setup, &first, (about.lds, screened.notes.as_ref()));
+            let result = self.run_once(setup, &first, (about.lds, screened.recorder.as_ref()));
             let interrupted = matches!(result, Err(RunError::Interrupted { .. }));
             let passed = result.is_ok() && !self.memory.suspected();
             self.memory.end_transaction(!passed);
@@ -128,12 +128,12 @@ impl Gpu {
         self.run_once(setup, &ordered, (setup.shape.lds_bytes, None))
     }
 
-    /// Runs all workgroups, each with this number of bytes of LDS, and notes what they do.
+    /// Runs all workgroups, each with this number of bytes of LDS, and records what they do.
     fn run_once(
         &self,
         setup: &Setup<'_>,
         launch: &Launch,
-        (lds, notes): (u32, Option<&NotesMaker>),
+        (lds, recorder): (u32, Option<&RecorderMaker>),
     ) -> Result<Stats, RunError> {
         let threads = match launch.deterministic {
             true => 1,
@@ -174,7 +174,7 @@ impl Gpu {
             let mut engine = match observe {
                 // Compiled code has no probes.
                 Some(observe) if observe.probes() => Box::new(crate::interp::Interp::new()),
-                _ if notes.is_some() => (self.noting)(),
+                _ if recorder.is_some() => (self.recording_engine)(),
                 _ => (self.engine)(),
             };
             engine.exactly(shared.exact);
@@ -190,7 +190,7 @@ impl Gpu {
                 control,
                 answered: control.map_or(0, Control::asked),
                 observer,
-                notes: notes.map(|make| make()),
+                recorder: recorder.map(|make| make()),
                 help,
                 traits: HashMap::new(),
                 ring: VecDeque::new(),
@@ -449,7 +449,7 @@ pub(super) fn sorted(mut waves: Vec<StuckWave>, mut others: usize) -> (Vec<Stuck
 
 /// The scheduler's record of a wave, in addition to its state of progress.
 #[derive(Clone, Default)]
-pub(super) struct Note {
+pub(super) struct WaveProgress {
     /// Its next time slice is observed, to find a loop.
     pub(super) suspect: bool,
     /// It was observed in its last time slice: its registers hold exactly what its program computed.
@@ -475,7 +475,7 @@ pub(super) struct Group {
     pub(super) own: Own,
     pub(super) first: u64,
     pub(super) waves: Vec<GroupWave>,
-    pub(super) notes: Vec<Note>,
+    pub(super) progress: Vec<WaveProgress>,
     /// Every wave waited in its last round.
     pub(super) waits: bool,
     /// The number of rounds it has had since another workgroup failed.
@@ -499,7 +499,7 @@ struct Worker<'a> {
     /// The thread's permission to access memory while it runs kernels.
     accesses: mem::Worker<'a>,
     observer: Option<Box<dyn Observer>>,
-    notes: Option<Box<dyn Notes>>,
+    recorder: Option<Box<dyn AccessRecorder>>,
     /// Ends the dispatch, or asks for the locations of waves; with the number of requests already answered.
     control: Option<&'a Control>,
     answered: u64,
@@ -802,8 +802,8 @@ impl Worker<'_> {
                 time_slices: 0,
             });
         }
-        group.notes.clear();
-        group.notes.resize(count, Note::default());
+        group.progress.clear();
+        group.progress.resize(count, WaveProgress::default());
         if setup.host.is_some() {
             // The host's data of each workgroup has its own address.
             for (w, wave) in group.waves.iter_mut().enumerate() {
@@ -879,8 +879,9 @@ impl Worker<'_> {
         self.rows.clear();
         let new = group.waves.first().is_some_and(|w| w.doing == Doing::New);
         let next = group.number + 1;
-        // Notes are of one workgroup after the other.
-        if !new || self.notes.is_some() || spot.number != group.number || self.batch.next != next {
+        // A recorder takes one workgroup after the other.
+        if !new || self.recorder.is_some() || spot.number != group.number || self.batch.next != next
+        {
             return spot;
         }
         let (shape, end) = (&*self.shared.setup.shape, self.batch.end);
@@ -958,9 +959,9 @@ impl Worker<'_> {
                 middle: shared.middle.ids(),
                 probe: None,
             };
-            if let Some(notes) = &self.notes {
-                notes.runs(runs(group.number, &group.waves, next));
-                let probe: &dyn Probe = &**notes;
+            if let Some(recorder) = &self.recorder {
+                recorder.runs(runs(group.number, &group.waves, next));
+                let probe: &dyn Probe = &**recorder;
                 machine.probe = Some(probe);
             }
             let mut done = 0;
@@ -1002,7 +1003,7 @@ impl Worker<'_> {
                 self.go_on(group, done, end);
             }
             if stop == GroupStop::Ended {
-                self.note(group, |notes| notes.ended());
+                self.tell_recorder(group, |recorder| recorder.ended());
                 if done == 0 {
                     let count = group.waves.len() as u64;
                     self.all_ended(group.first..group.first + count);
@@ -1013,14 +1014,14 @@ impl Worker<'_> {
                 continue;
             }
             self.begin(group);
-            for note in &mut group.notes {
-                note.watched = false;
+            for progress in &mut group.progress {
+                progress.watched = false;
             }
             let mut moved = ended > 0;
             if let GroupStop::Wave(stop) = stop {
                 note_time_slice(group, next, &stop);
                 self.look_at(group, next, stop)?;
-                moved |= !group.notes[next].waits;
+                moved |= !group.progress[next].waits;
                 next += 1;
             }
             return Ok(Some((next, moved)));
@@ -1030,7 +1031,7 @@ impl Worker<'_> {
     /// Gives a time slice to each wave that can run, or several while there are no observers.
     fn round(&mut self, group: &mut Group) -> Result<Round, RunError> {
         let (mut first, mut moved) = (0, false);
-        self.go_on_noting()?;
+        self.go_on_recording()?;
         if self.ordinary(group) {
             match self.together(group)? {
                 None => return Ok(Round::Ended),
@@ -1040,10 +1041,10 @@ impl Worker<'_> {
             self.begin(group);
         }
         for w in first..group.waves.len() {
-            self.go_on_noting()?;
+            self.go_on_recording()?;
             if group.waves[w].doing == Doing::Running {
                 self.run_time_slice(group, w)?;
-                moved |= !group.notes[w].waits;
+                moved |= !group.progress[w].waits;
             }
         }
         let those = |what: Doing| group.waves.iter().filter(move |w| w.doing == what).count();
@@ -1053,7 +1054,7 @@ impl Worker<'_> {
         let ended = those(Doing::Ended) > 0;
         match (those(Doing::Waiting), those(Doing::Halted)) {
             (0, 0) => {
-                self.note(group, |notes| notes.ended());
+                self.tell_recorder(group, |recorder| recorder.ended());
                 Ok(Round::Ended)
             }
             (0, _) => {
@@ -1066,12 +1067,12 @@ impl Worker<'_> {
                 })
             }
             (_, 0) => {
-                self.note(group, |notes| notes.released(ended));
-                for (wave, note) in group.waves.iter_mut().zip(&mut group.notes) {
+                self.tell_recorder(group, |recorder| recorder.released(ended));
+                for (wave, progress) in group.waves.iter_mut().zip(&mut group.progress) {
                     if wave.doing == Doing::Waiting {
                         wave.doing = Doing::Running;
-                        note.waits = false;
-                        note.stuck = None;
+                        progress.waits = false;
+                        progress.stuck = None;
                     }
                 }
                 Ok(Round::Moved)
@@ -1085,19 +1086,21 @@ impl Worker<'_> {
         }
     }
 
-    /// Calls `f` with the notes, if there are any, which are then of this workgroup.
-    fn note(&self, group: &Group, f: impl FnOnce(&dyn Notes)) {
-        let Some(notes) = &self.notes else { return };
-        notes.runs(runs(group.number, &group.waves, 0));
-        f(&**notes);
-        if notes.failed() {
+    /// Calls `f` with the recorder, if there is one, after telling it that this workgroup runs.
+    fn tell_recorder(&self, group: &Group, f: impl FnOnce(&dyn AccessRecorder)) {
+        let Some(recorder) = &self.recorder else {
+            return;
+        };
+        recorder.runs(runs(group.number, &group.waves, 0));
+        f(&**recorder);
+        if recorder.failed() {
             self.shared.memory.suspect();
         }
     }
 
-    /// Ends the dispatch if something was noted that must be looked at: it is taken back, whatever else it does.
-    fn go_on_noting(&self) -> Result<(), RunError> {
-        if self.notes.is_none() || !self.shared.memory.suspected() {
+    /// Ends the dispatch if recorded accesses are suspicious: it is undone, whatever else it does.
+    fn go_on_recording(&self) -> Result<(), RunError> {
+        if self.recorder.is_none() || !self.shared.memory.suspected() {
             return Ok(());
         }
         Err(RunError::Launch {
@@ -1111,16 +1114,19 @@ impl Worker<'_> {
         self.observer.is_none()
             && self.shared.setup.host.is_none()
             && self.shared.failed.load(Relaxed) == u64::MAX
-            && group.notes.iter().all(|note| !note.suspect && !note.waits)
+            && group
+                .progress
+                .iter()
+                .all(|progress| !progress.suspect && !progress.waits)
             && group.waves.iter().all(|wave| wave.doing != Doing::Halted)
     }
 
     /// Runs the time slice of one wave.
     fn run_time_slice(&mut self, group: &mut Group, w: usize) -> Result<(), RunError> {
         self.settle();
-        let note = &mut group.notes[w];
-        note.retries = false;
-        let stop = if note.suspect || note.waits {
+        let progress = &mut group.progress[w];
+        progress.retries = false;
+        let stop = if progress.suspect || progress.waits {
             self.probe(group, w)?
         } else {
             let wanted = group.waves[w].time_slice(self.engine.slice());
@@ -1176,7 +1182,7 @@ impl Worker<'_> {
             }
         };
         if wave.doing != Doing::Running {
-            group.notes[w].waits = false;
+            group.progress[w].waits = false;
         }
         Ok(())
     }
@@ -1208,12 +1214,12 @@ impl Worker<'_> {
             probe: None,
         };
         let _at_work = self.accesses.begin();
-        if let Some(notes) = &self.notes {
-            notes.runs(runs);
-            let probe: &dyn Probe = &**notes;
+        if let Some(recorder) = &self.recorder {
+            recorder.runs(runs);
+            let probe: &dyn Probe = &**recorder;
             machine.probe = Some(probe);
             let stop = self.engine.run(wave, &mut machine, fuel);
-            if notes.failed() {
+            if recorder.failed() {
                 shared.memory.suspect();
             }
             return stop;
@@ -1287,21 +1293,21 @@ impl Worker<'_> {
 
     /// Runs a time slice in which the wave is observed, to determine whether its registers return to their current values.
     fn probe(&mut self, group: &mut Group, w: usize) -> Result<Stop, RunError> {
-        if !group.notes[w].watched
+        if !group.progress[w].watched
             && let Some(stop) = self.settle_registers(group, w)?
         {
             let wave = &mut group.waves[w];
             wave.time_slices = wave.time_slices.saturating_add(1);
             self.shared.epoch.fetch_add(1, SeqCst);
-            let note = &mut group.notes[w];
-            (note.suspect, note.waits, note.retries) = (false, false, false);
-            (note.stuck, note.looks_at, note.watched) = (None, None, true);
+            let progress = &mut group.progress[w];
+            (progress.suspect, progress.waits, progress.retries) = (false, false, false);
+            (progress.stuck, progress.looks_at, progress.watched) = (None, None, true);
             return Ok(stop);
         }
         let epoch = self.shared.epoch.load(SeqCst);
         self.shared.memory.discard_changes();
         let global = self.shared.global.changes();
-        let known = group.notes[w].waits;
+        let known = group.progress[w].waits;
         // The copy is made only for a loop that is already known.
         let lds = known.then(|| group.lds.clone());
         let before = group.waves[w].state.clone();
@@ -1338,13 +1344,13 @@ impl Worker<'_> {
         if !quiet {
             self.shared.epoch.fetch_add(1, SeqCst);
         }
-        let note = &mut group.notes[w];
-        note.suspect = false;
-        note.watched = true;
-        note.waits = recurs || matches!(stop, Stop::Yield | Stop::Retry);
-        note.retries = stop == Stop::Retry;
-        note.stuck = quiet.then_some(epoch);
-        note.looks_at = looks_at;
+        let progress = &mut group.progress[w];
+        progress.suspect = false;
+        progress.watched = true;
+        progress.waits = recurs || matches!(stop, Stop::Yield | Stop::Retry);
+        progress.retries = stop == Stop::Retry;
+        progress.stuck = quiet.then_some(epoch);
+        progress.looks_at = looks_at;
         let wave = &mut group.waves[w];
         wave.time_slices = wave.time_slices.saturating_add(1);
         Ok(stop)
@@ -1405,7 +1411,7 @@ impl Worker<'_> {
         let epoch = self.shared.epoch.load(SeqCst);
         let ring = || self.ring.iter().map(|g| &**g);
         let all = |g: &Group| -> Vec<(Doing, Option<u64>, bool)> {
-            let both = g.waves.iter().zip(&g.notes);
+            let both = g.waves.iter().zip(&g.progress);
             both.map(|(w, n)| (w.doing, n.stuck, n.retries)).collect()
         };
         let mut left = (ring().flat_map(all))
@@ -1449,10 +1455,10 @@ pub(super) fn list<'g>(
     group: &'g Group,
 ) -> impl Iterator<Item = StuckWave> + 'g {
     let text = move |pc| stuck::text(memory, target, pc);
-    let waves = group.waves.iter().zip(&group.notes).enumerate();
+    let waves = group.waves.iter().zip(&group.progress).enumerate();
     waves
         .filter(|(_, (wave, _))| wave.doing != Doing::Ended)
-        .map(move |(w, (wave, note))| {
+        .map(move |(w, (wave, progress))| {
             let mut location = setup.location(group.group, w, wave.state.pc);
             let waits = match wave.doing {
                 Doing::Waiting => {
@@ -1465,8 +1471,8 @@ pub(super) fn list<'g>(
                     Waits::Barrier(others.map(|(w, _)| w).collect())
                 }
                 Doing::Halted => Waits::Halted,
-                _ if note.retries => Waits::Others,
-                _ if note.waits => Waits::Loop(note.looks_at.map(|pc| {
+                _ if progress.retries => Waits::Others,
+                _ if progress.waits => Waits::Loop(progress.looks_at.map(|pc| {
                     let offset = pc.wrapping_sub(setup.entry) as i64;
                     (offset, text(pc))
                 })),
@@ -1501,14 +1507,14 @@ fn runs(group: u64, waves: &[GroupWave], wave: usize) -> Runs {
 
 /// Records that a wave had a time slice in which it was not observed.
 pub(super) fn note_time_slice(group: &mut Group, w: usize, stop: &Stop) {
-    let (wave, note) = (&mut group.waves[w], &mut group.notes[w]);
-    note.stuck = None;
-    note.watched = false;
-    note.waits = matches!(stop, Stop::Yield | Stop::Retry);
-    note.retries = *stop == Stop::Retry;
+    let (wave, progress) = (&mut group.waves[w], &mut group.progress[w]);
+    progress.stuck = None;
+    progress.watched = false;
+    progress.waits = matches!(stop, Stop::Yield | Stop::Retry);
+    progress.retries = *stop == Stop::Retry;
     wave.time_slices = wave.time_slices.saturating_add(1);
     // Rarely: most waves that run for long are doing useful work.
-    note.suspect = *stop == Stop::Limit && wave.time_slices.is_power_of_two();
+    progress.suspect = *stop == Stop::Limit && wave.time_slices.is_power_of_two();
 }
 
 /// Returns true if two states are the same except for the clock.

@@ -11,8 +11,8 @@ use super::abi::{Own, Setup, Shape};
 use super::host::{HostState, Output};
 use super::observers::Who;
 use super::schedule::{
-    self, BATCH, Batch, Group, LISTED, LOOP, Note, PATIENCE, Spot, list, note_time_slice, same,
-    starts,
+    self, BATCH, Batch, Group, LISTED, LOOP, PATIENCE, Spot, WaveProgress, list, note_time_slice,
+    same, starts,
 };
 use super::stuck::{self, StuckWave, Traits};
 use super::{Gpu, Launch, Loaded, Packet, Queue, RunError, Stats, WaveLocation};
@@ -865,7 +865,7 @@ impl Stepper {
             own,
             first: spot.first,
             waves: Vec::new(),
-            notes: vec![Note::default(); spot.waves],
+            progress: vec![WaveProgress::default(); spot.waves],
             waits: false,
             grace: 0,
         };
@@ -896,7 +896,10 @@ impl Stepper {
             return;
         };
         let ordinary = self.setup.host.is_none()
-            && group.notes.iter().all(|note| !note.suspect && !note.waits)
+            && group
+                .progress
+                .iter()
+                .all(|progress| !progress.suspect && !progress.waits)
             && group.waves.iter().all(|wave| wave.doing != Doing::Halted);
         if !ordinary {
             self.state.at = Position::TimeSlice {
@@ -997,8 +1000,8 @@ impl Stepper {
         self.give_back(t.fuel);
         self.state.unsettled = true;
         if let Some(group) = &mut self.state.now {
-            for note in &mut group.notes {
-                note.watched = false;
+            for progress in &mut group.progress {
+                progress.watched = false;
             }
         }
         self.state.at = Position::TimeSlice {
@@ -1045,9 +1048,9 @@ impl Stepper {
         let Some(w) = (w..group.waves.len()).find(running) else {
             return self.end_round(moved);
         };
-        let note = &mut group.notes[w];
-        note.retries = false;
-        let (observed, watched) = (note.suspect || note.waits, note.watched);
+        let progress = &mut group.progress[w];
+        progress.retries = false;
+        let (observed, watched) = (progress.suspect || progress.waits, progress.watched);
         let wanted = group.waves[w].time_slice(EXACT_SLICE);
         self.settle();
         let slice = match (observed, watched) {
@@ -1086,7 +1089,7 @@ impl Stepper {
             epoch: self.state.epoch,
             global: self.global.changes(),
             // The copy is made only for a loop that is already known.
-            lds: group.notes[w].waits.then(|| group.lds.clone()),
+            lds: group.progress[w].waits.then(|| group.lds.clone()),
             pcs: vec![before.pc],
             before,
         })
@@ -1118,9 +1121,9 @@ impl Stepper {
                 if let Some(group) = &mut self.state.now {
                     let wave = &mut group.waves[w];
                     wave.time_slices = wave.time_slices.saturating_add(1);
-                    let note = &mut group.notes[w];
-                    (note.suspect, note.waits, note.retries) = (false, false, false);
-                    (note.stuck, note.looks_at, note.watched) = (None, None, true);
+                    let progress = &mut group.progress[w];
+                    (progress.suspect, progress.waits, progress.retries) = (false, false, false);
+                    (progress.stuck, progress.looks_at, progress.watched) = (None, None, true);
                 }
                 return self.end_time_slice(w, stop);
             }
@@ -1179,13 +1182,13 @@ impl Stepper {
         if !quiet {
             self.state.epoch += 1;
         }
-        let note = &mut group.notes[w];
-        note.suspect = false;
-        note.watched = true;
-        note.waits = recurs || matches!(stop, Stop::Yield | Stop::Retry);
-        note.retries = *stop == Stop::Retry;
-        note.stuck = quiet.then_some(probing.epoch);
-        note.looks_at = looks_at;
+        let progress = &mut group.progress[w];
+        progress.suspect = false;
+        progress.watched = true;
+        progress.waits = recurs || matches!(stop, Stop::Yield | Stop::Retry);
+        progress.retries = *stop == Stop::Retry;
+        progress.stuck = quiet.then_some(probing.epoch);
+        progress.looks_at = looks_at;
         let wave = &mut group.waves[w];
         wave.time_slices = wave.time_slices.saturating_add(1);
         self.end_time_slice(w, stop);
@@ -1222,7 +1225,7 @@ impl Stepper {
         if let (Position::TimeSlice { moved, .. }, Some(group)) =
             (&mut self.state.at, &self.state.now)
         {
-            *moved |= !group.notes[w].waits;
+            *moved |= !group.progress[w].waits;
         }
     }
 
@@ -1257,7 +1260,7 @@ impl Stepper {
             }
         };
         if wave.doing != Doing::Running {
-            group.notes[w].waits = false;
+            group.progress[w].waits = false;
         }
     }
 
@@ -1284,11 +1287,11 @@ impl Stepper {
                 self.fail(RunError::Halted { location });
             }
             (_, _, 0) => {
-                for (wave, note) in group.waves.iter_mut().zip(&mut group.notes) {
+                for (wave, progress) in group.waves.iter_mut().zip(&mut group.progress) {
                     if wave.doing == Doing::Waiting {
                         wave.doing = Doing::Running;
-                        note.waits = false;
-                        note.stuck = None;
+                        progress.waits = false;
+                        progress.stuck = None;
                     }
                 }
                 self.moved();
@@ -1358,7 +1361,10 @@ impl Stepper {
         self.settle();
         let state = &self.state;
         let waves = || {
-            let both = state.ring.iter().flat_map(|g| g.waves.iter().zip(&g.notes));
+            let both = state
+                .ring
+                .iter()
+                .flat_map(|g| g.waves.iter().zip(&g.progress));
             both.filter(|(wave, _)| wave.doing != Doing::Ended)
         };
         let stuck = state.batch.next == state.batch.end

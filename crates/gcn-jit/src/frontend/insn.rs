@@ -66,7 +66,7 @@ impl Builder<'_> {
         if result.is_err() {
             self.g.nodes.truncate(nodes);
             self.late.truncate(nodes);
-            // It may have read registers first, and where EXEC is as at the start again, noted that.
+            // It may have read registers first, and recorded where EXEC is again as at the start.
             self.regs.vgprs.retain(|_, id| (*id as usize) < nodes);
             self.regs.sgprs.retain(|_, id| (*id as usize) < nodes);
             for (code, id) in (EXEC as u8..).zip(exec) {
@@ -106,7 +106,7 @@ impl Builder<'_> {
         l.nodes()?;
         l.effects()?;
         let mut out = l.out;
-        self.note_stores(&mut out)?;
+        self.record_stores(&mut out)?;
         if let Some(b) = out.store2.take() {
             self.two_stores(b, &mut out)?;
         }
@@ -214,7 +214,7 @@ impl Builder<'_> {
             held.extend(&s.data);
         }
         held.extend(out.wave_helper.iter().flat_map(|w| &w.inputs));
-        let lanes = out.notes.iter().filter(|n| !n.scalar);
+        let lanes = out.accesses.iter().filter(|n| !n.scalar);
         held.extend(lanes.flat_map(|n| [n.lo, n.hi]));
         if held.iter().any(late) || out.guards.iter().any(late) {
             return Err(Refusal::NewBlock);
@@ -382,7 +382,7 @@ impl Lowering<'_, '_, '_> {
                 return Err(Refusal::Interpreter);
             }
             let at = row_offset(plus + offset).ok_or(Refusal::Interpreter)?;
-            b.note_row(MemoryKind::Load, address, at, &mut self.out)?;
+            b.record_row(MemoryKind::Load, address, at, &mut self.out)?;
             return b.load_row(address, at);
         }
         if !b.memory.rows.is_empty() && space != Space::Lds {
@@ -671,8 +671,8 @@ impl Lowering<'_, '_, '_> {
         {
             return Err(Refusal::NewBlock);
         }
-        let note = MemoryKind::Store;
-        self.b.note_row(note, address, at, &mut self.out)?;
+        let kind = MemoryKind::Store;
+        self.b.record_row(kind, address, at, &mut self.out)?;
         self.out.rows.push((address, at, data));
         Ok(())
     }

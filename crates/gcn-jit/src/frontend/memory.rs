@@ -296,10 +296,10 @@ impl Builder<'_> {
             if bytes != 4 || space != Space::Global {
                 return Err(Refusal::Interpreter);
             }
-            if self.noting() {
+            if self.records_accesses() {
                 let at = self.plus(address, offset)?;
                 let (lo, hi) = (self.g.lo(at), self.g.hi(at));
-                let note = Note {
+                let access = AccessRecord {
                     kind: MemoryKind::Load,
                     lds: false,
                     scalar: true,
@@ -308,7 +308,7 @@ impl Builder<'_> {
                     lo,
                     hi,
                 };
-                self.note(note, out)?;
+                self.record(access, out)?;
             }
             return Ok(self.g.node(
                 Inst::SLoad { count, offset },
@@ -322,7 +322,7 @@ impl Builder<'_> {
             return Err(Refusal::Interpreter);
         }
         let (lo, hi) = self.split_address(space, address, out)?;
-        self.note_lanes(
+        self.record_lanes(
             (MemoryKind::Load, space, bytes * count),
             (lo, hi, offset),
             out,
@@ -341,30 +341,31 @@ impl Builder<'_> {
         ))
     }
 
-    /// Whether a probe is told of accesses.
-    pub(super) fn noting(&self) -> bool {
+    /// Whether accesses are recorded for a probe.
+    pub(super) fn records_accesses(&self) -> bool {
         self.s.left_out.has(Optional::Accesses)
     }
 
-    fn note(&mut self, note: Note, out: &mut Changes) -> Result<(), Refusal> {
-        if !Note::SIZES.contains(&note.bytes) || out.notes.len() == Note::MOST {
+    fn record(&mut self, access: AccessRecord, out: &mut Changes) -> Result<(), Refusal> {
+        if !AccessRecord::SIZES.contains(&access.bytes) || out.accesses.len() == AccessRecord::MOST
+        {
             return Err(Refusal::Interpreter);
         }
-        if self.notes.len() + out.notes.len() >= Note::MOST {
+        if self.accesses.len() + out.accesses.len() >= AccessRecord::MOST {
             return Err(Refusal::NewBlock);
         }
-        out.notes.push(note);
+        out.accesses.push(access);
         Ok(())
     }
 
-    /// Notes an access at the halves of an address and a constant, if accesses are noted.
-    pub(super) fn note_lanes(
+    /// Records an access at the halves of an address and a constant, if accesses are recorded.
+    pub(super) fn record_lanes(
         &mut self,
         (kind, space, bytes): (MemoryKind, Space, u8),
         (lo, hi, offset): (Id, Id, i32),
         out: &mut Changes,
     ) -> Result<(), Refusal> {
-        if !self.noting() {
+        if !self.records_accesses() {
             return Ok(());
         }
         let lds = space == Space::Lds;
@@ -378,7 +379,7 @@ impl Builder<'_> {
             (self.g.lo(at), self.g.hi(at))
         };
         let (scalar, row) = (false, false);
-        let note = Note {
+        let access = AccessRecord {
             kind,
             lds,
             scalar,
@@ -387,23 +388,23 @@ impl Builder<'_> {
             lo,
             hi,
         };
-        self.note(note, out)
+        self.record(access, out)
     }
 
-    /// Notes an access of a row, if accesses are noted.
-    pub(super) fn note_row(
+    /// Records an access of a row, if accesses are recorded.
+    pub(super) fn record_row(
         &mut self,
         kind: MemoryKind,
         address: Id,
         at: i32,
         out: &mut Changes,
     ) -> Result<(), Refusal> {
-        if !self.noting() {
+        if !self.records_accesses() {
             return Ok(());
         }
         let at = self.plus(address, at)?;
         let (lo, hi) = (self.g.lo(at), self.g.hi(at));
-        let note = Note {
+        let access = AccessRecord {
             kind,
             lds: false,
             scalar: false,
@@ -412,11 +413,11 @@ impl Builder<'_> {
             lo,
             hi,
         };
-        self.note(note, out)
+        self.record(access, out)
     }
 
-    /// Notes the stores of an instruction.
-    pub(super) fn note_stores(&mut self, out: &mut Changes) -> Result<(), Refusal> {
+    /// Records the stores of an instruction.
+    pub(super) fn record_stores(&mut self, out: &mut Changes) -> Result<(), Refusal> {
         let stores = out.store.iter().chain(&out.store2);
         let stores: Vec<_> = stores
             .map(|s| {
@@ -425,7 +426,7 @@ impl Builder<'_> {
             })
             .collect();
         for (what, at) in stores {
-            self.note_lanes(what, at, out)?;
+            self.record_lanes(what, at, out)?;
         }
         Ok(())
     }

@@ -61,9 +61,9 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             all_active::add_variants(&tracer, &mut blocks);
         }
         dump(s, "all_active", &blocks);
-        // Each access is noted once, with the EXEC of its block.
-        let noted = s.left_out.has(Optional::Accesses);
-        if !s.precise && !noted && !s.left_out.has(Optional::Joined) {
+        // Each access is recorded once, with the EXEC of its block.
+        let recorded = s.left_out.has(Optional::Accesses);
+        if !s.precise && !recorded && !s.left_out.has(Optional::Joined) {
             tracer.add_joined(&mut blocks);
         }
         dump(s, "joined", &blocks);

@@ -87,7 +87,7 @@ impl Builder<'_> {
         };
         let (lo, hi) = self.split_address(space, address, out)?;
         let bytes = ty.bits() as u8 / 8;
-        self.note_lanes((MemoryKind::Atomic, space, bytes), (lo, hi, 0), out)?;
+        self.record_lanes((MemoryKind::Atomic, space, bytes), (lo, hi, 0), out)?;
         let mut inputs = vec![lo, hi];
         for value in data {
             let Val::Id(value) = value else {

@@ -170,19 +170,19 @@ impl Block {
         if let Some(call) = &e.wave_helper {
             writeln!(f, "  helper {:?} {}", call.helper, list(&call.inputs))?;
         }
-        for note in &e.notes {
-            let kind = format!("{:?}", note.kind).to_lowercase();
-            let location = if note.lds { "lds" } else { "memory" };
-            let scalar = match (note.scalar, note.row) {
+        for access in &e.accesses {
+            let kind = format!("{:?}", access.kind).to_lowercase();
+            let location = if access.lds { "lds" } else { "memory" };
+            let scalar = match (access.scalar, access.row) {
                 (true, _) => " scalar",
                 (_, true) => " row",
                 _ => "",
             };
-            let halves = list(&[note.lo, note.hi]);
+            let halves = list(&[access.lo, access.hi]);
             writeln!(
                 f,
-                "  note {kind} {location}{scalar} {} {halves}",
-                note.bytes
+                "  record {kind} {location}{scalar} {} {halves}",
+                access.bytes
             )?;
         }
         for &(v, id, live) in &e.vgprs {

@@ -105,9 +105,9 @@ impl WaveHelper {
     pub const OPERANDS: usize = 8;
 }
 
-/// An access of which a probe is told when the block has made it.
+/// An access that is reported to a probe after the block has made it.
 #[derive(Clone, Copy, Debug)]
-pub struct Note {
+pub struct AccessRecord {
     pub kind: MemoryKind,
     pub lds: bool,
     /// By way of the scalar cache.
@@ -120,8 +120,8 @@ pub struct Note {
     pub hi: Id,
 }
 
-impl Note {
-    /// The maximum number of notes of a block.
+impl AccessRecord {
+    /// The maximum number of recorded accesses of a block.
     pub const MOST: usize = 8;
 
     /// The sizes of accesses, in bytes.
@@ -139,7 +139,7 @@ impl Note {
             MemoryKind::Store => 2,
             MemoryKind::Atomic => 3,
         };
-        let size = Note::SIZES.iter().position(|&n| n == self.bytes)? as u8;
+        let size = AccessRecord::SIZES.iter().position(|&n| n == self.bytes)? as u8;
         let uniform = self.is_uniform(graph);
         if self.row && !uniform {
             return None;
@@ -205,7 +205,7 @@ pub struct Effects {
     /// Single lanes of VGPRs that take a scalar, whatever EXEC says: VGPR, lane (below 64), value.
     pub lane_inserts: Vec<(u16, Id, Id)>,
     /// The accesses of which a probe is told, in their order.
-    pub notes: Vec<Note>,
+    pub accesses: Vec<AccessRecord>,
 }
 
 /// A straight piece of code: a graph of values, what it changes, and how it ends.
@@ -291,7 +291,7 @@ impl Block {
             roots.extend([address, value]);
         }
         roots.extend(e.wave_helper.iter().flat_map(|w| &w.inputs));
-        roots.extend(e.notes.iter().flat_map(|n| [n.lo, n.hi]));
+        roots.extend(e.accesses.iter().flat_map(|n| [n.lo, n.hi]));
         if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = self.terminator {
             roots.push(when);
         }

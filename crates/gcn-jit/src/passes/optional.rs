@@ -45,7 +45,8 @@ pub enum Optional {
     Atomics,
     /// Vector operations whose operands are the same in all lanes are computed once for all slices.
     Uniform,
-    /// Accesses of memory and LDS of which probes are not told.
+    /// Accesses without records. If this is left out, compiled code reports each access of memory and LDS to the probe, and the passes that
+    /// join accesses do less.
     Accesses,
     /// Zeros and infinities that divisions and roots meet need no slow path.
     Extremes,

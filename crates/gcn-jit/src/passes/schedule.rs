@@ -165,9 +165,9 @@ fn uses(block: &Block, plan: &Plan) -> Vec<Vec<u32>> {
     for &id in e.wave_helper.iter().flat_map(|w| &w.inputs) {
         at_end(id);
     }
-    for note in e.notes.iter().filter(|n| !n.is_uniform(&block.graph)) {
-        at_end(note.lo);
-        at_end(note.hi);
+    for access in e.accesses.iter().filter(|n| !n.is_uniform(&block.graph)) {
+        at_end(access.lo);
+        at_end(access.hi);
     }
     for &(address, _, value) in &e.rows {
         at_end(address);

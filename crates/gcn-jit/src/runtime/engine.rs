@@ -7,7 +7,7 @@ use crate::frontend;
 use crate::ir::region::Region;
 use crate::passes::Dump;
 use crate::passes::optional::{LeftOut, Optional};
-use crate::runtime::cache::saved::{Noted, Origin, Request, Saved};
+use crate::runtime::cache::saved::{Fetched, Origin, Request, Saved};
 use crate::runtime::cache::{
     self, BlockEntry, CachedRegion, Compiled, DumpTo, Key, Library, Made, Table,
 };
@@ -15,7 +15,7 @@ use crate::runtime::check::check;
 use crate::runtime::disk::{Name, Store};
 use crate::runtime::helpers::{self, Host};
 use crate::runtime::profile::{self, Report, ticks};
-use crate::runtime::{batch, notes, tiles, wave_helper};
+use crate::runtime::{batch, recorded, tiles, wave_helper};
 use crate::target::Level;
 use crate::target::x64;
 use gcn_emu::engine::{Code, EXACT_SLICE, Engine, EntryVgprs, Machine, Stop, instruction};
@@ -324,7 +324,7 @@ impl Jit {
         ctx.lookup.range = helpers::range as *const () as usize;
         ctx.lookup.around = helpers::around as *const () as usize;
         ctx.lookup.exact = helpers::exact as *const () as usize;
-        ctx.notes.tell = notes::note as *const () as usize;
+        ctx.recorded.tell = recorded::tell_recorder as *const () as usize;
         ctx.tiles.helper = tiles::tile as *const () as usize;
         Jit {
             interp: Interp::new(),
@@ -568,7 +568,7 @@ impl Jit {
         let table = frontend::instruction_table(machine.target);
         let (pc, mode, vgprs, entry) = key;
         let dump = self.dump.as_deref().map(|to| Dump::after(&to.pass));
-        let noted = Noted::default();
+        let fetched = Fetched::default();
         let read = |at: u64| {
             let mut bytes = [0; 4];
             let done = machine.memory.read(at, &mut bytes);
@@ -603,7 +603,7 @@ impl Jit {
             dump: dump.as_ref(),
             fetch: &|pc| match self.observer.stops.contains(&pc) {
                 true => None,
-                false => noted.fetch(machine, pc),
+                false => fetched.fetch(machine, pc),
             },
         };
         let mut region = frontend::region(pc, &request);
@@ -633,7 +633,7 @@ impl Jit {
         let lasts = saved.refused || matches!(saved.made, Made::Region(_));
         if let Some((store, name, _)) = stored.filter(|_| lasts) {
             let origin = Origin {
-                noted: &noted,
+                fetched: &fetched,
                 guessed: &guessed,
                 sgprs,
                 machine,
@@ -899,7 +899,7 @@ impl Jit {
         ctx.alone = TimeSlice::NONE;
         ctx.current.time_slice = &mut ctx.alone;
         ctx.current.end = ctx.current.time_slice.wrapping_add(1);
-        ctx.notes.time_slices = [0; 2];
+        ctx.recorded.time_slices = [0; 2];
         ctx.batch.time_slices = std::ptr::null_mut();
         ctx.current.wave = wave;
         ctx.current.vgprs = wave.vgprs.as_mut_ptr().cast();

@@ -231,10 +231,10 @@ impl Jit {
         ctx.current.time_slice = &mut self.group.time_slices[first];
         ctx.current.end = ctx.current.time_slice.wrapping_add(count);
         let none = std::ptr::null();
-        // Notes are of one round after the other.
+        // A recorder takes one round after the other.
         let rounds = machine.probe.is_none();
         let all = &self.group.time_slices[..];
-        ctx.notes.time_slices = [all.as_ptr().addr(), size_of_val(all)];
+        ctx.recorded.time_slices = [all.as_ptr().addr(), size_of_val(all)];
         ctx.batch.time_slices = match rounds && count == group.waves.len() {
             true => ctx.current.time_slice,
             false => std::ptr::null_mut(),

@@ -80,7 +80,7 @@ pub(crate) unsafe extern "sysv64" fn interpret(ctx: *mut Ctx, pc: u64) -> u64 {
 
 /// Tells a probe which wave of those that run together has its time slice.
 pub(crate) fn tell_turn(ctx: &Ctx, probe: &dyn Probe) {
-    let [first, bytes] = ctx.notes.time_slices;
+    let [first, bytes] = ctx.recorded.time_slices;
     let at = ctx.current.time_slice.addr().wrapping_sub(first);
     if at < bytes {
         probe.turn(at / size_of::<TimeSlice>());

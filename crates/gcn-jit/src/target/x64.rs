@@ -278,7 +278,7 @@ fn emit_for<V: Vectors>(
     }
     a.finish();
     let mut fixups = out.fixups;
-    fixups.extend(range::displacements(&a.noted).ok_or(Refused::TooLarge)?);
+    fixups.extend(range::displacements(&a.displacements).ok_or(Refused::TooLarge)?);
     range::apply_all(&mut a.buf, &fixups, &out.ranges);
     Ok(Emitted {
         end: a.end,
@@ -668,7 +668,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.leave(EXIT_STOP);
     }
 
-    /// Notes that there is no code for something that the passes gave: the compiler is wrong.
+    /// Records that there is no code for something that the passes gave: the compiler is wrong.
     ///
     /// # Panics
     /// In debug builds.
@@ -716,7 +716,7 @@ impl<V: Vectors> Emit<'_, V> {
             || c.effects.store.is_some()
             || !c.effects.deferred_stores.is_empty()
             || c.effects.wave_helper.is_some()
-            || !c.effects.notes.iter().all(|n| n.is_uniform(&c.graph))
+            || !c.effects.accesses.iter().all(|n| n.is_uniform(&c.graph))
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == Inst::Ballot);
         self.looped = V::looped(self.plan.ops.len()) && self.with(Optional::SliceLoop);
         let bases = !c.affine.ops.is_empty();
@@ -745,7 +745,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.ldmxcsr(mxcsr_of(self.common.default));
         }
         self.lane_inserts();
-        self.tell_notes();
+        self.call_recorder();
         if let Terminator::Indirect(to) = c.terminator {
             self.sload(RDX, to);
         }

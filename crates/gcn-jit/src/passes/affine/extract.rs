@@ -166,7 +166,7 @@ impl Wanted {
         ids.extend(e.scc);
         ids.extend(&c.guards);
         ids.extend(e.wave_helper.iter().flat_map(|w| &w.inputs));
-        ids.extend(e.notes.iter().flat_map(|n| [n.lo, n.hi]));
+        ids.extend(e.accesses.iter().flat_map(|n| [n.lo, n.hi]));
         ids.extend(e.rows.iter().flat_map(|&(a, _, v)| [a, v]));
         ids.extend(e.lane_inserts.iter().flat_map(|&(_, lane, v)| [lane, v]));
         if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = c.terminator {

@@ -51,25 +51,25 @@ impl Request<'_> {
     }
 }
 
-/// The state that a region depends on in addition to its name, recorded while it is compiled.
+/// The instructions that a region was compiled from, recorded meanwhile: it depends on them in addition to its name.
 #[derive(Default)]
-pub(crate) struct Noted {
+pub(crate) struct Fetched {
     /// Where instructions were looked for, and their bytes: 0 where there was none.
-    pub fetched: RefCell<BTreeMap<u64, u8>>,
+    pub bytes: RefCell<BTreeMap<u64, u8>>,
 }
 
-impl Noted {
+impl Fetched {
     pub fn fetch(&self, machine: &Machine<'_>, pc: u64) -> Option<Insn> {
         let insn = fetch(machine, pc);
         let bytes = insn.as_ref().map_or(0, |insn| insn.len);
-        self.fetched.borrow_mut().insert(pc, bytes);
+        self.bytes.borrow_mut().insert(pc, bytes);
         insn
     }
 }
 
 /// The source of a region.
 pub(crate) struct Origin<'a> {
-    pub noted: &'a Noted,
+    pub fetched: &'a Fetched,
     /// Bits of scalar registers on whose values the code depends, by register.
     pub guessed: &'a BTreeMap<u8, u32>,
     pub sgprs: &'a [u32; 128],
@@ -123,13 +123,13 @@ impl Saved {
         fixups: &[Fixup],
     ) {
         let Origin {
-            noted,
+            fetched,
             guessed,
             sgprs,
             machine,
         } = *origin;
         let mut out = Out::default();
-        let fetched: Vec<_> = noted.fetched.take().into_iter().collect();
+        let fetched: Vec<_> = fetched.bytes.take().into_iter().collect();
         out.list(&fetched, |out, &(pc, bytes)| {
             out.u64(pc);
             out.u8(bytes);

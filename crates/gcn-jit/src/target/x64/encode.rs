@@ -329,9 +329,9 @@ pub struct Asm {
     lines: vex::Lines,
     /// Where the code ends and constants follow.
     pub end: usize,
-    /// Displacements from this on are noted: where, and what was written.
+    /// Displacements from this one on are recorded: where each is, and what was written.
     pub noted_from: Option<i32>,
-    pub noted: Vec<(u32, i32)>,
+    pub displacements: Vec<(u32, i32)>,
 }
 
 const UNBOUND: u32 = u32::MAX;
@@ -401,7 +401,7 @@ impl Asm {
                     0x40 => self.b((m.disp / n) as u8),
                     0x80 => {
                         if self.noted_from.is_some_and(|from| m.disp >= from) {
-                            self.noted.push((self.buf.len() as u32, m.disp));
+                            self.displacements.push((self.buf.len() as u32, m.disp));
                         }
                         self.d(m.disp as u32);
                     }

@@ -242,7 +242,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Notes code that is written after the block.
+    /// Records code that is written after the block.
     pub(super) fn section(&mut self, code: impl for<'x> FnOnce(&mut Emit<'x, V>) + 'static) {
         self.v.sections.push(Section {
             slice: self.slice,

@@ -95,9 +95,9 @@ pub fn apply_all(code: &mut [u8], fixups: &[Fixup], numbers: &[u32]) {
     }
 }
 
-/// The displacements that the assembler noted.
-pub(super) fn displacements(noted: &[(u32, i32)]) -> Option<Vec<Fixup>> {
-    noted
+/// The displacements that the assembler recorded.
+pub(super) fn displacements(recorded: &[(u32, i32)]) -> Option<Vec<Fixup>> {
+    recorded
         .iter()
         .map(|&(at, disp)| Fixup::of(at, disp))
         .collect()

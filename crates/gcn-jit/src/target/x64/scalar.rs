@@ -80,9 +80,9 @@ impl<V: Vectors> Emit<'_, V> {
         for &id in &bases {
             flags[id as usize] = false;
         }
-        for note in &c.effects.notes {
-            flags[note.lo as usize] = false;
-            flags[note.hi as usize] = false;
+        for access in &c.effects.accesses {
+            flags[access.lo as usize] = false;
+            flags[access.hi as usize] = false;
         }
         for &(_, lane, value) in &c.effects.lane_inserts {
             flags[lane as usize] = false;
@@ -108,42 +108,42 @@ impl<V: Vectors> Emit<'_, V> {
         for k in 0..self.s.takes.len() {
             match self.s.takes[k] {
                 Take::One(_, id) | Take::Two(_, id) | Take::Loaded(_, id, ..) => {
-                    self.note(id, end, &mut needed)
+                    self.mark_needed(id, end, &mut needed)
                 }
             }
         }
         if let Some(id) = c.effects.scc {
-            self.note(id, end + 1, &mut needed);
+            self.mark_needed(id, end + 1, &mut needed);
         }
         if let Terminator::Branch { when, .. } = c.terminator {
-            self.note(when, end + 1, &mut needed);
+            self.mark_needed(when, end + 1, &mut needed);
         }
         if let Terminator::Indirect(to) = c.terminator {
-            self.note(to, end, &mut needed);
+            self.mark_needed(to, end, &mut needed);
         }
         for &(id, _) in &c.skipped {
-            self.note(id, end, &mut needed);
+            self.mark_needed(id, end, &mut needed);
         }
-        for note in c.effects.notes.iter().filter(|n| n.is_uniform(&c.graph)) {
-            self.note(note.lo, end, &mut needed);
-            self.note(note.hi, end, &mut needed);
+        for access in c.effects.accesses.iter().filter(|n| n.is_uniform(&c.graph)) {
+            self.mark_needed(access.lo, end, &mut needed);
+            self.mark_needed(access.hi, end, &mut needed);
         }
         for &(_, lane, value) in &c.effects.lane_inserts {
-            self.note(lane, end, &mut needed);
-            self.note(value, end, &mut needed);
+            self.mark_needed(lane, end, &mut needed);
+            self.mark_needed(value, end, &mut needed);
         }
         for &g in &c.guards {
             if !c.graph[g as usize].vec {
-                self.note(g, vectors, &mut needed);
+                self.mark_needed(g, vectors, &mut needed);
             }
         }
         for id in bases {
-            self.note(id, vectors, &mut needed);
+            self.mark_needed(id, vectors, &mut needed);
         }
         for at in (0..n).rev() {
             let node = &c.graph[at];
             if !node.vec && !self.plan.uses[at].is_empty() {
-                self.note(at as Id, vectors, &mut needed);
+                self.mark_needed(at as Id, vectors, &mut needed);
             }
             needed[at] |= matches!(node.op, Inst::SLoad { .. });
             if node.vec || !needed[at] || self.on_demand(at as Id) {
@@ -152,7 +152,7 @@ impl<V: Vectors> Emit<'_, V> {
             let time = self.time(at as Id);
             for &i in node.inputs() {
                 if node.op != Inst::Ballot {
-                    self.note(i, time, &mut needed);
+                    self.mark_needed(i, time, &mut needed);
                 }
             }
         }
@@ -162,21 +162,21 @@ impl<V: Vectors> Emit<'_, V> {
         needed
     }
 
-    /// Notes the use of a value at a time, and the uses of what it is read from then.
-    fn note(&mut self, id: Id, time: u32, needed: &mut [bool]) {
+    /// Records that a value is used at a time, and so are the values that it is computed from then.
+    fn mark_needed(&mut self, id: Id, time: u32, needed: &mut [bool]) {
         let node = self.c.graph[id as usize];
         if self.s.flags[id as usize] {
             for &i in node.inputs() {
-                self.note(i, time, needed);
+                self.mark_needed(i, time, needed);
             }
             return;
         }
         needed[id as usize] = true;
         self.s.uses[id as usize].push(time);
         if let Inst::Lo | Inst::Hi | Inst::Part(_) = node.op {
-            self.note(node.args[0], time, needed);
+            self.mark_needed(node.args[0], time, needed);
         } else if let Some((load, _)) = self.loaded_pair(id) {
-            self.note(load, time, needed);
+            self.mark_needed(load, time, needed);
         }
     }
 

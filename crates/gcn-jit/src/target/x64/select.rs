@@ -450,7 +450,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                 (None, Some(store), None) => self.store(store),
                 (None, None, _) => {}
             }
-            self.stage_notes();
+            self.stage_accesses();
             self.keep_stores();
         }
         for late in std::mem::take(&mut self.late).chunks(TOGETHER) {
@@ -478,18 +478,18 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         }
     }
 
-    /// Stores the addresses of accesses that are noted.
-    fn stage_notes(&mut self) {
+    /// Stores the addresses of recorded accesses for the recorder.
+    fn stage_accesses(&mut self) {
         let c = self.e.c;
-        for (n, note) in c.effects.notes.iter().enumerate() {
-            if note.is_uniform(&c.graph) {
+        for (n, access) in c.effects.accesses.iter().enumerate() {
+            if access.is_uniform(&c.graph) {
                 continue;
             }
-            let lo = self.val(note.lo);
-            self.store_to(At::dwords(ctx!(notes.addresses, 512 * n)), lo);
-            if !note.lds {
-                let hi = self.val(note.hi);
-                self.store_to(At::dwords(ctx!(notes.addresses, 512 * n + 256)), hi);
+            let lo = self.val(access.lo);
+            self.store_to(At::dwords(ctx!(recorded.addresses, 512 * n)), lo);
+            if !access.lds {
+                let hi = self.val(access.hi);
+                self.store_to(At::dwords(ctx!(recorded.addresses, 512 * n + 256)), hi);
             }
         }
     }
@@ -617,13 +617,13 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
 
     // ---- checks ----
 
-    /// Notes NaNs of two values of 32 bits.
+    /// Records the NaNs of two values of 32 bits.
     fn no_nans(&mut self, a: VReg, b: VReg) {
         let r = V::unordered(self, a, b);
         V::must_not(self, r);
     }
 
-    /// Flushes a result and notes NaNs.
+    /// Flushes a result and records its NaNs.
     fn look(&mut self, op: &VectorOp, wide: bool) {
         let Some(mut r) = self.have(op.id) else {
             return;

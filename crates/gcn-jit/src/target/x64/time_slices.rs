@@ -29,7 +29,7 @@ macro_rules! batch {
 /// the processor predicts one jump for each place better than one for all.
 ///
 /// `first`: where waves of a batch begin, with their time slice in RCX, in regions without barriers. Each wave may have the state
-/// of the one before it, so less is noted in time slices ([`Batch::single`]).
+/// of the one before it, so time slices record less ([`Batch::single`]).
 pub(super) fn between<V: Vectors>(
     a: &mut Asm,
     exit: Label,
@@ -40,13 +40,13 @@ pub(super) fn between<V: Vectors>(
     let [next, step, begin, around, again, pause, leave] = std::array::from_fn(|_| a.label());
     let clear = a.label();
     let barrier = a.here();
-    let noted = a.label();
+    let counted = a.label();
     a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
     a.store(true, slice!(pc), RSI);
     a.mov(true, RSI, Rm::M(ctx!(clock.synced)));
     a.alu(alu::SUB, true, RSI, Rm::R(FUEL));
     a.g(true, &[0x01], RSI, Rm::M(slice!(late)));
-    a.jmp(noted);
+    a.jmp(counted);
     let ended = a.here();
     if let Some(first) = first {
         next_of_shared_state(a, first, [pause, leave, clear]);
@@ -55,7 +55,7 @@ pub(super) fn between<V: Vectors>(
     a.alu_imm(alu::SUB, true, Rm::M(batch!(live)), 1);
     a.bind(next);
     a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
-    a.bind(noted);
+    a.bind(counted);
     a.store(true, slice!(code), RDX);
     a.alu_imm(alu::ADD, false, Rm::M(slice!(ended)), 1);
     // A wave that runs alone leaves with the fuel that it has left, and was given 0.

@@ -60,37 +60,37 @@ impl<V: Vectors> Emit<'_, V> {
     }
 
     /// Tells a probe of the accesses that the block has made. Nothing fails any more, and vector registers hold nothing.
-    pub fn tell_notes(&mut self) {
+    pub fn call_recorder(&mut self) {
         let c = self.c;
-        if c.effects.notes.is_empty() {
+        if c.effects.accesses.is_empty() {
             return;
         }
         self.leave_regs(0);
         let mut what = 0;
-        for (n, note) in c.effects.notes.iter().enumerate() {
-            let Some(code) = note.encode(&c.graph) else {
+        for (n, access) in c.effects.accesses.iter().enumerate() {
+            let Some(code) = access.encode(&c.graph) else {
                 self.mistaken();
                 return;
             };
             what |= (code as u64) << (8 * n);
-            if !note.is_uniform(&c.graph) {
+            if !access.is_uniform(&c.graph) {
                 continue;
             }
-            if note.lds {
-                self.sload(RAX, note.lo);
+            if access.lds {
+                self.sload(RAX, access.lo);
                 self.a.mov(false, RAX, Rm::R(RAX));
             } else {
-                self.sload(RAX, note.hi);
+                self.sload(RAX, access.hi);
                 self.a.shift_imm(4, true, RAX, 32);
-                self.sload(RDX, note.lo);
+                self.sload(RDX, access.lo);
                 self.a.mov(false, RDX, Rm::R(RDX));
                 self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
             }
-            self.a.store(true, ctx!(notes.addresses, 512 * n), RAX);
+            self.a.store(true, ctx!(recorded.addresses, 512 * n), RAX);
         }
         self.a.vzeroupper();
         self.a.mov(true, RDI, Rm::R(CTX));
         self.a.imm(RSI, what);
-        self.a.call(Rm::M(ctx!(notes.tell)));
+        self.a.call(Rm::M(ctx!(recorded.tell)));
     }
 }

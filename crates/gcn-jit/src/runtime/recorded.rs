@@ -1,16 +1,16 @@
-//! What a probe is told of accesses that compiled code has made.
+//! Reports the accesses of compiled code to a probe.
 
 use crate::context::Ctx;
-use crate::ir::region::Note;
+use crate::ir::region::AccessRecord;
 use crate::runtime::helpers::{parts, tell_turn};
-use gcn_emu::probe::{Addresses, Noted};
+use gcn_emu::probe::{Addresses, RecordedAccess};
 use gcn_isa::access::MemoryKind;
 
-/// Tells the probe of the accesses of a block: a byte for each, as [`Note::encode`] gives it.
+/// Reports the accesses of a block to the probe. `what` has a byte for each, as [`AccessRecord::encode`] gives it; 0 ends the list.
 ///
 /// # Safety
 /// As of [`parts`]; and the host has AVX2.
-pub unsafe extern "sysv64" fn note(ctx: *mut Ctx, what: u64) {
+pub unsafe extern "sysv64" fn tell_recorder(ctx: *mut Ctx, what: u64) {
     // SAFETY: the caller's.
     let (ctx, host, exec) = unsafe {
         let (ctx, host) = parts(ctx);
@@ -21,12 +21,12 @@ pub unsafe extern "sysv64" fn note(ctx: *mut Ctx, what: u64) {
         return;
     };
     tell_turn(ctx, probe);
-    for (code, [low, high]) in what.to_le_bytes().into_iter().zip(&ctx.notes.addresses) {
+    for (code, [low, high]) in what.to_le_bytes().into_iter().zip(&ctx.recorded.addresses) {
         if code == 0 {
             break;
         }
         let (lds, scalar, uniform) = (code >> 2 & 1 != 0, code >> 6 & 1 != 0, code >> 7 != 0);
-        // Dwords of all lanes side by side.
+        // The dwords of all lanes lie side by side.
         let row = lds && scalar;
         let (lds, scalar) = (lds && !row, scalar && !row);
         let exec = if scalar { 1 } else { exec };
@@ -40,7 +40,7 @@ pub unsafe extern "sysv64" fn note(ctx: *mut Ctx, what: u64) {
             // SAFETY: the host has the instructions, as compiled code needs them.
             false => unsafe { addresses(low, (!lds).then_some(high), exec) },
         };
-        probe.noted(&Noted {
+        probe.recorded(&RecordedAccess {
             kind: match code & 3 {
                 1 => MemoryKind::Load,
                 2 => MemoryKind::Store,
@@ -50,12 +50,12 @@ pub unsafe extern "sysv64" fn note(ctx: *mut Ctx, what: u64) {
             scalar,
             exec,
             addresses,
-            size: Note::SIZES[code as usize >> 3 & 7],
+            size: AccessRecord::SIZES[code as usize >> 3 & 7],
         });
     }
 }
 
-/// The addresses of active lanes, of which there is at least one, in their simplest form.
+/// Returns the addresses of the active lanes, of which there is at least one, in their simplest form.
 #[target_feature(enable = "avx2")]
 fn addresses<'a>(low: &'a [u32; 64], high: Option<&'a [u32; 64]>, exec: u64) -> Addresses<'a> {
     let each = || slices(low, high, exec).unwrap_or(Addresses::Each(low, high));
@@ -104,7 +104,7 @@ fn addresses<'a>(low: &'a [u32; 64], high: Option<&'a [u32; 64]>, exec: u64) -> 
     }
 }
 
-/// The addresses of active lanes that are simple in each 16 lanes.
+/// Returns the addresses of the active lanes if they have a constant step in each 16 lanes.
 #[target_feature(enable = "avx2")]
 fn slices<'a>(low: &[u32; 64], high: Option<&[u32; 64]>, exec: u64) -> Option<Addresses<'a>> {
     let mut all = [(0, 0); 4];
@@ -175,7 +175,7 @@ mod tests {
                 }
                 Addresses::Each(..) => "each".to_owned(),
             };
-            let noted = Noted {
+            let access = RecordedAccess {
                 kind: MemoryKind::Load,
                 lds: false,
                 scalar: false,
@@ -184,7 +184,7 @@ mod tests {
                 size: 4,
             };
             let lanes = (0..64).filter(|lane| exec >> lane & 1 != 0);
-            assert!(noted.each().eq(lanes.map(of)), "{text}");
+            assert!(access.each().eq(lanes.map(of)), "{text}");
             text
         };
         let dwords = |n: usize| 0x1_0000_1000 + 4 * n as u64;

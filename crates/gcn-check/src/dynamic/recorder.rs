@@ -1,6 +1,6 @@
-//! Notes of accesses: whether a dispatch that is not observed needs to be.
+//! Records the accesses of a dispatch without an observer, to decide whether it needs one.
 //!
-//! They are enough to say that nothing was wrong, but not what was: where two accesses are not plainly ordered, the dispatch runs
+//! The records suffice to say that nothing was wrong, not to say what was wrong: where two accesses are not plainly ordered, the dispatch runs
 //! again under the observer, whose records are finer. A write is ordered before an access of the same wave, or of a wave of the workgroup
 //! after a barrier. Accesses beside atomics are the observer's to judge.
 //!
@@ -8,8 +8,8 @@
 //! atomically. At the barrier those of the waves are compared.
 //!
 //! Of *memory* nothing is kept for an extent that is only read. Otherwise each dword remembers one write and one read, once for 16
-//! dwords as long as they are accessed alike. If an extent is read and written, its reads must be noted from the first on: the dispatch is
-//! tried once more.
+//! dwords as long as they are accessed alike. If an extent is read and written, its reads must be recorded from the first one on: the dispatch
+//! runs once more.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::HashMap;
 use gcn_emu::probe::{
-    self, Access, AccessLocation, Addresses, Executed, Lanes, Noted, Probe, Runs,
+    self, Access, AccessLocation, Addresses, Executed, Lanes, Probe, RecordedAccess, Runs,
 };
 use gcn_isa::access::MemoryKind;
 
@@ -235,10 +235,10 @@ type Pages = HashMap<u64, Box<Page>>;
 const READ: u8 = 1;
 /// It is written.
 const WRITTEN_TO: u8 = 2;
-/// Each access is noted.
+/// Each access is recorded.
 const EXACT: u8 = 4;
 
-/// Memory whose accesses are noted.
+/// Memory whose accesses are recorded.
 struct Extent {
     start: u64,
     end: u64,
@@ -246,7 +246,7 @@ struct Extent {
     state: AtomicU8,
 }
 
-/// What the notes of a dispatch's threads have in common.
+/// What the recorders of a dispatch's threads share.
 pub struct Shared {
     memory: Vec<Mutex<Pages>>,
     /// All memory that may be accessed, in ascending order.
@@ -256,11 +256,11 @@ pub struct Shared {
     wanted: Wanted,
     /// Something was found.
     found: AtomicBool,
-    /// Accesses were not noted that should have been.
+    /// Accesses were not recorded that should have been.
     missed: AtomicBool,
 }
 
-/// What is to be noted.
+/// What is to be recorded.
 #[derive(Clone, Copy)]
 pub struct Wanted {
     /// Races, and stale data.
@@ -290,7 +290,8 @@ impl Shared {
         })
     }
 
-    /// The same before anything was accessed, if nothing was found and accesses were not noted that should have been. They are then.
+    /// The state before a second run, if nothing was found and the first run did not record accesses that it should have. The second one
+    /// records them.
     pub fn again(&self) -> Option<Arc<Shared>> {
         if self.found.load(Relaxed) || !self.missed.load(Relaxed) {
             return None;
@@ -323,8 +324,8 @@ impl Shared {
         self.found.load(Relaxed) || self.missed.load(Relaxed)
     }
 
-    /// Whether each access of this kind of an extent is noted.
-    fn notes(&self, extent: &Extent, what: What) -> bool {
+    /// Whether each access of this kind to an extent is recorded.
+    fn records(&self, extent: &Extent, what: What) -> bool {
         match extent.class {
             Class::Data => {}
             Class::Scratch => return true,
@@ -484,16 +485,16 @@ struct Own {
     running: Option<Group>,
 }
 
-/// The notes of a host thread.
-pub struct Notes {
+/// The recorder of a host thread.
+pub struct Recorder {
     shared: Arc<Shared>,
     own: RefCell<Own>,
 }
 
-impl Notes {
-    /// Notes for another thread.
-    pub fn new(shared: Arc<Shared>) -> Notes {
-        Notes {
+impl Recorder {
+    /// A recorder for another thread.
+    pub fn new(shared: Arc<Shared>) -> Recorder {
+        Recorder {
             shared,
             own: RefCell::default(),
         }
@@ -558,7 +559,7 @@ impl Own {
             return false;
         };
         let extent = &shared.extents[n];
-        if !shared.notes(extent, what) {
+        if !shared.records(extent, what) {
             return false;
         }
         let now = self.now;
@@ -590,35 +591,35 @@ impl Own {
     }
 
     /// An access of all active lanes. Returns true if it must be looked at.
-    fn noted(&mut self, shared: &Shared, noted: &Noted<'_>) -> bool {
-        let (what, size) = (what(noted.kind), noted.size as u64);
-        let one = |own: &mut Own, at: u64, bytes: u64| match noted.lds {
+    fn recorded(&mut self, shared: &Shared, access: &RecordedAccess<'_>) -> bool {
+        let (what, size) = (what(access.kind), access.size as u64);
+        let one = |own: &mut Own, at: u64, bytes: u64| match access.lds {
             true => own.in_lds(shared, at & 0xffff_ffff, bytes, what),
-            false => own.in_memory(shared, (at, bytes), (what, noted.scalar)),
+            false => own.in_memory(shared, (at, bytes), (what, access.scalar)),
         };
         let outer = |exec: u64| {
             let last = 63 - exec.leading_zeros() as usize;
             (exec.trailing_zeros() as usize, last)
         };
-        match noted.addresses {
+        match access.addresses {
             Addresses::Same(at) => return one(self, at, size),
             Addresses::Apart(_, step) if step.unsigned_abs() == size => {
-                let (first, last) = outer(noted.exec);
-                let low = noted.address(if step > 0 { first } else { last });
+                let (first, last) = outer(access.exec);
+                let low = access.address(if step > 0 { first } else { last });
                 return one(self, low, size * (last - first + 1) as u64);
             }
             Addresses::Slices(slices)
-                if noted.lds
+                if access.lds
                     && slices
                         .iter()
                         .all(|s| [0, size].contains(&s.1.unsigned_abs())) =>
             {
                 let mut found = false;
                 for (n, (_, step)) in slices.iter().enumerate() {
-                    let on = noted.exec & 0xffff << (16 * n);
+                    let on = access.exec & 0xffff << (16 * n);
                     if on != 0 {
                         let (first, last) = outer(on);
-                        let low = noted.address(if *step > 0 { first } else { last });
+                        let low = access.address(if *step > 0 { first } else { last });
                         let bytes = size + step.unsigned_abs() * (last - first) as u64;
                         found |= one(self, low, bytes);
                     }
@@ -627,19 +628,19 @@ impl Own {
             }
             _ => {}
         }
-        if !noted.lds && what == What::Load {
+        if !access.lds && what == What::Load {
             // Mostly of an extent that is only read.
-            let (low, high) = ends(noted);
+            let (low, high) = ends(access);
             if let Some(n) = self.extent(shared, low)
                 && high < shared.extents[n].end
-                && !shared.notes(&shared.extents[n], what)
+                && !shared.records(&shared.extents[n], what)
             {
                 return false;
             }
         }
         // Lanes that follow each other, or share an address, in one go.
         let (mut found, mut low, mut end) = (false, 0, 0);
-        for at in noted.each() {
+        for at in access.each() {
             if at == end && end > low {
                 end += size;
             } else if !(low..end).contains(&at) || at + size > end {
@@ -654,8 +655,8 @@ impl Own {
 }
 
 /// The lowest and the highest address of lanes.
-fn ends(noted: &Noted<'_>) -> (u64, u64) {
-    if let (Addresses::Each(low, Some(high)), u64::MAX) = (noted.addresses, noted.exec) {
+fn ends(access: &RecordedAccess<'_>) -> (u64, u64) {
+    if let (Addresses::Each(low, Some(high)), u64::MAX) = (access.addresses, access.exec) {
         let upper = high[0];
         if high.iter().fold(0, |d, h| d | (h ^ upper)) == 0 {
             let (least, most) =
@@ -664,7 +665,7 @@ fn ends(noted: &Noted<'_>) -> (u64, u64) {
             return (whole(least), whole(most));
         }
     }
-    (noted.each()).fold((u64::MAX, 0), |(low, high), at| (low.min(at), high.max(at)))
+    (access.each()).fold((u64::MAX, 0), |(low, high), at| (low.min(at), high.max(at)))
 }
 
 /// An access of a dword of memory. Returns true if it must be looked at.
@@ -689,7 +690,7 @@ fn in_word(
     access(cell, now, mask, what, false) || stale
 }
 
-impl Probe for Notes {
+impl Probe for Recorder {
     fn access(&self, made: &Access) -> bool {
         let (shared, mut own) = (&*self.shared, self.own.borrow_mut());
         let what = what(made.kind);
@@ -730,8 +731,8 @@ impl Probe for Notes {
 
     fn executed(&self, _executed: &Executed<'_>) {}
 
-    fn noted(&self, noted: &Noted<'_>) {
-        if self.own.borrow_mut().noted(&self.shared, noted) {
+    fn recorded(&self, access: &RecordedAccess<'_>) {
+        if self.own.borrow_mut().recorded(&self.shared, access) {
             self.shared.find();
         }
     }
@@ -789,7 +790,7 @@ impl Own {
     }
 }
 
-impl probe::Notes for Notes {
+impl probe::AccessRecorder for Recorder {
     fn runs(&self, wave: Runs) {
         let shared = &*self.shared;
         let own = &mut *self.own.borrow_mut();
@@ -893,7 +894,7 @@ mod tests {
         let shared = Shared::new(vec![(start, start + bytes, Class::Data)], 0, wanted);
         let shared = {
             for what in [What::Load, What::Store] {
-                shared.notes(&shared.extents[0], what);
+                shared.records(&shared.extents[0], what);
             }
             shared.again().expect("accesses that were missed")
         };
