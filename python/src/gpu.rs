@@ -130,7 +130,7 @@ impl Gpu {
     #[pyo3(signature = (source, name = "source"))]
     fn assemble(&self, py: Python<'_>, source: &str, name: &str) -> PyResult<Program> {
         let target = Some(self.gpu.target());
-        let object = py.detach(|| assemble(source, name, target).and_then(parse))?;
+        let object = py.detach(|| assemble(source, name, target, true).and_then(parse))?;
         let program = self.gpu.load_object(object).map_err(plain)?;
         Ok(self.of(program))
     }
@@ -226,9 +226,15 @@ impl Gpu {
 }
 
 /// Assembles source to a code object's file.
-pub fn assemble(source: &str, name: &str, target: Option<gcn::Target>) -> Result<Vec<u8>, Told> {
+pub fn assemble(
+    source: &str,
+    name: &str,
+    target: Option<gcn::Target>,
+    lines: bool,
+) -> Result<Vec<u8>, Told> {
     let options = gcn::asm::Options {
         target,
+        debug: lines.then(String::new),
         ..gcn::asm::Options::default()
     };
     let output = gcn::asm::assemble(source, name, &options);

@@ -32,7 +32,7 @@ fn object(code: &Bound<'_, PyAny>, arch: Option<&str>) -> PyResult<(CodeObject, 
             let name = path.display().to_string();
             if path.extension().is_some_and(|e| e == "s") {
                 let text = read(path)?;
-                let made = crate::gpu::assemble(&text, &name, arch)?;
+                let made = crate::gpu::assemble(&text, &name, arch, true)?;
                 (Source::from_bytes(made), name)
             } else {
                 (Source::open(path).map_err(|e| object(e, &name))?, name)
@@ -128,7 +128,7 @@ pub fn assemble<'py>(
     name: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let arch = arch.map(target).transpose()?;
-    let made = py.detach(|| crate::gpu::assemble(source, name, arch))?;
+    let made = py.detach(|| crate::gpu::assemble(source, name, arch, false))?;
     Ok(PyBytes::new(py, &made))
 }
 

@@ -10,7 +10,7 @@ use crate::lexer::{LexError, Lexer, Reading, Span, Tok, Token, unescape};
 use crate::listing::Listing;
 use crate::operand::is_capital_register;
 use crate::parse::{Fail, Parser};
-use crate::quick::{Named, Quick, ReadAhead, Run, State, next_line};
+use crate::quick::{CodeLine, Named, Quick, ReadAhead, Run, State, next_line};
 use crate::sections::Extra;
 use crate::sources::{Message, Sources};
 use crate::symbols::{Again, Def, Symbol, Symbols};
@@ -383,8 +383,7 @@ impl<'s, 'o> Asm<'s, 'o> {
     /// Returns the state that plain lines would be read with here; `None` if none are expected.
     pub(crate) fn plain_state(&self) -> Option<State> {
         let section = &self.sections[self.current as usize];
-        let plain = self.options.debug.is_none()
-            && self.lexer.line_start
+        let plain = self.lexer.line_start
             && self.lexer.pos >= self.quick_from
             && self.block.is_none()
             && self.code_block.is_none()
@@ -398,6 +397,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             target: self.target.filter(|_| plain)?,
             clrx: self.clrx,
             reading: self.lexer.reading,
+            positions: self.options.debug.is_some(),
         })
     }
 
@@ -413,7 +413,8 @@ impl<'s, 'o> Asm<'s, 'o> {
             quick.clear();
             let read = quick.run(pos, end.min(pos + PIECE));
             let run = quick.all(pos..read);
-            let took = read > pos && self.take_run(state, &quick.out, &quick.named, &run);
+            let took =
+                read > pos && self.take_run(state, (&quick.out, &quick.named, &quick.code), &run);
             self.quick = Some(quick);
             if took {
                 return;
@@ -464,8 +465,7 @@ impl<'s, 'o> Asm<'s, 'o> {
     pub(crate) fn take_run(
         &mut self,
         state: State,
-        out: &[u8],
-        named: &[Named],
+        (out, named, code): (&[u8], &[Named], &[CodeLine]),
         run: &Run,
     ) -> bool {
         if self.lexer.pos != run.lines.start || self.plain_state() != Some(state) {
@@ -519,6 +519,7 @@ impl<'s, 'o> Asm<'s, 'o> {
         }
         let some = end > run.lines.start;
         if some {
+            self.plain_lines(&code[run.code.clone()], run.bytes.start, size, end);
             self.lexer.go_to_line(end);
         }
         some
@@ -579,7 +580,8 @@ impl<'s, 'o> Asm<'s, 'o> {
                     for run in &part.runs {
                         self.read_to(depth, run.lines.start);
                         if !self.done() && self.frames.len() == depth {
-                            self.take_run(state, &part.out, &part.named, run);
+                            let lines = (&part.out[..], &part.named[..], &part.code[..]);
+                            self.take_run(state, lines, run);
                         }
                     }
                     ahead.give_back(part);

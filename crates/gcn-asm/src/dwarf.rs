@@ -6,13 +6,14 @@ use crate::asm::{Asm, FixKind, Fixup};
 use crate::expr::Expr;
 use crate::lexer::{Span, Tok, Token};
 use crate::parse::Fail;
+use crate::quick::CodeLine;
 use crate::sections::Given;
 use crate::sources::Lines;
 use gcn_object::{SectionFlags, SectionKind};
 use gimli::write::{
     Address, AttributeValue, CallFrameInstruction, CommonInformationEntry, DwarfUnit, EndianVec,
-    FileInfo, FrameDescriptionEntry, FrameTable, LineProgram, LineString, LineStringTable, Range,
-    RangeList, RelocateWriter, Relocation, RelocationTarget, Sections, StringTable,
+    FileId, FileInfo, FrameDescriptionEntry, FrameTable, LineProgram, LineString, LineStringTable,
+    Range, RangeList, RelocateWriter, Relocation, RelocationTarget, Sections, StringTable,
 };
 use gimli::{Encoding, Format, LineEncoding, LittleEndian, Register, SectionId};
 use std::collections::BTreeMap;
@@ -222,6 +223,19 @@ impl<'s> Asm<'s, '_> {
             let (section, offset) = self.location();
             self.debug.lines.push((section, offset, span.start));
         }
+    }
+
+    /// With `-g`: records the instructions of plain lines up to `end` in the text. Offset `from` of their bytes is `at` in
+    /// the section.
+    pub(crate) fn plain_lines(&mut self, code: &[CodeLine], from: usize, at: u64, end: usize) {
+        let (base, section) = (self.lexer.base, self.current);
+        let lines = code
+            .iter()
+            .take_while(|line| (line.position as usize) < end);
+        self.debug.lines.extend(lines.map(|line| {
+            let offset = at + (line.offset as usize - from) as u64;
+            (section, offset, base + line.position)
+        }));
     }
 
     pub(crate) fn cfi(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
@@ -579,6 +593,8 @@ impl<'s> Asm<'s, '_> {
         }
         let mut found = Lines::default();
         let mut main = None;
+        // Mostly it is the file of the line before.
+        let mut last: Option<(&str, FileId)> = None;
         let mut ranges = Vec::new();
         for (section, rows) in sections {
             let start = rows.first().map_or(0, |r| r.0);
@@ -590,9 +606,13 @@ impl<'s> Asm<'s, '_> {
             for (offset, at) in rows {
                 let (name, line) = self.sources.file_and_line(at, &mut found);
                 let name = if name.is_empty() { "<source>" } else { name };
-                let file = *files.entry(name.to_string()).or_insert_with(|| {
-                    program.add_file(LineString::String(bytes(name)), here, None)
-                });
+                let file = match last {
+                    Some((before, file)) if before == name => file,
+                    _ => *files.entry(name.to_string()).or_insert_with(|| {
+                        program.add_file(LineString::String(bytes(name)), here, None)
+                    }),
+                };
+                last = Some((name, file));
                 main.get_or_insert_with(|| bytes(name));
                 let row = program.row();
                 row.address_offset = offset - start;

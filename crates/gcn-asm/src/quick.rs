@@ -30,6 +30,8 @@ pub(crate) struct State {
     pub target: Target,
     pub clrx: bool,
     pub reading: Reading,
+    /// True if the position of each instruction in the text is wanted.
+    pub positions: bool,
 }
 
 /// A label, or a branch to one.
@@ -46,6 +48,15 @@ pub(crate) struct Named {
     pub used: [u32; 2],
 }
 
+/// An instruction, if [`State::positions`] are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CodeLine {
+    /// Its offset in [`Quick::out`].
+    pub offset: u32,
+    /// Where it begins in the text.
+    pub position: u32,
+}
+
 /// Consecutive plain lines that were read ahead of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
@@ -55,6 +66,8 @@ pub(crate) struct Run {
     pub bytes: Range<usize>,
     /// Their labels and branches in [`Quick::named`].
     pub named: Range<usize>,
+    /// Their instructions in [`Quick::code`].
+    pub code: Range<usize>,
     /// The value of [`Quick::used`] for these lines alone.
     pub used: [u32; 2],
 }
@@ -119,6 +132,8 @@ pub(crate) struct Quick<'s> {
     pub out: Vec<u8>,
     /// The labels among them and the branches to labels.
     pub named: Vec<Named>,
+    /// The instructions among them, if [`State::positions`] are wanted.
+    pub code: Vec<CodeLine>,
     /// The start of the line that is read, and [`Quick::used`] there.
     line: (u32, [u32; 2]),
 }
@@ -138,6 +153,7 @@ impl<'s> Quick<'s> {
             begin: 0,
             out: Vec::new(),
             named: Vec::new(),
+            code: Vec::new(),
             line: (0, [0; 2]),
         }
     }
@@ -159,6 +175,7 @@ impl<'s> Quick<'s> {
         self.used = [0; 2];
         self.out.clear();
         self.named.clear();
+        self.code.clear();
     }
 
     /// Reads lines from `pos` on, where a line starts, as long as they are plain and start before
@@ -190,7 +207,7 @@ impl<'s> Quick<'s> {
         let mut runs = Vec::new();
         let mut pos = part.start;
         while pos < part.end {
-            let (bytes, named) = (self.out.len(), self.named.len());
+            let (bytes, named, code) = (self.out.len(), self.named.len(), self.code.len());
             self.used = [0; 2];
             let end = self.run(pos, part.end);
             if end > pos {
@@ -198,6 +215,7 @@ impl<'s> Quick<'s> {
                     lines: pos..end,
                     bytes: bytes..self.out.len(),
                     named: named..self.named.len(),
+                    code: code..self.code.len(),
                     used: self.used,
                 });
             }
@@ -212,6 +230,7 @@ impl<'s> Quick<'s> {
             lines,
             bytes: 0..self.out.len(),
             named: 0..self.named.len(),
+            code: 0..self.code.len(),
             used: self.used,
         }
     }
@@ -284,6 +303,19 @@ impl<'s> Quick<'s> {
                 _ => self.data(c),
             };
         }
+        let (begin, position) = (self.out.len(), c.pos);
+        self.code_line(c)?;
+        if self.state.positions && self.out.len() > begin {
+            self.code.push(CodeLine {
+                offset: begin as u32,
+                position: position as u32,
+            });
+        }
+        Some(())
+    }
+
+    /// Reads a line of an instruction, or of a label, which begins here; `None` if it is not plain.
+    fn code_line(&mut self, c: &mut Cursor<'s>) -> Option<()> {
         let start = c.pos;
         let Some((text, slot)) = self.lines.slot(c) else {
             return self.instruction(c);
@@ -655,6 +687,7 @@ pub(crate) struct Part {
     pub runs: Vec<Run>,
     pub out: Vec<u8>,
     pub named: Vec<Named>,
+    pub code: Vec<CodeLine>,
 }
 
 /// Parts of a text that threads read before they are reached.
@@ -727,13 +760,14 @@ impl<'s, 'e> ReadAhead<'s, 'e> {
             gone.reading = Some(number);
             let room = parts.free.pop().unwrap_or_default();
             drop(parts);
-            (quick.out, quick.named) = (room.out, room.named);
+            (quick.out, quick.named, quick.code) = (room.out, room.named, room.code);
             let lines = self.ends[number - 1]..self.ends[number];
             debug_assert!(lines.end <= self.src.len());
             let part = Part {
                 runs: quick.runs(lines),
                 out: std::mem::take(&mut quick.out),
                 named: std::mem::take(&mut quick.named),
+                code: std::mem::take(&mut quick.code),
             };
             gone.reading = None;
             self.lock().read.insert(number, part);

@@ -317,6 +317,11 @@ fn whole_texts() {
             ..Options::default()
         };
         check(&text, &options, &[1, 2, 3, 8], 4000);
+        let options = Options {
+            debug: Some("/folder".into()),
+            ..options
+        };
+        check(&text, &options, &[1, 3], 4000);
         sources += 1;
     }
     assert!(sources >= 4, "the vectors are missing");
@@ -343,6 +348,7 @@ fn lines_of_the_suite() {
                 let options = Options {
                     target: Some(target),
                     permissive: true,
+                    debug: Some(String::new()),
                     ..Options::default()
                 };
                 check(&lines.join("\n"), &options, &[1, 3], 300);
@@ -510,6 +516,7 @@ fn random_sources_on_any_number_of_threads() {
                 target: Some(target).filter(|_| random.below(8) != 0),
                 permissive: random.below(3) != 0,
                 syntax: [Syntax::Auto, Syntax::Llvm, Syntax::Clrx][random.below(3)],
+                debug: (random.below(2) == 0).then(String::new),
                 ..Options::default()
             };
             let least_part = 1 + random.below(source.len().max(1));

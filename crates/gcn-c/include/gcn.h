@@ -257,11 +257,15 @@ enum gcn_err gcn_asm(const char *arch, const char *source, uint8_t **bytes, size
 // `bytes` and `size` come from one of them, and are not used any more.
 void gcn_free_bytes(uint8_t *bytes, size_t size);
 
-// Assembles a whole source to a code object that gcn_load takes; `arch` may be NULL if the source names its target.
+// Assembles a whole source to a code object that gcn_load takes, with line numbers for reports (`source:LINE`); `arch` may be NULL if
+// the source names its target.
 //
 // # Safety
 // `source` is a string, `arch` a string or NULL; `bytes` and `size` have room for their results.
-enum gcn_err gcn_assemble(const char *arch, const char *source, uint8_t **bytes, size_t *size);
+enum gcn_err gcn_assemble(const char *arch,
+                          const char *source,
+                          uint8_t **bytes,
+                          size_t *size);
 
 // Makes a GPU of an architecture, with 4 GiB of memory. It takes host memory only for pages that are used.
 //

@@ -467,7 +467,8 @@ pub unsafe extern "C" fn gcn_free_bytes(bytes: *mut u8, size: usize) {
     }
 }
 
-/// Assembles a whole source to a code object that gcn_load takes; `arch` may be NULL if the source names its target.
+/// Assembles a whole source to a code object that gcn_load takes, with line numbers for reports (`source:LINE`); `arch` may be NULL if
+/// the source names its target.
 ///
 /// # Safety
 /// `source` is a string, `arch` a string or NULL; `bytes` and `size` have room for their results.
@@ -490,6 +491,7 @@ pub unsafe extern "C" fn gcn_assemble(
         let (bytes, size) = unsafe { (location(bytes, "bytes")?, location(size, "size")?) };
         let options = gcn::asm::Options {
             target: arch,
+            debug: Some(String::new()),
             ..gcn::asm::Options::default()
         };
         let output = gcn::asm::assemble(source, "source", &options);

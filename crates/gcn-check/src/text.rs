@@ -53,6 +53,36 @@ fn names(word: &str, (file, register): (File, u16)) -> bool {
     }
 }
 
+/// If a line of source is just this instruction, as a line of assembly mostly is: the rest of the line, which is its comment or nothing; of a
+/// branch also the name of its target.
+pub fn repeats<'a>(source: &'a str, instruction: &str) -> Option<&'a str> {
+    let mnemonic = |text: &str| text.find(char::is_whitespace).unwrap_or(text.len());
+    let plain = |name: &str| {
+        let short = name.strip_suffix("_e32").or(name.strip_suffix("_e64"));
+        short.unwrap_or(name).to_ascii_lowercase()
+    };
+    let (source, instruction) = (source.trim(), instruction.trim());
+    let (own, operands) = source.split_at(mnemonic(source));
+    let (name, mut wanted) = instruction.split_at(mnemonic(instruction));
+    if plain(own) != plain(name) {
+        return None;
+    }
+    let mut rest = operands.trim_start();
+    let branch = ["s_branch", "s_cbranch_"];
+    if branch.iter().any(|start| name.starts_with(start)) {
+        return Some(rest);
+    }
+    wanted = wanted.trim_start();
+    while let Some(c) = wanted.chars().next() {
+        rest = rest.strip_prefix(c)?.trim_start();
+        wanted = wanted[c.len_utf8()..].trim_start();
+    }
+    let comment = ["//", ";", "#", "/*"]
+        .iter()
+        .any(|sign| rest.starts_with(sign));
+    (rest.is_empty() || comment).then_some(rest)
+}
+
 /// Adds a report in the manner of rustc: the message, the place with the line of source, the code with marks, the help. `line` gives
 /// the text of a line of source by its file and number (`FILE:LINE`), if the file is there.
 pub fn report(
@@ -83,7 +113,11 @@ pub fn report(
         report.kernel, report.pc
     );
     let _ = writeln!(out, "{pad} |");
-    if let Some(text) = text {
+    let same = |text: &String| {
+        let mut own = report.code.iter().filter(|line| line.pc == report.pc);
+        own.any(|line| repeats(text, &line.text).is_some())
+    };
+    if let Some(text) = text.filter(|text| !same(text)) {
         let _ = writeln!(out, "{pad} | {}\n{pad} |", text.trim());
     }
     let mut before = None;
@@ -147,6 +181,32 @@ pub fn report(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_assembly_is_its_instruction() {
+        for (source, instruction, rest) in [
+            ("\ts_nop 0", "s_nop 0", Some("")),
+            ("s_nop  0 // wait", "s_nop 0", Some("// wait")),
+            ("s_endpgm", "s_endpgm", Some("")),
+            (
+                "V_ADD_F32 v0,v1, v2 ; sum",
+                "v_add_f32_e32 v0, v1, v2",
+                Some("; sum"),
+            ),
+            ("s_branch .Lend // on", "s_branch 3", Some(".Lend // on")),
+            // Another number, a name instead of one, a part of one, a macro's parameter, a label.
+            ("s_nop 1", "s_nop 0", None),
+            ("s_nop wait", "s_nop 0", None),
+            ("s_nop 01", "s_nop 0", None),
+            ("s_nop 0", "s_nop 01", None),
+            ("v_mov_b32 v\\n, 0", "v_mov_b32_e32 v1, 0", None),
+            ("again: s_nop 0", "s_nop 0", None),
+            ("y[i] = x[i];", "s_endpgm", None),
+            ("", "s_endpgm", None),
+        ] {
+            assert_eq!(repeats(source, instruction), rest, "{source}");
+        }
+    }
 
     #[test]
     fn the_columns_of_a_register() {

@@ -346,3 +346,60 @@ fn plans_are_checked_and_wrong_lists_refused() {
     let output = gcn(&["check", "--static", "kernel.co", "--grid", "64"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// A source that is checked or fails is named with its line, without an object.
+#[test]
+fn sources_are_named_with_their_lines() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("check-lines");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let source = std::fs::read_to_string(examples.join("absolute.s")).expect("an example");
+    let far = source.replace("v2, s[6:7]", "v2, s[6:7] offset:2048");
+    let line = 1 + far
+        .lines()
+        .position(|l| l.contains("offset:2048"))
+        .expect("it is there");
+    let file = folder.join("far.s");
+    std::fs::write(&file, far).expect("the source is written");
+    let file = file.to_str().expect("a path in UTF-8");
+    let launch = [
+        "--grid",
+        "64",
+        "--group",
+        "64",
+        "--arg",
+        "buf:zero:512",
+        "--arg",
+        "buf:zero:512",
+    ];
+    let with = |first: &[&str]| gcn(&[first, &[file], &launch].concat());
+    let out = text(&with(&["check"]).stdout);
+    let head = format!("--> {file}: absolute at 0x133c ({file}:{line})\n");
+    assert!(out.contains(&head), "{out}");
+    // The line is the instruction that is shown.
+    assert_eq!(out.matches("global_store_dword").count(), 1, "{out}");
+    let fails = far_away(file, &launch);
+    assert!(
+        fails.contains(&format!("source {file}:{line}: global_store_dword")),
+        "{fails}"
+    );
+    let out = text(&with(&["check", "--static"]).stdout);
+    assert_eq!(out, "", "nothing is wrong on all paths");
+    let traced = text(&with(&["run", "--trace", "--trace-limit", "1"]).stderr);
+    assert!(traced.contains("  // far.s:14\n"), "{traced}");
+    let profile = text(&with(&["run", "--profile"]).stdout);
+    assert!(
+        profile.contains(&format!(
+            "global_store_dword v1, v2, s[6:7] offset:2048  ; far.s:{line}\n"
+        )),
+        "{profile}"
+    );
+    assert!(!profile.contains("source line"), "{profile}");
+}
+
+/// What a run says whose buffers are far too small.
+fn far_away(file: &str, launch: &[&str]) -> String {
+    let mut launch = launch.to_vec();
+    launch[1] = "65536";
+    text(&gcn(&[&["run", file], &launch[..]].concat()).stderr)
+}

@@ -279,15 +279,16 @@ fn calls_are_stepped_over_into_and_out_of_both_ways() {
     let locations: Vec<&str> = (text.lines())
         .filter_map(|l| l.strip_prefix("workgroup (0,0,0) wave 0, "))
         .collect();
-    let call = "block_sums+0x20, tick 0:5";
-    let after = "block_sums+0x24, tick 0:83";
-    let inside = "add_up, tick 0:6";
+    let call = "block_sums+0x20, examples/sums.s:21, tick 0:5";
+    let after = "block_sums+0x24, examples/sums.s:22, tick 0:83";
+    let inside = "add_up, examples/sums.s:75, tick 0:6";
     assert_eq!(
         locations,
         [inside, call, after, call, inside, after],
         "{text}"
     );
-    assert!(text.contains("0  add_up\n1  block_sums+0x20\n"), "{text}");
+    let calls = "0  add_up, examples/sums.s:75\n1  block_sums+0x20, examples/sums.s:21\n";
+    assert!(text.contains(calls), "{text}");
 }
 
 /// A session on a kernel without optimisation whose functions call each other.
@@ -335,7 +336,7 @@ fn callers_are_shown_behind_three_calls() {
         assert_eq!(text.lines().filter(kernel).count(), 2, "{text}");
         assert!(text.contains("s_swappc_b64"), "{text}");
         // What `list` is about is the selected caller's, until a motion selects the innermost again.
-        assert!(text.contains("// ././calls.cl:14"), "{text}");
+        assert!(text.contains("// calls.cl:14"), "{text}");
         let last = text.lines().rev().find(|l| l.starts_with("0  "));
         assert!(
             last.is_some_and(|l| l.starts_with("0  inner+0x4, ")),
@@ -374,14 +375,14 @@ fn time_goes_through_the_launches_of_a_plan() {
     assert_eq!(
         locations,
         [
-            "workgroup (1,0,0) wave 0, block_sums, tick 0:111",
-            "workgroup (0,0,0) wave 0, grid_sum, tick 2:0",
-            "  workgroup (0,0,0) wave 0, block_sums+0x38, tick 0:88",
-            "workgroup (1,0,0) wave 0, block_sums, tick 0:111",
-            "workgroup (0,0,0) wave 0, block_sums, tick 0:0",
-            "  workgroup (0,0,0) wave 0, block_sums+0x38, tick 1:88",
-            "workgroup (0,0,0) wave 2, block_sums+0x24, tick 1:100",
-            "workgroup (0,0,0) wave 2, add_up+0x50, tick 1:99",
+            "workgroup (1,0,0) wave 0, block_sums, examples/sums.s:16, tick 0:111",
+            "workgroup (0,0,0) wave 0, grid_sum, examples/sums.s:37, tick 2:0",
+            "  workgroup (0,0,0) wave 0, block_sums+0x38, examples/sums.s:27, tick 0:88",
+            "workgroup (1,0,0) wave 0, block_sums, examples/sums.s:16, tick 0:111",
+            "workgroup (0,0,0) wave 0, block_sums, examples/sums.s:16, tick 0:0",
+            "  workgroup (0,0,0) wave 0, block_sums+0x38, examples/sums.s:27, tick 1:88",
+            "workgroup (0,0,0) wave 2, block_sums+0x24, examples/sums.s:22, tick 1:100",
+            "workgroup (0,0,0) wave 2, add_up+0x50, examples/sums.s:91, tick 1:99",
         ],
         "{text}"
     );
@@ -626,7 +627,11 @@ fn targets_of_branches_are_named() {
     args.extend(words.split(' '));
     args.extend(["-e", "x/1i factorial+0x20"]);
     let text = done(&args);
-    assert_eq!(text, "   0x1820  s_cbranch_scc1 65532 <factorial+0x14>\n");
+    // The source names the label.
+    assert_eq!(
+        text,
+        "   0x1820  s_cbranch_scc1 65532 <factorial+0x14>       .Lagain\n"
+    );
 }
 
 /// A case of testdata/check/run as a source with one kernel, and the words of its launch.
@@ -715,4 +720,57 @@ fn every_kind_of_report_opens_at_its_moment() {
         "waitcnt",
     ];
     assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), all);
+}
+
+/// A source is assembled with its lines, so that it is debugged by them without an object.
+#[test]
+fn sources_are_debugged_by_their_lines() {
+    let plan = "examples/saxpy.toml";
+    let text = done(&[
+        "debug",
+        plan,
+        "-e",
+        "break saxpy.s:35",
+        "-e",
+        "break examples/saxpy.s:23",
+        "-e",
+        "run",
+        "-e",
+        "line",
+        "-e",
+        "list",
+        "-e",
+        "reverse-line",
+        "-e",
+        "who v0[1]",
+    ]);
+    // Line 35 is a label.
+    assert!(text.contains("line 35 has no code, line 36 has"), "{text}");
+    for part in [
+        "breakpoint 2",
+        "saxpy.s:23",
+        "v_lshlrev_b64 v[0:1], 2, v[0:1]         // four bytes an element",
+        "saxpy.s:24",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(text.contains("v_add_u32_e32 v0, vcc, s2, v0"), "{text}");
+    // A line that other directives name is kept.
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("named.s");
+    let source = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/saxpy.s"),
+    );
+    let source = source
+        .expect("an example")
+        .replace("saxpy:\n", "\t.file 1 \"saxpy.cl\"\nsaxpy:\n\t.loc 1 7 0\n");
+    std::fs::write(&file, source).expect("a file");
+    let file = file.display().to_string();
+    let args =
+        "--grid 64 --group 64 --arg buf:zero:256 --arg buf:zero:256 --arg u32:64 --arg f32:2";
+    let mut args: Vec<&str> = args.split(' ').collect();
+    args.splice(0..0, ["debug", &file]);
+    args.extend(["-e", "break saxpy.cl:7", "-e", "run"]);
+    let text = done(&args);
+    assert!(text.contains("saxpy.cl:7"), "{text}");
 }

@@ -171,3 +171,39 @@ fn what_cannot_be_done_is_said() {
     editor.input.write_all(b"nonsense\r\n").unwrap();
     assert_eq!(editor.child.wait().unwrap().code(), Some(1));
 }
+
+/// An editor's breakpoint on a line of assembly, and steps by its lines.
+#[test]
+fn an_editor_stops_at_lines_of_a_source() {
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let source = std::fs::canonicalize(format!("{examples}/saxpy.s")).expect("an example");
+    let mut editor = Editor::start();
+    editor.body("initialize", json!({"adapterID": "gcn"}));
+    let plan = json!({"program": format!("{examples}/saxpy.toml")});
+    editor.body("launch", plan);
+    editor.event("initialized");
+    let at = json!({"source": {"path": source}, "breakpoints": [{"line": 27}, {"line": 35}, {"line": 1000}]});
+    let set = editor.body("setBreakpoints", at);
+    let of = |n: usize| {
+        let one = &set["breakpoints"][n];
+        (one["verified"].clone(), one["line"].clone())
+    };
+    assert_eq!(of(0), (json!(true), json!(27)), "{set}");
+    // A label has no code; the next line has.
+    assert_eq!(of(1).0, json!(true), "{set}");
+    assert_eq!(of(2).0, json!(false), "{set}");
+    editor.body("configurationDone", json!({}));
+    assert_eq!(editor.event("stopped")["reason"], "breakpoint");
+    let here = |editor: &mut Editor| {
+        let trace = editor.body("stackTrace", json!({"threadId": 1}));
+        let frame = &trace["stackFrames"][0];
+        assert_eq!(frame["source"]["path"], json!(source), "{frame}");
+        frame["line"].clone()
+    };
+    assert_eq!(here(&mut editor), 27);
+    editor.body("next", json!({"threadId": 1}));
+    assert_eq!(editor.event("stopped")["reason"], "step");
+    assert_eq!(here(&mut editor), 28);
+    editor.body("disconnect", json!({}));
+    assert!(editor.child.wait().unwrap().success());
+}

@@ -451,3 +451,24 @@ fn gdb_continues_one_thread_alone() {
     assert!(out[3].contains("0 executed"), "{out:#?}");
     assert!(out[4].contains("= 64"), "{out:#?}");
 }
+
+#[test]
+fn gdb_stops_at_lines_of_a_source() {
+    let launch = [format!("{EXAMPLES}/saxpy.toml")];
+    let Some(out) = gdb(
+        &launch,
+        &[
+            "gcn break saxpy.s:27",
+            "continue",
+            "x/1i $pc",
+            "gcn line",
+            "gcn list",
+            "kill",
+        ],
+    ) else {
+        return;
+    };
+    assert!(out[2].contains("flat_load_dword v4, v[2:3]"), "{out:#?}");
+    assert!(out[3].contains("saxpy.s:28"), "{out:#?}");
+    assert!(out[4].contains("v_mov_b32_e32 v3, s7"), "{out:#?}");
+}

@@ -379,10 +379,12 @@ fn traces() {
     // The last wave has 40 elements and runs all 22 instructions.
     assert_eq!((ran.status, lines.len()), (0, 22));
     assert!(lines[2].starts_with("(3,0,0):3 0x"), "{}", lines[2]);
-    assert!(lines[2].ends_with("s2 = 0x300, scc = 1"), "{}", lines[2]);
-    assert!(lines[5].ends_with("vcc = 0xffffffffff"), "{}", lines[5]);
+    let second = "s2 = 0x300, scc = 1  // saxpy.s:16";
+    assert!(lines[2].ends_with(second), "{}", lines[2]);
+    let fifth = "vcc = 0xffffffffff  // saxpy.s:19";
+    assert!(lines[5].ends_with(fifth), "{}", lines[5]);
     assert!(lines[20].contains("flat_store_dword v[2:3], v5") && lines[20].contains("  mem[0x"));
-    assert!(lines[21].ends_with("ends"));
+    assert!(lines[21].ends_with("ends  // saxpy.s:36"));
     // To a file, as JSON, some addresses only.
     let to = folder.path("trace.json");
     let pc = lines[3].split_whitespace().nth(1).expect("an address");
@@ -462,8 +464,19 @@ fn profiles_and_counts() {
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
     let with_lines = folder.changed("saxpy.toml", &[("saxpy.s", "lines.co")]);
     let text = gcn(&["run", &with_lines, "--profile"]).text();
+    // A line of assembly is the instruction itself, which is printed once.
+    assert!(text.contains("s_endpgm  ; saxpy.s:36\n"), "{text}");
+    assert!(!text.contains("source line"), "{text}");
+    let calls = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/debug/calls-clang14-gfx900.co"
+    );
+    let launch = "--kernel calls --group 64 --grid 64 --arg buf:rand:256:3 --arg buf:zero:256";
+    let mut args = vec!["run", calls, "--profile"];
+    args.extend(launch.split(' '));
+    let text = gcn(&args).text();
     assert!(
-        text.contains("source line") && text.contains("saxpy.s:"),
+        text.contains("source line") && text.contains("  calls.cl:4\n"),
         "{text}"
     );
 }
@@ -1302,8 +1315,7 @@ fn traces_are_short_and_profiles_begin_with_what_is_hot() {
     );
     for part in [
         "v0 = 0x3c0 + lane in lanes 0-39",
-        "(3,0,0):3 // ",
-        "saxpy.s:",
+        "  // saxpy.s:17\n",
         " = [960.0, 961.0, ",
         "s8 = 0x3e8, s9 = 2.0",
     ] {

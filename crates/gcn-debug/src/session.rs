@@ -543,6 +543,12 @@ impl Session {
         &self.code
     }
 
+    /// The comment of the source line of an instruction, if the line is one of assembly that is the instruction itself; it may be empty.
+    pub fn comment(&self, pc: u64) -> Option<&str> {
+        let line = self.code.line(pc)?.text.as_deref()?;
+        gcn::check::text::repeats(line, &self.code.text(pc, self.memory()))
+    }
+
     /// The plan's buffers, or the arguments of the program's kernel that are addresses: name, guest address and size in bytes.
     pub fn buffers(&self) -> Vec<(String, u64, usize)> {
         match &self.work {

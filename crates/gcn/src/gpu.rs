@@ -459,13 +459,16 @@ impl Gpu {
     }
 }
 
-/// Assembles source to a code object. `name` is the file name in diagnostics, `target` the target if the source names none.
+/// Assembles source to a code object. `name` is the file name in diagnostics and in the line table, which the object gets unless the
+/// source has one of its own; `target` is the target if the source names none.
 ///
 /// # Errors
 /// [`Error::Assembly`], [`Error::Object`].
 pub fn assemble(source: &str, name: &str, target: Option<Target>) -> Result<CodeObject, Error> {
     let options = gcn_asm::Options {
         target,
+        // The file is named as the caller does.
+        debug: Some(String::new()),
         ..gcn_asm::Options::default()
     };
     let output = gcn_asm::assemble(source, name, &options);

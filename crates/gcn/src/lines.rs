@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use gcn_object::read::{CodeObject, FileKind};
 use gcn_object::{RelocationKind, SymbolSection};
-use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
+use gimli::{
+    AttributeValue, Dwarf, EndianSlice, IncompleteLineProgram, LittleEndian, Section as _,
+    SectionId,
+};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -74,9 +77,14 @@ impl Lines {
             lines: Lines::default(),
         };
         let mut units = dwarf.units();
+        let mut alone = true;
         while let Some(header) = units.next().map_err(damaged)? {
             let unit = dwarf.unit(header).map_err(damaged)?;
             reader.unit(&dwarf, &unit).map_err(damaged)?;
+            alone = false;
+        }
+        if alone {
+            reader.tables_alone(&dwarf).map_err(damaged)?;
         }
         Ok(reader.lines)
     }
@@ -209,6 +217,40 @@ impl Reader<'_> {
         let Some(program) = unit.line_program.clone() else {
             return Ok(());
         };
+        let string = |value| dwarf.attr_string(unit, value);
+        self.table(program, unit.comp_dir, &string)
+    }
+
+    /// Reads line tables without units, as assemblers write them for `.file` and `.loc`.
+    fn tables_alone(&mut self, dwarf: &Dwarf<Slice<'_>>) -> Result<(), gimli::Error> {
+        let size = dwarf.debug_line.reader().len();
+        let mut at = 0;
+        while at < size {
+            let offset = gimli::DebugLineOffset(at);
+            let program = dwarf.debug_line.program(offset, 8, None, None)?;
+            let header = program.header();
+            let initial = header.format().initial_length_size() as usize;
+            at = at
+                .saturating_add(header.unit_length())
+                .saturating_add(initial);
+            let string = |value| match value {
+                AttributeValue::String(text) => Ok(text),
+                AttributeValue::DebugLineStrRef(at) => dwarf.debug_line_str.get_str(at),
+                AttributeValue::DebugStrRef(at) => dwarf.debug_str.get_str(at),
+                _ => Err(gimli::Error::ExpectedStringAttributeValue),
+            };
+            self.table(program, None, &string)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a line table; `string` reads the name of a file or folder.
+    fn table<'d>(
+        &mut self,
+        program: IncompleteLineProgram<Slice<'d>>,
+        folder: Option<Slice<'d>>,
+        string: &dyn Fn(AttributeValue<Slice<'d>>) -> Result<Slice<'d>, gimli::Error>,
+    ) -> Result<(), gimli::Error> {
         let mut rows = program.rows();
         // The file and line of the previous row.
         let mut last = None;
@@ -232,15 +274,19 @@ impl Reader<'_> {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => {
                     let mut path = PathBuf::new();
-                    if let Some(directory) = &unit.comp_dir {
-                        path.push(directory.to_string_lossy().as_ref());
+                    let mut enter = |directory: Slice<'_>| match directory.slice() {
+                        // Files relative to the current folder are named as they were given.
+                        b"." => {}
+                        _ => path.push(directory.to_string_lossy().as_ref()),
+                    };
+                    if let Some(directory) = folder {
+                        enter(directory);
                     }
                     if let Some(file) = row.file(header) {
                         if let Some(directory) = file.directory(header) {
-                            let directory = dwarf.attr_string(unit, directory)?;
-                            path.push(directory.to_string_lossy().as_ref());
+                            enter(string(directory)?);
                         }
-                        let name = dwarf.attr_string(unit, file.path_name())?;
+                        let name = string(file.path_name())?;
                         path.push(name.to_string_lossy().as_ref());
                     }
                     unknown.insert(path)

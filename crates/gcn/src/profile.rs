@@ -1,7 +1,7 @@
 //! `gcn run --profile` and `--stats`: the number of executions of each instruction, their active lanes, the totals by kind
 //! of instruction, and the time of compiled code.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,6 +18,7 @@ use gcn_isa::text::Text;
 use gcn_object::{CodeObject, SymbolKind};
 use serde_json::{Value as Json, json};
 
+use crate::check::text::repeats;
 use crate::dis;
 use crate::engine::Engines;
 use crate::lines::Lines;
@@ -158,7 +159,8 @@ pub struct Row {
     pub vector: bool,
     /// The time of the compiled code that begins with it.
     pub spent: Spent,
-    /// The source line that it begins, or is part of, if the object has line tables.
+    /// The source line that it begins, or is part of, if the object has line tables: file and number, and after a line break its text, if it was
+    /// found.
     pub line: Option<String>,
     /// Its name: a function's, or a label's.
     pub label: Option<String>,
@@ -395,6 +397,14 @@ fn row(
     });
 }
 
+impl Row {
+    /// The file and number of a line of assembly that is the instruction itself.
+    fn own_line(&self) -> Option<&str> {
+        let (at, text) = self.line.as_deref()?.split_once('\n')?;
+        repeats(text, &self.text).map(|_| at)
+    }
+}
+
 impl Result {
     /// Returns the number of instructions that ran.
     pub fn total(&self) -> u64 {
@@ -456,7 +466,16 @@ impl Result {
     pub fn text(&self) -> String {
         let total = self.total().max(1);
         let mut out = self.mix_text();
-        let by_line = self.by_line();
+        // The lines of assembly are those of the code below.
+        fn file(line: &str) -> &str {
+            let at = line.split('\n').next().unwrap_or(line);
+            at.rsplit_once(':').map_or(at, |(file, _)| file)
+        }
+        let assembly: HashSet<&str> = (self.rows.iter())
+            .filter_map(|row| Some(file(row.own_line()?)))
+            .collect();
+        let mut by_line = self.by_line();
+        by_line.retain(|(line, _)| !assembly.contains(file(line)));
         if !by_line.is_empty() {
             let _ = writeln!(out, "\n{:>14} {:>7}  source line", "instructions", "share");
             for (line, times) in by_line.iter().take(40) {
@@ -504,9 +523,10 @@ impl Result {
             );
             let mut line: Option<&str> = None;
             for row in block {
+                let own = row.own_line();
                 if row.line.as_deref() != line {
                     line = row.line.as_deref();
-                    if let Some(line) = line {
+                    if let Some(line) = line.filter(|_| own.is_none()) {
                         let _ = writeln!(out, "{:>40}; {}", "", line.trim());
                     }
                 }
@@ -526,11 +546,14 @@ impl Result {
                 };
                 let _ = writeln!(
                     out,
-                    "{:>14} {:>6.2}% {lanes:>5}  {spent}{:>8}  {}",
+                    "{:>14} {:>6.2}% {lanes:>5}  {spent}{:>8}  {}{}",
                     row.times,
                     part(row.times, total),
                     format!("{:#x}", row.address),
-                    row.text
+                    row.text,
+                    own.map_or(String::new(), |at| {
+                        format!("  ; {}", at.rsplit('/').next().unwrap_or(at))
+                    })
                 );
             }
         }

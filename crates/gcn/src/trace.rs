@@ -16,6 +16,7 @@ use gcn_isa::print::{Style, print};
 use gcn_isa::shape::Ty;
 use serde_json::{Map, json};
 
+use crate::check::text::repeats;
 use crate::io;
 use crate::lanes::{self, Form};
 use crate::lang::{self, Location, Value};
@@ -249,6 +250,12 @@ impl Observer for Tracer {
         let next = scene.wave.pc.wrapping_sub(scene.base);
         let offset = pc.wrapping_sub(scene.kernel.entry) as i64;
         let source = self.sink.sources.line(&scene.kernel.name, offset);
+        // A line of assembly that is the instruction itself is only named.
+        let own = source.and_then(|source| {
+            let (at, text) = source.split_once('\n')?;
+            let file = at.rsplit('/').next().unwrap_or(at);
+            repeats(text, &before.text).map(|_| file)
+        });
         let line = if self.sink.json {
             let mut map = Map::new();
             for change in &changes {
@@ -282,11 +289,14 @@ impl Observer for Tracer {
             parts.extend(ended);
             let _ = write!(line, "  {}", parts.join(", "));
             line.truncate(line.trim_end().len());
+            if let Some(at) = own {
+                let _ = write!(line, "  // {at}");
+            }
             line
         };
         let mut out = self.sink.out.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lines = String::new();
-        if let (false, Some(source)) = (self.sink.json, source) {
+        if let (false, None, Some(source)) = (self.sink.json, own, source) {
             let here = (who, source.to_owned());
             if out.last.as_ref() != Some(&here) {
                 let text = source

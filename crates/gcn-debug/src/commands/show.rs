@@ -66,11 +66,21 @@ pub fn here(session: &Session) -> String {
         return format!("no wave is selected, {moment}\n");
     };
     let mut text = format!("{id}, {}, {moment}\n", position(session, state.pc));
-    let _ = writeln!(text, "=> {}", instruction(session, state.pc));
-    if let Some(line) = session.code().line(state.pc).and_then(|l| l.text.as_ref()) {
-        let _ = writeln!(text, "   {}", line.trim());
-    }
+    add_instruction(&mut text, "=>", session, state.pc);
     text
+}
+
+/// Adds an instruction, and its source line, which for a line of assembly is its comment.
+fn add_instruction(text: &mut String, mark: &str, session: &Session, pc: u64) {
+    let (own, comment) = (instruction(session, pc), session.comment(pc));
+    let _ = match (
+        comment,
+        session.code().line(pc).and_then(|l| l.text.as_ref()),
+    ) {
+        (Some(""), _) | (None, None) => writeln!(text, "{mark} {own}"),
+        (Some(comment), _) => writeln!(text, "{mark} {own:<50}  {comment}"),
+        (None, Some(line)) => writeln!(text, "{mark} {own}\n   {}", line.trim()),
+    };
 }
 
 fn bytes_text(bytes: &[u8]) -> String {
@@ -288,11 +298,15 @@ pub fn waves(session: &Session) -> String {
         let line = format!(
             "{mark} ({x},{y},{z}) wave {}  {}  exec {:#018x}  {} executed  {doing}",
             wave.id.wave,
-            position(session, wave.pc),
+            session.code().name(wave.pc),
             wave.exec,
             wave.executed
         );
         text.push_str(line.trim_end());
+        // Last, as a narrow pane has no room for it.
+        if let Some(line) = session.code().line(wave.pc) {
+            let _ = write!(text, "  {line}");
+        }
         text.push('\n');
     }
     text
@@ -344,8 +358,9 @@ pub(super) fn disassembly(session: &Session, from: u64, count: usize) -> String 
     let (mut pc, mut text, mut last) = (from & !3, String::new(), None);
     for _ in 0..count {
         let line = code.line(pc);
+        let comment = session.comment(pc);
         if line.is_some() && line != last {
-            if let Some(line) = line {
+            if let Some(line) = line.filter(|_| comment.is_none()) {
                 let source = line.text.as_deref().unwrap_or("").trim();
                 let _ = writeln!(text, "   // {line}: {source}");
             }
@@ -357,7 +372,11 @@ pub(super) fn disassembly(session: &Session, from: u64, count: usize) -> String 
             .iter()
             .any(|b| b.addresses.contains(&pc));
         let stop = if stop { '*' } else { ' ' };
-        let _ = writeln!(text, "{mark}{stop}{}", instruction(session, pc));
+        let own = instruction(session, pc);
+        let _ = match comment {
+            None | Some("") => writeln!(text, "{mark}{stop}{own}"),
+            Some(comment) => writeln!(text, "{mark}{stop}{own:<50}  {comment}"),
+        };
         let len = code
             .decode(pc, session.memory())
             .map_or(4, |info| info.insn.len as u64);
@@ -413,10 +432,7 @@ pub(super) fn frame(session: &Session, level: usize) -> String {
     };
     let mut text = format!("{level}  {}\n", position(session, pc));
     let mark = if level == 0 { "=>" } else { "  " };
-    let _ = writeln!(text, "{mark} {}", instruction(session, pc));
-    if let Some(line) = session.code().line(pc).and_then(|l| l.text.as_ref()) {
-        let _ = writeln!(text, "   {}", line.trim());
-    }
+    add_instruction(&mut text, mark, session, pc);
     text
 }
 

@@ -239,7 +239,10 @@ fn code(frame: &mut Frame<'_>, area: Rect, app: &App, session: &Session) {
             break;
         }
         let line = session.code().line(pc);
-        if let Some(line) = line.filter(|line| last != Some(*line)) {
+        let comment = session.comment(pc);
+        if comment.is_some() {
+            last = line;
+        } else if let Some(line) = line.filter(|line| last != Some(*line)) {
             let text = line.text.as_deref().unwrap_or("").trim().to_owned();
             lines.push(Line::from(format!("  {line}: {text}")).dim().italic());
             last = Some(line);
@@ -266,6 +269,9 @@ fn code(frame: &mut Frame<'_>, area: Rect, app: &App, session: &Session) {
             Span::from(mark).yellow(),
             Span::from(format!(" {address:#06x} ")).dim(),
             Span::from(text),
+            Span::from(comment.map_or(String::new(), |comment| format!("  {comment}")))
+                .dim()
+                .italic(),
         ]);
         if app.cursor == Some(pc) {
             line = line.style(Style::new().add_modifier(Modifier::REVERSED));
