@@ -404,6 +404,9 @@ impl<'s, 'o> Asm<'s, 'o> {
     /// Reads plain lines up to `end`, or one statement.
     pub(crate) fn step(&mut self, end: usize) {
         let pos = self.lexer.pos;
+        if self.block.is_some() && self.plain_settings() {
+            return;
+        }
         if let Some(state) = self.plain_state() {
             let mut quick = self
                 .quick
@@ -416,7 +419,7 @@ impl<'s, 'o> Asm<'s, 'o> {
             let took =
                 read > pos && self.take_run(state, (&quick.out, &quick.named, &quick.code), &run);
             self.quick = Some(quick);
-            if took {
+            if self.plain_declarations() || took {
                 return;
             }
             self.quick_from = read;

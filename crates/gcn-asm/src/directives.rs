@@ -1,10 +1,12 @@
 //! The table of directives.
 
 use crate::asm::Asm;
+use crate::expr::SymId;
 use crate::insn::nearest;
 use crate::lexer::{Tok, Token};
 use crate::operand::Lower;
 use crate::parse::{Fail, Parser};
+use crate::quick::plain_declaration;
 use crate::sections::Given;
 use crate::{Level, Syntax};
 use gcn_object::target::Version;
@@ -158,6 +160,17 @@ static LEAVE_STRUCTURE: &[&str] = &[
     ".config",
 ];
 
+/// The directives that set the binding or the visibility of symbols.
+const DECLARATIONS: [&str; 7] = [
+    ".globl",
+    ".global",
+    ".protected",
+    ".hidden",
+    ".internal",
+    ".weak",
+    ".local",
+];
+
 impl<'s> Asm<'s, '_> {
     pub(crate) fn directive(&mut self, tokens: &[Token], text: &'s str) -> Result<(), Fail> {
         let span = tokens[0].span;
@@ -270,7 +283,7 @@ impl<'s> Asm<'s, '_> {
     /// Handles symbols and their attributes. Returns false if the directive is another one.
     fn symbol_directive(&mut self, tokens: &[Token], name: &str) -> Result<bool, Fail> {
         match name {
-            ".globl" | ".global" | ".protected" | ".hidden" | ".internal" | ".weak" | ".local" => {
+            _ if DECLARATIONS.contains(&name) => {
                 let ids = self.parse(tokens, |p| {
                     let mut ids = Vec::new();
                     p.items(|p| {
@@ -280,16 +293,7 @@ impl<'s> Asm<'s, '_> {
                     Ok(ids)
                 })?;
                 for id in ids {
-                    let symbol = self.sym.get_mut(id);
-                    match name {
-                        ".protected" => symbol.visibility = Visibility::Protected,
-                        ".hidden" => symbol.visibility = Visibility::Hidden,
-                        ".internal" => symbol.visibility = Visibility::Internal,
-                        ".weak" => symbol.binding = Some(Binding::Weak),
-                        ".local" => symbol.binding = Some(Binding::Local),
-                        _ if symbol.binding == Some(Binding::Weak) => {}
-                        _ => symbol.binding = Some(Binding::Global),
-                    }
+                    self.declare(id, name);
                 }
                 Ok(())
             }
@@ -353,6 +357,42 @@ impl<'s> Asm<'s, '_> {
             _ => return Ok(false),
         }?;
         Ok(true)
+    }
+
+    /// Applies one of [`DECLARATIONS`].
+    fn declare(&mut self, id: SymId, directive: &str) {
+        let symbol = self.sym.get_mut(id);
+        match directive {
+            ".protected" => symbol.visibility = Visibility::Protected,
+            ".hidden" => symbol.visibility = Visibility::Hidden,
+            ".internal" => symbol.visibility = Visibility::Internal,
+            ".weak" => symbol.binding = Some(Binding::Weak),
+            ".local" => symbol.binding = Some(Binding::Local),
+            _ if symbol.binding == Some(Binding::Weak) => {}
+            _ => symbol.binding = Some(Binding::Global),
+        }
+    }
+
+    /// Reads the next lines that declare one symbol each, without tokens, where plain lines may be read. Returns true if
+    /// there were any.
+    pub(crate) fn plain_declarations(&mut self) -> bool {
+        if self.clrx || !self.macros.is_empty() {
+            return false;
+        }
+        let start = self.lexer.pos;
+        let mut pos = start;
+        while let Some((directive, name, next)) =
+            plain_declaration(self.lexer.src, pos, self.lexer.reading)
+            && DECLARATIONS.contains(&directive)
+        {
+            let id = self.sym.intern(name);
+            self.declare(id, directive);
+            pos = next;
+        }
+        if pos > start {
+            self.lexer.go_to_line(pos);
+        }
+        pos > start
     }
 
     /// Handles data. Returns false if the directive is another one.

@@ -8,7 +8,7 @@ use crate::expr::{EvalError, Expr, Op, Variant};
 use crate::insn::nearest;
 use crate::lexer::{Span, Tok, Token};
 use crate::parse::Fail;
-use crate::quick::next_line;
+use crate::quick::{next_line, plain_setting};
 use gcn_isa::Target;
 use gcn_object::target::{Machine, Os, TargetId, Version};
 use gcn_object::{KernelBuilder, KernelDescriptor, SymbolKind, Visibility, metadata, note};
@@ -169,6 +169,31 @@ impl<'s> Asm<'s, '_> {
         })
     }
 
+    /// Reads the next lines of a kernel's block that set a plain number, without tokens; [`Asm::amdhsa`] gives the same result.
+    /// Returns true if there were any.
+    pub(crate) fn plain_settings(&mut self) -> bool {
+        let plain = self.lexer.line_start
+            && self.lexer.pos >= self.quick_from
+            && !self.clrx
+            && self.macros.is_empty()
+            && self.listing.is_none();
+        let builder = self.block.as_mut().and_then(|b| b.builder.as_mut());
+        let Some(builder) = builder.filter(|_| plain) else {
+            return false;
+        };
+        let start = self.lexer.pos;
+        let mut pos = start;
+        while let Some((name, value, next)) = plain_setting(self.lexer.src, pos, self.lexer.reading)
+            && builder.set(name, value).is_ok()
+        {
+            pos = next;
+        }
+        if pos > start {
+            self.lexer.go_to_line(pos);
+        }
+        pos > start
+    }
+
     pub(crate) fn kernel_end(&mut self, span: Span) -> Result<(), Fail> {
         let Some(block) = self.block.take() else {
             return Err(Fail::new(span, "expected .amdhsa_kernel before this"));
@@ -298,7 +323,8 @@ impl<'s> Asm<'s, '_> {
     pub(crate) fn metadata_block(&mut self, span: Span) -> Result<(), Fail> {
         let text = self.raw_block(END, span)?;
         let yaml = |e: metadata::MetadataError| Fail::new(span, format!("kernel metadata: {e}"));
-        let known = (self.options.metadata.as_deref()).filter(|known| known.text() == text);
+        let known = (self.options.metadata.as_deref())
+            .filter(|known| text.is_empty() || known.text() == text);
         let made = match known {
             Some(known) => Some(known.made()),
             None => self.ahead.take().and_then(|ahead| ahead.made(text)),

@@ -158,7 +158,7 @@ pub struct Options {
     pub budget: Option<u64>,
     /// Requests [`Output::listing`].
     pub listing: bool,
-    /// Kernel metadata that need not be read again if the text has them.
+    /// Kernel metadata that need not be read again if the text has them. An empty block in the text stands for them.
     pub metadata: Option<Arc<KnownMetadata>>,
 }
 

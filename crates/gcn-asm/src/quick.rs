@@ -539,7 +539,7 @@ fn greatest(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
 }
 
 /// The text of a short line without the blanks before it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct Short {
     /// Its bytes, and zeros behind them.
     words: [u64; Short::MOST / 8],
@@ -549,6 +549,13 @@ struct Short {
 impl Short {
     /// The text has fewer bytes.
     const MOST: usize = 48;
+
+    /// Returns true if the texts are the same. All words are compared at once.
+    #[inline]
+    fn is(&self, other: &Short) -> bool {
+        let words = self.words.iter().zip(&other.words);
+        words.fold(0, |differ, (a, b)| differ | (a ^ b)) == 0 && self.len == other.len
+    }
 }
 
 /// A line of an instruction, and what it gives. It does not refer to the source, whose earlier parts are no longer in the
@@ -609,6 +616,15 @@ impl Lines {
         const SOME: u32 = 1 << 10;
         const PAUSE: u32 = 1 << 14;
         const ONES: u64 = 0x0101_0101_0101_0101;
+        /// Odd numbers without a pattern, one for each word.
+        const MIX: [u64; Short::MOST / 8] = [
+            0x9e37_79b9_7f4a_7c15,
+            0xbf58_476d_1ce4_e5b9,
+            0x94d0_49bb_1331_11eb,
+            0xd6e8_feb8_6659_fd93,
+            0xa076_1d64_78bd_642f,
+            0xe703_7ed1_a0b4_28db,
+        ];
         if self.pause > 0 {
             self.pause -= 1;
             return None;
@@ -621,33 +637,39 @@ impl Lines {
         }
         let rest: &[u8; Short::MOST] = c.bytes.get(c.pos..)?.first_chunk()?;
         let mut words = [0; Short::MOST / 8];
-        let mut hash = 0u64;
-        for (n, eight) in rest.chunks_exact(8).enumerate() {
-            let mut word = u64::from_le_bytes(*eight.first_chunk()?);
+        for (word, eight) in words.iter_mut().zip(rest.chunks_exact(8)) {
+            *word = u64::from_le_bytes(*eight.first_chunk()?);
+        }
+        // No branch depends on the length of the line, which a processor could not predict.
+        let mut len = Short::MOST;
+        for (n, word) in words.iter().enumerate().rev() {
             // The lowest bit that is set belongs to the first line's end.
             let other = word ^ (ONES * b'\n' as u64);
             let ends = other.wrapping_sub(ONES) & !other & ONES << 7;
-            let bytes = ends.trailing_zeros() / 8;
-            if ends != 0 {
-                word &= !(u64::MAX << (8 * bytes));
-            }
-            hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            words[n] = word;
-            if ends != 0 {
-                let len = 8 * n as u8 + bytes as u8;
-                self.sought += 1;
-                let slot = (hash >> 40) as usize & (self.list.len() - 1);
-                return Some((Short { words, len }, slot));
-            }
+            let end = 8 * n + ends.trailing_zeros() as usize / 8;
+            len = if ends != 0 { end } else { len };
         }
-        None
+        if len == Short::MOST {
+            return None;
+        }
+        let mut sum = 0u64;
+        for (n, word) in words.iter_mut().enumerate() {
+            let bits = 8 * len.saturating_sub(8 * n).min(8) as u32;
+            *word &= u64::MAX.unbounded_shr(64 - bits);
+            sum = sum.wrapping_add(word.wrapping_mul(MIX[n]));
+        }
+        let hash = (sum ^ sum >> 29).wrapping_mul(MIX[0]);
+        self.sought += 1;
+        let slot = (hash >> 40) as usize & (self.list.len() - 1);
+        let len = len as u8;
+        Some((Short { words, len }, slot))
     }
 
     /// Returns the line in a slot if it has this text.
     #[inline]
     fn at(&mut self, slot: usize, text: &Short) -> Option<&Line> {
         let line = self.list.get(slot)?;
-        if line.text != *text || text.len == 0 {
+        if !line.text.is(text) || text.len == 0 {
             return None;
         }
         self.found += 1;
@@ -829,6 +851,31 @@ impl Drop for Gone<'_, '_, '_> {
         drop(parts);
         self.ahead.changed.notify_all();
     }
+}
+
+/// Reads a line that has a directive and a decimal number: the directive, the number, and the start of the next line. `None` if
+/// the line has anything else.
+pub(crate) fn plain_setting(src: &str, pos: usize, reading: Reading) -> Option<(&str, i64, usize)> {
+    let (directive, mut c) = Cursor::after_directive(src, pos, reading)?;
+    let value = c.small()?;
+    let ended = c.end_of_line(false);
+    ended.then_some((directive, value, c.pos.min(src.len())))
+}
+
+/// Like [`plain_setting`], for a directive and the name of a symbol.
+pub(crate) fn plain_declaration(
+    src: &str,
+    pos: usize,
+    reading: Reading,
+) -> Option<(&str, &str, usize)> {
+    let (directive, mut c) = Cursor::after_directive(src, pos, reading)?;
+    let dot = c.byte() == b'.';
+    if !is_ident_start(c.byte()) || dot && !is_ident_start(c.at(1)) {
+        return None;
+    }
+    let name = c.ident();
+    let ended = c.end_of_line(false);
+    ended.then_some((directive, name, c.pos.min(src.len())))
 }
 
 /// Returns the start of the line after the one that `pos` is in.
@@ -1122,6 +1169,31 @@ impl<'s> Cursor<'s> {
         Some(tok)
     }
 
+    /// Reads a directive in small letters and the blanks after it.
+    fn after_directive(
+        src: &'s str,
+        pos: usize,
+        reading: Reading,
+    ) -> Option<(&'s str, Cursor<'s>)> {
+        let mut c = Cursor {
+            src,
+            bytes: src.as_bytes(),
+            pos,
+            reading,
+            generation: Gen::Gfx9,
+        };
+        c.blanks();
+        let start = c.pos;
+        c.eat(b'.')?;
+        c.word();
+        let name = src.get(start..c.pos)?;
+        if !matches!(c.byte(), b' ' | b'\t') {
+            return None;
+        }
+        c.blanks();
+        Some((name, c))
+    }
+
     /// Reads the directive of a line of data; a dot is next.
     #[inline]
     fn directive(&mut self) -> Option<Data> {
@@ -1145,10 +1217,13 @@ impl<'s> Cursor<'s> {
             // Sixteen digits are two steps.
             while self.pos - start < 18
                 && let Some(eight) = self.bytes[self.pos..].first_chunk()
-                && let Some(more) = eight_digits(*eight)
             {
-                value = value << 32 | more as u64;
-                self.pos += 8;
+                let (more, count) = small_digits(*eight);
+                value = value.unbounded_shl(4 * count) | more as u64;
+                self.pos += count as usize;
+                if count < 8 {
+                    break;
+                }
             }
             while let Some(d) = HEX[self.byte() as usize] {
                 value = value << 4 | d as u64;
@@ -1587,9 +1662,9 @@ static KIND: [u8; 256] = {
     table
 };
 
-/// Returns the number of eight hexadecimal digits with small letters; `None` if any is not such a digit.
+/// Returns the number that hexadecimal digits with small letters at the start of a text give, and their count.
 #[inline]
-fn eight_digits(text: [u8; 8]) -> Option<u32> {
+fn small_digits(text: [u8; 8]) -> (u32, u32) {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let text = u64::from_be_bytes(text);
     // Letters have bit 6 set, and their low bits count from 1.
@@ -1597,12 +1672,12 @@ fn eight_digits(text: [u8; 8]) -> Option<u32> {
     // Marks the letters, if each digit is less than 16.
     let letters = ((digits + 6 * ONES) >> 4) & ONES;
     let again = digits + b'0' as u64 * ONES + (b'a' - b'0' - 10) as u64 * letters;
-    if digits & (0xf0 * ONES) != 0 || again != text {
-        return None;
-    }
+    let wrong = digits & (0xf0 * ONES) | (again ^ text);
+    let count = wrong.leading_zeros() / 8;
+    let digits = digits.unbounded_shr(64 - 8 * count);
     let pairs = (digits | (digits >> 4)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
-    Some((fours | fours >> 16) as u32)
+    ((fours | fours >> 16) as u32, count)
 }
 
 static HEX: [Option<u8>; 256] = {
@@ -1622,23 +1697,27 @@ static HEX: [Option<u8>; 256] = {
 
 #[cfg(test)]
 mod tests {
-    use super::eight_digits;
+    use super::small_digits;
 
     #[test]
-    fn eight_digits_are_those_that_the_library_takes() {
+    fn digits_are_those_that_the_library_takes() {
         let check = |text: [u8; 8]| {
-            let small = text.iter().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
-            let number = str::from_utf8(&text)
-                .ok()
-                .filter(|_| small)
-                .map(|text| u32::from_str_radix(text, 16).unwrap());
-            assert_eq!(eight_digits(text), number, "{text:?}");
+            let small = |c: &&u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
+            let count = text.iter().take_while(small).count();
+            let digits = str::from_utf8(&text[..count]).unwrap();
+            let number = match count {
+                0 => 0,
+                _ => u32::from_str_radix(digits, 16).unwrap(),
+            };
+            assert_eq!(small_digits(text), (number, count as u32), "{text:?}");
         };
         for location in 0..8 {
             for c in 0..=255 {
                 for other in *b"0f9a" {
                     let mut text = [other; 8];
                     text[location] = c;
+                    check(text);
+                    text[7 - location] = b'g';
                     check(text);
                 }
             }

@@ -193,7 +193,17 @@ const OTHER: &[&str] = &[
     ".amdgpu_metadata",
     ".end_amdgpu_metadata",
     ".amdhsa_kernel k",
+    "\t.amdhsa_next_free_vgpr 8",
+    ".amdhsa_ieee_mode 2",
     ".end_amdhsa_kernel",
+    ".globl label%",
+    "\t.weak  label% // a comment",
+    ".hidden .Llabel%; .protected label%",
+    ".local label%, five",
+    ".globl .",
+    ".globl 5",
+    ".global \"quoted %\"",
+    ".Weak label%",
     ".arch gfx900",
     "s_nop 1; s_nop 2",
     "s_nop 1 // s_nop 2",
@@ -467,6 +477,55 @@ fn lines_that_recur_are_the_same() {
             ..Options::default()
         };
         check(&source, &options, &[1, 2, 3], 100);
+    }
+}
+
+/// The lines of kernels' blocks, plain and not, right and wrong, and what may be between them.
+#[test]
+fn settings_of_kernels() {
+    let lines = [
+        "\t.amdhsa_next_free_vgpr 8",
+        ".amdhsa_next_free_sgpr 16 // a comment",
+        "\t.amdhsa_group_segment_fixed_size 1024\r",
+        " .amdhsa_kernarg_size\t24",
+        ".amdhsa_kernarg_size 8+16",
+        ".amdhsa_user_sgpr_kernarg_segment_ptr 01",
+        ".amdhsa_ieee_mode 0x1",
+        ".amdhsa_dx10_clamp 0 ; .amdhsa_ieee_mode 1",
+        ".AMDHSA_ieee_mode 0",
+        ".amdhsa_ieee_mode 2",
+        ".amdhsa_ieee_mode -1",
+        ".amdhsa_unknown 1",
+        ".amdhsa_code_object_version 4",
+        ".amdhsa_next_free_vgpr later",
+        ".set later, 12",
+        "s_nop 0",
+        "",
+        "# a comment",
+        ".if 0",
+        ".endif",
+    ];
+    let mut random = Random(0xb10c);
+    for target in targets() {
+        for _ in 0..150 {
+            let mut source = String::new();
+            for kernel in 0..2 {
+                source += &format!("k{kernel}:\n\ts_endpgm\n.amdhsa_kernel k{kernel}\n");
+                for _ in 0..random.below(6) {
+                    // Mostly plain ones that differ, so that many blocks have no error.
+                    let most = [4, lines.len()][random.below(2)];
+                    source += lines[random.below(most)];
+                    source += "\n";
+                }
+                source += ".amdhsa_next_free_vgpr 4\n\t.amdhsa_next_free_sgpr 4\n";
+                source += ".end_amdhsa_kernel\n";
+            }
+            let options = Options {
+                target: Some(target),
+                ..Options::default()
+            };
+            check(&source, &options, &[1, 2], 40);
+        }
     }
 }
 

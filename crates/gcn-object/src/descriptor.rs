@@ -427,6 +427,8 @@ static FOREIGN: &[(&str, &str)] = &[
 pub struct KernelBuilder {
     target: TargetId,
     values: Vec<Option<u64>>,
+    /// The index of the directive after the last one: blocks mostly have them in the order of the table.
+    next: usize,
 }
 
 impl KernelBuilder {
@@ -435,6 +437,7 @@ impl KernelBuilder {
         KernelBuilder {
             target,
             values: vec![None; DIRECTIVES.len()],
+            next: 0,
         }
     }
 
@@ -443,7 +446,12 @@ impl KernelBuilder {
     /// # Errors
     /// A message if the directive is unknown, belongs to another generation, is repeated, or its value is out of range.
     pub fn set(&mut self, name: &str, value: i64) -> Result<(), String> {
-        let Some(index) = DIRECTIVES.iter().position(|d| d.name == name) else {
+        let expected = (DIRECTIVES.get(self.next)).filter(|d| d.name == name);
+        let index = match expected {
+            Some(_) => Some(self.next),
+            None => DIRECTIVES.iter().position(|d| d.name == name),
+        };
+        let Some(index) = index else {
             return Err(match FOREIGN.iter().find(|(foreign, _)| *foreign == name) {
                 Some((_, needs)) => format!("directive {name} requires {needs}"),
                 None => format!("unknown .amdhsa_kernel directive {name}"),
@@ -470,6 +478,7 @@ impl KernelBuilder {
             ));
         }
         self.values[index] = Some(value);
+        self.next = index + 1;
         Ok(())
     }
 

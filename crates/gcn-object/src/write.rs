@@ -492,7 +492,7 @@ impl Builder {
     /// [`Error::Layout`] or [`Error::Relocation`] if the parts do not fit together.
     pub fn relocatable(&self) -> Result<Vec<u8>, Error> {
         self.check()?;
-        let mut strings = Strings::new(true);
+        let mut strings = Strings::shared(self.symbols.len() + 2 * self.sections.len());
         // Each section is followed by the section of its relocations; index 1 is the string table.
         let mut index = Vec::with_capacity(self.sections.len());
         let mut by_section: Vec<Vec<&Relocation>> = vec![Vec::new(); self.sections.len()];
@@ -737,10 +737,18 @@ struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    fn new(share: bool) -> Strings<'a> {
+    /// With room for so many names, equal ones of which have one place.
+    fn shared(count: usize) -> Strings<'a> {
         Strings {
             bytes: vec![0],
-            known: share.then(HashMap::new),
+            known: Some(HashMap::with_capacity(count)),
+        }
+    }
+
+    fn new() -> Strings<'a> {
+        Strings {
+            bytes: vec![0],
+            known: None,
         }
     }
 

@@ -357,7 +357,7 @@ impl<'a> Link<'a> {
             };
             list.push(i);
         }
-        let mut names = Strings::new(true);
+        let mut names = Strings::shared(undefined.len() + defined.len());
         self.dynamic_names = (self.input.symbols.iter())
             .map(|symbol| match exported(symbol) {
                 true => names.add(symbol.name.as_str()),
@@ -631,7 +631,7 @@ impl<'a> Link<'a> {
         if count + 1 >= MAX_SECTIONS {
             return layout(format!("{count} sections are too many"));
         }
-        let mut names = Strings::new(true);
+        let mut names = Strings::shared(self.outs.len());
         for out in &mut self.outs {
             out.name_offset = names.add(out.name.clone());
         }
@@ -858,7 +858,7 @@ impl<'a> Link<'a> {
             }
         }
         list.push((&dynamic, dynamic.address, dynamic_section));
-        let mut names = Strings::new(false);
+        let mut names = Strings::new();
         let mut entries: Vec<_> = list
             .into_iter()
             .map(|entry| (names.add(entry.0.name.as_str()), entry))
