@@ -78,7 +78,11 @@ impl Program<'_> {
                 },
             );
             let live_ins = LiveIns::of(&region, 128);
-            let batched = (entry.is_some() && live_ins.few()).then_some(&live_ins);
+            let batched = (entry.is_some() && live_ins.few()).then_some(x64::BatchStart {
+                live_ins: &live_ins,
+                entry: self.at,
+                ids: &[],
+            });
             let style = x64::Style {
                 level,
                 tally: false,

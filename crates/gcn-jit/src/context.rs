@@ -10,6 +10,8 @@ use gcn_isa::operand::EXEC;
 
 /// The number of slots for a block's scalars.
 pub const SCALARS: usize = 2048;
+/// The dwords for what is the same in all waves of a dispatch that begin in a region ([`crate::ir::grid`]).
+pub const GRID: usize = 1024;
 /// The number of slots for spilled vectors.
 pub const VECTORS: usize = 768;
 
@@ -358,6 +360,8 @@ pub struct Ctx {
     pub call: HelperCall,
     /// A block's scalars.
     pub scalars: [u64; SCALARS],
+    /// What is the same in all waves that begin in grid variants. Follows the scalars, so that it is reached as they are.
+    pub grid: [u32; GRID],
     pub saved: SavedRegisters,
     /// Spilled vectors, and values whose writes are deferred.
     pub vectors: [Line; VECTORS],

@@ -7,6 +7,7 @@ pub mod affine;
 mod builder;
 pub mod fast_path;
 mod fold;
+pub mod grid;
 mod half;
 #[cfg(test)]
 pub mod parse;

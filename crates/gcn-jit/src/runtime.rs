@@ -6,6 +6,7 @@ pub(crate) mod check;
 #[cfg_attr(not(target_os = "linux"), path = "runtime/disk/elsewhere.rs")]
 pub(crate) mod disk;
 pub(crate) mod engine;
+pub(crate) mod grid;
 pub(crate) mod group;
 pub(crate) mod helpers;
 pub(crate) mod profile;

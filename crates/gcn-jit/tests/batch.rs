@@ -8,6 +8,8 @@ use gcn_emu::mem::Perm;
 use gcn_isa::Target;
 use gcn_jit::{Cache, Level};
 use gcn_object::CodeObject;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const BYTES: usize = 1 << 20;
 
@@ -155,6 +157,19 @@ impl Board {
     }
 }
 
+/// A GPU whose engines have a cache, and whether they evaluate addresses for dispatches of few waves.
+fn compiling(cache: &Cache) -> (Gpu, Arc<AtomicBool>) {
+    let eager = Arc::new(AtomicBool::new(false));
+    let (asked, engines) = (eager.clone(), cache.clone());
+    let target = Target::parse("gfx900").expect("a target");
+    let gpu = Gpu::with_engine(target, 16 << 20, move || {
+        let mut engine = engines.engine();
+        engine.eager(asked.load(Relaxed));
+        Box::new(engine)
+    });
+    (gpu.expect("memory"), eager)
+}
+
 /// The levels that the host runs.
 fn levels() -> Vec<Level> {
     let all = [Level::Avx2, Level::Avx512];
@@ -185,9 +200,8 @@ impl Transaction {
             let interp = Board::new(interp.expect("memory"), &source);
             for level in levels() {
                 let cache = Cache::with_level(level);
-                let engines = cache.clone();
-                let jit = Gpu::with_engine(target, 16 << 20, move || Box::new(engines.engine()));
-                let jit = Board::new(jit.expect("memory"), &source);
+                let (jit, eager) = compiling(&cache);
+                let jit = Board::new(jit, &source);
                 assert_eq!(jit.buffer, interp.buffer);
                 let limits = self.limits.iter().map(|&n| Some(n));
                 for most in [None].into_iter().chain(limits) {
@@ -198,8 +212,9 @@ impl Transaction {
                         };
                         let want = interp.run(shape, &change);
                         assert!(most.is_some() || want.0.is_err() == self.fails);
-                        // Twice: the second time the code is already compiled.
-                        for _ in 0..2 {
+                        // Twice: the second time the code is already compiled, and addresses are evaluated for the dispatch.
+                        for second in [false, true] {
+                            eager.store(second, Relaxed);
                             let got = jit.run(shape, &change);
                             let told = format!("{shape:?} {level:?} {most:?} {threads} threads");
                             if threads > 1 && want.0.is_err() {
@@ -415,4 +430,192 @@ fn some_are_interpreted_between_barriers() {
     }
     .run();
     assert!(levels().is_empty() || count > 300, "{count}");
+}
+
+/// A kernel that does little: a work-item loads a dword, adds arguments, its own index and its workgroup's, and stores it. `guard` may end it;
+/// s16 is a limit, s17 an argument that is added, v6 the index, v3 to v5 are the work-item's coordinates.
+fn streaming(shape: Shape, args: &str, guard: &str, access: &str) -> String {
+    let [x, y, z] = shape.group;
+    format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
+         s_load_dwordx4 s[12:15], s[0:1], 0x0\ns_load_dwordx4 s[16:19], s[0:1], 0x10\n\
+         s_mul_i32 s20, s2, {x}\nv_add_u32 v3, s20, v0\ns_mul_i32 s21, s3, {y}\nv_add_u32 v4, s21, v1\n\
+         s_mul_i32 s22, s4, {z}\nv_add_u32 v5, s22, v2\ns_waitcnt lgkmcnt(0)\n{args}\n\
+         v_mul_lo_u32 v6, v4, s18\nv_add_u32 v6, v6, v3\nv_mul_lo_u32 v7, v5, s19\nv_add_u32 v6, v6, v7\n\
+         {guard}\n\
+         v_lshlrev_b32 v7, 2, v6\nv_mov_b32 v9, s13\nv_add_co_u32 v8, vcc, s12, v7\n\
+         v_addc_co_u32 v9, vcc, 0, v9, vcc\nv_mov_b32 v12, s15\nv_add_co_u32 v11, vcc, s14, v7\n\
+         v_addc_co_u32 v12, vcc, 0, v12, vcc\n\
+         {access}\n\
+         done:\ns_endpgm\n\
+         .section .rodata,#alloc\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
+         .amdhsa_system_sgpr_workgroup_id_x 1\n.amdhsa_system_sgpr_workgroup_id_y 1\n\
+         .amdhsa_system_sgpr_workgroup_id_z 1\n.amdhsa_system_vgpr_workitem_id 2\n\
+         .amdhsa_kernarg_size 40\n.amdhsa_next_free_vgpr 24\n.amdhsa_next_free_sgpr 48\n.end_amdhsa_kernel\n"
+    )
+}
+
+const ACCESS: &str = "global_load_dword v10, v[8:9], off\ns_waitcnt vmcnt(0)\nv_add_u32 v10, s17, v10\n\
+    v_add_u32 v10, s3, v10\nv_xor_b32 v10, v10, v6\nv_add_u32 v10, v10, v4\nglobal_store_dword v[11:12], v10, off";
+const GUARD: &str =
+    "v_cmp_gt_u32 vcc, s16, v6\ns_and_saveexec_b64 s[24:25], vcc\ns_cbranch_execz done";
+
+/// What a streaming kernel is launched with.
+struct Streaming {
+    args: &'static str,
+    guard: &'static str,
+    access: &'static str,
+    /// The limit, less the number of work-items.
+    limit: i32,
+    /// The bytes from the buffer's beginning that are loaded from, for a number of work-items, and those of an argument in memory.
+    from: fn(u64) -> u64,
+    in_memory: u64,
+    limits: &'static [u64],
+}
+
+const STREAMING: Streaming = Streaming {
+    args: "",
+    guard: "",
+    access: ACCESS,
+    limit: 0,
+    from: |_| 0,
+    in_memory: 0,
+    limits: &[],
+};
+
+impl Streaming {
+    /// Runs it in all shapes on both engines. Returns how often addresses were evaluated for a dispatch.
+    fn run(&self) -> u64 {
+        let mut evaluated = 0;
+        for shape in SHAPES {
+            let source = streaming(shape, self.args, self.guard, self.access);
+            let target = Target::parse("gfx900").expect("a target");
+            let interp = Gpu::with_engine(target, 16 << 20, || Box::new(Interp::new()));
+            let interp = Board::new(interp.expect("memory"), &source);
+            for level in levels() {
+                let cache = Cache::with_level(level);
+                let (jit, eager) = compiling(&cache);
+                let jit = Board::new(jit, &source);
+                eager.store(true, Relaxed);
+                let limits = self.limits.iter().map(|&n| Some(n));
+                for most in [None].into_iter().chain(limits) {
+                    let change = |launch: &mut Launch| {
+                        launch.max_instructions = most;
+                        launch.kernarg = self.arguments(shape, jit.buffer);
+                    };
+                    let want = interp.run(shape, &change);
+                    let got = jit.run(shape, &change);
+                    let told = format!("{shape:?} {level:?} {most:?}");
+                    if most.is_some() {
+                        assert_eq!(got.0.is_err(), want.0.is_err(), "{told}");
+                        continue;
+                    }
+                    assert_eq!(got.0, want.0, "{told}");
+                    let at = (0..BYTES).find(|&at| got.1[at] != want.1[at]);
+                    assert_eq!(at, None, "{told}");
+                }
+                evaluated += cache.stats().grids;
+            }
+        }
+        evaluated
+    }
+
+    fn arguments(&self, shape: Shape, buffer: u64) -> Vec<u8> {
+        let [x, y, z] = shape.grid;
+        let items = (x * y * z) as u64;
+        let to = buffer + BYTES as u64 / 2;
+        let mut args = Vec::new();
+        args.extend((buffer + (self.from)(items)).to_le_bytes());
+        args.extend(to.to_le_bytes());
+        let limit = items as u32;
+        for value in [limit.wrapping_add_signed(self.limit), 77, x, x * y] {
+            args.extend(value.to_le_bytes());
+        }
+        args.extend((to + self.in_memory).to_le_bytes());
+        args
+    }
+}
+
+#[test]
+fn addresses_follow_from_ids() {
+    let limits = &[1, 20, 1000, 20_000];
+    let count = Streaming {
+        limits,
+        ..STREAMING
+    }
+    .run();
+    assert!(levels().is_empty() || count > 4, "{count}");
+}
+
+#[test]
+fn addresses_within_limits() {
+    for limit in [0, -1, -64, -700, 5] {
+        let guard = GUARD;
+        let count = Streaming {
+            guard,
+            limit,
+            ..STREAMING
+        }
+        .run();
+        assert!(levels().is_empty() || count > 2, "{limit} {count}");
+    }
+}
+
+/// Waves store to memory that later ones take an argument from.
+#[test]
+fn arguments_that_change() {
+    let args = "s_load_dwordx2 s[26:27], s[0:1], 0x20\ns_waitcnt lgkmcnt(0)\ns_load_dword s17, s[26:27], 0x0\n\
+        s_waitcnt lgkmcnt(0)";
+    for in_memory in [0, 4 * 700, 4 * 2099, 4 * 6000] {
+        let count = Streaming {
+            args,
+            in_memory,
+            ..STREAMING
+        }
+        .run();
+        assert!(levels().is_empty() || count > 4, "{count}");
+    }
+}
+
+/// What is loaded is beyond mapped memory in some workgroup.
+#[test]
+fn addresses_that_fault() {
+    let from = |items: u64| BYTES as u64 - 4 * (items / 3 * 2);
+    Streaming { from, ..STREAMING }.run();
+}
+
+/// Blocks after the first one, in which lanes' registers are read.
+#[test]
+fn addresses_before_a_loop() {
+    let access = "s_mov_b32 s30, 3\nv_mov_b32 v14, v0\nglobal_load_dword v10, v[8:9], off\n\
+        again:\nv_add_u32 v14, v14, v3\nv_mad_u32_u24 v14, v1, 5, v14\ns_sub_u32 s30, s30, 1\ns_cmp_lg_u32 s30, 0\n\
+        s_cbranch_scc1 again\n\
+        s_add_u32 s31, s2, s4\nv_add_u32 v14, s31, v14\ns_waitcnt vmcnt(0)\nv_add_u32 v10, v14, v10\n\
+        v_add_u32 v10, s17, v10\nglobal_store_dword v[11:12], v10, off";
+    let limits = &[100, 5000];
+    let count = Streaming {
+        access,
+        limits,
+        ..STREAMING
+    }
+    .run();
+    assert!(levels().is_empty() || count > 4, "{count}");
+}
+
+/// Registers of lanes themselves, gathers, NaNs that make waves begin anew, and several stores.
+#[test]
+fn addresses_among_others() {
+    let access = "v_and_b32 v13, 7, v0\nv_lshlrev_b32 v13, 2, v13\nv_mov_b32 v15, s13\nv_add_co_u32 v14, vcc, s12, v13\n\
+        v_addc_co_u32 v15, vcc, 0, v15, vcc\nv_mul_u32_u24 v16, v0, v0\nv_and_b32 v16, 15, v16\nv_lshlrev_b32 v16, 2, v16\n\
+        v_add_co_u32 v14, vcc, v14, v16\nv_addc_co_u32 v15, vcc, 0, v15, vcc\n\
+        global_load_dword v10, v[8:9], off\nglobal_load_dword v17, v[14:15], off\ns_waitcnt vmcnt(0)\n\
+        s_and_b32 s31, s2, 7\ns_cmp_eq_u32 s31, 5\ns_cselect_b32 s30, 0x7f800000, 1.0\nv_mul_f32 v18, 0, s30\n\
+        v_add_u32 v10, v10, v17\nv_xor_b32 v10, v10, v18\nv_add_u32 v10, v10, v2\n\
+        global_store_dword v[11:12], v10, off\nglobal_store_byte v[11:12], v0, off offset:1";
+    let count = Streaming {
+        access,
+        ..STREAMING
+    }
+    .run();
+    assert!(levels().is_empty() || count > 4, "{count}");
 }

@@ -50,7 +50,11 @@ impl Board {
         let (asked, cache) = (compiles.clone(), gcn_jit::Cache::default());
         let engine = move || -> Box<dyn Engine> {
             match asked.load(Relaxed) {
-                true => Box::new(cache.engine()),
+                true => {
+                    let mut engine = cache.engine();
+                    engine.eager(true);
+                    Box::new(engine)
+                }
                 false => Box::new(Interp::new()),
             }
         };

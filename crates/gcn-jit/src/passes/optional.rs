@@ -50,11 +50,13 @@ pub enum Optional {
     Accesses,
     /// Zeros and infinities that divisions and roots meet need no slow path.
     Extremes,
+    /// Waves that start take affine addresses from what was evaluated once for the dispatch.
+    Grid,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 23] = [
+    pub const ALL: [Optional; 24] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::InOrder,
@@ -78,6 +80,7 @@ impl Optional {
         Optional::Uniform,
         Optional::Accesses,
         Optional::Extremes,
+        Optional::Grid,
     ];
 
     /// Its name, as `--disable-pass` takes it.
@@ -106,6 +109,7 @@ impl Optional {
             Optional::Uniform => "uniform",
             Optional::Accesses => "accesses",
             Optional::Extremes => "extremes",
+            Optional::Grid => "grid",
         }
     }
 

@@ -5,6 +5,7 @@ use crate::context::{Batch, TimeSlice};
 use crate::ir::fast_path::Line;
 use crate::runtime::cache::Compiled;
 use crate::runtime::engine::{CodePointer, Exit, Jit, must_interpret};
+use crate::runtime::grid::GridState;
 use crate::runtime::group::tell_ends;
 use crate::target::x64::EXIT_NEXT;
 use gcn_emu::engine::{Engine, Machine, Stop};
@@ -19,8 +20,9 @@ pub(crate) struct Like {
     scratch: Option<(u16, u32, u32)>,
     /// Where all of the waves begin. `None` if they do not begin at the same address, or not in compiled code.
     at: Option<CodePointer>,
-    /// The lines of each wave that the region reads.
-    lines: Vec<Line>,
+    /// The lines of each wave that the region reads, and those of the grid variant.
+    pub(crate) lines: Vec<Line>,
+    pub(crate) grid: GridState,
 }
 
 impl Like {
@@ -149,6 +151,7 @@ impl Jit {
                     let of = like.ids().get(n as usize).unwrap_or(&[0; LANES]);
                     lines.extend(of.as_chunks().0.iter().map(|&line| Line(line)));
                 }
+                lines.resize((w + 1) * region.start_lines(), Line([0; 16]));
             }
         }
         self.group.like = Some(Box::new(Like {
@@ -156,6 +159,7 @@ impl Jit {
             scratch: groups.scratch,
             at,
             lines,
+            grid: GridState::default(),
         }));
         at
     }
@@ -196,10 +200,14 @@ impl Jit {
         let Some((at, begin)) = self.batch_entry(groups, machine) else {
             return Progress::Within;
         };
+        self.bind(machine);
+        let of_grid = self.grid_ready(at, groups, machine);
         let region: &Compiled = &self.code.regions[at.region() as usize];
         let code = region.code.as_ptr();
         let begin = code.wrapping_add(begin as usize);
-        let each = region.live_ins.lines();
+        let grid = region.grid.as_ref().filter(|_| of_grid);
+        let grid = grid.map_or(begin, |grid| code.wrapping_add(grid.at as usize));
+        let each = region.start_lines();
         let Some(like) = self
             .group
             .like
@@ -222,8 +230,9 @@ impl Jit {
         }
         for (w, start) in like.lines.chunks_exact(each).enumerate() {
             let state = &mut *groups.waves[w % states].state;
+            let all_active = groups.like[w].state().exec() == u64::MAX;
             self.group.time_slices.push(TimeSlice {
-                code: begin,
+                code: if all_active { grid } else { begin },
                 vgprs: state.vgprs.as_mut_ptr().cast(),
                 wave: state,
                 start: start.as_ptr(),
@@ -235,7 +244,6 @@ impl Jit {
                 region: at.region(),
             });
         }
-        self.bind(machine);
         let rows = &groups.rows[groups.done..];
         let (rows, count) = (rows.as_ptr(), rows.len());
         let spare = (*fuel).min(i64::MAX as u64) as i64;

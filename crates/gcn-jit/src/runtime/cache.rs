@@ -1,6 +1,7 @@
 //! Compiled code that outlives dispatches, and that host threads share.
 
 pub(crate) mod saved;
+mod saved_grid;
 
 use crate::context::LiveIns;
 use crate::context::Tally;
@@ -12,6 +13,7 @@ use crate::runtime::disk::Store;
 use crate::runtime::engine::{Jit, JitStats};
 use crate::runtime::profile::{Piece, RegionCode, Report};
 use crate::target::Level;
+use crate::target::x64::grid::GridCode;
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
 use gcn_emu::group::{Group, GroupStop, Groups};
 use gcn_emu::wave::WaveState;
@@ -41,6 +43,8 @@ pub(crate) struct Compiled {
     pub live_ins: LiveIns,
     /// The offset where waves of a batch start.
     pub batch: Option<u32>,
+    /// Where waves begin whose addresses were evaluated for the dispatch.
+    pub grid: Option<GridCode>,
     /// Waves wait at barriers in it.
     pub waits: bool,
     /// For each block, by its address, the VGPRs that must be affine in each 16 lanes, with their steps.
@@ -101,6 +105,7 @@ impl Compiled {
             first: 0,
             live_ins,
             batch: emitted.batch.map(|at| at as u32),
+            grid: emitted.grid,
             waits: region.has_barrier(),
             steps,
             words,
@@ -120,11 +125,18 @@ impl Compiled {
     fn size(&self) -> usize {
         // Code has pages of its own; of a call, the steps to evaluate are most.
         let state: usize = self.steps.iter().map(|(_, s)| 16 + 8 * s.len()).sum();
+        let steps = self.grid.as_ref().map_or(0, |g| g.program.steps.len());
         self.code.len().next_multiple_of(4096)
+            + steps * size_of::<crate::ir::grid::Step>()
             + self.blocks.len() * (size_of::<BlockEntry>() + size_of::<(u64, u32)>())
             + self.words.len() * size_of::<(u64, u32)>()
             + self.calls.len() * 1024
             + state
+    }
+
+    /// The number of 64-byte lines that it has for each wave of a batch: the initial registers, and the grid variant's table.
+    pub fn start_lines(&self) -> usize {
+        self.live_ins.lines() + self.grid.as_ref().map_or(0, GridCode::lines)
     }
 
     /// The offset of the code of the block at an address for a wave that stays in the region.
@@ -475,6 +487,16 @@ impl CachedEngine {
     #[doc(hidden)]
     pub fn look(&mut self) {
         self.jit().testing.as_workgroup = true;
+    }
+
+    /// Addresses are evaluated also for dispatches of few waves, or as usual.
+    #[doc(hidden)]
+    pub fn eager(&mut self, eager: bool) {
+        self.jit().grid_waves = if eager {
+            0
+        } else {
+            crate::runtime::grid::WAVES
+        };
     }
 
     fn jit(&mut self) -> &mut Jit {

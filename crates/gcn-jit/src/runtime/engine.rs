@@ -15,7 +15,7 @@ use crate::runtime::check::check;
 use crate::runtime::disk::{Name, Store};
 use crate::runtime::helpers::{self, Host};
 use crate::runtime::profile::{self, Report, ticks};
-use crate::runtime::{batch, recorded, tiles, wave_helper};
+use crate::runtime::{batch, grid, recorded, tiles, wave_helper};
 use crate::target::Level;
 use crate::target::x64;
 use gcn_emu::engine::{Code, EXACT_SLICE, Engine, EntryVgprs, Machine, Stop, instruction};
@@ -136,6 +136,8 @@ pub struct JitStats {
     pub executed: u64,
     /// Waves after whose end the next one started without leaving compiled code.
     pub in_batch: u64,
+    /// The number of times that addresses were evaluated for all workgroups of a dispatch.
+    pub grids: u64,
 }
 
 impl JitStats {
@@ -155,6 +157,7 @@ impl JitStats {
         self.interpreted += other.interpreted;
         self.executed += other.executed;
         self.in_batch += other.in_batch;
+        self.grids += other.grids;
     }
 }
 
@@ -189,6 +192,8 @@ pub struct Jit {
     pub(crate) dump: Option<Arc<DumpTo>>,
     /// Optimisations that its code is without.
     pub(crate) left_out: LeftOut,
+    /// See [`grid::WAVES`].
+    pub(crate) grid_waves: u64,
 }
 
 /// The code that an engine knows.
@@ -242,6 +247,8 @@ pub(crate) struct GroupState {
     pub(crate) entered: Vec<Option<(u64, CodePointer)>>,
     /// The initial state of the waves of the last batch.
     pub(crate) like: Option<Box<batch::Like>>,
+    /// The number of waves in batches when a grid was last evaluated in this session.
+    pub(crate) evaluated: Option<u64>,
 }
 
 /// The regions that an engine has compiled in a session.
@@ -345,6 +352,7 @@ impl Jit {
             begun: 0,
             dump: None,
             left_out: LeftOut::default(),
+            grid_waves: grid::WAVES,
         }
     }
 
@@ -407,6 +415,7 @@ impl Jit {
         }
         self.invalidate_wave_entries();
         self.code.session += 1;
+        self.group.evaluated = None;
         self.recorded = None;
         self.interp.invalidate();
         self.begin_budget();
@@ -609,7 +618,16 @@ impl Jit {
         let mut region = frontend::region(pc, &request);
         let live_ins = LiveIns::of(&region, vgprs);
         let batches = entry.is_some() && !counts && !self.left_out.has(Optional::Batch);
-        let batch = (batches && live_ins.few()).then_some(&live_ins);
+        let ids: Vec<u8> = machine
+            .middle
+            .iter()
+            .map(|id| id.0.min(255) as u8)
+            .collect();
+        let batch = (batches && live_ins.few()).then_some(x64::BatchStart {
+            live_ins: &live_ins,
+            entry: pc,
+            ids: &ids,
+        });
         let style = self.style(exact, machine, dump.as_ref());
         let mut emitted = x64::emit(&region, mode, style, batch);
         if emitted.as_ref().err() == Some(&x64::Refused::TooLarge) && request.affine {

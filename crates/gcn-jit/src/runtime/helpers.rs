@@ -256,7 +256,7 @@ pub(crate) fn pages_around(
 
 /// The bytes of the linear part around an access, at most `far` pages on each side, that may all be accessed as `need` says. `None` if
 /// the access itself, from its first byte to its last one, may not.
-fn permitted(
+pub(crate) fn permitted(
     (memory, base): (&Memory, u64),
     pages: &[AtomicU8],
     first: u64,

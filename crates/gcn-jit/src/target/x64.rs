@@ -10,6 +10,7 @@ use crate::context::{Ctx, SCALARS, TimeSlice, VECTORS};
 use crate::hash::Map;
 use crate::ir::affine::BaseKind;
 use crate::ir::fast_path::Call;
+use crate::ir::grid::Builder;
 use crate::ir::region::{Block, FpEnv, LiveLanes, Region, Terminator};
 use crate::ir::{Id, Inst, Node};
 use crate::passes::Dump;
@@ -65,6 +66,7 @@ mod avx512;
 mod bases;
 mod cross_lane;
 pub(crate) mod encode;
+pub(crate) mod grid;
 mod lds;
 mod machine;
 mod memory;
@@ -79,6 +81,7 @@ mod time_slices;
 mod vectors;
 mod wave_helper;
 
+use grid::{Grid, GridCode};
 use machine::State;
 use scalar::Scalars;
 use select::bounds_of_tiny_as_f32;
@@ -139,6 +142,19 @@ pub struct Emitted {
     pub outside: Vec<usize>,
     /// Where waves of a [batch](crate::context::Batch) begin, if they can begin in the region.
     pub batch: Option<usize>,
+    /// Where they begin whose addresses were evaluated for the dispatch.
+    pub grid: Option<GridCode>,
+}
+
+/// Waves that start in a region one after the other.
+#[derive(Clone, Copy)]
+pub struct BatchStart<'a> {
+    /// The registers that they are given.
+    pub live_ins: &'a LiveIns,
+    /// The address where they begin.
+    pub entry: u64,
+    /// The registers that workgroups' IDs are in, as a rule.
+    pub ids: &'a [u8],
 }
 
 /// The name of a memory operand, for [`name_of`](crate::target::name_of).
@@ -178,7 +194,7 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
     }
 }
 
-/// Emits the code of a region. `batch`: the registers of waves that start in the code, if waves may start one after the other.
+/// Emits the code of a region. `batch`: the waves that start in the code, if waves may start one after the other.
 ///
 /// # Errors
 /// Why there is none.
@@ -186,7 +202,7 @@ pub fn emit(
     region: &Region,
     mode: u32,
     style: Style<'_>,
-    batch: Option<&LiveIns>,
+    batch: Option<BatchStart<'_>>,
 ) -> Result<Emitted, Refused> {
     match style.level {
         Level::Avx512 => emit_for::<avx512::Avx512>(region, mode, style, batch),
@@ -215,12 +231,14 @@ fn emit_for<V: Vectors>(
     region: &Region,
     mode: u32,
     style: Style<'_>,
-    batch: Option<&LiveIns>,
+    batch: Option<BatchStart<'_>>,
 ) -> Result<Emitted, Refused> {
     let mut a = Asm::new();
     a.noted_from = Some(range::UNRESOLVED);
     let mode = Mode(mode);
-    let (common, batch) = Common::begin::<V>(&mut a, region, mode, style, batch);
+    let mut grid = grid_builder(region, &style, batch);
+    let start = batch.map(|b| (b.live_ins, grid.is_some()));
+    let (common, batch_at) = Common::begin::<V>(&mut a, region, mode, style, start);
     let options = passes::Options {
         mode,
         exact: style.exact,
@@ -244,30 +262,35 @@ fn emit_for<V: Vectors>(
             a.bind(here);
             here = a.label();
             let other = (!plain).then_some(here);
-            let mut e: Emit<'_, V> = Emit {
-                v: State::default(),
-                a: &mut a,
-                c,
-                common: &common,
-                out: &mut out,
-                at: BlockNumbers::of(c, number, region),
-                all_active: other.filter(|_| c.is_all_active),
-                other,
-                repeats: repeats[number],
-                plan: passes::plan(c, &options, style.dump),
-                slot_of: Map::default(),
-                next_scalar: 0,
-                s: Scalars::default(),
-                restart: None,
-                slice: 0,
-                looped: false,
-                out_of_line: OutOfLine::default(),
-                call_of: Map::default(),
-            };
+            let plan = passes::plan(c, &options, style.dump);
+            let at = BlockNumbers::of(c, number, region);
+            let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), at, plan);
+            e.all_active = other.filter(|_| c.is_all_active);
+            e.other = other;
+            e.repeats = repeats[number];
             e.block(style.tally);
             let checks = e.plan.checks;
             out.checks |= checks;
         }
+    }
+    if let Some((number, builder)) = grid.take()
+        && let Some(BatchStart { live_ins, .. }) = batch
+        && let Some(c) = region.blocks[number].all_active.as_deref()
+    {
+        let at = a.buf.len() as u32;
+        let plan = passes::plan(c, &options, None);
+        let numbers = BlockNumbers::of(c, number, region);
+        let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), numbers, plan);
+        e.all_active = common.begin;
+        e.other = common.begin;
+        e.is_grid = true;
+        e.grid = Some(Grid {
+            builder,
+            live_ins,
+            at,
+            last: is_last(c, region),
+        });
+        e.block(false);
     }
     // A block that is too large may have no register left, so this is tested first.
     if out.too_large {
@@ -289,8 +312,64 @@ fn emit_for<V: Vectors>(
         starts,
         calls: out.calls,
         checks: out.checks,
-        batch,
+        batch: batch_at,
+        grid: out.grid,
     })
+}
+
+/// Returns true if nothing reads a register after a block.
+fn is_last(c: &Block, region: &Region) -> bool {
+    match c.terminator {
+        Terminator::End => true,
+        Terminator::Jump(to) => {
+            let next = region.blocks.iter().find(|b| b.start == to);
+            let only_ends = |b: &Block| {
+                let e = &b.effects;
+                let constant = |n: &Node| matches!(n.op, Inst::Const(_));
+                matches!(b.terminator, Terminator::End)
+                    && b.graph.iter().all(constant)
+                    && e.store.is_none()
+                    && e.deferred_stores.is_empty()
+                    && e.rows.is_empty()
+                    && e.wave_helper.is_none()
+            };
+            next.is_some_and(only_ends)
+        }
+        _ => false,
+    }
+}
+
+/// The program of the block where waves of a batch begin, if there may be a [grid variant](grid) of it, and the block's number.
+fn grid_builder<'r>(
+    region: &'r Region,
+    style: &Style<'_>,
+    batch: Option<BatchStart<'_>>,
+) -> Option<(usize, Builder<'r>)> {
+    /// The most instructions of such a block, and of all if it is not the last: in longer ones it would not pay.
+    const MOST: u32 = 256;
+    let BatchStart { entry, ids, .. } = batch?;
+    let possible = !region.has_barrier()
+        && !region.precise
+        && !style.tally
+        && !style.aliased
+        && !style.left_out.has(Optional::Grid);
+    if !possible {
+        return None;
+    }
+    let number = region.blocks.iter().position(|b| b.start == entry)?;
+    let c = region.blocks[number].all_active.as_deref()?;
+    let reads_lanes = |n: &Node| {
+        matches!(
+            n.op,
+            Inst::LaneIn(_) | Inst::LanesIn(_) | Inst::VgprAt | Inst::Exec
+        )
+    };
+    let all = match is_last(c, region) {
+        true => c.insns,
+        false => region.blocks.iter().map(|b| b.insns).sum(),
+    };
+    let fits = all <= MOST && !c.graph.iter().any(reads_lanes);
+    Some((number, fits.then(|| Builder::of(c, ids)).flatten()?))
 }
 
 /// The code that enters and leaves a region, at its beginning: a function of the context (RDI) and the address to go to (RSI). Code
@@ -397,24 +476,30 @@ pub(crate) struct Common {
     /// See [`Style::aliased`].
     aliased: bool,
     left_out: LeftOut,
+    /// Where waves of a batch begin.
+    begin: Option<Label>,
 }
 
 impl Common {
-    /// Writes what comes before the blocks. Returns also where waves of a batch begin.
+    /// Writes what comes before the blocks. `batch`: the registers of waves that start, and whether some begin in a grid variant.
+    /// Returns also where waves of a batch begin.
     fn begin<V: Vectors>(
         a: &mut Asm,
         region: &Region,
         mode: Mode,
         style: Style<'_>,
-        batch: Option<&LiveIns>,
+        batch: Option<(&LiveIns, bool)>,
     ) -> (Common, Option<usize>) {
         let default = FpEnv::of(&mode.env32());
         let exit = entry_and_exit(a, default);
         let first = a.label();
         let waits = region.has_barrier();
         let single = batch.is_some() && !waits;
-        let (barrier, ended) = time_slices::between::<V>(a, exit, waits, single.then_some(first));
-        let batch = batch.map(|live_ins| time_slices::begin::<V>(a, live_ins, first));
+        let of_grid = batch.is_some_and(|b| b.1);
+        let single = single.then_some((first, of_grid));
+        let (barrier, ended) = time_slices::between::<V>(a, exit, waits, single);
+        let begin = batch.map(|_| a.here());
+        let batch = batch.map(|(live_ins, _)| time_slices::begin::<V>(a, live_ins, first));
         let slow = [
             slow_call::<V>(a, offset_of!(Ctx, helpers.load)),
             slow_call::<V>(a, offset_of!(Ctx, helpers.store)),
@@ -448,6 +533,7 @@ impl Common {
             precise: region.precise,
             aliased: style.aliased,
             left_out: style.left_out,
+            begin,
         };
         (common, batch)
     }
@@ -467,6 +553,7 @@ pub(crate) struct RegionOutput {
     too_large: bool,
     /// A block has something that this target has no code for: the compiler is wrong.
     mistake: bool,
+    grid: Option<GridCode>,
 }
 
 /// The numbers of a block and of those that it stands for.
@@ -530,6 +617,42 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     out_of_line: OutOfLine,
     /// The region's numbers of this block's slow paths.
     call_of: Map<u16, u32>,
+    /// It is the [grid variant](grid), and what that begins with.
+    is_grid: bool,
+    grid: Option<Grid<'a>>,
+}
+
+impl<'a, V: Vectors> Emit<'a, V> {
+    fn new(
+        a: &'a mut Asm,
+        c: &'a Block,
+        (common, out): (&'a Common, &'a mut RegionOutput),
+        at: BlockNumbers,
+        plan: Plan,
+    ) -> Emit<'a, V> {
+        Emit {
+            v: State::default(),
+            a,
+            c,
+            common,
+            out,
+            at,
+            all_active: None,
+            other: None,
+            repeats: false,
+            plan,
+            slot_of: Map::default(),
+            next_scalar: 0,
+            s: Scalars::default(),
+            restart: None,
+            slice: 0,
+            looped: false,
+            out_of_line: OutOfLine::default(),
+            call_of: Map::default(),
+            is_grid: false,
+            grid: None,
+        }
+    }
 }
 
 impl<V: Vectors> Emit<'_, V> {
@@ -605,7 +728,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.leave(EXIT_LEAVE);
             return;
         }
-        if let Some(plain) = self.all_active {
+        if let Some(plain) = self.all_active.filter(|_| !self.is_grid) {
             let on = Rm::M(sgpr_home(EXEC as u8));
             self.a.alu_imm(alu::CMP, true, on, -1);
             self.a.jcc(Cc::Ne, plain);
@@ -701,8 +824,10 @@ impl<V: Vectors> Emit<'_, V> {
         }
         // Scalars that vectors may need.
         let used = self.scalar_uses();
+        self.grid_begin(&used);
         for (at, &used) in used.iter().enumerate() {
-            if used && !c.graph[at].vec && !self.plan.late[at] {
+            let known = self.slot_of.contains_key(&(at as Id));
+            if used && !known && !c.graph[at].vec && !self.plan.late[at] {
                 self.scalar(at as Id);
             }
         }
@@ -722,7 +847,9 @@ impl<V: Vectors> Emit<'_, V> {
         let bases = !c.affine.ops.is_empty();
         if vectors || bases {
             self.before_vectors();
-            self.affine_bases();
+            if !self.is_grid {
+                self.affine_bases();
+            }
         }
         if vectors {
             self.vector_code(&used);

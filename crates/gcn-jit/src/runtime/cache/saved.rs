@@ -7,6 +7,7 @@ use crate::runtime::cache::{Compiled, Key, Made, executable};
 use crate::runtime::disk::{self, Name, Store};
 use crate::runtime::engine::fetch;
 use crate::target::Level;
+use crate::target::x64::grid::GridCode;
 use crate::target::x64::range::{self, Fixup, Part};
 use gcn_emu::engine::{Code, Machine};
 use gcn_isa::decode::Insn;
@@ -245,6 +246,11 @@ impl Compiled {
         out.bytes(&self.live_ins.sgprs);
         out.u8(self.batch.is_some() as u8);
         out.u32(self.batch.unwrap_or(0));
+        out.u8(self.grid.is_some() as u8);
+        let mut saved = Some(());
+        if let Some(grid) = &self.grid {
+            saved = grid.save(out);
+        }
         out.u8(self.waits as u8);
         out.u8(self.checks as u8);
         out.list(&self.steps, |out, (pc, steps)| {
@@ -258,7 +264,6 @@ impl Compiled {
             out.u64(at);
             out.u32(word);
         });
-        let mut saved = Some(());
         out.list(&self.calls, |out, call| {
             saved = saved.and_then(|()| call.save(out));
         });
@@ -289,6 +294,10 @@ impl Compiled {
         };
         let in_batch = from.flag()?;
         let batch = from.u32()?;
+        let grid = match from.flag()? {
+            true => Some(GridCode::load(from, size)?),
+            false => None,
+        };
         let (waits, checks) = (from.flag()?, from.flag()?);
         let steps = from.list(|from| {
             let pc = from.u64()?;
@@ -307,6 +316,7 @@ impl Compiled {
             batch: in_batch
                 .then(|| within(batch))
                 .map_or(Some(None), |s| s.map(Some))?,
+            grid,
             waits,
             steps,
             words,

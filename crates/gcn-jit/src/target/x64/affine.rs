@@ -32,6 +32,14 @@ impl<V: Vectors> Emit<'_, V> {
     /// The scalars that bases need.
     pub(super) fn base_scalars(&self) -> Vec<Id> {
         let bases = &self.c.affine;
+        if self.is_grid {
+            // Those that slices read; the others are known.
+            let of = |q: &BaseOp| match q.op {
+                BaseKind::Scalar(id) if q.stored => Some(id),
+                _ => None,
+            };
+            return bases.ops.iter().filter_map(of).collect();
+        }
         let of = |q: &BaseOp| match q.op {
             BaseKind::Scalar(id) => Some(id),
             _ => None,

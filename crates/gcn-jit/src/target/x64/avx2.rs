@@ -47,6 +47,7 @@ const UNPCKLQ: X = X(1, 1, 0, 0x6c);
 const UNPCKHQ: X = X(1, 1, 0, 0x6d);
 const MOVD_TO: X = X(1, 1, 0, 0x7e);
 const MOVQ_TO: X = X(1, 1, 1, 0x7e);
+const MOVQ_FROM: X = X(1, 1, 1, 0x6e);
 const INSERTD: X = X(3, 1, 0, 0x22);
 const EXTRACTQ: X = X(3, 1, 1, 0x16);
 const EXTRACTD: X = X(3, 1, 0, 0x16);
@@ -92,6 +93,20 @@ impl VectorIsa for Avx2 {
 
     fn move_register(a: &mut Asm, bytes: u8, from: u8, to: u8) {
         a.v(LOAD, bytes / 32, to, 0, H::R(from), None);
+    }
+
+    fn add_qwords(a: &mut Asm, r: Gpr, [from, to]: [Mem; 2]) {
+        a.x(MOVQ_FROM, 0, 0, H::R(r));
+        a.y(BROADCASTQ, 0, 0, H::R(0));
+        a.y(ADDQ, 0, 0, H::M(from));
+        Avx2::store(a, 32, 0, to);
+    }
+
+    fn add_dwords(a: &mut Asm, r: Gpr, [from, to]: [Mem; 2]) {
+        a.x(MOVD, 0, 0, H::R(r));
+        a.x(BROADCASTD, 0, 0, H::R(0));
+        a.x(ADDD, 0, 0, H::M(from));
+        Avx2::store(a, 16, 0, to);
     }
 
     fn zero(a: &mut Asm) {

@@ -118,6 +118,18 @@ impl VectorIsa for Avx512 {
         }
     }
 
+    fn add_qwords(a: &mut Asm, r: Gpr, [from, to]: [Mem; 2]) {
+        a.evex(op::BCASTQ_R.l(1), 0, 0, Rm::R(r), ALL, None);
+        a.evex(op::ADDQ.l(1), 0, 0, Rm::M(from), ALL, None);
+        Avx512::store(a, 32, 0, to);
+    }
+
+    fn add_dwords(a: &mut Asm, r: Gpr, [from, to]: [Mem; 2]) {
+        a.evex(op::BCASTD_R.l(0), 0, 0, Rm::R(r), ALL, None);
+        a.evex(op::ADDD.l(0), 0, 0, Rm::M(from), ALL, None);
+        Avx512::store(a, 16, 0, to);
+    }
+
     fn zero(a: &mut Asm) {
         a.z(op::XORD, 0, 0, Rm::R(0));
     }

@@ -30,6 +30,7 @@ pub(super) fn field(displacement: usize) -> Option<&'static str> {
         (offset_of!(Ctx, call.mxcsr), "MXCSR"),
         (offset_of!(Ctx, call.lanes), "lanes on"),
         (offset_of!(Ctx, scalars), "scalar"),
+        (offset_of!(Ctx, grid), "grid"),
         (offset_of!(Ctx, saved.vectors), "saved"),
         (offset_of!(Ctx, vectors), "spilled"),
         (offset_of!(Ctx, remembered.ranges), "range"),

@@ -192,7 +192,7 @@ impl<V: Vectors> Emit<'_, V> {
     // ---- where ----
 
     /// Returns true if a value is read from elsewhere whenever it is used.
-    fn on_demand(&self, id: Id) -> bool {
+    pub(super) fn on_demand(&self, id: Id) -> bool {
         matches!(
             self.node(id).op,
             Inst::Const(_) | Inst::SIn(_) | Inst::SccIn | Inst::Lo | Inst::Hi | Inst::Part(_)

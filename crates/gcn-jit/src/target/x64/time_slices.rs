@@ -28,13 +28,13 @@ macro_rules! batch {
 /// `waits`: the two are called, and return in RDX where to continue. Waves continue at different places after each barrier, and
 /// the processor predicts one jump for each place better than one for all.
 ///
-/// `first`: where waves of a batch begin, with their time slice in RCX, in regions without barriers. Each wave may have the state
-/// of the one before it, so time slices record less ([`Batch::single`]).
+/// `first`: where waves of a batch begin, with their time slice in RCX, in regions without barriers; and whether some begin elsewhere,
+/// where their time slices say. Each wave may have the state of the one before it, so time slices record less ([`Batch::single`]).
 pub(super) fn between<V: Vectors>(
     a: &mut Asm,
     exit: Label,
     waits: bool,
-    first: Option<Label>,
+    first: Option<(Label, bool)>,
 ) -> (Label, Label) {
     const BYTES: i32 = size_of::<TimeSlice>() as i32;
     let [next, step, begin, around, again, pause, leave] = std::array::from_fn(|_| a.label());
@@ -128,7 +128,7 @@ pub(super) fn between<V: Vectors>(
 /// The code at the end of a wave of a batch whose waves share one state: the next wave begins at `first`. The code after it is for other
 /// batches. `others`: where code leaves because a time slice must not begin, or because all workgroups have ended; and where LDS
 /// is cleared.
-fn next_of_shared_state(a: &mut Asm, first: Label, others: [Label; 3]) {
+fn next_of_shared_state(a: &mut Asm, (first, elsewhere): (Label, bool), others: [Label; 3]) {
     const BYTES: i32 = size_of::<TimeSlice>() as i32;
     let [pause, leave, clear] = others;
     let (slice_layout, go, round) = (a.label(), a.label(), a.label());
@@ -149,7 +149,11 @@ fn next_of_shared_state(a: &mut Asm, first: Label, others: [Label; 3]) {
     a.jcc(Cc::G, pause);
     a.mov(true, FUEL, Rm::R(RSI));
     a.store(true, ctx!(clock.synced), FUEL);
-    a.jmp(first);
+    if elsewhere {
+        a.jmp_to(Rm::M(slice!(code)));
+    } else {
+        a.jmp(first);
+    }
     a.bind(round);
     next_row(a, leave);
     a.alu_imm(alu::CMP, true, Rm::M(ctx!(lds.bytes)), 0);
@@ -198,10 +202,17 @@ fn clear_lds<V: Vectors>(a: &mut Asm) {
 /// The code where a wave of a batch begins: it loads the registers that the region reads, and goes to the region's first block.
 /// Returns its offset. At `first` the time slice is in RCX already.
 pub(super) fn begin<V: Vectors>(a: &mut Asm, live_ins: &LiveIns, first: Label) -> usize {
-    const LINE: i32 = 64;
     let here = a.buf.len();
     a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
     a.bind(first);
+    give::<V>(a, live_ins);
+    a.jmp_to(Rm::M(batch!(code)));
+    here
+}
+
+/// Gives a wave that starts its registers. RCX is its time slice. RDX points to its initial registers then; RAX, RCX and RDI are clobbered.
+pub(super) fn give<V: Vectors>(a: &mut Asm, live_ins: &LiveIns) {
+    const LINE: i32 = 64;
     a.mov(true, RDX, Rm::M(slice!(start)));
     let mut at = 0;
     let mut copy = |a: &mut Asm, to: Mem| {
@@ -232,6 +243,4 @@ pub(super) fn begin<V: Vectors>(a: &mut Asm, live_ins: &LiveIns, first: Label) -
     a.imm(RAX, 0);
     a.store(true, mem(WAVE, offset_of!(WaveState, clock) as i32), RAX);
     a.store_imm8(mem(WAVE, offset_of!(WaveState, scc) as i32), 0);
-    a.jmp_to(Rm::M(batch!(code)));
-    here
 }

@@ -113,6 +113,10 @@ pub(crate) trait VectorIsa: Sized + 'static {
         }
     }
 
+    /// Adds a general register to four qwords in memory, or to four dwords, and stores the sums. Vector register 0 is clobbered.
+    fn add_qwords(a: &mut Asm, r: Gpr, to: [Mem; 2]);
+    fn add_dwords(a: &mut Asm, r: Gpr, to: [Mem; 2]);
+
     /// Clears what [`VectorIsa::store_line`] stores.
     fn zero(a: &mut Asm);
 

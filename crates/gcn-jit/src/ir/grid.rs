@@ -1,0 +1,997 @@
+//! Values that are affine in the workgroup's IDs: the addresses and bases of a block where waves start, evaluated once for all
+//! waves of a dispatch instead of by each of them.
+//!
+//! A [`Program`] has the scalars and the bases that a block's affine addresses depend on, with the block's guards.
+//! [`Program::evaluate`] computes each value as a sum: a constant for each wave of a workgroup and each slice, and a multiple of
+//! each of the workgroup's IDs. Values are numbers modulo a power of two; an operation that is not linear (a comparison, the carry
+//! of a sum, a shift to the right) has a result only if it is the same, or the sum does not wrap, in all workgroups that are asked
+//! for. So where there is a result, all guards hold in all these workgroups.
+
+use crate::ir::affine::{Base, BaseKind, Guard, SliceLayout};
+use crate::ir::region::{Block, Terminator};
+use crate::ir::{Id, Inst};
+use gcn_isa::meaning::Op;
+use gcn_isa::shape::Ty;
+use std::collections::BTreeMap;
+
+/// The number of a step in its program.
+pub type StepId = u16;
+
+/// How a value is computed. Truth values of bases are all ones or zeros, those of scalars 1 or 0.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum StepOp {
+    Const(u64),
+    /// A scalar register at the wave's start.
+    Sgpr(u8),
+    /// Lanes 0, 16, 32 and 48 of a VGPR at the wave's start.
+    Vgpr(u16),
+    /// 0, 16, 32, 48.
+    Firsts,
+    /// Dwords in memory, from the address on.
+    Load {
+        count: u8,
+        offset: i32,
+    },
+    Part(u8),
+    Pair,
+    Lo,
+    Hi,
+    /// To 64 bits.
+    Sext,
+    Shld(u8),
+    Shrd(u8),
+    /// `mask`: it is a comparison of bases.
+    Alu {
+        op: Op,
+        signed: bool,
+        mask: bool,
+    },
+}
+
+/// A value of a program. `bits` are those of its result.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Step {
+    pub op: StepOp,
+    pub args: [StepId; 3],
+    pub bits: u8,
+}
+
+/// The operations that steps have.
+pub const OPS: [Op; 21] = [
+    Op::Add,
+    Op::Sub,
+    Op::Mul,
+    Op::MulHi,
+    Op::And,
+    Op::Or,
+    Op::Xor,
+    Op::Not,
+    Op::Neg,
+    Op::Shl,
+    Op::Shr,
+    Op::Min,
+    Op::Max,
+    Op::Select,
+    Op::Zext,
+    Op::Trunc,
+    Op::Eq,
+    Op::Ne,
+    Op::Lt,
+    Op::Le,
+    Op::Gt,
+];
+
+/// The most steps of a program.
+const MOST: usize = 512;
+
+/// An address of the block: the guest address of the slices' first lanes. See [`Address`](crate::ir::affine::Address).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct GridAddress {
+    pub number: u16,
+    pub step: StepId,
+    /// The lower half, which the layout is of, and its distance from lane to lane.
+    pub lo: StepId,
+    pub apart: i32,
+    pub layout: Option<SliceLayout>,
+    /// 1 read, 2 written: these bytes, relative to the address.
+    pub need: u8,
+    pub from: i32,
+    pub to: i32,
+}
+
+/// What a block's waves compute of the workgroup's IDs, and what must hold.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Program {
+    pub steps: Vec<Step>,
+    /// The block's guards, of steps instead of bases.
+    pub guards: Vec<Guard>,
+    pub addresses: Vec<GridAddress>,
+    /// The bases that the slices read.
+    pub bases: Vec<(Base, StepId)>,
+    /// The registers that take the workgroup's IDs, and which of them the block reads.
+    pub ids: Vec<u8>,
+    pub reads: [bool; 3],
+}
+
+/// A program under construction.
+pub struct Builder<'a> {
+    c: &'a Block,
+    pub program: Program,
+    /// The scalars that are the same in all workgroups, unless memory changes.
+    pub constant: Vec<bool>,
+    of_node: BTreeMap<Id, StepId>,
+    of_base: BTreeMap<Base, StepId>,
+}
+
+impl<'a> Builder<'a> {
+    /// The program of a block at whose start workgroups' IDs are in these registers. `None` if the block depends on anything that
+    /// programs do not have.
+    pub fn of(c: &'a Block, ids: &[u8]) -> Option<Builder<'a>> {
+        let ends = matches!(
+            c.terminator,
+            Terminator::End | Terminator::Jump(_) | Terminator::Branch { .. }
+        );
+        let usual = ends && c.is_all_active && c.effects.accesses.is_empty() && !ids.is_empty();
+        let mut constant: Vec<bool> = Vec::with_capacity(c.graph.len());
+        for n in &c.graph {
+            let of_ids = |code: u8, wide: bool| {
+                ids.contains(&code) || wide && ids.contains(&code.wrapping_add(1))
+            };
+            let wide = n.out.bits() > 32;
+            // Half of such a pair is not known to be in the wave's state.
+            if matches!(n.op, Inst::SIn(code) if wide && of_ids(code, true)) {
+                return None;
+            }
+            let own = match n.op {
+                Inst::Const(_) | Inst::SccIn => true,
+                Inst::SIn(code) => !of_ids(code, wide),
+                Inst::Pair | Inst::Lo | Inst::Hi | Inst::Part(_) | Inst::SLoad { .. } => true,
+                Inst::Alu(op) => supported(op, n.ty, n.out),
+                _ => false,
+            };
+            let inputs = n.inputs().iter().all(|&i| constant[i as usize]);
+            constant.push(own && !n.vec && inputs);
+        }
+        let mut b = Builder {
+            c,
+            program: Program {
+                ids: ids.to_vec(),
+                ..Program::default()
+            },
+            constant,
+            of_node: BTreeMap::new(),
+            of_base: BTreeMap::new(),
+        };
+        usual.then(|| b.all()).flatten()?;
+        Some(b)
+    }
+
+    fn all(&mut self) -> Option<()> {
+        let affine = &self.c.affine;
+        for &g in &affine.guards {
+            let mut of = |q: Base| self.base(q);
+            let guard = match g {
+                Guard::Top { of: q, step, bits } => Guard::Top {
+                    of: of(q)?,
+                    step,
+                    bits,
+                },
+                Guard::NoWrap {
+                    of: q,
+                    step,
+                    signed,
+                } => Guard::NoWrap {
+                    of: of(q)?,
+                    step,
+                    signed,
+                },
+                Guard::Less { of: [p, q], step } => Guard::Less {
+                    of: [of(p)?, of(q)?],
+                    step,
+                },
+                Guard::Bits {
+                    of: q,
+                    step,
+                    mask,
+                    ones,
+                } => Guard::Bits {
+                    of: of(q)?,
+                    step,
+                    mask: of(mask)?,
+                    ones,
+                },
+                Guard::AssumedCompare {
+                    op,
+                    signed,
+                    of: [p, q],
+                    step,
+                } => Guard::AssumedCompare {
+                    op,
+                    signed,
+                    of: [of(p)?, of(q)?],
+                    step,
+                },
+            };
+            self.program.guards.push(guard);
+        }
+        for (number, &address) in affine.addresses.iter().enumerate() {
+            // Of LDS.
+            if address.limit.is_some() {
+                return None;
+            }
+            let lo = self.base(address.lo)?;
+            let mut step = match address.index {
+                Some(by) => {
+                    let wide = self.push(StepOp::Sext, [lo, 0, 0], 64)?;
+                    let by = self.push(StepOp::Const(by as u64), [0; 3], 64)?;
+                    self.push(alu(Op::Shl), [wide, by, 0], 64)?
+                }
+                None => {
+                    let hi = self.base(address.hi)?;
+                    self.push(StepOp::Pair, [lo, hi, 0], 64)?
+                }
+            };
+            if let Some((low, high)) = address.plus {
+                let halves = [self.node(low)?, self.node(high)?, 0];
+                let plus = self.push(StepOp::Pair, halves, 64)?;
+                step = self.push(alu(Op::Add), [step, plus, 0], 64)?;
+            }
+            let number = number as u16;
+            self.program.addresses.push(GridAddress {
+                number,
+                step,
+                lo,
+                apart: address.step >> address.index.unwrap_or(0),
+                layout: address.slice_layout,
+                need: address.need,
+                from: address.from,
+                to: address.to,
+            });
+        }
+        for (at, q) in affine.ops.iter().enumerate() {
+            let direct = matches!(q.op, BaseKind::Scalar(_) | BaseKind::Const(_));
+            if q.stored && !direct {
+                let step = self.base(at as Base)?;
+                self.program.bases.push((at as Base, step));
+            }
+        }
+        Some(())
+    }
+
+    fn push(&mut self, op: StepOp, args: [StepId; 3], bits: u8) -> Option<StepId> {
+        let at = self.program.steps.len();
+        self.program.steps.push(Step { op, args, bits });
+        (at < MOST).then_some(at as StepId)
+    }
+
+    fn sgpr(&mut self, code: u8) -> Option<StepId> {
+        if let Some(dim) = self.program.ids.iter().position(|&id| id == code) {
+            self.program.reads[dim] = true;
+        }
+        self.push(StepOp::Sgpr(code), [0; 3], 32)
+    }
+
+    /// The step of a scalar of the graph.
+    pub fn node(&mut self, id: Id) -> Option<StepId> {
+        if let Some(&step) = self.of_node.get(&id) {
+            return Some(step);
+        }
+        let n = self.c.graph[id as usize];
+        if n.vec {
+            return None;
+        }
+        let bits = match n.op {
+            Inst::SLoad { .. } => 32,
+            _ => u8::try_from(n.out.bits()).ok()?,
+        };
+        let mut args = [0; 3];
+        for (arg, &input) in args.iter_mut().zip(n.inputs()) {
+            *arg = self.node(input)?;
+        }
+        let op = match n.op {
+            Inst::Const(v) => StepOp::Const(v),
+            Inst::SccIn => StepOp::Const(0),
+            Inst::SIn(code) if bits == 64 => {
+                args[0] = self.sgpr(code)?;
+                args[1] = self.sgpr(code.checked_add(1)?)?;
+                StepOp::Pair
+            }
+            Inst::SIn(code) => {
+                let step = self.sgpr(code)?;
+                self.of_node.insert(id, step);
+                return Some(step);
+            }
+            Inst::Pair => StepOp::Pair,
+            Inst::Lo => StepOp::Lo,
+            Inst::Hi => StepOp::Hi,
+            Inst::Part(k) => StepOp::Part(k),
+            Inst::SLoad { count, offset } if self.constant[id as usize] => {
+                StepOp::Load { count, offset }
+            }
+            Inst::Alu(op) if supported(op, n.ty, n.out) => {
+                let signed = n.ty.is_signed();
+                self.ordered(op, &mut args, signed, false)
+            }
+            _ => return None,
+        };
+        let step = self.push(op, args, bits)?;
+        self.of_node.insert(id, step);
+        Some(step)
+    }
+
+    /// An operation: "at least" is "at most" with operands exchanged.
+    fn ordered(&self, op: Op, args: &mut [StepId; 3], signed: bool, mask: bool) -> StepOp {
+        let op = match op {
+            Op::Ge => {
+                args.swap(0, 1);
+                Op::Le
+            }
+            op => op,
+        };
+        StepOp::Alu { op, signed, mask }
+    }
+
+    /// The step of a base.
+    fn base(&mut self, q: Base) -> Option<StepId> {
+        if let Some(&step) = self.of_base.get(&q) {
+            return Some(step);
+        }
+        let op = self.c.affine.ops[q as usize];
+        let mut args = [0; 3];
+        for (arg, &input) in args.iter_mut().zip(op.inputs()) {
+            *arg = self.base(input)?;
+        }
+        let of = match op.op {
+            BaseKind::Vgpr(v) => StepOp::Vgpr(v),
+            BaseKind::Lane => StepOp::Firsts,
+            BaseKind::Const(v) => StepOp::Const(v as u64),
+            BaseKind::Scalar(id) => {
+                args[0] = self.node(id)?;
+                if self.c.graph[id as usize].out.bits() < 32 {
+                    return None;
+                }
+                StepOp::Lo
+            }
+            BaseKind::Shld(by) => StepOp::Shld(by),
+            BaseKind::Shrd(by) => StepOp::Shrd(by),
+            BaseKind::Alu(Op::Zext, _) => {
+                args[1] = self.push(StepOp::Const(31), [0; 3], 32)?;
+                alu(Op::Shr)
+            }
+            BaseKind::Alu(op, ty) if OPS.contains(&op) || op == Op::Ge => {
+                let mask = compares(op);
+                self.ordered(op, &mut args, ty.is_signed(), mask)
+            }
+            BaseKind::Alu(..) => return None,
+        };
+        let step = self.push(of, args, 32)?;
+        self.of_base.insert(q, step);
+        Some(step)
+    }
+}
+
+fn alu(op: Op) -> StepOp {
+    StepOp::Alu {
+        op,
+        signed: false,
+        mask: false,
+    }
+}
+
+fn compares(op: Op) -> bool {
+    matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
+}
+
+/// Returns true if programs have an operation of scalars.
+fn supported(op: Op, ty: Ty, out: Ty) -> bool {
+    let width = |ty: Ty| !ty.is_float() && matches!(ty.bits(), 1 | 32 | 64);
+    let high = op != Op::MulHi || ty.bits() == 32;
+    (OPS.contains(&op) || op == Op::Ge) && width(ty) && width(out) && high
+}
+
+/// The waves that a program is evaluated for.
+pub struct Waves<'a> {
+    /// The number of a workgroup's waves.
+    pub count: usize,
+    /// The first workgroup in each dimension, and the number of workgroups.
+    pub first: [u32; 3],
+    pub groups: [u32; 3],
+    /// A scalar register of a wave; lanes 0, 16, 32 and 48 of a VGPR. IDs are left out.
+    pub sgpr: &'a dyn Fn(usize, u8) -> Option<u32>,
+    pub vgpr: &'a dyn Fn(usize, u16) -> [u32; 4],
+    /// A dword of memory.
+    pub read: &'a dyn Fn(u64) -> Option<u32>,
+}
+
+/// A value: of each wave and slice, or the same in all of them; and what it changes by from workgroup to workgroup. All modulo two
+/// to the power of `bits`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sum {
+    /// For the first workgroup.
+    pub of: Vec<i128>,
+    pub slopes: [i128; 3],
+    pub bits: u32,
+}
+
+/// A value, or the dwords of a load and their address.
+#[derive(Clone, Debug)]
+pub enum Value {
+    Sum(Sum),
+    Loaded(u64, Vec<u32>),
+}
+
+/// Everything that a program computes.
+pub struct Evaluated {
+    values: Vec<Value>,
+    groups: [u32; 3],
+}
+
+impl Sum {
+    fn constant(value: u64, bits: u32) -> Sum {
+        Sum {
+            of: vec![value as i128],
+            slopes: [0; 3],
+            bits,
+        }
+        .reduced()
+    }
+
+    /// The same value, in the smallest numbers.
+    fn reduced(mut self) -> Sum {
+        let mask = (1i128 << self.bits) - 1;
+        self.of.iter_mut().for_each(|c| *c &= mask);
+        for slope in &mut self.slopes {
+            *slope &= mask;
+            if *slope > mask >> 1 {
+                *slope -= mask + 1;
+            }
+        }
+        self
+    }
+
+    /// The same in all workgroups.
+    fn is_constant(&self) -> bool {
+        self.slopes == [0; 3]
+    }
+
+    /// The value, if it is the same in all waves.
+    pub fn uniform(&self) -> Option<i128> {
+        let first = self.of[0];
+        (self.is_constant() && self.of.iter().all(|&c| c == first)).then_some(first)
+    }
+
+    /// How much less and how much more it is in other workgroups than in the first.
+    fn spread(&self, groups: [u32; 3]) -> (i128, i128) {
+        let far = |k: usize| self.slopes[k] * (groups[k] as i128 - 1);
+        (0..3).fold((0, 0), |(low, high), k| {
+            (low + far(k).min(0), high + far(k).max(0))
+        })
+    }
+
+    /// The number of lower bits that are the same in all workgroups.
+    fn fixed_bits(&self) -> u32 {
+        let zeros = self.slopes.iter().filter(|&&b| b != 0);
+        zeros.map(|b| b.trailing_zeros()).min().unwrap_or(127)
+    }
+
+    /// The value as numbers that do not wrap, unsigned or signed.
+    fn number(&self, signed: bool, groups: [u32; 3]) -> Option<Sum> {
+        let (low, high) = self.spread(groups);
+        let half = (signed as i128) << (self.bits - 1);
+        let mut number = self.clone();
+        for c in &mut number.of {
+            let around = (*c + low + half) >> self.bits;
+            if around != (*c + high + half) >> self.bits {
+                return None;
+            }
+            *c -= around << self.bits;
+        }
+        Some(number)
+    }
+
+    /// The least and the greatest of its numbers.
+    pub fn limits(&self, groups: [u32; 3]) -> (i128, i128) {
+        let (low, high) = self.spread(groups);
+        let least = self.of.iter().min().copied().unwrap_or(0);
+        let most = self.of.iter().max().copied().unwrap_or(0);
+        (least + low, most + high)
+    }
+
+    fn zip(&self, other: &Sum, f: impl Fn(i128, i128) -> i128) -> Vec<i128> {
+        let count = self.of.len().max(other.of.len());
+        let at = |s: &Sum, k: usize| s.of[if s.of.len() == 1 { 0 } else { k }];
+        (0..count).map(|k| f(at(self, k), at(other, k))).collect()
+    }
+
+    fn minus(&self, other: &Sum) -> Sum {
+        Sum {
+            of: self.zip(other, |a, b| a - b),
+            slopes: std::array::from_fn(|k| self.slopes[k] - other.slopes[k]),
+            bits: self.bits,
+        }
+    }
+
+    fn times(&self, by: i128) -> Sum {
+        Sum {
+            of: self.of.iter().map(|c| c * by).collect(),
+            slopes: self.slopes.map(|b| b * by),
+            bits: self.bits,
+        }
+    }
+
+    /// Numbers divided by a power of two, rounded down.
+    fn shifted(mut self, by: u32, groups: [u32; 3]) -> Option<Sum> {
+        if self.fixed_bits() >= by {
+            self.of.iter_mut().for_each(|c| *c >>= by);
+            self.slopes = self.slopes.map(|b| b >> by);
+            return Some(self);
+        }
+        let (low, high) = self.spread(groups);
+        for c in &mut self.of {
+            let least = (*c + low) >> by;
+            if least != (*c + high) >> by {
+                return None;
+            }
+            *c = least;
+        }
+        self.slopes = [0; 3];
+        Some(self)
+    }
+}
+
+/// Returns `Some` if numbers are all below 0, or none is.
+fn below(least: i128, most: i128) -> Option<bool> {
+    match (least < 0, most < 0) {
+        (_, true) => Some(true),
+        (false, _) => Some(false),
+        _ => None,
+    }
+}
+
+fn low_bits(bits: u32) -> i128 {
+    (1 << bits.min(126)) - 1
+}
+
+impl Program {
+    /// The constant that a load adds to its address.
+    pub fn offset(&self, load: StepId) -> Option<i32> {
+        match self.steps.get(load as usize)?.op {
+            StepOp::Load { offset, .. } => Some(offset),
+            _ => None,
+        }
+    }
+
+    /// Evaluates it. `None` if a value is not affine in the IDs, or a guard may fail.
+    pub fn evaluate(&self, waves: &Waves<'_>) -> Option<Evaluated> {
+        let mut e = Evaluated {
+            values: Vec::with_capacity(self.steps.len()),
+            groups: waves.groups,
+        };
+        for step in &self.steps {
+            let value = e.step(step, self, waves)?;
+            e.values.push(value);
+        }
+        let hold = self.guards.iter().all(|&g| e.holds(g).is_some());
+        let lie = self.addresses.iter().all(|a| e.layout(a).is_some());
+        (hold && lie).then_some(e)
+    }
+}
+
+impl Evaluated {
+    pub fn sum(&self, step: StepId) -> Option<&Sum> {
+        match self.values.get(step as usize)? {
+            Value::Sum(sum) => Some(sum),
+            Value::Loaded(..) => None,
+        }
+    }
+
+    /// The address of a load and its dwords.
+    pub fn loaded(&self, step: StepId) -> Option<(u64, &[u32])> {
+        match self.values.get(step as usize)? {
+            Value::Loaded(at, dwords) => Some((*at, dwords)),
+            Value::Sum(_) => None,
+        }
+    }
+
+    /// Addresses as numbers that do not wrap.
+    pub fn address(&self, a: &GridAddress) -> Option<Sum> {
+        self.sum(a.step)?.number(false, self.groups)
+    }
+
+    fn step(&self, s: &Step, program: &Program, waves: &Waves<'_>) -> Option<Value> {
+        let bits = s.bits as u32;
+        let of = |k: usize| self.sum(s.args[k]);
+        let each = |of: &dyn Fn(usize) -> [u32; 4]| {
+            let of: Vec<i128> = (0..waves.count)
+                .flat_map(|w| of(w).map(|v| v as i128))
+                .collect();
+            Sum {
+                of,
+                slopes: [0; 3],
+                bits,
+            }
+        };
+        Some(Value::Sum(match s.op {
+            StepOp::Const(v) => Sum::constant(v, bits),
+            StepOp::Sgpr(code) => match program.ids.iter().position(|&id| id == code) {
+                Some(dim) => {
+                    let mut slopes = [0; 3];
+                    slopes[dim] = (waves.groups[dim] > 1) as i128;
+                    Sum {
+                        of: vec![waves.first[dim] as i128],
+                        slopes,
+                        bits,
+                    }
+                }
+                None => {
+                    let first = (waves.sgpr)(0, code)?;
+                    let mut own = [first].repeat(waves.count);
+                    for (w, own) in own.iter_mut().enumerate().skip(1) {
+                        *own = (waves.sgpr)(w, code)?;
+                    }
+                    match own.iter().all(|&v| v == first) {
+                        true => Sum::constant(first as u64, bits),
+                        false => each(&|w| [own[w]; 4]),
+                    }
+                }
+            },
+            StepOp::Vgpr(v) => each(&|w| (waves.vgpr)(w, v)),
+            StepOp::Firsts => each(&|_| [0, 16, 32, 48]),
+            StepOp::Load { count, offset } => {
+                let from = of(0)?.uniform()? as u64;
+                let at = from.checked_add_signed(offset as i64)?;
+                let dword = |k: u64| (waves.read)(at.checked_add(4 * k)?);
+                let dwords: Option<Vec<u32>> = (0..count as u64).map(dword).collect();
+                return Some(Value::Loaded(at, dwords?));
+            }
+            StepOp::Part(k) => {
+                let (_, dwords) = self.loaded(s.args[0])?;
+                Sum::constant(*dwords.get(k as usize)? as u64, bits)
+            }
+            StepOp::Pair => {
+                let low = of(0)?.number(false, self.groups)?;
+                let high = of(1)?.times(1 << 32);
+                Sum {
+                    of: low.zip(&high, |a, b| a + b),
+                    slopes: std::array::from_fn(|k| low.slopes[k] + high.slopes[k]),
+                    bits,
+                }
+                .reduced()
+            }
+            StepOp::Lo => Sum {
+                bits,
+                ..of(0)?.clone()
+            }
+            .reduced(),
+            StepOp::Hi => {
+                let value = of(0)?.number(false, self.groups)?;
+                let high = value.shifted(32, self.groups)?;
+                Sum { bits, ..high }.reduced()
+            }
+            StepOp::Sext => {
+                let value = of(0)?.number(true, self.groups)?;
+                Sum { bits, ..value }.reduced()
+            }
+            StepOp::Shld(by) => self.double_shift(of(1)?, of(0)?, 32 - by.min(32) as u32, bits)?,
+            StepOp::Shrd(by) => self.double_shift(of(0)?, of(1)?, by.min(32) as u32, bits)?,
+            StepOp::Alu { op, signed, mask } => {
+                let result = self.alu(op, signed, s, bits)?;
+                match mask {
+                    true => {
+                        let ones = |c: i128| if c != 0 { low_bits(32) } else { 0 };
+                        Sum {
+                            of: result.of.into_iter().map(ones).collect(),
+                            slopes: [0; 3],
+                            bits: 32,
+                        }
+                    }
+                    false => result,
+                }
+            }
+        }))
+    }
+
+    /// The lower half of two halves shifted right by up to 32.
+    fn double_shift(&self, low: &Sum, high: &Sum, by: u32, bits: u32) -> Option<Sum> {
+        let low = low.number(false, self.groups)?.shifted(by, self.groups)?;
+        let high = high.times(1 << (32 - by));
+        let sum = Sum {
+            of: low.zip(&high, |a, b| a + b),
+            slopes: std::array::from_fn(|k| low.slopes[k] + high.slopes[k]),
+            bits,
+        };
+        Some(sum.reduced())
+    }
+
+    fn alu(&self, op: Op, signed: bool, s: &Step, bits: u32) -> Option<Sum> {
+        let groups = self.groups;
+        let x = self.sum(s.args[0])?;
+        let unary = |x: &Sum, of: i128| Sum::constant(of as u64, x.bits).minus(x).reduced();
+        match op {
+            Op::Neg => return Some(unary(x, 0)),
+            Op::Not => return Some(unary(x, -1)),
+            Op::Zext => {
+                let number = x.number(false, groups)?;
+                return Some(Sum { bits, ..number }.reduced());
+            }
+            Op::Trunc => return Some(Sum { bits, ..x.clone() }.reduced()),
+            _ => {}
+        }
+        let y = self.sum(s.args[1])?;
+        Some(match op {
+            Op::Add => Sum {
+                of: x.zip(y, |a, b| a + b),
+                slopes: std::array::from_fn(|k| x.slopes[k] + y.slopes[k]),
+                bits: x.bits,
+            }
+            .reduced(),
+            Op::Sub => x.minus(y).reduced(),
+            Op::Mul => product(x, y)?.reduced(),
+            Op::MulHi => {
+                let (x, y) = (x.number(signed, groups)?, y.number(signed, groups)?);
+                product(&x, &y)?.shifted(32, groups)?.reduced()
+            }
+            Op::And => conjunction(x, y, groups).or_else(|| conjunction(y, x, groups))?,
+            Op::Or => {
+                // By De Morgan's laws.
+                let (x, y) = (unary(x, -1), unary(y, -1));
+                let none = conjunction(&x, &y, groups).or_else(|| conjunction(&y, &x, groups))?;
+                unary(&none, -1)
+            }
+            Op::Xor => match (x.is_constant(), y.is_constant()) {
+                (true, true) => Sum {
+                    of: x.zip(y, |a, b| a ^ b),
+                    ..x.clone()
+                },
+                (_, true) if y.uniform() == Some(low_bits(y.bits)) => unary(x, -1),
+                (true, _) if x.uniform() == Some(low_bits(x.bits)) => unary(y, -1),
+                _ => return None,
+            },
+            Op::Shl => match y.uniform()? {
+                by if by >= x.bits as i128 => Sum::constant(0, x.bits),
+                by => {
+                    let kept = Sum {
+                        bits: x.bits - by as u32,
+                        ..x.clone()
+                    };
+                    Sum {
+                        bits: x.bits,
+                        ..kept.reduced().times(1 << by)
+                    }
+                    .reduced()
+                }
+            },
+            Op::Shr => {
+                let most = x.bits - signed as u32;
+                let by = y.uniform()?.min(most as i128) as u32;
+                let number = x.number(signed, groups)?;
+                number.shifted(by, groups)?.reduced()
+            }
+            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt => self.compare(op, signed, x, y)?,
+            Op::Min | Op::Max => {
+                let less = self.compare(Op::Lt, signed, x, y)?;
+                match op {
+                    Op::Min => select(&less, x, y)?,
+                    _ => select(&less, y, x)?,
+                }
+            }
+            Op::Select => select(x, y, self.sum(s.args[2])?)?,
+            _ => return None,
+        })
+    }
+
+    /// The truth value of a comparison.
+    fn compare(&self, op: Op, signed: bool, x: &Sum, y: &Sum) -> Option<Sum> {
+        let signed = signed && !matches!(op, Op::Eq | Op::Ne);
+        let (x, y) = (
+            x.number(signed, self.groups)?,
+            y.number(signed, self.groups)?,
+        );
+        let less = x.minus(&y);
+        let (low, high) = less.spread(self.groups);
+        let mut of = Vec::with_capacity(less.of.len());
+        for &c in &less.of {
+            let (least, most) = (c + low, c + high);
+            let holds = match op {
+                Op::Lt => below(least, most)?,
+                Op::Le => below(least - 1, most - 1)?,
+                Op::Gt => !below(least - 1, most - 1)?,
+                _ => match (least, most) {
+                    (0, 0) => op == Op::Eq,
+                    _ if least > 0 || most < 0 => op == Op::Ne,
+                    _ => return None,
+                },
+            };
+            of.push(holds as i128);
+        }
+        Some(Sum {
+            of,
+            slopes: [0; 3],
+            bits: 1,
+        })
+    }
+
+    /// The numbers of 16 lanes' first and last values, if none of the lanes wraps.
+    fn ends(&self, of: Base, step: i32, signed: bool) -> Option<[Sum; 2]> {
+        let first = self.sum(of)?.number(signed, self.groups)?;
+        let mut last = first.clone();
+        last.of.iter_mut().for_each(|c| *c += step as i128);
+        let half = (signed as i128) << 31;
+        let (least, most) = last.limits(self.groups);
+        let within = least + half >= 0 && most + half < 1 << 32;
+        (step == 0 || within).then_some([first, last])
+    }
+
+    /// `Some` if a guard holds in all waves.
+    fn holds(&self, g: Guard) -> Option<()> {
+        let groups = self.groups;
+        match g {
+            Guard::Top { of, step, bits } => {
+                if bits == 0 {
+                    return Some(());
+                }
+                let ends = self.ends(of, step, false)?;
+                let by = 32 - (bits as u32).min(32);
+                let [first, last] = ends.map(|end| end.shifted(by, groups));
+                (first? == last?).then_some(())
+            }
+            Guard::NoWrap { step: 0, .. } => Some(()),
+            Guard::NoWrap { of, step, signed } => self.ends(of, step, signed).map(|_| ()),
+            Guard::Less {
+                of: [p, q],
+                step: [s, t],
+            } => {
+                let (p, q) = (self.ends(p, s, false)?, self.ends(q, t, false)?);
+                let [first, last] = [0, 1].map(|k| self.compare(Op::Lt, false, &p[k], &q[k]));
+                (first? == last?).then_some(())
+            }
+            Guard::Bits {
+                of,
+                step,
+                mask,
+                ones,
+            } => {
+                let (value, mask) = (self.sum(of)?, self.sum(mask)?);
+                let fixed = value.fixed_bits().min(32);
+                if !mask.is_constant() {
+                    return None;
+                }
+                let fits = |c: i128| fixed >= 32 || (0..=low_bits(fixed)).contains(&c);
+                let held = value.zip(mask, |c, mask| {
+                    let first = c & low_bits(fixed);
+                    let last = first + step as i128;
+                    let moved = (first ^ last) as u32;
+                    let moved = match moved.leading_zeros() {
+                        32 => 0,
+                        zeros => u32::MAX >> zeros,
+                    };
+                    let moved = moved & Guard::moving(step);
+                    let mask = mask as u32;
+                    let bad = moved & if ones { !mask } else { mask };
+                    (fits(last) && bad == 0) as i128
+                });
+                held.iter().all(|&h| h != 0).then_some(())
+            }
+            Guard::AssumedCompare {
+                op,
+                signed,
+                of,
+                step,
+            } => self.assumed(op, signed, of, step),
+        }
+    }
+
+    fn assumed(&self, op: Op, signed: bool, [p, q]: [Base; 2], [s, t]: [i32; 2]) -> Option<()> {
+        let groups = self.groups;
+        let all = |sum: &Sum| sum.uniform() == Some(1);
+        let held = match op {
+            Op::Ne => {
+                let by = s.wrapping_sub(t);
+                let mut apart = self.sum(p)?.minus(self.sum(q)?);
+                let more = by.max(0) as i128;
+                apart.of.iter_mut().for_each(|c| *c += more);
+                let apart = apart.reduced().number(false, groups)?;
+                apart.limits(groups).0 > by.unsigned_abs() as i128
+            }
+            Op::Eq => s == t && all(&self.compare(Op::Eq, false, self.sum(p)?, self.sum(q)?)?),
+            _ => {
+                let op = if op == Op::Lt { Op::Lt } else { Op::Le };
+                let (p, q) = (self.ends(p, s, signed)?, self.ends(q, t, signed)?);
+                let ends = [0, 1].map(|k| self.compare(op, signed, &p[k], &q[k]));
+                let [first, last] = ends;
+                all(&first?) && all(&last?)
+            }
+        };
+        held.then_some(())
+    }
+
+    /// `Some` if the slices of a store lie as it needs.
+    fn layout(&self, a: &GridAddress) -> Option<()> {
+        let Some(layout) = a.layout else {
+            return Some(());
+        };
+        let lo = self.sum(a.lo)?;
+        let first = |k: usize| lo.of[if lo.of.len() == 1 { 0 } else { k / 4 * 4 }];
+        let lies = |k: usize, c: i128| match layout {
+            SliceLayout::Multiples(bytes) => (c ^ first(k)) & (bytes as i128 - 1) == 0,
+            SliceLayout::Rows => {
+                let apart = 16 * (k % 4) as i128 * a.apart as i128;
+                lo.of.len() > 1 && (c - first(k) - apart) & low_bits(32) == 0
+            }
+        };
+        let all = lo.of.iter().enumerate().all(|(k, &c)| lies(k, c));
+        all.then_some(())
+    }
+}
+
+/// A product, if one of them is a constant.
+fn product(x: &Sum, y: &Sum) -> Option<Sum> {
+    let small = |c: i128| {
+        let most = 1i128 << (x.bits - 1);
+        if c >= most { c - 2 * most } else { c }
+    };
+    // The numbers of MulHi stay as they are.
+    match (x.uniform(), y.uniform()) {
+        (_, Some(by)) if x.bits < 64 => Some(x.times(by)),
+        (Some(by), _) if x.bits < 64 => Some(y.times(by)),
+        (_, Some(by)) => Some(x.times(small(by))),
+        (Some(by), _) => Some(y.times(small(by))),
+        _ if x.is_constant() && y.is_constant() && x.bits < 64 => Some(Sum {
+            of: x.zip(y, |a, b| a * b),
+            ..x.clone()
+        }),
+        _ => None,
+    }
+}
+
+/// The bits of a value that are ones in a second one, which is a constant.
+fn conjunction(x: &Sum, y: &Sum, groups: [u32; 3]) -> Option<Sum> {
+    if !y.is_constant() {
+        return None;
+    }
+    let fixed = x.fixed_bits().min(x.bits);
+    let (low, all) = (low_bits(fixed), low_bits(x.bits));
+    // Only bits that are the same in all workgroups are asked for, or cleared.
+    if y.of.iter().all(|&m| m & !low == 0) {
+        return Some(Sum {
+            of: x.zip(y, |c, m| c & m),
+            slopes: [0; 3],
+            bits: x.bits,
+        });
+    }
+    if y.of.iter().all(|&m| m | low == all) {
+        return Some(Sum {
+            of: x.zip(y, |c, m| c - (c & low & !m)),
+            ..x.clone()
+        });
+    }
+    // All bits that may be ones are asked for.
+    let number = x.number(false, groups)?;
+    let mask = y.uniform()?;
+    let whole = (mask & (mask + 1) == 0) && number.limits(groups).1 <= mask;
+    whole.then(|| number.reduced())
+}
+
+/// The second value where the first is true, elsewhere the third.
+fn select(when: &Sum, x: &Sum, y: &Sum) -> Option<Sum> {
+    if !when.is_constant() {
+        return None;
+    }
+    match when.uniform() {
+        Some(0) => return Some(y.clone()),
+        Some(_) => return Some(x.clone()),
+        None => {}
+    }
+    let chosen = |c: i128, k: usize| {
+        let from = if c != 0 { x } else { y };
+        from.of[if from.of.len() == 1 { 0 } else { k }]
+    };
+    let of = when.of.iter().enumerate().map(|(k, &c)| chosen(c, k));
+    (x.slopes == y.slopes).then(|| Sum {
+        of: of.collect(),
+        ..x.clone()
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,301 @@
+//! The variant of the block where waves of a batch begin whose addresses follow from the workgroup's IDs by multiplications and
+//! additions ([`crate::ir::grid`]). What they are for the first workgroup is beside the wave's initial registers, the rest in
+//! [`Ctx::grid`]. The variant needs no guards and no checks of affine addresses: the runtime evaluated them for all workgroups that
+//! begin in it. It compares the memory that its constants come from (the kernel's arguments, mostly) with what that was, and the
+//! IDs with the number of workgroups; where they differ, and wherever else it is left, the wave begins anew in the usual code.
+
+use super::*;
+use crate::context::GRID;
+use crate::ir::grid::{Builder, Program, StepId, StepOp};
+
+/// The IDs of the workgroup.
+const IDS: [Gpr; 3] = [R8, R9, R10];
+
+/// A load whose dwords are the same in all waves.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct GridLoad {
+    /// Its dwords.
+    pub to: u32,
+    /// The host address that it is relative to.
+    pub pointer: u32,
+    pub step: StepId,
+}
+
+/// The code of such a variant, and what it expects in [`Ctx::grid`], by dwords. The numbers of workgroups are in the first three.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct GridCode {
+    pub program: Program,
+    /// Where the code begins for a wave whose time slice is in RCX.
+    pub at: u32,
+    pub loads: Vec<GridLoad>,
+    /// Scalars, of 64 bits.
+    pub scalars: Vec<(u32, StepId)>,
+    /// For each address, then for each base: three qwords.
+    pub slopes: Vec<u32>,
+}
+
+/// Where the first things are that have no fixed place.
+const FREE: u32 = 4;
+const ADDRESS_BYTES: usize = size_of::<[u64; 4]>();
+const BASE_BYTES: usize = size_of::<[u32; 4]>();
+
+impl GridCode {
+    /// 64-byte lines of the table that each wave has: of each address the four slices' qwords, of each base their dwords.
+    pub fn lines(&self) -> usize {
+        let (addresses, bases) = (self.program.addresses.len(), self.program.bases.len());
+        (ADDRESS_BYTES * addresses + BASE_BYTES * bases).div_ceil(64)
+    }
+}
+
+fn grid_mem(dword: u32) -> Mem {
+    ctx!(grid, 4 * dword as usize)
+}
+
+/// The room in [`Ctx::grid`].
+struct Room(u32);
+
+impl Room {
+    /// Takes room for dwords. `None` if there is none.
+    fn take(&mut self, dwords: u32) -> Option<u32> {
+        let at = self.0.next_multiple_of(2);
+        self.0 = at + dwords;
+        (self.0 as usize <= GRID).then_some(at)
+    }
+}
+
+/// A variant under construction.
+pub(crate) struct Grid<'a> {
+    pub builder: Builder<'a>,
+    /// The registers that a wave of a batch is given: see [`time_slices::begin`].
+    pub live_ins: &'a LiveIns,
+    pub at: u32,
+    /// Nothing reads a register after the block.
+    pub last: bool,
+}
+
+impl<V: Vectors> Emit<'_, V> {
+    /// The beginning of a grid variant: comparisons, addresses and bases. `used`: the scalars that are used. RCX is the time slice.
+    pub(super) fn grid_begin(&mut self, used: &[bool]) {
+        if let Some(mut grid) = self.grid.take() {
+            self.out.grid = self.grid_code(&mut grid, used);
+        }
+    }
+
+    fn grid_code(&mut self, grid: &mut Grid<'_>, used: &[bool]) -> Option<GridCode> {
+        let mut room = Room(FREE);
+        let mut code = GridCode {
+            at: grid.at,
+            ..GridCode::default()
+        };
+        self.grid_constants(&mut grid.builder, used, &mut room, &mut code)?;
+        let own = self.own_ids(&mut grid.builder.program, used);
+        let program = &grid.builder.program;
+        // Where a workgroup is beyond those that were evaluated, or memory has changed, the wave begins anew.
+        let anew = self.restart();
+        self.a.mov(true, RSI, Rm::M(ctx!(batch.row)));
+        for dim in (0..3).filter(|&dim| program.reads[dim]) {
+            self.a.mov(false, IDS[dim], Rm::M(mem(RSI, 4 * dim as i32)));
+            let limit = Rm::M(grid_mem(dim as u32));
+            self.a.alu(alu::CMP, false, IDS[dim], limit);
+            self.a.jcc(Cc::Ae, anew);
+        }
+        self.grid_comparisons(&code, program, anew);
+        if grid.last {
+            for dim in (0..3).filter(|&dim| own[dim]) {
+                self.a.store(false, sgpr_home(program.ids[dim]), IDS[dim]);
+            }
+            // Helpers read EXEC.
+            self.a.imm(RAX, u64::MAX);
+            self.a.store(true, sgpr_home(EXEC as u8), RAX);
+            let start = mem(RCX, offset_of!(TimeSlice, start) as i32);
+            self.a.mov(true, RDX, Rm::M(start));
+            self.grid_vgprs(grid.live_ins);
+            if !matches!(self.c.terminator, Terminator::End) {
+                let clock = mem(WAVE, offset_of!(WaveState, clock) as i32);
+                self.a.imm(RAX, 0);
+                self.a.store(true, clock, RAX);
+            }
+        } else {
+            time_slices::give::<V>(self.a, grid.live_ins);
+        }
+        self.grid_sums(grid, &mut room, &mut code)?;
+        code.program = grid.builder.program.clone();
+        Some(code)
+    }
+
+    /// The IDs that other scalars than those of bases read.
+    fn own_ids(&self, program: &mut Program, used: &[bool]) -> [bool; 3] {
+        let mut own = [false; 3];
+        for (n, _) in self.c.graph.iter().zip(used).filter(|(_, used)| **used) {
+            if let Inst::SIn(code) = n.op
+                && let Some(dim) = program.ids.iter().position(|&id| id == code)
+            {
+                own[dim] = true;
+                program.reads[dim] = true;
+            }
+        }
+        own
+    }
+
+    /// Gives the scalars that are the same in all workgroups their places.
+    fn grid_constants(
+        &mut self,
+        builder: &mut Builder<'_>,
+        used: &[bool],
+        room: &mut Room,
+        code: &mut GridCode,
+    ) -> Option<()> {
+        let c = self.c;
+        let mut pointers: Vec<(StepId, u32)> = Vec::new();
+        for (at, n) in c.graph.iter().enumerate() {
+            let id = at as Id;
+            if !used[at] || !builder.constant[at] {
+                continue;
+            }
+            let to = match n.op {
+                Inst::SLoad { count, .. } => {
+                    let to = room.take(count as u32)?;
+                    let address = builder.node(n.args[0])?;
+                    let known = pointers.iter().find(|p| p.0 == address);
+                    let pointer = match known {
+                        Some(known) => known.1,
+                        None => room.take(2)?,
+                    };
+                    pointers.push((address, pointer));
+                    let step = builder.node(id)?;
+                    code.loads.push(GridLoad { to, pointer, step });
+                    to
+                }
+                Inst::SIn(_) | Inst::SccIn => {
+                    let to = room.take(2)?;
+                    code.scalars.push((to, builder.node(id)?));
+                    to
+                }
+                _ if self.on_demand(id) => continue,
+                _ => {
+                    let to = room.take(2)?;
+                    code.scalars.push((to, builder.node(id)?));
+                    to
+                }
+            };
+            // A scalar's place is relative to the first scalar.
+            let from_scalars = offset_of!(Ctx, grid) - offset_of!(Ctx, scalars);
+            self.slot_of.insert(id, from_scalars as u32 + 4 * to);
+        }
+        Some(())
+    }
+
+    /// Compares the memory that constants were loaded from with what it was.
+    fn grid_comparisons(&mut self, code: &GridCode, program: &Program, anew: Label) {
+        let mut last = None;
+        for load in &code.loads {
+            let StepOp::Load { count, offset } = program.steps[load.step as usize].op else {
+                continue;
+            };
+            if last != Some(load.pointer) {
+                self.a.mov(true, RAX, Rm::M(grid_mem(load.pointer)));
+                last = Some(load.pointer);
+            }
+            let mut done = 0;
+            while done < count {
+                let wide = count - done >= 2;
+                let from = mem(RAX, offset + 4 * done as i32);
+                self.a.mov(wide, RDI, Rm::M(from));
+                let was = Rm::M(grid_mem(load.to + done as u32));
+                self.a.alu(alu::CMP, wide, RDI, was);
+                self.a.jcc(Cc::Ne, anew);
+                done += 1 + wide as u8;
+            }
+        }
+    }
+
+    /// Copies the VGPRs that lanes read from the wave's initial registers, at RDX.
+    fn grid_vgprs(&mut self, live_ins: &LiveIns) {
+        let c = self.c;
+        let leaves = c.fast_paths.iter().flat_map(|f| &f.leaves);
+        let mut read: Vec<bool> = (0..c.graph.len())
+            .map(|at| self.plan.live[at] || !self.plan.uses[at].is_empty())
+            .collect();
+        leaves.for_each(|&leaf| read[leaf as usize] = true);
+        let mut copied = Vec::new();
+        for (n, _) in c.graph.iter().zip(read).filter(|(_, read)| *read) {
+            if let Inst::VIn(v) = n.op
+                && !copied.contains(&v)
+            {
+                copied.push(v);
+            }
+        }
+        for v in copied {
+            let given = live_ins.given().iter().position(|&given| given == v);
+            if given.is_none() {
+                V::zero(self.a);
+            }
+            for slice in 0..4 {
+                let to = vgpr_line(v, slice);
+                match given {
+                    Some(at) => {
+                        let line = live_ins.sgprs.len() + 4 * at + slice as usize;
+                        V::copy(self.a, 64, slice, mem(RDX, 64 * line as i32), to);
+                    }
+                    None => V::store_line(self.a, to),
+                }
+            }
+        }
+    }
+
+    /// Computes addresses and bases from the IDs and the wave's table, at RDX.
+    fn grid_sums(
+        &mut self,
+        grid: &mut Grid<'_>,
+        room: &mut Room,
+        code: &mut GridCode,
+    ) -> Option<()> {
+        let builder = &grid.builder;
+        let program = &builder.program;
+        let mut at = 64 * grid.live_ins.lines();
+        let mut last = None;
+        for a in &program.addresses {
+            let slopes = room.take(6)?;
+            code.slopes.push(slopes);
+            let address = &self.c.affine.addresses[a.number as usize];
+            // Addresses that differ by constants change alike.
+            let constant = address.plus.is_none_or(|(low, high)| {
+                builder.constant[low as usize] && builder.constant[high as usize]
+            });
+            let kind = (address.lo, address.hi, address.index);
+            if last != Some(kind) || !constant {
+                self.grid_product(program, slopes);
+            }
+            last = constant.then_some(kind);
+            let slot = self.address_slot(a.number);
+            V::add_qwords(self.a, RAX, [mem(RDX, at as i32), slot]);
+            at += ADDRESS_BYTES;
+        }
+        for &(base, _) in &program.bases {
+            let slopes = room.take(6)?;
+            code.slopes.push(slopes);
+            self.grid_product(program, slopes);
+            let slot = self.base_slot(base);
+            V::add_dwords(self.a, RAX, [mem(RDX, at as i32), slot]);
+            at += BASE_BYTES;
+        }
+        Some(())
+    }
+
+    /// RAX: the sum of the IDs times slopes. RDI is clobbered.
+    fn grid_product(&mut self, program: &Program, slopes: u32) {
+        let dims: Vec<usize> = (0..3).filter(|&dim| program.reads[dim]).collect();
+        if dims.is_empty() {
+            self.a.imm(RAX, 0);
+        }
+        for (n, dim) in dims.into_iter().enumerate() {
+            let to = if n == 0 { RAX } else { RDI };
+            let slope = grid_mem(slopes + 2 * dim as u32);
+            self.a.mov(true, to, Rm::M(slope));
+            self.a.imul(true, to, Rm::R(IDS[dim]));
+            if n > 0 {
+                self.a.alu(alu::ADD, true, RAX, Rm::R(RDI));
+            }
+        }
+    }
+}
