@@ -192,6 +192,10 @@ pub(crate) struct Builder<'a> {
     /// All lanes are active throughout: EXEC is a constant.
     all_active: bool,
     assumed: Vec<AssumedCompare>,
+    /// What is guessed of scalars.
+    guesses: Vec<AssumedCompare>,
+    /// The usual values of scalar registers, if they are of use.
+    usual: Option<&'a RefCell<typical::Usual>>,
     /// The block begins where waves start.
     at_entry: bool,
     joins: joined::Joins<'a>,
@@ -289,6 +293,7 @@ pub(crate) struct Changes {
     /// VGPRs that the helper writes.
     helped: Vec<u16>,
     guards: Vec<Id>,
+    guesses: Vec<AssumedCompare>,
 }
 
 impl<'a> Builder<'a> {
@@ -321,6 +326,8 @@ impl<'a> Builder<'a> {
             asked: Cell::new(false),
             all_active: false,
             assumed: Vec::new(),
+            guesses: Vec::new(),
+            usual: None,
             at_entry: false,
             joins: Default::default(),
         }
@@ -338,6 +345,7 @@ impl<'a> Builder<'a> {
         let vgprs = self.written_vgprs(v_after);
         self.know_next(&terminator, s_after);
         let sgprs = self.written_sgprs(s_after);
+        self.note_usual(&terminator, &sgprs);
         let scc = self.regs.scc.take();
         let effects = Effects {
             vgprs,
@@ -364,7 +372,7 @@ impl<'a> Builder<'a> {
             terminator,
             affine: Default::default(),
             is_all_active: self.all_active,
-            assumed: Vec::new(),
+            assumed: std::mem::take(&mut self.guesses),
             replaces: Vec::new(),
             skipped: std::mem::take(&mut self.joins.skipped),
             all_active: None,
@@ -548,6 +556,11 @@ impl<'a> Builder<'a> {
             self.memory.rows.push(row);
         }
         self.guards.append(&mut changes.guards);
+        for guess in changes.guesses.drain(..) {
+            if !self.guesses.contains(&guess) {
+                self.guesses.push(guess);
+            }
+        }
         self.accesses.append(&mut changes.accesses);
         self.inserted_lanes
             .extend(changes.lane_inserts.iter().map(|p| p.0));

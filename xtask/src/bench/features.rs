@@ -4,7 +4,7 @@
 use super::cases::Case;
 use super::data::{
     Alike, Arg, Random, between, bytes, doubles, exact, float, floats, int, numbers,
-    numbers_as_floats, one, out, random_words, result, units, vector, words, zeros,
+    numbers_as_floats, one, out, random_floats, random_words, result, units, vector, words, zeros,
 };
 
 /// Returns a kernel of `testdata/bench/features/FILE.cl` over one dimension.
@@ -101,7 +101,8 @@ const K: usize = 1 << 10;
 /// Returns all kernels.
 pub fn all() -> Vec<Case> {
     [
-        LOOPS, ROWS, PRIVATE, TYPES, TABLES, LOCAL, ATOMICS, GATHER, IMAGES, MATH, SHORT, SPECIAL,
+        LOOPS, ROWS, PRIVATE, TYPES, TABLES, LOCAL, ATOMICS, GATHER, IMAGES, PLANES, MATH, SHORT,
+        SPECIAL,
     ]
     .concat()
 }
@@ -721,6 +722,62 @@ const IMAGES: &[Case] = &[
             int(16 << 10),
             int(16),
         ]
+    }),
+];
+
+const PLANES: &[Case] = &[
+    plane("planes", "blur_planes", [128, 64], [16, 16], || {
+        let n = 256 * K;
+        vec![units(n, 1), result(n), int(128), int(64), int(32)]
+    }),
+    plane("planes", "line_filter", [128, 64], [16, 16], || {
+        let n = 256 * K;
+        let mut args = vec![units(n, 1), result(n)];
+        args.extend([1, 128, 128 * 64, 128, 64, 32].map(int));
+        args
+    }),
+    line("planes", "scale_add_strided", 1 << 14, 128, || {
+        let n = 64 * K;
+        vec![
+            Arg::Buffer(random_floats(n + 16, 1), Alike::F32(1e-4)),
+            int(5),
+            int(1),
+            units(n + 16, 2),
+            int(3),
+            int(1),
+            float(1.5),
+            int(n as u32),
+        ]
+    }),
+    plane("planes", "filter_columns", [256, 256], [8, 8], || {
+        let weights = exact(floats(11, |i| 1.0 / (1.0 + (i as f32 - 5.0).powi(2))));
+        let n = 64 * K;
+        vec![units(n, 1), result(n), int(256), int(256), weights, int(5)]
+    }),
+    plane(
+        "planes",
+        "filter_rows_mirrored",
+        [256, 256],
+        [64, 4],
+        || {
+            let weights = exact(floats(11, |i| 1.0 / (1.0 + (i as f32 - 5.0).powi(2))));
+            let n = 64 * K;
+            vec![units(n, 1), result(n), int(250), int(250), weights, int(11)]
+        },
+    ),
+    line("planes", "sums_of_columns", 512, 64, || {
+        let mut args = vec![bytes(256 * K, 1), int(512), zeros(1024 * K)];
+        args.extend([512, 512, 512].map(int));
+        args
+    }),
+    plane("planes", "dilate_tile_bytes", [512, 256], [16, 16], || {
+        vec![bytes(128 * K, 1), zeros(128 * K), int(512), int(256)]
+    }),
+    plane("planes", "erode_tile_shorts", [512, 256], [16, 16], || {
+        vec![bytes(256 * K, 1), zeros(256 * K), int(512), int(256)]
+    }),
+    plane("planes", "dilate_tile_floats", [512, 256], [16, 16], || {
+        vec![units(128 * K, 1), result(128 * K), int(512), int(256)]
     }),
 ];
 

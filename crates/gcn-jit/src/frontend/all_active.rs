@@ -19,6 +19,7 @@ pub(super) struct Tracer<'a> {
     pub written: u128,
     /// Where waves start.
     pub entry: u64,
+    pub usual: Option<&'a RefCell<typical::Usual>>,
 }
 
 /// Adds variants to the blocks that gain from one.
@@ -91,13 +92,15 @@ impl<'a> Tracer<'a> {
                 most = over.len() - 1;
                 continue;
             };
-            if b.assumed.is_empty() && start != self.entry {
+            let of_lanes = |d: &AssumedCompare| d.of.iter().any(|&id| b.g.get(id).vec);
+            if b.assumed.is_empty() && !b.guesses.iter().any(of_lanes) && start != self.entry {
                 return None;
             }
-            let decided = std::mem::take(&mut b.assumed);
+            let mut decided = std::mem::take(&mut b.assumed);
             let mut made = Vec::new();
             b.finish(terminator, self.live, &mut made);
             let mut trace = made.pop()?;
+            decided.append(&mut trace.assumed);
             trace.assumed = decided;
             for w in &mut trace.effects.vgprs {
                 // No lane is inactive.
@@ -107,8 +110,16 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns true if a block compares values of lanes.
+    /// Returns true if a block compares values of lanes, or limits them.
     fn compares(&self, c: &Block) -> bool {
+        let vec = |id: Id| c.graph[id as usize].vec;
+        let limits = |n: &crate::ir::Node| {
+            let [a, b, _] = n.args;
+            matches!(n.op, Inst::Alu(Op::Min | Op::Max)) && !n.ty.is_float() && vec(a) != vec(b)
+        };
+        if !self.s.left_out.has(Optional::Clamps) && c.graph.iter().any(limits) {
+            return true;
+        }
         let code = self.insns.range(c.start..c.end.max(c.start));
         !matches!(
             c.terminator,
@@ -121,6 +132,7 @@ impl<'a> Tracer<'a> {
     fn builder(&self) -> Builder<'a> {
         let mut b = Builder {
             affine: Some(self.state),
+            usual: self.usual,
             all_active: true,
             ..Builder::new(self.s)
         };
@@ -169,7 +181,7 @@ impl<'a> Tracer<'a> {
             let next = pc + k.insn.len as u64;
             let (jump, signal) = (changes.jump, changes.signal);
             b.take(changes, pc, next, k);
-            // Liveness is that at the variant's end.
+            // Map<u64, LiveSet> is that at the variant's end.
             (b.code.vector_end, b.code.jumped) = (next, false);
             match (jump, signal) {
                 (_, Some(Signal::Endpgm)) => return Some(Terminator::End),
@@ -330,6 +342,64 @@ impl Builder<'_> {
         usual
     }
 
+    /// The smaller or the greater one of an affine value and a scalar, if all lanes are usually on the same side: coordinates that are kept
+    /// within an image, for example. The block assumes it.
+    pub(super) fn unclamped(
+        &mut self,
+        op: Op,
+        ty: Ty,
+        [a, b, _]: [Id; 3],
+        assumed: &mut Vec<AssumedCompare>,
+    ) -> Option<Id> {
+        let is_int = ty.bits() == 32 && !ty.is_float();
+        let vec = |id: Id| self.g.get(id).vec;
+        let out = self.s.left_out.has(Optional::Clamps);
+        if !self.all_active || !matches!(op, Op::Min | Op::Max) || !is_int || out {
+            return None;
+        }
+        let (x, limit) = match (vec(a), vec(b)) {
+            (true, false) => (a, b),
+            (false, true) => (b, a),
+            _ => return None,
+        };
+        if self.late.get(limit as usize).copied().unwrap_or(false) {
+            return None;
+        }
+        let state = self.affine.and_then(|at| at.get(&self.code.start))?;
+        let [step, _] = affine::steps(&self.g.nodes, state, [x, limit])?;
+        if step == 0 {
+            return None;
+        }
+        // Numbers usually are not negative, and below other limits.
+        let above = match self.usually_above(ty, x, limit) {
+            Some(found) => found?,
+            None => self.g.is(limit, 0),
+        };
+        let (op_of, of) = match above {
+            true => (Op::Le, [limit, x]),
+            false => (Op::Le, [x, limit]),
+        };
+        let assume = AssumedCompare { op: op_of, ty, of };
+        if !assumed.contains(&assume) {
+            assumed.push(assume);
+        }
+        Some(if above == (op == Op::Max) { x } else { limit })
+    }
+
+    /// Whether a value is above a limit in all lanes of a typical wave: `None` if that is not known, `Some(None)` if lanes differ.
+    fn usually_above(&self, ty: Ty, x: Id, limit: Id) -> Option<Option<bool>> {
+        let [first, last] = [0, 63].map(|lane| {
+            let (x, limit) = (self.in_lane(x, lane)?, self.in_lane(limit, lane)?);
+            let below = match ty.is_signed() {
+                true => (x as i32) <= limit as i32,
+                false => x as u32 <= limit as u32,
+            };
+            Some(!below)
+        });
+        let (first, last) = (first?, last?);
+        Some((first == last).then_some(first))
+    }
+
     /// The steps of the operands of a comparison of 32-bit integers, if both are affine and known before the vectors.
     fn steps(&self, id: Id) -> Option<[i32; 2]> {
         let n = self.g.get(id);
@@ -377,18 +447,21 @@ impl Builder<'_> {
 
     /// A comparison's result in all lanes of a typical wave: `None` if that is not known, `Some(None)` if lanes differ.
     fn usual(&self, id: Id) -> Option<Option<bool>> {
-        let wave = self.s.typical.as_ref().filter(|_| self.at_entry)?;
-        let entry = self.s.entry?;
-        let of_lane = |lane: u32| {
-            let lane = typical::InLane {
-                graph: &self.g,
-                wave,
-                entry,
-                lane,
-            };
-            Some(lane.value(id)? & 1 != 0)
-        };
+        let of_lane = |lane: u32| Some(self.in_lane(id, lane)? & 1 != 0);
         let (first, last) = (of_lane(0)?, of_lane(63)?);
         Some((first == last).then_some(first))
+    }
+
+    /// A value in a lane of a typical wave.
+    fn in_lane(&self, id: Id, lane: u32) -> Option<u64> {
+        let wave = self.s.typical.as_ref().filter(|_| self.at_entry)?;
+        let lane = typical::InLane {
+            graph: &self.g,
+            sgpr: &|code| wave.sgprs.get(code as usize).copied(),
+            read: wave.read,
+            entry: self.s.entry?,
+            lane,
+        };
+        lane.value(id)
     }
 }

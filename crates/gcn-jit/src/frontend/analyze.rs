@@ -60,6 +60,10 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     if k.insn.row.format.is_vector() {
         k.sreads |= bit(EXEC) | bit(EXEC + 1);
     }
+    if keeps_part(&insn) {
+        // What stays is read, in the active lanes.
+        k.vreads.extend(&k.vwrites);
+    }
     k.masks = masks(&insn, program, written);
     k
 }
@@ -71,7 +75,20 @@ fn indexed(insn: &Insn, s: &CompileRequest<'_>) -> bool {
         && gcn_isa::access::may_be_indexed(insn)
 }
 
-/// Returns true if an instruction may read inactive lanes of VGPRs, or keeps a part of its destination.
+/// Returns true if an instruction keeps a part of what the VGPR has that it writes.
+fn keeps_part(insn: &Insn) -> bool {
+    let mods = Modifiers::new(insn);
+    insn.row.shape.slots.iter().any(|slot| {
+        slot.access != Access::Read && {
+            let o = Opnd::new(insn, slot);
+            matches!(o.location, OperandLocation::Vgpr(_))
+                && (o.sel != 6 && mods.unused == 2
+                    || slot.ty.bits() == 16 && (o.high || mods.keeps_upper))
+        }
+    })
+}
+
+/// Returns true if an instruction may read inactive lanes of VGPRs, or may leave lanes of its destination as they are.
 pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileRequest<'_>) -> bool {
     let mods = Modifiers::new(insn);
     if mods.dpp.is_some() || s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
@@ -86,15 +103,7 @@ pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileReques
         let lanes = matches!(e.change, Change::DstLane(_) | Change::Vgpr);
         decided.is_none() || lanes && decided == Some(true)
     });
-    let parts = insn.row.shape.slots.iter().any(|slot| {
-        slot.access != Access::Read && {
-            let o = Opnd::new(insn, slot);
-            matches!(o.location, OperandLocation::Vgpr(_))
-                && (o.sel != 6 && mods.unused == 2
-                    || slot.ty.bits() == 16 && (o.high || mods.keeps_upper))
-        }
-    });
-    crosses || leaves || parts
+    crosses || leaves
 }
 
 /// The value of a condition that depends on nothing but the instruction's bits.

@@ -450,6 +450,15 @@ impl Lowering<'_, '_, '_> {
             }
         }
         self.b.float_env(node.op, node.ty, node.out)?;
+        if node.op == Op::Mul {
+            args = self.b.guess_factor(node.ty, args, &mut self.out.guesses);
+        }
+        if let Some(id) = self
+            .b
+            .unclamped(node.op, node.ty, args, &mut self.out.guesses)
+        {
+            return Ok(Val::Id(id));
+        }
         let id = self.b.g.alu(node.op, node.ty, node.out, args)?;
         Ok(Val::Id(id))
     }

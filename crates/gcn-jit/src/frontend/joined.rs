@@ -110,6 +110,13 @@ impl Tables {
     }
 }
 
+impl Joins<'_> {
+    /// The block goes on where EXEC changes.
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+}
+
 impl Builder<'_> {
     /// EXEC as it was at the block's start.
     fn exec_before(&mut self) -> Id {
@@ -355,6 +362,7 @@ impl<'a> Tracer<'a> {
         loop {
             let mut b = Builder {
                 affine: Some(self.state),
+                usual: self.usual,
                 joins: Joins {
                     on: true,
                     live: Some(self.live),

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The most instructions of a region.
-const REGION_INSNS: usize = 6000;
+const REGION_INSNS: usize = 16_000;
 
 /// The instructions of a region by address, and the addresses that jumps go to and come back after.
 struct Code {
@@ -17,7 +17,9 @@ struct Code {
 /// Makes the region at an address: what can be reached from there by direct jumps.
 pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     let code = Code::find(entry, s);
-    let (mut blocks, asked) = code.blocks(s, None);
+    let usual = typical::Usual::new(entry, &code.insns, s).map(RefCell::new);
+    let usual = usual.as_ref();
+    let (mut blocks, asked) = code.blocks(s, usual, None);
     dump(s, "frontend", &blocks);
     if s.affine {
         let is_live = |pc: u64, v: u16| match code.live.get(&pc) {
@@ -34,7 +36,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
         // What is affine is known from the blocks, and where it matters lets them be longer: then they are made again.
         let mut longer = None;
         if asked {
-            let mut again = code.blocks(s, Some(&at)).0;
+            let mut again = code.blocks(s, usual, Some(&at)).0;
             let (state, at) = affine_states(&again);
             longer = affine::take(&mut again, state).then_some((again, at));
         }
@@ -44,7 +46,9 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
                 at
             }
             None => {
-                affine::take(&mut blocks, state);
+                // These blocks have no deferred stores.
+                let taken = affine::take(&mut blocks, state);
+                debug_assert!(taken, "a deferred store has no affine address");
                 at
             }
         };
@@ -56,6 +60,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             state: &at,
             written: code.written,
             entry,
+            usual,
         };
         if !s.precise && !s.left_out.has(Optional::AllActive) {
             all_active::add_variants(&tracer, &mut blocks);
@@ -168,11 +173,13 @@ impl Code {
     fn blocks(
         &self,
         s: &CompileRequest<'_>,
+        usual: Option<&RefCell<typical::Usual>>,
         affine: Option<&Map<u64, AffineVgprs>>,
     ) -> (Vec<Block>, bool) {
         let mut blocks = Vec::new();
         let mut b = Builder {
             affine,
+            usual,
             written: self.written,
             ..Builder::new(s)
         };

@@ -1,13 +1,12 @@
 //! The values of a typical wave, so that blocks are compiled for the path that most waves take.
 
-use crate::hash::Map;
-use crate::ir::{Graph, Id, Inst};
-use gcn_emu::engine::{EntryVgprs, Pattern};
-use std::cell::RefCell;
-
+use super::*;
+use crate::ir::Node;
 /// A wave that starts, of a workgroup in the middle of the dispatch.
 pub struct TypicalWave<'a> {
     pub sgprs: [u32; 128],
+    /// The scalar registers that differ from wave to wave.
+    pub ids: u128,
     /// Reads a dword of guest memory. `None` if it cannot be read.
     pub read: &'a dyn Fn(u64) -> Option<u32>,
 }
@@ -15,7 +14,8 @@ pub struct TypicalWave<'a> {
 /// The values of a graph in one lane of such a wave, as far as they are known without running code.
 pub(super) struct InLane<'a> {
     pub graph: &'a Graph,
-    pub wave: &'a TypicalWave<'a>,
+    pub sgpr: &'a dyn Fn(u8) -> Option<u32>,
+    pub read: &'a dyn Fn(u64) -> Option<u32>,
     pub entry: EntryVgprs,
     pub lane: u32,
 }
@@ -44,7 +44,7 @@ impl InLane<'_> {
     fn compute(&self, id: Id, depth: u32, found: &RefCell<Found>) -> Option<u64> {
         let n = self.graph.get(id);
         let of = |k: usize| self.within(n.args[k], depth, found);
-        let sgpr = |code: u8| Some(*self.wave.sgprs.get(code as usize)? as u64);
+        let sgpr = |code: u8| Some((self.sgpr)(code)? as u64);
         let half = |value: u64| value & u32::MAX as u64;
         Some(match n.op {
             Inst::Const(v) => v,
@@ -69,7 +69,7 @@ impl InLane<'_> {
                 };
                 let from = self.within(load.args[0], depth, found)?;
                 let at = from.wrapping_add_signed(offset as i64 + 4 * k as i64);
-                (self.wave.read)(at)? as u64
+                (self.read)(at)? as u64
             }
             Inst::Alu(op) => {
                 let mut values = [0; 3];
@@ -83,11 +83,165 @@ impl InLane<'_> {
     }
 }
 
+/// The scalar registers that have the same value in all waves of the dispatch, as far as that is known without running code.
+pub(super) type UsualScalars = BTreeMap<u8, u32>;
+
+/// Such registers at the starts of blocks.
+#[derive(Default)]
+pub(super) struct Usual {
+    at: Map<u64, UsualScalars>,
+    /// The scalar registers that loops write, by where these begin.
+    loops: Map<u64, u128>,
+}
+
+/// The greatest factor that is worth a guess: elements of lanes that are farther apart have no common lines.
+const FACTOR: u32 = 4;
+
+impl Usual {
+    /// What is known where waves start. `None` if nothing is to be guessed.
+    pub fn new(
+        entry: u64,
+        insns: &BTreeMap<u64, InsnInfo>,
+        s: &CompileRequest<'_>,
+    ) -> Option<Usual> {
+        let wave = s.typical.as_ref()?;
+        if s.entry.is_none() || !s.affine || s.left_out.has(Optional::Strides) {
+            return None;
+        }
+        let mut usual = Usual::default();
+        let same = (0..128u8).filter(|&code| wave.ids >> code & 1 == 0);
+        let start = same.map(|code| (code, wave.sgprs[code as usize])).collect();
+        usual.at.insert(entry, start);
+        for (&pc, k) in insns {
+            if let Some(to) = k.flow.target(pc, &k.insn).filter(|&to| to <= pc) {
+                let inside = insns.range(to..=pc);
+                let written = inside.fold(0, |all, (_, k)| all | k.swrites);
+                *usual.loops.entry(to).or_default() |= written;
+            }
+        }
+        Some(usual)
+    }
+
+    /// Adds what is known after a block, whose scalars these are.
+    fn reach(&mut self, to: u64, after: &UsualScalars) {
+        let written = self.loops.get(&to).copied().unwrap_or(0);
+        let stays = |code: u8| written >> code & 1 == 0;
+        match self.at.get_mut(&to) {
+            Some(have) => have.retain(|code, value| after.get(code) == Some(value)),
+            None => {
+                let mut known = after.clone();
+                known.retain(|&code, _| stays(code));
+                self.at.insert(to, known);
+            }
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// Notes which scalar registers have usual values after the block.
+    pub(super) fn note_usual(&self, terminator: &Terminator, written: &[(u8, Id)]) {
+        let Some(usual) = self
+            .usual
+            .filter(|_| !self.all_active && !self.joins.is_on())
+        else {
+            return;
+        };
+        let to = match *terminator {
+            Terminator::Jump(pc) => [Some(pc), None],
+            Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
+            Terminator::Barrier => [Some(self.code.end), None],
+            _ => return,
+        };
+        let before = usual.borrow().at.get(&self.code.start).cloned();
+        let Some(mut after) = before else { return };
+        for &(code, id) in written {
+            match self.usual_scalar(id) {
+                Some(value) => after.insert(code, value),
+                None => after.remove(&code),
+            };
+        }
+        for pc in to.into_iter().flatten() {
+            usual.borrow_mut().reach(pc, &after);
+        }
+    }
+
+    /// The value of a scalar of 32 bits in all waves, if it is known.
+    fn usual_scalar(&self, id: Id) -> Option<u32> {
+        let n = self.g.get(id);
+        let wave = self.s.typical.as_ref()?;
+        if n.vec || n.out.bits() > 32 || self.late.get(id as usize).copied().unwrap_or(false) {
+            return None;
+        }
+        let usual = self.usual?.borrow();
+        let known = usual.at.get(&self.code.start)?;
+        let lane = InLane {
+            graph: &self.g,
+            sgpr: &|code| known.get(&code).copied(),
+            read: wave.read,
+            entry: EntryVgprs([Pattern::Any; 3]),
+            lane: 0,
+        };
+        Some(lane.value(id)? as u32)
+    }
+
+    /// The operands of a product of a value that lanes have and a scalar. If the scalar usually is a small number, that number takes its
+    /// place, and the block assumes it.
+    pub(super) fn guess_factor(
+        &mut self,
+        ty: Ty,
+        args: [Id; 3],
+        guesses: &mut Vec<AssumedCompare>,
+    ) -> [Id; 3] {
+        let [a, b, rest] = args;
+        let vec = |g: &Graph, id: Id| g.get(id).vec;
+        let factor = match (vec(&self.g, a), vec(&self.g, b)) {
+            (true, false) => b,
+            (false, true) => a,
+            _ => return args,
+        };
+        if self.usual.is_none() || ty.is_float() || self.g.value_of(factor).is_some() {
+            return args;
+        }
+        let scalar = match *self.g.get(factor) {
+            // Extended to 64 bits: small numbers have an upper half of zeros in either case.
+            Node {
+                op: Inst::Pair,
+                args: [lo, hi, _],
+                ..
+            } => {
+                let sign = *self.g.get(hi);
+                let extends = self.g.is(hi, 0)
+                    || sign.op == Inst::Alu(Op::Shr) && sign.ty.is_signed() && sign.args[0] == lo;
+                if !extends {
+                    return args;
+                }
+                lo
+            }
+            _ => factor,
+        };
+        let Some(value) = self
+            .usual_scalar(scalar)
+            .filter(|v| (1..=FACTOR).contains(v))
+        else {
+            return args;
+        };
+        let number = self.c32(value as u64);
+        guesses.push(AssumedCompare {
+            op: Op::Eq,
+            ty: Ty::U32,
+            of: [scalar, number],
+        });
+        let number = self.g.constant(ty, value as u64);
+        match factor == b {
+            true => [a, number, rest],
+            false => [number, b, rest],
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontend::{CompileRequest, region};
-    use gcn_isa::Target;
     use gcn_isa::decode::decode;
 
     /// Lanes below a limit in memory, and others: which ones the all-active variant is for.
@@ -115,18 +269,27 @@ s_endpgm
     }
 
     fn assumed_in(code: &str, limit: Option<u32>, group: u32) -> Vec<String> {
+        let region = region_of(code, limit, group);
+        let all = region.blocks[0].all_active.as_ref();
+        let assumed = all.map_or(&[][..], |c| &c.assumed);
+        assumed.iter().map(|d| d.op.name().to_owned()).collect()
+    }
+
+    fn region_of(code: &str, limit: Option<u32>, group: u32) -> Region {
         let target = Target::parse("gfx900").expect("a target");
         let text = gcn_asm::assemble_snippet(target, code, false).expect("it assembles");
         let fetch = |pc: u64| decode(target, text.get(pc as usize..)?);
         let read = |at: u64| match at {
             0x1008 => limit,
             0x100c => limit.map(|_| 0),
+            0x1010 => Some(2),
+            0x1014 => Some(5),
             _ => None,
         };
         let mut sgprs = [0; 128];
         (sgprs[0], sgprs[2]) = (0x1000, group);
         let entry = EntryVgprs([Pattern::Consecutive, Pattern::Same, Pattern::Same]);
-        let region = region(
+        region(
             0,
             &CompileRequest {
                 target,
@@ -139,16 +302,60 @@ s_endpgm
                 left_out: Default::default(),
                 steps: Vec::new(),
                 sgprs,
-                typical: Some(TypicalWave { sgprs, read: &read }),
+                typical: Some(TypicalWave {
+                    sgprs,
+                    ids: 1 << 2,
+                    read: &read,
+                }),
                 guessed: Default::default(),
                 table: crate::frontend::instruction_table(target),
                 dump: None,
                 fetch: &fetch,
             },
-        );
-        let all = region.blocks[0].all_active.as_ref();
-        let assumed = all.map_or(&[][..], |c| &c.assumed);
-        assumed.iter().map(|d| d.op.name().to_owned()).collect()
+        )
+    }
+
+    /// Lanes' numbers times scalars: a loop, and a block after it.
+    const STRIDES: &str = "\
+s_load_dwordx2 s[4:5], s[0:1], 0x10
+s_mov_b32 s6, 1
+s_waitcnt lgkmcnt(0)
+again:
+v_mul_lo_u32 v1, v0, s4
+v_lshlrev_b32 v1, 2, v1
+global_store_dword v1, v0, s[0:1]
+s_add_u32 s6, s6, 1
+s_cmp_lt_u32 s6, s5
+s_cbranch_scc1 again
+v_mul_u32_u24 v2, s4, v0
+v_lshlrev_b32 v2, 2, v2
+global_store_dword v2, v0, s[0:1]
+s_endpgm
+";
+
+    /// The guesses of all plain blocks, as their text has them, and the number of affine accesses.
+    fn guessed(code: &str) -> (Vec<String>, usize) {
+        let region = region_of(code, None, 3);
+        let texts = region.blocks.iter().map(ToString::to_string);
+        let guesses = texts.flat_map(|text| {
+            let lines = text.lines().filter(|line| line.contains("guess "));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        });
+        let affine = region.blocks.iter().map(|c| c.affine.addresses.len());
+        (guesses.collect(), affine.sum())
+    }
+
+    #[test]
+    fn strides_are_those_of_a_typical_wave() {
+        let (guesses, affine) = guessed(STRIDES);
+        assert_eq!((guesses.len(), affine), (2, 2), "{guesses:?}");
+        // A number that the loop changes, one that differs between workgroups, and a large one.
+        for other in ["s6", "s2", "s5"] {
+            let code = STRIDES
+                .replace("v0, s4", &format!("v0, {other}"))
+                .replace("s4, v0", &format!("{other}, v0"));
+            assert_eq!(guessed(&code), (vec![], 0), "{other}");
+        }
     }
 
     #[test]

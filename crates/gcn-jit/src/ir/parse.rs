@@ -265,14 +265,14 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
             words.next()?;
             block.skipped.push((words.id()?, count));
         }
-        "assume" => {
+        "assume" | "guess" => {
             let (op, of) = words.next()?.split_once('.').ok_or("expected OP.TYPE")?;
             let found = ALU.into_iter().find(|a| a.name() == op);
             let op = found.ok_or(format!("`{op}` is not an operation"))?;
             let of_ = [words.id()?, words.id()?];
             let ty = ty(of)?;
             block.assumed.push(AssumedCompare { op, ty, of: of_ });
-            block.is_all_active = true;
+            block.is_all_active |= name == "assume";
         }
         "jump" => block.terminator = Terminator::Jump(words.number()? as u64),
         "branch" => {

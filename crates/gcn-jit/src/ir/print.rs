@@ -149,7 +149,12 @@ impl Block {
         }
         for d in &self.assumed {
             let ty = format!("{:?}", d.ty).to_lowercase();
-            writeln!(f, "  assume {}.{ty} {}", d.op.name(), list(&d.of))?;
+            let word = if self.is_all_active {
+                "assume"
+            } else {
+                "guess"
+            };
+            writeln!(f, "  {word} {}.{ty} {}", d.op.name(), list(&d.of))?;
         }
         for g in &self.guards {
             writeln!(f, "  guard %{g}")?;

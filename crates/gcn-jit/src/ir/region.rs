@@ -237,7 +237,7 @@ pub struct Block {
     pub affine: AffineState,
     /// It is an all-active block.
     pub is_all_active: bool,
-    /// Of an all-active block: the comparisons whose results it assumes.
+    /// The comparisons whose results it assumes, those of lanes only if it is an all-active block.
     pub assumed: Vec<AssumedCompare>,
     /// Of an all-active block: where the plain blocks begin that it replaces.
     pub replaces: Vec<u64>,
@@ -313,6 +313,12 @@ pub struct Region {
 }
 
 impl Region {
+    /// Returns true if some block is for certain values of scalars.
+    pub fn guesses(&self) -> bool {
+        let plain = |b: &Block| !b.is_all_active && !b.assumed.is_empty();
+        self.blocks.iter().any(plain)
+    }
+
     /// Returns true if waves wait at barriers in it.
     pub fn has_barrier(&self) -> bool {
         let barrier = |b: &Block| matches!(b.terminator, Terminator::Barrier);

@@ -1,6 +1,6 @@
 //! Checks that blocks and plans keep the rules of the IR. Debug builds run it after the frontend and after every pass.
 
-use super::region::{Block, Region, Terminator};
+use super::region::{AssumedCompare, Block, Region, Terminator};
 use super::{Id, Inst, Node};
 use crate::ir::affine::BaseKind;
 use gcn_isa::meaning::Op;
@@ -63,17 +63,25 @@ pub fn region(region: &Region) -> Verified {
                 "a joined variant begins elsewhere\n{a}"
             );
             rule!(
-                !a.is_all_active && a.assumed.is_empty(),
-                "a joined variant assumes\n{a}"
+                !a.is_all_active && a.assumed.iter().all(|d| uniform(a, d)),
+                "a joined variant assumes something of lanes\n{a}"
             );
             rule!(
                 a.replaces.first() == Some(&b.start) && a.replaces.len() > 1,
                 "a joined variant does not replace blocks\n{a}"
             );
         }
-        rule!(b.skipped.is_empty(), "a plain block skips\n{b}");
+        rule!(
+            b.skipped.is_empty() && (b.is_all_active || b.assumed.iter().all(|d| uniform(b, d))),
+            "a plain block skips, or assumes something of lanes\n{b}"
+        );
     }
     Ok(())
+}
+
+/// Returns true if an assumption is one of scalars.
+fn uniform(b: &Block, d: &AssumedCompare) -> bool {
+    d.of.iter().all(|&id| !b.graph[id as usize].vec)
 }
 
 /// Checks a block.

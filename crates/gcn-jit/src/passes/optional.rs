@@ -21,6 +21,10 @@ pub enum Optional {
     Batch,
     /// All-active variants assume of comparisons what they are in a typical wave.
     Typical,
+    /// Factors of lanes' numbers that are small numbers in a typical wave are taken to be these numbers.
+    Strides,
+    /// All-active variants assume that limits of affine values have no effect, or the effect that they have in a typical wave.
+    Clamps,
     /// Masks of bits that are not set are no operations.
     KnownBits,
     /// Loads of dwords of lanes one, two or four dwords apart read whole rows.
@@ -56,7 +60,7 @@ pub enum Optional {
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 24] = [
+    pub const ALL: [Optional; 26] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::InOrder,
@@ -66,6 +70,8 @@ impl Optional {
         Optional::Pace,
         Optional::Batch,
         Optional::Typical,
+        Optional::Strides,
+        Optional::Clamps,
         Optional::KnownBits,
         Optional::Rows,
         Optional::Triples,
@@ -95,6 +101,8 @@ impl Optional {
             Optional::Pace => "pace",
             Optional::Batch => "batch",
             Optional::Typical => "typical",
+            Optional::Strides => "strides",
+            Optional::Clamps => "clamps",
             Optional::KnownBits => "known_bits",
             Optional::Rows => "rows",
             Optional::Triples => "triples",

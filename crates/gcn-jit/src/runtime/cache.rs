@@ -17,6 +17,7 @@ use crate::target::x64::grid::GridCode;
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
 use gcn_emu::group::{Group, GroupStop, Groups};
 use gcn_emu::wave::WaveState;
+use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,6 +58,8 @@ pub(crate) struct Compiled {
     pub calls: Vec<Arc<Call>>,
     /// Its blocks are re-executed where they meet NaNs.
     pub checks: bool,
+    /// It is for some values of scalars.
+    pub guesses: bool,
     /// Where constants follow the code.
     end: usize,
     /// It is for memory of the host's addresses.
@@ -112,6 +115,7 @@ impl Compiled {
             key,
             calls: emitted.calls,
             checks: emitted.checks && !exact,
+            guesses: region.guesses(),
             end: emitted.end,
             aliased: machine.memory.is_of_host(),
             bytes: 0,
@@ -247,6 +251,8 @@ struct Shared {
     /// The number of times that all regions were dropped because they took too many bytes.
     dropped: AtomicU64,
     most: usize,
+    /// The keys of regions whose guesses were often wrong.
+    wrong: Mutex<HashSet<Key>>,
     /// Where regions are kept for other processes.
     store: Option<Arc<Store>>,
 }
@@ -270,6 +276,7 @@ impl Library {
             shelf: Mutex::default(),
             dropped: AtomicU64::new(0),
             most,
+            wrong: Mutex::default(),
             store: None,
         }))
     }
@@ -291,6 +298,23 @@ impl Library {
     /// The number of times that all regions were dropped.
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Relaxed)
+    }
+
+    /// Returns true if what was guessed for a region's key was often wrong.
+    pub fn guessed_wrong(&self, key: Key) -> bool {
+        // Regions are made while the shelf is locked.
+        lock(&self.0.wrong).contains(&key)
+    }
+
+    /// Makes the region of a key one without guesses. Engines that have the old one keep it.
+    pub fn drop_guesses(&self, key: Key) {
+        let shelf = &mut *lock(&self.0.shelf);
+        if lock(&self.0.wrong).insert(key) {
+            for regions in &mut shelf.regions {
+                let old = regions.remove(&key);
+                shelf.bytes -= old.map_or(0, |old| old.bytes());
+            }
+        }
     }
 }
 

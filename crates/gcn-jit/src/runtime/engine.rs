@@ -557,6 +557,7 @@ impl Jit {
     fn stored(&self, key: Key, machine: &Machine<'_>, exact: bool) -> Option<Stored> {
         let store = self.code.library.store()?;
         let own = self.testing.compare || self.all_live || self.testing.lean || self.left_out.any();
+        let own = own || self.code.library.guessed_wrong(key);
         if self.counts.is_some() || self.dump.is_some() || own {
             return None;
         }
@@ -586,6 +587,9 @@ impl Jit {
         let typical = entry.filter(|_| !self.left_out.has(Optional::Typical));
         let typical = typical.map(|_| frontend::TypicalWave {
             sgprs: typical_sgprs(sgprs, machine),
+            ids: (machine.middle.iter()).fold(0, |all, &(n, _)| {
+                all | 1u128.checked_shl(n as u32).unwrap_or(0)
+            }),
             read: &read,
         });
         let counts = self.counts.is_some();
@@ -600,10 +604,7 @@ impl Jit {
             entry,
             affine: entry.is_some() && !self.left_out.has(Optional::Affine),
             // Counts are those of plain blocks.
-            left_out: match counts {
-                true => self.left_out.and(Optional::Joined),
-                false => self.left_out,
-            },
+            left_out: self.left_out_of(key),
             steps: self.steps.clone(),
             sgprs: *sgprs,
             typical,
@@ -659,6 +660,19 @@ impl Jit {
             saved.save((&store, &name), &origin, &ranges, &fixups);
         }
         saved
+    }
+
+    /// The optimisations that a region is without.
+    fn left_out_of(&self, key: Key) -> LeftOut {
+        let mut left_out = self.left_out;
+        // Counts are those of plain blocks.
+        if self.counts.is_some() {
+            left_out = left_out.and(Optional::Joined);
+        }
+        if self.code.library.guessed_wrong(key) {
+            left_out = left_out.and(Optional::Strides);
+        }
+        left_out
     }
 
     /// The options of a region's code.
@@ -1006,8 +1020,15 @@ impl Jit {
                 known.missed += 1;
                 if known.missed > 64 && known.missed > known.begun / 4 {
                     // Waves that start should begin in code that assumes less.
-                    let key = known.key;
-                    self.code.entries.insert(key, Entry::Interpret);
+                    let (key, guesses) = (known.key, known.guesses);
+                    if guesses {
+                        // First without guesses.
+                        known.missed = 0;
+                        self.code.library.drop_guesses(key);
+                        self.code.entries.remove(&key);
+                    } else {
+                        self.code.entries.insert(key, Entry::Interpret);
+                    }
                     self.invalidate_wave_entries();
                 }
             }

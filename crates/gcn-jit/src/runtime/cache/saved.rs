@@ -253,6 +253,7 @@ impl Compiled {
         }
         out.u8(self.waits as u8);
         out.u8(self.checks as u8);
+        out.u8(self.guesses as u8);
         out.list(&self.steps, |out, (pc, steps)| {
             out.u64(*pc);
             out.list(steps, |out, &(v, step)| {
@@ -298,7 +299,7 @@ impl Compiled {
             true => Some(GridCode::load(from, size)?),
             false => None,
         };
-        let (waits, checks) = (from.flag()?, from.flag()?);
+        let (waits, checks, guesses) = (from.flag()?, from.flag()?, from.flag()?);
         let steps = from.list(|from| {
             let pc = from.u64()?;
             let step = |from: &mut In<'_>| Some((from.u32()?.try_into().ok()?, from.u32()? as i32));
@@ -323,6 +324,7 @@ impl Compiled {
             key,
             calls,
             checks,
+            guesses,
             end,
             aliased: machine.memory.is_of_host(),
             bytes: 0,

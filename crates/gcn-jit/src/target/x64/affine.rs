@@ -92,14 +92,19 @@ impl<V: Vectors> Emit<'_, V> {
             ..address_plus(offset)
         };
         self.fetch_lines(stride, ahead, stores);
+        // Rows of a matrix need not begin where lines do.
+        self.fetch_line(plus(ahead, 16 * stride - 1), stores);
     }
 
-    /// Prefetches the memory of 16 lanes.
+    /// Prefetches the memory of 16 lanes, from its first byte on.
     fn fetch_lines(&mut self, stride: i32, first: Mem, stores: bool) {
-        let opcode: [u8; 2] = if stores { [0x0f, 0x0d] } else { [0x0f, 0x18] };
         for line in 0..(stride * 16 / 64).max(1) {
-            let at = plus(first, 64 * line);
-            self.a.g(false, &opcode, 1, Rm::M(at));
+            self.fetch_line(plus(first, 64 * line), stores);
         }
+    }
+
+    fn fetch_line(&mut self, at: Mem, stores: bool) {
+        let opcode: [u8; 2] = if stores { [0x0f, 0x0d] } else { [0x0f, 0x18] };
+        self.a.g(false, &opcode, 1, Rm::M(at));
     }
 }

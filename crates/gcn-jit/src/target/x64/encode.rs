@@ -184,6 +184,7 @@ pub mod op {
     pub const PEXTRQ: E = en(3, 1, 1, 0x16, 8);
     pub const EXTRACT128: E = en(3, 1, 0, 0x39, 16);
     pub const SHUFPS: E = e(1, 0, 0, 0xc6);
+    pub const SHUF128: E = e(3, 1, 0, 0x43);
     /// A mask's bits as elements of ones or zeros.
     pub const MOVM2D: E = e(2, 2, 0, 0x38);
     pub const TESTMD: E = e(2, 1, 0, 0x27);

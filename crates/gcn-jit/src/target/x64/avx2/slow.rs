@@ -6,6 +6,7 @@ use crate::target::x64::slow::{Fix, Kind, RESULT, Slow, line};
 
 /// A comparison of floats; the immediate 3 says whether one is a NaN.
 const UNORDERED: X = X(1, 0, 0, 0xc2);
+const UNORDERED_WIDE: X = X(1, 1, 0, 0xc2);
 
 impl Emit<'_, Avx2> {
     /// Takes those lanes from RCX for which the fast path's value is right although its condition does not hold: see [`Exception`]. The
@@ -39,6 +40,54 @@ impl Emit<'_, Avx2> {
                 self.a.y(LOAD, t, 0, operand);
                 self.a.yi(UNORDERED, t, t, H::R(t), 3);
                 self.bits_of(RAX, t);
+                self.a.alu_imm(alu::XOR, false, Rm::R(RAX), -1);
+                self.a.alu(alu::AND, false, RDX, Rm::R(RAX));
+            }
+        }
+        self.a.alu_imm(alu::XOR, false, Rm::R(RDX), -1);
+        self.a.alu(alu::AND, false, RCX, Rm::R(RDX));
+    }
+
+    /// The same for operands of 64 bits, which are in these lines in the order of lanes.
+    fn leave_out_wide(&mut self, exception: Exception, lines: &[usize], t: u8) {
+        let quotient = exception == Exception::Quotient;
+        let part = |at: usize, half: i32| {
+            let m = line(at);
+            H::M(Mem {
+                disp: m.disp + 32 * half,
+                ..m
+            })
+        };
+        self.a.imm(RDX, 0);
+        for (half, &at) in [0, 1]
+            .into_iter()
+            .flat_map(|h| lines.iter().map(move |l| (h, l)))
+        {
+            for (k, bits) in [0, 0xffe0 << 48].into_iter().enumerate() {
+                self.a.y(LOAD, t, 0, part(at, half));
+                if quotient || k == 0 {
+                    self.a.y(ADDQ, t, t, H::R(t));
+                }
+                let bits = match (exception, k) {
+                    (Exception::Root, 1) => 0x7ff0 << 48,
+                    _ => bits,
+                };
+                let bits = self.a.every(bits, true);
+                self.a.y(EQQ, t, t, bits);
+                self.a.y(MOVMSKPD, RAX, 0, H::R(t));
+                self.a.shift_imm(4, false, RAX, 4 * half as u8);
+                self.a.alu(alu::OR, false, RDX, Rm::R(RAX));
+            }
+        }
+        for (half, &at) in [0, 1]
+            .into_iter()
+            .flat_map(|h| lines.iter().map(move |l| (h, l)))
+        {
+            if quotient {
+                self.a.y(LOAD, t, 0, part(at, half));
+                self.a.yi(UNORDERED_WIDE, t, t, H::R(t), 3);
+                self.a.y(MOVMSKPD, RAX, 0, H::R(t));
+                self.a.shift_imm(4, false, RAX, 4 * half as u8);
                 self.a.alu_imm(alu::XOR, false, Rm::R(RAX), -1);
                 self.a.alu(alu::AND, false, RDX, Rm::R(RAX));
             }
@@ -174,6 +223,8 @@ impl SlowPaths for Avx2 {
                 e.a.bind(some);
             }
             e.a.store16(ctx!(call.lanes), RCX);
+            let wide = leaves.iter().all(|leaf| leaf.1 == Kind::Wide);
+            let lines: Vec<usize> = leaves.iter().map(|leaf| leaf.0).collect();
             // Operands that are not in registers go through the result's register, which is stored.
             for (at, kind, parts) in leaves {
                 let mut registers = Vec::new();
@@ -199,6 +250,15 @@ impl SlowPaths for Avx2 {
                 let some = e.a.label();
                 e.take_known(values, slow.result == Kind::Wide);
                 e.a.test(false, RCX, RCX);
+                e.a.jcc(Cc::Ne, some);
+                e.load_result(slow.result, &to);
+                e.a.jmp(back);
+                e.a.bind(some);
+                e.a.store16(ctx!(call.lanes), RCX);
+            }
+            if let Some(exception) = slow.exception.filter(|_| wide && !known) {
+                let some = e.a.label();
+                e.leave_out_wide(exception, &lines, to[0]);
                 e.a.jcc(Cc::Ne, some);
                 e.load_result(slow.result, &to);
                 e.a.jmp(back);

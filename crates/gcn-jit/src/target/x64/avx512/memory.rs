@@ -23,6 +23,13 @@ struct Regs {
     k2: u8,
 }
 
+/// An element of each lane: where it is loaded to, or what is stored.
+#[derive(Clone, Copy)]
+enum Move {
+    Load(u8),
+    Store(u8),
+}
+
 /// A memory operand whose index is a register.
 fn indexed(base: Gpr, index: u8, disp: i32) -> Mem {
     Mem {
@@ -80,6 +87,12 @@ impl Emit<'_, Avx512> {
                     self.a.jmp(back);
                 }
                 self.a.bind(apart);
+                if l.consecutive() && l.count == 1 && !loaded.is_empty() {
+                    let apart = self.a.label();
+                    self.halves(l, Move::Load(loaded[0]), regs, offset, apart);
+                    self.a.jmp(back);
+                    self.a.bind(apart);
+                }
                 if let Some(tile) = tile {
                     self.may_ask_for_tile(&tile, ask);
                     self.a.bind(without);
@@ -109,8 +122,14 @@ impl Emit<'_, Avx512> {
                     self.fetch_at_pace(l.bytes as i32 * l.count as i32, l.offset, true);
                     self.store_elements(l.bytes, &stored, mem(RAX, l.offset), [t, u, v], k);
                     self.a.jmp(back);
+                    self.a.bind(apart);
+                    let apart = self.a.label();
+                    self.halves(l, Move::Store(stored[0]), regs, l.offset, apart);
+                    self.a.jmp(back);
+                    self.a.bind(apart);
+                } else {
+                    self.a.bind(apart);
                 }
-                self.a.bind(apart);
                 self.scatter(l.bytes, stored[0], t, k, l.offset);
             }
             (true, None) if l.offset == 0 => self.store_in_lds(l, &stored, regs, from),
@@ -145,6 +164,10 @@ impl Emit<'_, Avx512> {
                 }
                 (None, false) if l.bytes == 4 && l.offset == 0 => {
                     e.gather_lds(l, &loaded, regs, helper);
+                    e.a.jmp(back);
+                }
+                (None, true) if l.bytes < 4 && l.count == 1 && l.offset == 0 => {
+                    e.scatter_small(l, stored[0], regs, helper);
                     e.a.jmp(back);
                 }
                 (None, true) if l.bytes == 4 && l.offset == 0 => {
@@ -333,6 +356,49 @@ impl Emit<'_, Avx512> {
         self.a.evex(op::MOVD_ST.l(0), u, 0, Rm::R(RCX), ALL, None);
         self.a.movsxd(RCX, Rm::R(RCX));
         self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
+    }
+
+    /// Loads or stores an element of each lane by halves, where the active lanes' distances in `u`, less their places, are equal in the lower
+    /// eight lanes, and in the upper eight: those of two rows of a workgroup. Jumps to `apart` where they are not. `u` and `t` stay then. RCX,
+    /// RDX, `v` and opmasks are clobbered.
+    fn halves(&mut self, l: &Lanes, what: Move, r: Regs, offset: i32, apart: Label) {
+        let Regs { u, v, k, k2, .. } = r;
+        self.a.zi(op::SHUFPS, v, u, Rm::R(u), ALL, 0);
+        self.a.zi(op::SHUF128, v, v, Rm::R(v), ALL, 0xa0);
+        self.a.zi(op::CMPD, k, u, Rm::R(v), keep(K_EXEC), 4);
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, apart);
+        self.a.evex(op::MOVD_ST.l(0), v, 0, Rm::R(RCX), ALL, None);
+        self.a.zi(op::EXTRACT128, v, 0, Rm::R(v), ALL, 2);
+        self.a.evex(op::MOVD_ST.l(0), v, 0, Rm::R(RDX), ALL, None);
+        self.a.movsxd(RCX, Rm::R(RCX));
+        self.a.movsxd(RDX, Rm::R(RDX));
+        // The upper eight lanes' opmask, and the lower eight's.
+        self.a.kshiftr(k, K_EXEC, 16);
+        self.a.kshiftr(k2, K_EXEC, 8);
+        self.a.kunpckbw(k2, k2, k);
+        self.a.kunpckbw(k, k, K_EXEC);
+        let [low, high] = [RCX, RDX].map(|by| Rm::M(indexed(RAX, by, offset)));
+        match what {
+            Move::Load(d) => {
+                let load = match l.bytes {
+                    1 => op::PMOVZXBD,
+                    2 => op::PMOVZXWD,
+                    _ => op::MOVDQU32,
+                };
+                self.a.zk(load, d, 0, low, zero(k));
+                self.a.zk(load, d, 0, high, keep(k2));
+            }
+            Move::Store(d) => {
+                let store = match l.bytes {
+                    1 => op::PMOVDB_ST,
+                    2 => op::PMOVDW_ST,
+                    _ => op::MOVDQU32_ST,
+                };
+                self.a.zk(store, d, 0, low, keep(k));
+                self.a.zk(store, d, 0, high, keep(k2));
+            }
+        }
     }
 
     /// Distances less the places of 16 lanes' elements of so many bytes one after the other.
@@ -569,6 +635,18 @@ impl Emit<'_, Avx512> {
                 self.a.zk(op::SCATTERDQ, t, 0, at, keep(k2));
             }
         }
+    }
+
+    /// Stores the bytes or words of 16 lanes to LDS where their addresses say. Goes on at `helper` where some do not lie whole in LDS.
+    fn scatter_small(&mut self, l: &Lanes, data: u8, r: Regs, helper: Label) {
+        let Regs { lo, t, k, .. } = r;
+        self.last_in_lds(l.scalar.unwrap_or(0), l.bytes as i32, helper);
+        self.a.z(op::BCASTD_R, t, 0, Rm::R(RAX));
+        self.a.zi(op::CMPUD, k, lo, Rm::R(t), keep(K_EXEC), 6);
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, helper);
+        self.a.mov(true, RAX, Rm::M(ctx!(lds.base)));
+        self.scatter(l.bytes, data, lo, k, 0);
     }
 
     /// Elements at RAX plus an index. Those that lie side by side are taken as one of 64 bits.
@@ -978,6 +1056,12 @@ impl Emit<'_, Avx512> {
     /// An opmask of the active lanes' bytes, from lane 0's first one on: `bytes` of each lane, `step` apart. RCX and RDX are clobbered.
     fn bytes_on(&mut self, bytes: u8, step: i32, k: u8) {
         let firsts = (0..16).fold(0u64, |mask, lane| mask | 1 << (lane * step));
+        if self.all_active.is_some() {
+            let all = (0..bytes as u64).fold(0, |all, byte| all | firsts << byte);
+            self.a.imm(RCX, all);
+            self.a.gpr_to_k64(k, RCX);
+            return;
+        }
         self.a.k_to_gpr(RCX, K_EXEC);
         self.a.imm(RDX, firsts);
         self.a.pdep(RCX, RCX, RDX);

@@ -155,6 +155,7 @@ fn rows() -> Vec<Row> {
         PEXTRQ Vpextrq RmReg, i;
         EXTRACT128 Vextracti32x4 RmReg, i;
         SHUFPS Vshufps RegVRm, b i;
+        SHUF128 Vshufi32x4 RegVRm, b i;
         MOVM2D Vpmovm2d RegRm, r;
         TESTMD Vptestmd RegVRm, b;
         TESTNMD Vptestnmd RegVRm, b;

@@ -1,0 +1,283 @@
+//! Kernels whose strides are arguments, so that what code assumes of them is right in one launch and wrong in the next; coordinates that
+//! are kept within limits; rows of eight lanes; and registers whose lanes are active again after a branch. All engines must leave the same
+//! bytes.
+#![cfg(target_arch = "x86_64")]
+
+use gcn_emu::dispatch::{Gpu, Launch};
+use gcn_emu::engine::Engine;
+use gcn_emu::interp::Interp;
+use gcn_emu::mem::Perm;
+use gcn_isa::Target;
+use gcn_jit::{Cache, JitStats, Level};
+use gcn_object::CodeObject;
+
+const BYTES: u64 = 1 << 18;
+const GROUP: u32 = 64;
+const ITEMS: u32 = 64 * 100;
+
+/// A kernel: s[4:5] is the buffer to read, s[6:7] the one to write, s8 and s9 are two numbers, v1 is the work-item's number.
+fn program(body: &str) -> Vec<u8> {
+    let source = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
+         s_load_dwordx4 s[4:7], s[0:1], 0x0\ns_load_dwordx2 s[8:9], s[0:1], 0x10\n\
+         s_mul_i32 s10, s2, {GROUP}\nv_add_u32 v1, s10, v0\ns_waitcnt lgkmcnt(0)\n{body}\ns_endpgm\n\
+         .rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
+         .amdhsa_next_free_vgpr 40\n.amdhsa_next_free_sgpr 40\n\
+         .amdhsa_group_segment_fixed_size 512\n.end_amdhsa_kernel\n"
+    );
+    let made = gcn_asm::assemble(&source, "k.s", &gcn_asm::Options::default());
+    let object = made.object;
+    let object = object.unwrap_or_else(|| panic!("{:?} {source}", made.diagnostics));
+    object.loadable().expect("it links")
+}
+
+/// The second buffer after each launch of the kernel, for pairs of numbers.
+fn run(
+    engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static,
+    code: &[u8],
+    numbers: &[[u32; 2]],
+) -> Vec<Vec<u8>> {
+    let target = Target::parse("gfx900").expect("a target");
+    let gpu = Gpu::with_engine(target, 1 << 22, engine).expect("a GPU");
+    let object = CodeObject::parse(code).expect("it is read");
+    let loaded = gpu.load(&object).expect("it is loaded");
+    let alloc = || gpu.memory.alloc(BYTES, 4096, Perm::RW).expect("memory");
+    let (from, to) = (alloc(), alloc());
+    let words = (0..BYTES as u32 / 4).map(|n| n.wrapping_mul(0x9e37_79b9) >> 5);
+    let before: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+    gpu.memory.write(from, &before).expect("writable");
+    let launch = |&[a, b]: &[u32; 2]| {
+        gpu.memory
+            .write(to, &vec![0xa5; BYTES as usize])
+            .expect("writable");
+        let mut kernarg = [from.to_le_bytes(), to.to_le_bytes()].concat();
+        kernarg.extend([a, b].map(u32::to_le_bytes).concat());
+        let launch = Launch {
+            grid: [ITEMS, 1, 1],
+            group: [GROUP, 1, 1],
+            kernarg,
+            threads: 1,
+            ..Launch::default()
+        };
+        gpu.dispatch(&loaded, "k", &launch).expect("it runs");
+        let mut after = vec![0; BYTES as usize];
+        gpu.memory.read(to, &mut after).expect("readable");
+        after
+    };
+    numbers.iter().map(launch).collect()
+}
+
+/// Runs a kernel on all engines, which must agree. Returns the counts of the best level.
+fn same(body: &str, numbers: &[[u32; 2]]) -> Option<JitStats> {
+    let code = program(body);
+    let want = run(|| Box::new(Interp::new()), &code, numbers);
+    let mut stats = None;
+    for level in Level::ALL.into_iter().filter(|l| l.available()) {
+        let cache = Cache::with_level(level);
+        let engines = cache.clone();
+        let got = run(move || Box::new(engines.engine()), &code, numbers);
+        for ((want, got), numbers) in want.iter().zip(&got).zip(numbers) {
+            let at = (0..want.len()).find(|&at| want[at] != got[at]);
+            assert_eq!(
+                at, None,
+                "{level:?}: the byte that differs with {numbers:?}"
+            );
+        }
+        stats = Some(cache.stats());
+    }
+    stats
+}
+
+/// The element at the work-item's number times s8 goes to that times s9, four times in a loop.
+fn strided(multiply: &str) -> String {
+    format!(
+        "{}\n{}\ns_mov_b32 s12, 0\nagain:\n\
+         v_add_u32 v4, s12, v2\nv_lshlrev_b32 v4, 2, v4\nglobal_load_dword v5, v4, s[4:5]\n\
+         v_add_u32 v6, s12, v3\nv_lshlrev_b32 v6, 2, v6\ns_waitcnt vmcnt(0)\nv_add_u32 v5, s12, v5\n\
+         global_store_dword v6, v5, s[6:7]\n\
+         s_add_u32 s12, s12, 1\ns_cmp_lt_u32 s12, 4\ns_cbranch_scc1 again",
+        multiply.replace("DST", "v2").replace("BY", "s8"),
+        multiply.replace("DST", "v3").replace("BY", "s9"),
+    )
+}
+
+#[test]
+fn strides_that_change_between_launches() {
+    let multiply = [
+        "v_mul_lo_u32 DST, v1, BY",
+        "v_mul_u32_u24 DST, BY, v1",
+        "v_mad_i32_i24 DST, BY, v1, 0",
+        "v_mov_b32 v10, 0\nv_mov_b32 v11, 0\nv_mad_u64_u32 v[12:13], vcc, v1, BY, v[10:11]\nv_mov_b32 DST, v12",
+    ];
+    for multiply in multiply {
+        let body = strided(multiply);
+        same(&body, &[[1, 1]; 2]);
+        // Code is for the first launch's numbers, then for any.
+        same(&body, &[[1, 1], [2, 1], [2, 1], [1, 2], [1, 1], [4, 3]]);
+        same(&body, &[[4, 2], [4, 2], [0, 0], [3, 1]]);
+        same(&body, &[[5, 6], [1, 1]]);
+    }
+}
+
+#[test]
+fn code_for_a_stride_is_affine() {
+    let stats = same(&strided("v_mul_lo_u32 DST, v1, BY"), &[[1, 2]; 3]);
+    let right = |s: JitStats| s.not_affine == 0 && s.restarts == 0 && s.interpreted == 0;
+    assert!(stats.is_none_or(right), "{stats:?}");
+    // Other numbers: after some waves code is without guesses.
+    let stats = same(
+        &strided("v_mul_lo_u32 DST, v1, BY"),
+        &[[1, 2], [2, 2], [2, 2], [2, 2], [2, 2], [2, 2], [2, 2]],
+    );
+    let few = |s: JitStats| (1..=200).contains(&s.not_affine);
+    assert!(stats.is_none_or(few), "{stats:?}");
+}
+
+/// A number that each iteration changes is no stride.
+#[test]
+fn factors_that_loops_change() {
+    let body = "s_mov_b32 s12, 1\nv_mov_b32 v3, 0\nagain:\nv_mul_lo_u32 v2, v1, s12\nv_add_u32 v3, v3, v2\n\
+                s_add_u32 s12, s12, s8\ns_cmp_lt_u32 s12, 9\ns_cbranch_scc1 again\n\
+                v_lshlrev_b32 v4, 2, v1\nglobal_store_dword v4, v3, s[6:7]";
+    let stats = same(body, &[[1, 0], [3, 0]]);
+    assert!(stats.is_none_or(|s| s.not_affine == 0), "{stats:?}");
+}
+
+/// What a block writes before EXEC narrows is read in all of its lanes afterwards, and in some of them meanwhile.
+#[test]
+fn lanes_that_come_back() {
+    let write = "v_lshlrev_b32 v4, 2, v2\nv_add_u32 v3, v3, v7\nglobal_store_dword v4, v3, s[6:7]";
+    let masks = [
+        "v_cmp_gt_u32 vcc, s8, v0\ns_and_saveexec_b64 s[14:15], vcc",
+        "v_cmp_gt_u32 vcc, s8, v1\ns_and_saveexec_b64 s[14:15], vcc",
+        "s_mov_b64 s[14:15], exec\nv_cmp_ne_u32 vcc, 5, v0\ns_and_b64 exec, exec, vcc",
+    ];
+    // The register is left alone, or written, by the lanes that are still active.
+    let inside = [
+        "v_lshlrev_b32 v4, 2, v2\nglobal_load_dword v7, v4, s[4:5]\ns_waitcnt vmcnt(0)",
+        "v_add_u32 v2, 3, v2\nv_mov_b32 v7, v2",
+        "v_mov_b32 v3, v0",
+    ];
+    for mask in masks {
+        for inside in inside {
+            for early in ["", "v_cmp_lt_u32 vcc, 7, v0\ns_and_b64 exec, exec, vcc\n"] {
+                let body = format!(
+                    "v_mov_b32 v7, 1\nv_mov_b32 v2, 11\nv_mov_b32 v3, 22\n{early}\
+                     v_lshl_add_u32 v2, v1, 1, 4\nv_sub_u32 v3, 0, v1\n{mask}\ns_cbranch_execz out\n{inside}\n\
+                     out:\ns_or_b64 exec, exec, s[14:15]\n{write}\ns_mov_b64 exec, -1\nv_mul_lo_u32 v4, v1, 4\n\
+                     global_load_dword v6, v4, s[6:7]\ns_waitcnt vmcnt(0)\nv_add3_u32 v6, v6, v2, v3\n\
+                     global_store_dword v4, v6, s[6:7]"
+                );
+                same(&body, &[[40, 0], [0, 0], [1000, 0], [64, 0]]);
+            }
+        }
+    }
+}
+
+/// Instructions of 16 bits keep the upper half of what they write to, and bytes that SDWA leaves alone stay, in the active lanes.
+#[test]
+fn parts_of_registers_stay() {
+    let parts = [
+        "v_mad_u16 v3, v0, v2, 7",
+        "v_max3_u16 v3, v0, v2, v3",
+        "v_mad_u16 v3, v0, v2, v1 op_sel:[0,0,0,1]",
+        "v_add_u16_sdwa v3, v0, v2 dst_sel:BYTE_2 dst_unused:UNUSED_PRESERVE src0_sel:DWORD src1_sel:DWORD",
+        "v_mov_b32_sdwa v3, v0 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD",
+    ];
+    for part in parts {
+        let body = format!(
+            "v_mov_b32 v3, 0x10305\nv_mul_lo_u32 v3, v1, v3\nv_mov_b32 v2, v1\nv_cmp_gt_u32 vcc, s8, v0\ns_and_saveexec_b64 s[14:15], vcc\n\
+             s_cbranch_execz out\n{part}\nv_lshlrev_b32 v5, 2, v1\nglobal_load_dword v6, v5, s[4:5]\ns_waitcnt vmcnt(0)\n\
+             v_xor_b32 v2, v2, v6\n{part}\nout:\ns_or_b64 exec, exec, s[14:15]\nv_add_u32 v3, v3, v2\n{part}\n\
+             v_lshlrev_b32 v4, 2, v1\nglobal_store_dword v4, v3, s[6:7]"
+        );
+        same(&body, &[[40, 0], [64, 0], [1, 0]]);
+    }
+}
+
+/// Coordinates that a loop keeps within limits: in most waves that has no effect, in some it has in a few lanes or in all.
+#[test]
+fn coordinates_within_limits() {
+    let clamps = [
+        "v_max_i32 v4, 0, v3\nv_min_i32 v4, s9, v4",
+        "v_min_i32 v4, s9, v3\nv_max_i32 v4, 0, v4",
+        "v_max_i32 v4, 3, v3\nv_min_u32 v4, v4, s9",
+        "v_min_i32 v4, v3, s9\nv_max_i32 v4, -7, v4\nv_add_u32 v4, 8, v4",
+        "v_max_u32 v4, 9, v3\nv_min_u32 v4, s9, v4",
+    ];
+    for clamp in clamps {
+        for early in ["", "v_cmp_ne_u32 vcc, 7, v1\ns_and_b64 exec, exec, vcc\n"] {
+            let body = format!(
+                "{early}v_mov_b32 v7, 0\ns_sub_u32 s12, 0, s8\nagain:\nv_add_u32 v3, s12, v1\n{clamp}\nv_lshlrev_b32 v5, 2, v4\n\
+                 global_load_dword v6, v5, s[4:5]\ns_waitcnt vmcnt(0)\nv_mul_lo_u32 v7, v7, 3\nv_add_u32 v7, v7, v6\n\
+                 s_add_u32 s12, s12, 1\ns_cmp_le_i32 s12, s8\ns_cbranch_scc1 again\n\
+                 v_lshlrev_b32 v5, 2, v1\nglobal_store_dword v5, v7, s[6:7]"
+            );
+            same(
+                &body,
+                &[[3, ITEMS - 1], [3, 1000], [2, 20], [70, ITEMS - 1]],
+            );
+        }
+    }
+}
+
+#[test]
+fn limits_are_assumed_to_have_no_effect() {
+    let body = "v_add_u32 v3, s8, v1\nv_max_i32 v3, 0, v3\nv_min_i32 v3, s9, v3\nv_lshlrev_b32 v5, 2, v3\n\
+                global_load_dword v6, v5, s[4:5]\nv_lshlrev_b32 v5, 2, v1\ns_waitcnt vmcnt(0)\n\
+                global_store_dword v5, v6, s[6:7]";
+    let stats = same(body, &[[u32::MAX, ITEMS - 1], [1, ITEMS - 1]]);
+    let right = |s: JitStats| s.not_affine == 0 && s.restarts == 0 && s.interpreted == 0;
+    assert!(stats.is_none_or(right), "{stats:?}");
+}
+
+/// Elements of rows of eight lanes, of any distance, loaded and stored; lanes beyond a limit are not active.
+#[test]
+fn rows_of_eight_lanes() {
+    let sizes = [
+        (0, "ubyte", "byte"),
+        (0, "sbyte", "byte"),
+        (1, "ushort", "short"),
+        (2, "dword", "dword"),
+    ];
+    for (log, load, store) in sizes {
+        for lanes in [64, 61, 43, 8, 5] {
+            let body = format!(
+                "v_and_b32 v2, 7, v0\nv_lshrrev_b32 v3, 3, v0\nv_mul_lo_u32 v3, v3, s8\ns_lshl_b32 s11, s2, 6\n\
+                 v_add3_u32 v2, v2, v3, s11\nv_add_u32 v2, 0x100, v2\nv_lshlrev_b32 v4, {log}, v2\n\
+                 v_cmp_gt_u32 vcc, {lanes}, v0\ns_and_saveexec_b64 s[14:15], vcc\n\
+                 global_load_{load} v5, v4, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v5, v5, v0\n\
+                 global_store_{store} v4, v5, s[6:7]\n\
+                 v_and_b32 v6, 0x1ff, v4\nds_write_b{bits} v6, v5\ns_waitcnt lgkmcnt(0)\nds_read_b32 v7, v6\ns_waitcnt lgkmcnt(0)\n\
+                 ds_read_{lds} v8, v6\ns_waitcnt lgkmcnt(0)\nv_add_u32 v5, v5, v8\n\
+                 global_store_{store} v4, v5, s[6:7]",
+                bits = 8 << log,
+                lds = ["u8", "u16", "b32"][log],
+            );
+            // Rows that follow each other, lie apart, overlap, lie in reverse, and are all the same.
+            let rows = [8, 20, 4, 6, u32::MAX - 11, 0].map(|by| [by, 0]);
+            same(&body.replace("s11, s2, 6", "s11, s2, 7"), &rows);
+        }
+    }
+}
+
+/// Bytes and words that lanes store to places of LDS in no order, some beyond its end.
+#[test]
+fn small_elements_in_lds() {
+    for (bits, load) in [(8, "u8"), (16, "u16"), (32, "b32")] {
+        for limit in [64, 40, 1] {
+            let body = format!(
+                "v_mul_lo_u32 v2, v0, 61\nv_and_b32 v2, 0xff, v2\nv_mul_lo_u32 v2, v2, s8\nv_add_u32 v2, s9, v2\n\
+                 v_lshlrev_b32 v4, 2, v0\nv_mov_b32 v3, 0\nds_write_b32 v4, v3\nds_write_b32 v4, v3 offset:256\n\
+                 s_waitcnt lgkmcnt(0)\nv_cmp_gt_u32 vcc, {limit}, v0\ns_and_saveexec_b64 s[14:15], vcc\n\
+                 v_add_u32 v3, 0x70605, v1\nds_write_b{bits} v2, v3\ns_waitcnt lgkmcnt(0)\ns_mov_b64 exec, s[14:15]\n\
+                 ds_read_b32 v5, v4\nds_read_b32 v6, v4 offset:256\nds_read_{load} v7, v2\ns_waitcnt lgkmcnt(0)\n\
+                 v_mul_lo_u32 v5, v5, 5\nv_add3_u32 v5, v5, v6, v7\nv_lshlrev_b32 v4, 2, v1\nglobal_store_dword v4, v5, s[6:7]"
+            );
+            same(
+                &body,
+                &[[1, 0], [1, 3], [2, 0], [2, 1], [2, 16], [4, 0], [0, 511]],
+            );
+        }
+    }
+}
