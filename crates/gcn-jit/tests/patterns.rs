@@ -750,6 +750,40 @@ fn zeros_of_doubles() {
     }
 }
 
+/// Quotients of doubles, many of them zeros and infinities, divided by numbers or the other way round: no lane goes the slow path at
+/// any level.
+#[test]
+fn zeros_and_infinities_divided() {
+    let before = words(random(12));
+    for few in ["v_lshlrev_b32 v14, 31, v2", "v_mov_b32 v14, 0x7ff00000"] {
+        for [of, by] in [["v[10:11]", "v[18:19]"], ["v[18:19]", "v[10:11]"]] {
+            let body = format!(
+                "{READ}v_bfe_u32 v12, v2, 4, 2\nv_cmp_eq_u32 vcc, 0, v12\nv_cvt_f64_u32 v[10:11], v1\n\
+                 v_add_f64 v[18:19], v[10:11], 4.0\nv_add_f64 v[10:11], v[10:11], 1.0\n{few}\n\
+                 v_cndmask_b32 v11, v11, v14, vcc\nv_cndmask_b32 v10, v10, 0, vcc\n\
+                 v_div_scale_f64 v[20:21], s[10:11], {by}, {by}, {of}\nv_div_scale_f64 v[22:23], vcc, {of}, {by}, {of}\n\
+                 v_rcp_f64 v[24:25], v[20:21]\nv_fma_f64 v[26:27], -v[20:21], v[24:25], 1.0\n\
+                 v_fma_f64 v[24:25], v[24:25], v[26:27], v[24:25]\nv_fma_f64 v[26:27], -v[20:21], v[24:25], 1.0\n\
+                 v_fma_f64 v[24:25], v[24:25], v[26:27], v[24:25]\nv_mul_f64 v[26:27], v[22:23], v[24:25]\n\
+                 v_fma_f64 v[20:21], -v[20:21], v[26:27], v[22:23]\n\
+                 v_div_fmas_f64 v[20:21], v[20:21], v[24:25], v[26:27]\n\
+                 v_div_fixup_f64 v[12:13], v[20:21], {by}, {of}\nv_xor_b32 v3, v12, v13\n{WRITE}"
+            );
+            same(&body, &before);
+            for level in [Level::Avx2, Level::Avx512] {
+                if level.available() {
+                    let cache = Cache::with_level(level);
+                    let engines = cache.clone();
+                    let target = Target::parse("gfx900").expect("a target");
+                    let gpu = Gpu::with_engine(target, 1 << 22, move || Box::new(engines.engine()));
+                    run(&gpu.expect("a GPU"), &body, &before);
+                    assert_eq!(cache.stats().slow_calls, 0, "{level:?}: {body}");
+                }
+            }
+        }
+    }
+}
+
 /// Three dwords a lane to local memory, of many lanes and of one, whatever its address is.
 #[test]
 fn triples_to_local_memory() {

@@ -386,6 +386,29 @@ s_endpgm
         assert_eq!(assumed_in(&code, Some(200), 3), [""; 0]);
     }
 
+    /// A number that is kept below a limit, and one that is kept at 0 or above.
+    #[test]
+    fn limits_are_as_in_a_typical_wave() {
+        let code = "\
+s_load_dword s4, s[0:1], 0x8
+s_lshl_b32 s5, s2, 6
+v_add_u32 v0, s5, v0
+v_lshlrev_b32 v1, 2, v0
+s_waitcnt lgkmcnt(0)
+v_min_i32 v0, s4, v0
+v_max_i32 v0, 0, v0
+global_store_dword v1, v0, s[0:1]
+s_endpgm
+";
+        assert_eq!(assumed_in(code, Some(1000), 3), ["le", "le"]);
+        // Of the limit itself it is known.
+        assert_eq!(assumed_in(code, Some(100), 3), ["le"]);
+        // Lanes of the typical wave are on both sides.
+        assert_eq!(assumed_in(code, Some(200), 3), [""; 0]);
+        // As usual, if nothing is known.
+        assert_eq!(assumed_in(code, None, 3), ["le", "le"]);
+    }
+
     /// Each of these sums reads the one before it twice.
     #[test]
     fn shared_values_are_computed_once() {

@@ -91,9 +91,15 @@ impl<V: Vectors> Emit<'_, V> {
             index: Some((RCX, AHEAD as u8)),
             ..address_plus(offset)
         };
-        self.fetch_lines(stride, ahead, stores);
-        // Rows of a matrix need not begin where lines do.
-        self.fetch_line(plus(ahead, 16 * stride - 1), stores);
+        self.a.lea(RCX, ahead);
+        self.fetch_lines(stride, mem(RCX, 0), stores);
+        // Rows of a matrix need not begin where lines do. Then they end in a further one.
+        let aligned = self.a.label();
+        self.a.g(false, &[0xf6], 0, Rm::R(RCX));
+        self.a.buf.push(63);
+        self.a.jcc(Cc::E, aligned);
+        self.fetch_line(mem(RCX, 16 * stride - 1), stores);
+        self.a.bind(aligned);
     }
 
     /// Prefetches the memory of 16 lanes, from its first byte on.

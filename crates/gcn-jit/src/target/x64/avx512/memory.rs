@@ -23,13 +23,6 @@ struct Regs {
     k2: u8,
 }
 
-/// An element of each lane: where it is loaded to, or what is stored.
-#[derive(Clone, Copy)]
-enum Move {
-    Load(u8),
-    Store(u8),
-}
-
 /// A memory operand whose index is a register.
 fn indexed(base: Gpr, index: u8, disp: i32) -> Mem {
     Mem {
@@ -89,7 +82,7 @@ impl Emit<'_, Avx512> {
                 self.a.bind(apart);
                 if l.consecutive() && l.count == 1 && !loaded.is_empty() {
                     let apart = self.a.label();
-                    self.halves(l, Move::Load(loaded[0]), regs, offset, apart);
+                    self.two_runs(l, loaded[0], regs, offset, apart);
                     self.a.jmp(back);
                     self.a.bind(apart);
                 }
@@ -124,7 +117,7 @@ impl Emit<'_, Avx512> {
                     self.a.jmp(back);
                     self.a.bind(apart);
                     let apart = self.a.label();
-                    self.halves(l, Move::Store(stored[0]), regs, l.offset, apart);
+                    self.store_halves(l, stored[0], regs, apart);
                     self.a.jmp(back);
                     self.a.bind(apart);
                 } else {
@@ -358,10 +351,35 @@ impl Emit<'_, Avx512> {
         self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
     }
 
-    /// Loads or stores an element of each lane by halves, where the active lanes' distances in `u`, less their places, are equal in the lower
-    /// eight lanes, and in the upper eight: those of two rows of a workgroup. Jumps to `apart` where they are not. `u` and `t` stay then. RCX,
-    /// RDX, `v` and opmasks are clobbered.
-    fn halves(&mut self, l: &Lanes, what: Move, r: Regs, offset: i32, apart: Label) {
+    /// Loads an element of each lane where the lanes are two runs whose elements follow each other: those of two rows of a workgroup or of a tile.
+    /// Jumps to `apart` where they are not. `u`: the distances less the places; `k`: the active lanes where that is not as in lane 0. `t`
+    /// stays. RCX, RDX, `v` and opmasks are clobbered.
+    fn two_runs(&mut self, l: &Lanes, d: u8, r: Regs, offset: i32, apart: Label) {
+        let Regs { u, v, k, k2, .. } = r;
+        // The other run is that of lane 15.
+        self.a.z(op::BCASTD, v, 0, Rm::C(15));
+        self.a.z(op::PERMD, v, v, Rm::R(u));
+        self.a.zi(op::CMPD, k2, u, Rm::R(v), keep(k), 4);
+        self.a.kortest(k2, k2);
+        self.a.jcc(Cc::Ne, apart);
+        self.a.kop(kop::ANDN, k2, k, K_EXEC);
+        let load = match l.bytes {
+            1 => op::PMOVZXBD,
+            2 => op::PMOVZXWD,
+            _ => op::MOVDQU32,
+        };
+        for (run, by, lanes) in [(u, RCX, zero(k2)), (v, RDX, keep(k))] {
+            self.a.evex(op::MOVD_ST.l(0), run, 0, Rm::R(by), ALL, None);
+            self.a.movsxd(by, Rm::R(by));
+            let from = Rm::M(indexed(RAX, by, offset));
+            self.a.zk(load, d, 0, from, lanes);
+        }
+    }
+
+    /// Stores an element of each lane by halves, where the active lanes' distances in `u`, less their places, are equal in the lower
+    /// eight lanes, and in the upper eight: those of two rows of a workgroup. Jumps to `apart` where they are not. `t` stays. RCX, RDX, `v` and
+    /// opmasks are clobbered.
+    fn store_halves(&mut self, l: &Lanes, data: u8, r: Regs, apart: Label) {
         let Regs { u, v, k, k2, .. } = r;
         self.a.zi(op::SHUFPS, v, u, Rm::R(u), ALL, 0);
         self.a.zi(op::SHUF128, v, v, Rm::R(v), ALL, 0xa0);
@@ -371,33 +389,20 @@ impl Emit<'_, Avx512> {
         self.a.evex(op::MOVD_ST.l(0), v, 0, Rm::R(RCX), ALL, None);
         self.a.zi(op::EXTRACT128, v, 0, Rm::R(v), ALL, 2);
         self.a.evex(op::MOVD_ST.l(0), v, 0, Rm::R(RDX), ALL, None);
-        self.a.movsxd(RCX, Rm::R(RCX));
-        self.a.movsxd(RDX, Rm::R(RDX));
         // The upper eight lanes' opmask, and the lower eight's.
         self.a.kshiftr(k, K_EXEC, 16);
         self.a.kshiftr(k2, K_EXEC, 8);
         self.a.kunpckbw(k2, k2, k);
         self.a.kunpckbw(k, k, K_EXEC);
-        let [low, high] = [RCX, RDX].map(|by| Rm::M(indexed(RAX, by, offset)));
-        match what {
-            Move::Load(d) => {
-                let load = match l.bytes {
-                    1 => op::PMOVZXBD,
-                    2 => op::PMOVZXWD,
-                    _ => op::MOVDQU32,
-                };
-                self.a.zk(load, d, 0, low, zero(k));
-                self.a.zk(load, d, 0, high, keep(k2));
-            }
-            Move::Store(d) => {
-                let store = match l.bytes {
-                    1 => op::PMOVDB_ST,
-                    2 => op::PMOVDW_ST,
-                    _ => op::MOVDQU32_ST,
-                };
-                self.a.zk(store, d, 0, low, keep(k));
-                self.a.zk(store, d, 0, high, keep(k2));
-            }
+        let store = match l.bytes {
+            1 => op::PMOVDB_ST,
+            2 => op::PMOVDW_ST,
+            _ => op::MOVDQU32_ST,
+        };
+        for (by, lanes) in [(RCX, k), (RDX, k2)] {
+            self.a.movsxd(by, Rm::R(by));
+            let to = Rm::M(indexed(RAX, by, l.offset));
+            self.a.zk(store, data, 0, to, keep(lanes));
         }
     }
 
