@@ -7,7 +7,7 @@ mod commands;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::{
     analyze, asm, bundle, campaign, check, compile, debug, demo, dis, doc, eval, help, hip, info,
     merge, run, web,
@@ -94,8 +94,30 @@ fn parsed() -> Result<Cli, clap::Error> {
         let matches = definition.try_get_matches_from_mut(std::env::args_os())?;
         Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut definition))
     };
+    if let Some(command) = named() {
+        return Ok(Cli { command });
+    }
     // Laying out all help takes as long as assembling a small file: it is done only if some is printed.
     parse(Cli::command()).or_else(|_| parse(definition()))
+}
+
+/// The subcommand that the first argument names, if it is one of those for a file and its arguments are right. Defining all
+/// subcommands takes longer than assembling a small file: that is done for the others, for help and for messages.
+fn named() -> Option<Command> {
+    fn options<T: Args>() -> Option<T> {
+        let definition = T::augment_args(clap::Command::new("gcn"));
+        let matches = definition
+            .try_get_matches_from(std::env::args_os().skip(1))
+            .ok()?;
+        T::from_arg_matches(&matches).ok()
+    }
+    Some(match std::env::args_os().nth(1)?.to_str()? {
+        "asm" => Command::Asm(options()?),
+        "dis" => Command::Dis(options()?),
+        "info" => Command::Info(options()?),
+        "eval" => Command::Eval(options()?),
+        _ => return None,
+    })
 }
 
 fn main() -> ExitCode {

@@ -164,7 +164,7 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// See [`lost`].
     pub fn lost(&self) -> io::Result<Vec<String>> {
-        lost::lost_of(self.source.clone().finished(true))
+        lost::lost_of(&self.source.clone().finished(true))
     }
 
     /// Like [`object`].

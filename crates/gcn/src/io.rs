@@ -322,7 +322,7 @@ impl Output {
     /// # Errors
     /// If the file cannot be written.
     pub fn create(path: &Path, like: Option<&Path>) -> std::io::Result<Output> {
-        const BUFFER: usize = 1 << 18;
+        const BUFFER: usize = 1 << 16;
         let open = |file, names| Output {
             file: std::io::BufWriter::with_capacity(BUFFER, file),
             names,

@@ -24,10 +24,26 @@ pub fn lost(object: &CodeObject, loaded_only: bool) -> io::Result<Vec<String>> {
 }
 
 /// Returns what a short source loses.
-pub(super) fn lost_of(source: Source) -> io::Result<Vec<String>> {
+pub(super) fn lost_of(source: &Source) -> io::Result<Vec<String>> {
+    if source.addresses.get().is_none() {
+        // In most files the sections are where the linker puts them. Finding that out takes longer than trying it.
+        let lost = lost_at(source, "")?;
+        let addresses = match lost.is_empty() {
+            true => source.addresses.get_or_init(String::new),
+            false => source.section_addresses(),
+        };
+        if addresses.is_empty() {
+            return Ok(lost);
+        }
+    }
+    lost_at(source, source.section_addresses())
+}
+
+/// Returns what a short source loses that has these directives for the addresses of sections.
+fn lost_at(source: &Source, addresses: &str) -> io::Result<Vec<String>> {
     let object = source.object;
     let mut text = Vec::new();
-    source.write(&mut text)?;
+    source.write(addresses, &mut text)?;
     let known = source.notes.as_ref().and_then(|notes| notes.made.clone());
     let again = match made_of(object, &text, known) {
         Ok(again) => again,
@@ -36,7 +52,7 @@ pub(super) fn lost_of(source: Source) -> io::Result<Vec<String>> {
     let mut both = Both {
         a: object,
         b: &again,
-        source: &source,
+        source,
         pairs: Vec::new(),
         out: Vec::new(),
     };
@@ -316,8 +332,10 @@ impl Both<'_> {
         let order = |a: &Key, b: &Key| {
             (a.0, a.1, a.2, a.3, location(a.4)).cmp(&(b.0, b.1, b.2, b.3, location(b.4)))
         };
-        a.sort_by(order);
-        b.sort_by(order);
+        if a != b {
+            a.sort_by(order);
+            b.sort_by(order);
+        }
         let different = a.iter().zip(&b).find(|(a, b)| a != b);
         let what = match different {
             Some((a, b)) => Some(format!("symbol {}", quoted(a.0.min(b.0)))),

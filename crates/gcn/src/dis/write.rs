@@ -85,8 +85,9 @@ impl<'a> Source<'a> {
         }
     }
 
-    pub(super) fn write(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
-        let plan = self.plan();
+    /// Writes the source with these directives for the addresses of sections.
+    pub(super) fn write(&self, addresses: &str, out: &mut (dyn Write + Send)) -> io::Result<()> {
+        let plan = self.plan_at(addresses);
         let mut scratch = self.scratch();
         (0..plan.len()).try_for_each(|n| self.piece(&plan, n, &mut scratch, out))
     }
@@ -97,11 +98,15 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the pieces of the source in their order.
-    pub(super) fn plan<'s>(&'s self) -> Plan<'s> {
+    pub(super) fn plan(&self) -> Plan<'_> {
+        self.plan_at(self.section_addresses())
+    }
+
+    fn plan_at(&self, addresses: &str) -> Plan<'_> {
         let mut pieces = Vec::new();
         let mut text = String::new();
         self.head(&mut text);
-        text.push_str(self.section_addresses());
+        text.push_str(addresses);
         text.push('\n');
         self.declarations(&mut text);
         text.push_str(&self.settings);
@@ -406,7 +411,9 @@ impl<'a> Source<'a> {
             out.write_all(notes.isa.as_bytes())?;
         }
         let [before, text, after] = &notes.metadata;
-        let made = notes.made.as_ref().map_or("", |made| made.text());
+        // In short source, which is assembled with what they give, the metadata are an empty block.
+        let made = notes.made.as_ref().filter(|_| !self.short);
+        let made = made.map_or("", |made| made.text());
         [before, text, made, after]
             .into_iter()
             .try_for_each(|text| out.write_all(text.as_bytes()))
