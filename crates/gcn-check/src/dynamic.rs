@@ -92,8 +92,9 @@ struct State {
     reports: Vec<Report>,
     known: HashMap<Key, usize>,
     metrics: Metrics,
-    /// What was proved of kernels, by the addresses of a code object and of a kernel in it.
+    /// What was proved of kernels, by the addresses of a code object and of a kernel in it, and the version of all code that it is true of.
     proved: HashMap<(u64, u64), screen::Proved>,
+    code: u64,
 }
 
 /// Checks dispatches, and collects what was found. It is an observer of the dispatches.
@@ -140,6 +141,41 @@ impl Observe for OfLaunch {
 
     fn probes(&self) -> bool {
         true
+    }
+
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn screens_beside_program(&self) -> bool {
+        let allocator = &self.checker.surroundings.allocator;
+        allocator
+            .as_ref()
+            .is_some_and(|allocator| allocator.screens())
+    }
+
+    fn screen(&self, about: &About<'_>) -> Option<Screened> {
+        let Surroundings { allocator, fresh } = &self.checker.surroundings;
+        let beside = screen::Beside {
+            allocator: allocator.as_deref()?,
+            fresh: fresh.as_ref(),
+        };
+        let allocations = beside.allocator.allocations();
+        let mut state = self.checker.state();
+        // Code may have been loaded where other code was.
+        let code = about.memory.code_version();
+        if state.code != code {
+            state.proved.clear();
+            state.code = code;
+        }
+        let (options, proved) = (&self.checker.options, &mut state.proved);
+        screen::screen(
+            options,
+            about,
+            &allocations,
+            Some(&beside),
+            |kernel, prove| proved.entry(kernel).or_insert_with(prove).clone(),
+        )
     }
 }
 
@@ -287,7 +323,7 @@ impl Observe for Checker {
             proved,
             ..
         } = &mut *state;
-        screen::screen(&self.options, about, allocations, |kernel, prove| {
+        screen::screen(&self.options, about, allocations, None, |kernel, prove| {
             proved.entry(kernel).or_insert_with(prove).clone()
         })
     }

@@ -30,6 +30,7 @@ mod guard;
 mod host;
 mod journal;
 mod transaction;
+mod turns;
 mod workers;
 
 pub use access::take_stores;
@@ -48,6 +49,9 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 pub use transaction::Extent;
 use transaction::Transaction;
+pub(crate) use turns::RunsWaves;
+use turns::Turns;
+pub use turns::{Alone, Outside};
 pub(crate) use workers::Worker;
 
 /// Bytes per page.
@@ -269,7 +273,9 @@ pub struct Memory {
     journal: Mutex<Journal>,
     /// The transaction under way.
     transaction: RwLock<Option<Transaction>>,
-    /// There is one.
+    /// Who may begin one beside a program.
+    turns: Turns,
+    /// There is a transaction.
     trying: AtomicBool,
     /// It is to be looked at.
     suspected: AtomicBool,
@@ -409,6 +415,7 @@ impl Memory {
             recording: AtomicU8::new(0),
             journal: Mutex::default(),
             transaction: RwLock::default(),
+            turns: Turns::default(),
             trying: AtomicBool::new(false),
             suspected: AtomicBool::new(false),
             mapping: AtomicU64::new(0),
@@ -461,6 +468,11 @@ impl Memory {
             Ok(_) => new,
             Err(other) => other,
         }
+    }
+
+    /// A number that changes whenever executable pages are mapped or unmapped or their permissions change.
+    pub fn code_version(&self) -> u64 {
+        self.code_changes.load(SeqCst)
     }
 
     /// Records that a page changes that has these permissions before or after the change.

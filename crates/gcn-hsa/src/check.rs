@@ -18,6 +18,7 @@ use gcn::check::text;
 use gcn::lines::{Files, Sources};
 use gcn_debug::WaveId;
 use gcn_emu::dispatch::observers::Observe;
+use gcn_emu::mem::Outside;
 use gcn_object::read::CodeObject;
 use std::backtrace::Backtrace;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -79,6 +80,19 @@ impl Allocator for Pools {
             freed: record.freed.is_some(),
         }));
         all
+    }
+
+    fn screens(&self) -> bool {
+        let full = |r: &Runtime| r.checks.as_ref().is_none_or(|c| c.fresh.is_none());
+        // A debugger runs kernels beside others, and where HIP accesses the GPU's memory itself nothing is the kernels' alone.
+        Runtime::debugger().is_none() && !runtime::get().map_or(true, full)
+    }
+
+    fn of_kernels(&self, at: u64) -> bool {
+        let Ok(r) = runtime::get() else {
+            return false;
+        };
+        r.pool_of(at) == Some(GPU_POOL)
     }
 
     fn story(&self, at: u64) -> Vec<String> {
@@ -390,6 +404,12 @@ impl Runtime {
         if let Some(checks) = &self.checks {
             what(checks);
         }
+    }
+
+    /// With checks, kernels that run without an observer are stopped and taken back, and none begins as long as the result exists. To be called before
+    /// memory is allocated, freed or written, and before a lock is taken that the allocations are looked up under.
+    pub fn outside(&self) -> Option<Outside<'_>> {
+        self.checks.as_ref().map(|_| self.memory().outside())
     }
 }
 

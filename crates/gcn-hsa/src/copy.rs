@@ -1,7 +1,7 @@
 //! Asynchronous copies, and work that waits for signals.
 
 use crate::agent::is_gpu;
-use crate::memory::of_host;
+use crate::memory::{GPU_POOL, of_host};
 use crate::runtime::{self, Runtime};
 use crate::signal::lock;
 use crate::status::{Status, code};
@@ -57,6 +57,13 @@ impl Copy {
     /// # Safety
     /// Both ranges are mapped, and the program does not access them in a conflicting way.
     unsafe fn run(&self) {
+        let r = runtime::get().ok();
+        // Kernels that may be taken back store to nothing else.
+        let of_gpu = |r: &&Runtime| r.pool_of(of_host(self.to as u64)) == Some(GPU_POOL);
+        let _outside = r
+            .filter(|_| self.slices > 0)
+            .filter(of_gpu)
+            .and_then(Runtime::outside);
         for slice in 0..self.slices {
             for row in 0..self.rows {
                 let location = |base: usize, [a, b]: [usize; 2]| base + a * row + b * slice;
@@ -66,7 +73,7 @@ impl Copy {
                 let from: *const u8 = std::ptr::with_exposed_provenance(from);
                 // SAFETY: guaranteed by the caller; the ranges may overlap.
                 unsafe { to.copy_from(from, self.bytes) };
-                if let Ok(r) = runtime::get() {
+                if let Some(r) = r {
                     r.with_checks(|checks| checks.written(to.addr() as u64, self.bytes as u64));
                 }
             }

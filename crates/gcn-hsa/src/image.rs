@@ -333,6 +333,7 @@ impl Runtime {
         let bytes = width * layout.element;
         let row = if row == 0 { bytes } else { row };
         let slice = if slice == 0 { row * height } else { slice };
+        let _outside = self.outside();
         for z in 0..depth {
             for y in 0..height {
                 let here = (offset.z as usize + z) * layout.slice

@@ -208,6 +208,7 @@ pub unsafe extern "C" fn hsa_amd_memory_pool_allocate(
         if size == 0 || ptr.is_null() {
             return Err(Status::InvalidArgument);
         }
+        let _outside = r.outside();
         let mut allocations = lock(&r.allocations);
         if pool == VRAM {
             let used: u64 = allocations.used(VRAM);
@@ -285,6 +286,13 @@ impl Runtime {
         merged
     }
 
+    /// Returns the pool of the allocation that an address is in.
+    pub fn pool_of(&self, at: u64) -> Option<Handle> {
+        let allocations = lock(&self.allocations);
+        let (&start, &(bytes, pool)) = allocations.made.range(..=at).next_back()?;
+        (at - start < bytes).then_some(pool)
+    }
+
     /// Returns all memory whose addresses kernels may get: the start as kernels address it, and the size, in order.
     pub fn allocated(&self) -> Vec<(u64, u64)> {
         let allocations = lock(&self.allocations);
@@ -316,6 +324,7 @@ pub extern "C" fn hsa_amd_memory_pool_free(ptr: *mut c_void) -> u32 {
         if at == 0 {
             return Ok(());
         }
+        let _outside = r.outside();
         let mut allocations = lock(&r.allocations);
         let found = allocations.made.remove(&at);
         let (bytes, _) = found.ok_or(Status::InvalidAllocation)?;
@@ -361,6 +370,7 @@ pub unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
         if at == 0 || size == 0 {
             return Err(Status::InvalidArgument);
         }
+        let _outside = r.outside();
         let own = r.memory().own();
         let to = if own.contains(&at) {
             // It is already the GPU's memory.
@@ -400,6 +410,7 @@ pub extern "C" fn hsa_amd_memory_unlock(host: *mut c_void) -> u32 {
     let unlock = || {
         let r = runtime::get()?;
         let at = of_host(host.addr() as u64);
+        let _outside = r.outside();
         let mut allocations = lock(&r.allocations);
         let locks = allocations.locked.get_mut(&at);
         let locks = locks.ok_or(Status::InvalidArgument)?;
@@ -407,6 +418,8 @@ pub extern "C" fn hsa_amd_memory_unlock(host: *mut c_void) -> u32 {
         if locks.is_empty() {
             allocations.locked.remove(&at);
         }
+        // Taking back waits for kernels, which may look the allocations up.
+        drop(allocations);
         r.with_checks(Checks::changed);
         if to != at {
             let back = r.memory().take_back(to, bytes);
@@ -427,6 +440,7 @@ pub unsafe extern "C" fn hsa_memory_register(ptr: *mut c_void, size: usize) -> u
             return Ok(());
         }
         crate::lent::watch();
+        let _outside = r.outside();
         // SAFETY: guaranteed by the caller.
         let lent = unsafe { r.memory().lend(at, size as u64, false) };
         lent.map_err(|_| Status::InvalidArgument)?;
@@ -443,6 +457,7 @@ pub extern "C" fn hsa_memory_deregister(ptr: *mut c_void, size: usize) -> u32 {
         if r.memory().own().contains(&at) {
             return Ok(());
         }
+        let _outside = r.outside();
         let mut allocations = lock(&r.allocations);
         let known = allocations
             .registered
@@ -534,6 +549,9 @@ impl Runtime {
     /// # Safety
     /// The range is the program's, and stays so as [`gcn_emu::mem::Memory::lend`] requires.
     unsafe fn set_svm(&self, at: u64, bytes: u64, pairs: &[SvmPair]) -> Result<(), Status> {
+        let _outside = self.outside();
+        // What is taken back in the end, because that waits for kernels, which may look the allocations up.
+        let mut back = Vec::new();
         let mut guard = lock(&self.allocations);
         let ranges = &mut guard.svm;
         let inside = |s: &Svm| s.at <= at && at + bytes <= s.end();
@@ -543,10 +561,8 @@ impl Runtime {
                 .into_iter()
                 .partition(|s: &Svm| s.at < at + bytes && at < s.end());
             *ranges = kept;
-            for s in Vec::into_iter(old).filter(|s| s.lent) {
-                // It was lent.
-                let _ = self.memory().take_back(s.at, s.bytes);
-            }
+            let lent = Vec::into_iter(old).filter(|s| s.lent);
+            back.extend(lent.map(|s| (s.at, s.bytes)));
             ranges.push(Svm {
                 at,
                 bytes,
@@ -571,8 +587,7 @@ impl Runtime {
                     range.lent = true;
                 }
                 NO_ACCESS if pair.value == GPU && range.lent => {
-                    // It was lent.
-                    let _ = self.memory().take_back(range.at, range.bytes);
+                    back.push((range.at, range.bytes));
                     range.lent = false;
                 }
                 _ => {}
@@ -588,7 +603,12 @@ impl Runtime {
             };
             range.attributes.insert(key, value);
         }
+        drop(guard);
         self.with_checks(Checks::changed);
+        for (at, bytes) in back {
+            // It was lent.
+            let _ = self.memory().take_back(at, bytes);
+        }
         Ok(())
     }
 }

@@ -302,8 +302,7 @@ impl Queue {
         let mut launch = Launch {
             grid: std::array::from_fn(|d| dimension(d, half(bytes, 12 + 4 * d))),
             group: std::array::from_fn(|d| dimension(d, quarter(bytes, 4 + 2 * d) as u32)),
-            threads: if r.checks.is_some() { 1 } else { r.threads },
-            deterministic: r.checks.is_some(),
+            threads: r.threads,
             outside_stores: true,
             observers: r.launches.observers(r, launched, &kernel),
             ..Launch::default()

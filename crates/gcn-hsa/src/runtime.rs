@@ -207,10 +207,14 @@ impl Runtime {
             Some("jit") | None => Some(code_cache()),
             Some(other) => return Err(format!("GCN_ENGINE={other}: expected interp or jit")),
         };
-        let maker = move || -> Box<dyn Engine> {
-            match &cache {
-                Some(cache) => Box::new(cache.engine()),
-                None => Box::new(Interp::new()),
+        // Checks record accesses.
+        let recording = (cache.clone()).map(|c| c.without(gcn_jit::Optional::Accesses));
+        let maker = |cache: Option<gcn_jit::Cache>| {
+            move || -> Box<dyn Engine> {
+                match &cache {
+                    Some(cache) => Box::new(cache.engine()),
+                    None => Box::new(Interp::new()),
+                }
             }
         };
         let threads = match variable("GCN_THREADS") {
@@ -225,8 +229,10 @@ impl Runtime {
         };
         let memory = memory()?;
         let properties = Properties::of(target, memory.free_bytes());
+        let mut gpu = Gpu::with_memory(target, memory, maker(cache));
+        gpu.set_recording_engine(maker(recording));
         Ok(Runtime {
-            gpu: Arc::new(Gpu::with_memory(target, memory, maker)),
+            gpu: Arc::new(gpu),
             properties,
             threads,
             signals: Signals::default(),

@@ -207,6 +207,7 @@ impl Observe for Collected {
         Some(Screened {
             extents: self.extents.iter().map(extent).collect(),
             recorder: Some(Arc::new(move || Box::new(own.clone()))),
+            passed: None,
             again: None,
         })
     }

@@ -24,6 +24,10 @@ impl Observe for Several {
     fn probes(&self) -> bool {
         self.0.iter().any(|o| o.probes())
     }
+
+    fn ordered(&self) -> bool {
+        self.0.iter().any(|o| o.ordered())
+    }
 }
 
 struct Each(Vec<Box<dyn Observer>>);

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 
-use gcn::check::dynamic::Options;
+use gcn::check::dynamic::{Allocation, Allocator, Checker, Fresh, Launched, Options, Surroundings};
 use gcn::check::report::{Check, Report, Severity};
 use gcn::engine::{Engines, Kind};
 use gcn::gpu::Checked;
-use gcn::{Gpu, Target};
+use gcn::{Buffer, Gpu, Target};
 
 type Marks = BTreeSet<(Severity, String)>;
 
@@ -376,4 +378,193 @@ fn metrics_are_those_of_a_count() {
         assert_eq!(memory.memory, (1, lines.len() as u64), "stride {stride}");
         assert_eq!((lds.count, lds.lanes), (1, 48));
     }
+}
+
+/// The allocations of a program beside which kernels run. The table is looked at while a launch is observed, and its version then alone.
+#[derive(Default)]
+struct Program {
+    allocations: Mutex<Vec<Allocation>>,
+    /// Those that the program accesses, too.
+    of_host: Mutex<Vec<u64>>,
+    observed: AtomicBool,
+}
+
+impl Allocator for Program {
+    fn version(&self) -> u64 {
+        self.observed.store(true, SeqCst);
+        1
+    }
+
+    fn allocations(&self) -> Vec<Allocation> {
+        self.allocations.lock().expect("no panic").clone()
+    }
+
+    fn screens(&self) -> bool {
+        true
+    }
+
+    fn of_kernels(&self, at: u64) -> bool {
+        !self.of_host.lock().expect("no panic").contains(&at)
+    }
+
+    fn story(&self, _at: u64) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A runtime with checks, its GPU, and the undefined memory.
+struct Beside {
+    gpu: Gpu,
+    program: Arc<Program>,
+    fresh: Arc<Fresh>,
+    checker: Arc<Checker>,
+    launches: u64,
+}
+
+impl Beside {
+    fn new() -> Beside {
+        let (program, fresh) = (Arc::<Program>::default(), Arc::<Fresh>::default());
+        let surroundings = Surroundings {
+            allocator: Some(program.clone()),
+            fresh: Some(fresh.clone()),
+        };
+        Beside {
+            gpu: Gpu::new(Target::parse("gfx900").expect("a target")).expect("a GPU"),
+            program,
+            fresh,
+            checker: Arc::new(Checker::of_runtime(Options::default(), surroundings)),
+            launches: 0,
+        }
+    }
+
+    /// A buffer that the program has allocated, for its own use, too, or as memory of the GPU.
+    fn buffer(&self, words: usize, of_host: bool) -> Buffer<u32> {
+        let buffer = self.gpu.zeros::<u32>(words).expect("a buffer");
+        let (address, bytes) = (buffer.address(), 4 * words as u64);
+        self.program
+            .allocations
+            .lock()
+            .expect("no panic")
+            .push(Allocation {
+                address,
+                bytes,
+                name: "a buffer".into(),
+                freed: false,
+            });
+        match of_host {
+            true => self.program.of_host.lock().expect("no panic").push(address),
+            false => self.fresh.allocated(address, bytes),
+        }
+        buffer
+    }
+
+    /// Runs code on two buffers. Returns what was reported first, and whether it was observed.
+    fn run(
+        &mut self,
+        code: &str,
+        from: &Buffer<u32>,
+        to: &Buffer<u32>,
+    ) -> (Vec<&'static str>, bool) {
+        let source = format!(
+            ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.p2align 8\nk:\n{code}\n.rodata\n.p2align 6\n\
+             .amdhsa_kernel k\n.amdhsa_next_free_vgpr 8\n.amdhsa_next_free_sgpr 16\n\
+             .amdhsa_user_sgpr_kernarg_segment_ptr 1\n.end_amdhsa_kernel\n"
+        );
+        let program = self.gpu.assemble(&source).expect("it assembles");
+        let kernel = program.kernel("k").expect("the kernel");
+        let mut launch = kernel.launch([64], [64]).arg(from).arg(to);
+        self.launches += 1;
+        let number = self.launches;
+        let options = launch.options();
+        options.outside_stores = true;
+        options.observers.observe = Some(self.checker.of_launch(Launched {
+            number,
+            moves: false,
+        }));
+        self.program.observed.store(false, SeqCst);
+        launch.run().expect("it runs");
+        let reports = self.checker.of(number, |_| ());
+        let rules = reports.iter().map(|report| report.rule).collect();
+        (rules, self.program.observed.load(SeqCst))
+    }
+}
+
+const COPY: &str = "s_load_dwordx4 s[4:7], s[0:1], 0x0\nv_lshlrev_b32_e32 v1, 2, v0\ns_waitcnt lgkmcnt(0)\n\
+    global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]\ns_endpgm";
+
+/// Beside a program that allocates memory, a launch that does nothing wrong is not observed, and one that does is, with what was undefined
+/// before.
+#[test]
+fn launches_beside_a_program_are_observed_if_they_must_be() {
+    let mut beside = Beside::new();
+    let (first, second, third) = (
+        beside.buffer(64, false),
+        beside.buffer(64, false),
+        beside.buffer(65, false),
+    );
+    let shared = beside.buffer(64, true);
+    let numbers: Vec<u32> = (0..64).collect();
+    shared.write(0, &numbers).expect("it fits");
+    // What the program has written is defined, and what a launch writes from then on.
+    assert_eq!(beside.run(COPY, &shared, &first), (vec![], false));
+    assert_eq!(beside.run(COPY, &first, &second), (vec![], false));
+    assert_eq!(second.read().expect("memory"), numbers);
+    let undefined = |beside: &Beside, buffer: &Buffer<u32>| {
+        let (start, end) = (buffer.address(), buffer.address() + 4 * buffer.len() as u64);
+        let within = |(from, to): (u64, u64)| (from.max(start) - start, to.min(end));
+        let parts = beside.fresh.ranges().into_iter().map(within);
+        let parts = parts.filter(|(from, to)| start + from < *to);
+        parts
+            .map(|(from, to)| (from, to - start))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(undefined(&beside, &first), []);
+    assert_eq!(undefined(&beside, &second), []);
+    assert_eq!(undefined(&beside, &third), [(0, 260)]);
+    // Its last word remains undefined.
+    assert_eq!(beside.run(COPY, &first, &third), (vec![], false));
+    assert_eq!(undefined(&beside, &third), [(256, 260)]);
+    let shifted = COPY.replace("v2, v1, s[4:5]", "v2, v1, s[4:5] offset:4");
+    assert_eq!(
+        beside.run(&shifted, &third, &first),
+        (vec!["undefined"], true)
+    );
+    // Stores to memory of the program cannot be taken back.
+    assert_eq!(beside.run(COPY, &second, &shared), (vec![], true));
+    // Out of bounds, and freed.
+    assert_eq!(
+        beside.run(&shifted, &second, &first),
+        (vec!["out-of-bounds"], true)
+    );
+    let mut all = beside.program.allocations.lock().expect("no panic");
+    all[1].freed = true;
+    drop(all);
+    assert_eq!(
+        beside.run(COPY, &second, &third),
+        (vec!["use-after-free"], true)
+    );
+}
+
+/// Who allocates memory while a kernel waits for him does not wait for the kernel.
+#[test]
+fn a_launch_that_waits_for_the_program_does_not_stop_it() {
+    let mut beside = Beside::new();
+    let (flag, out) = (beside.buffer(64, true), beside.buffer(64, false));
+    let code = "s_load_dwordx4 s[4:7], s[0:1], 0x0\nv_mov_b32_e32 v1, 0\nv_lshlrev_b32_e32 v3, 2, v0\ns_waitcnt lgkmcnt(0)\n\
+        again:\nglobal_load_dword v2, v1, s[4:5] glc\ns_waitcnt vmcnt(0)\nv_cmp_eq_u32_e32 vcc, 0, v2\ns_cbranch_vccnz again\n\
+        global_store_dword v3, v2, s[6:7]\ns_endpgm";
+    let gpu = beside.gpu.clone();
+    let (address, second) = (flag.address(), std::time::Duration::from_millis(200));
+    let host = std::thread::spawn(move || {
+        let memory = &gpu.machine().memory;
+        std::thread::sleep(second);
+        let at = memory
+            .alloc(4096, 4096, gcn::emu::mem::Perm::RW)
+            .expect("memory");
+        memory.store_u32(address, 7).expect("it is mapped");
+        memory.free(at).expect("it was allocated");
+    });
+    assert_eq!(beside.run(code, &flag, &out), (vec![], true));
+    host.join().expect("no panic");
+    assert_eq!(out.read().expect("memory"), [7; 64]);
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use gcn_emu::dispatch::observers::About;
+use gcn_emu::dispatch::observers::{About, KernelHeap};
 use gcn_emu::mem::{Extent as Bytes, Memory, PAGE_SIZE, Perm};
 
 /// An allocation with a name.
@@ -28,8 +28,38 @@ pub trait Allocator: Send + Sync {
     /// The allocations that exist or existed, in any order. They count beside those of guest memory that begin elsewhere.
     fn allocations(&self) -> Vec<Allocation>;
 
+    /// Dispatches may run without an observer first, in memory whose stores can be taken back.
+    fn screens(&self) -> bool {
+        false
+    }
+
+    /// Kernels alone access the allocation that begins at an address, as long as none is copied to or from it.
+    fn of_kernels(&self, _at: u64) -> bool {
+        false
+    }
+
     /// What is known of the allocation at an address: where it was made and freed, a line each.
     fn story(&self, at: u64) -> Vec<String>;
+}
+
+/// The memory that kernels allocate while they run, as far as it is known: what they asked the host for.
+pub fn of_heap(heap: &dyn KernelHeap) -> Vec<Allocation> {
+    let blocks = heap.blocks();
+    let start = heap.start();
+    let none = |address| Allocation {
+        address,
+        bytes: 0,
+        name: "the heap of kernels".into(),
+        freed: false,
+    };
+    let rest = (!blocks.iter().any(|b| b.address == start)).then(|| none(start));
+    let blocks = blocks.iter().map(|block| Allocation {
+        address: block.address,
+        bytes: block.bytes,
+        name: "a block of the heap of kernels".into(),
+        freed: block.freed,
+    });
+    blocks.chain(rest).collect()
 }
 
 /// What kind of memory an extent is.
@@ -50,6 +80,8 @@ struct Extent {
     end: u64,
     class: Class,
     name: Arc<str>,
+    /// Where its region of guest memory begins; 0 if that is a code object's.
+    region: u64,
 }
 
 fn class_of(allocation: &Allocation) -> Class {
@@ -122,7 +154,12 @@ impl Bounds {
         }
         for lent in named.iter().filter(|a| !known.contains(&a.address)) {
             let end = lent.address.saturating_add(lent.bytes);
-            bounds.push(lent.address, end, class_of(lent), &lent.name);
+            bounds.push(
+                (lent.address, end),
+                class_of(lent),
+                &lent.name,
+                lent.address,
+            );
         }
         // Of two that begin at one address the longer one counts, which comes last.
         bounds.extents.sort_by_key(|e| (e.start, e.end));
@@ -134,13 +171,14 @@ impl Bounds {
         Bounds::new(self.own, memory, named)
     }
 
-    fn push(&mut self, start: u64, end: u64, class: Class, name: &str) {
+    fn push(&mut self, (start, end): (u64, u64), class: Class, name: &str, region: u64) {
         if start < end {
             self.extents.push(Extent {
                 start,
                 end,
                 class,
                 name: name.into(),
+                region,
             });
         }
     }
@@ -151,34 +189,35 @@ impl Bounds {
         let end = start + bytes;
         let holds = |at: u64| at != 0 && (start..end).contains(&at);
         if own.kernarg.0 == start && name.is_none() {
-            return self.push(start, end, Class::Constant, "the kernel's arguments");
+            return self.push(
+                (start, end),
+                Class::Constant,
+                "the kernel's arguments",
+                start,
+            );
         }
         if holds(own.kernarg.0) && own.kernarg.1 != 0 {
             // The runtime's memory for the arguments of many launches.
             let (from, to) = (own.kernarg.0, end.min(own.kernarg.0 + own.kernarg.1));
-            self.push(
-                start,
-                from,
-                Class::Data,
-                "the runtime's memory for arguments",
-            );
-            self.push(from, to, Class::Constant, "the kernel's arguments");
-            return self.push(to, end, Class::Data, "the runtime's memory for arguments");
+            let others = "the runtime's memory for arguments";
+            self.push((start, from), Class::Data, others, start);
+            self.push((from, to), Class::Constant, "the kernel's arguments", start);
+            return self.push((to, end), Class::Data, others, start);
         }
         if let Some(name) = name {
             let end = start + name.bytes.min(bytes);
-            return self.push(start, end, class_of(name), &name.name);
+            return self.push((start, end), class_of(name), &name.name, start);
         }
         if own.packet == start {
-            return self.push(start, end, Class::Constant, "the dispatch packet");
+            return self.push((start, end), Class::Constant, "the dispatch packet", start);
         }
         if own.queue == start {
-            return self.push(start, end, Class::Constant, "the queue");
+            return self.push((start, end), Class::Constant, "the queue", start);
         }
         let (scratch, lane, wave) = own.scratch;
         if scratch == start && scratch != 0 {
             self.scratch = (start, end, lane, wave);
-            return self.push(start, end, Class::Scratch, "scratch");
+            return self.push((start, end), Class::Scratch, "scratch", start);
         }
         // The segments of a code object have permissions of their own; variables lie in those that may be written.
         let perm = |at: u64| memory.perm(at).unwrap_or(Perm::NONE);
@@ -194,12 +233,12 @@ impl Bounds {
                     true => Class::Data,
                     false => Class::Constant,
                 };
-                self.push(at, next.min(end), class, "the code object");
+                self.push((at, next.min(end)), class, "the code object", 0);
                 at = next;
             }
             return;
         }
-        self.push(start, end, Class::Data, "an allocation");
+        self.push((start, end), Class::Data, "an allocation", start);
     }
 
     /// The addresses of scratch.
@@ -208,14 +247,25 @@ impl Bounds {
     }
 
     /// What memory itself can check of them: all but how the bytes of scratch are the lanes'. `None` if that is more than their end.
-    pub fn of_transaction(&self) -> Option<Vec<Bytes>> {
+    /// Beside a program that allocates memory, only stores to what kernels alone access can be taken back.
+    pub fn of_transaction(&self, beside: Option<&dyn Allocator>) -> Option<Vec<Bytes>> {
         let mut all = Vec::new();
+        let mut last = None;
+        let mut taken_back = |extent: &Extent| match beside {
+            Some(allocator) if extent.class == Class::Data && extent.region != 0 => {
+                if last.is_none_or(|(region, _)| region != extent.region) {
+                    last = Some((extent.region, allocator.of_kernels(extent.region)));
+                }
+                last.is_some_and(|(_, own)| own)
+            }
+            _ => true,
+        };
         let (_, _, lane, wave) = self.scratch;
         for extent in self.extents.iter().filter(|e| e.class != Class::Freed) {
             let bytes = Bytes {
                 start: extent.start,
                 end: extent.end,
-                writable: extent.class != Class::Constant,
+                writable: extent.class != Class::Constant && taken_back(extent),
             };
             // The dwords of the 64 lanes lie side by side.
             let own = 64 * lane as u64;

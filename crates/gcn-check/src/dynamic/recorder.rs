@@ -199,6 +199,41 @@ impl Page {
         written != MASK && what != What::Store
     }
 
+    /// Returns true if one of these bytes has not been written plainly before now.
+    fn unwritten(&self, (from, to): (u64, u64), now: Stamp) -> bool {
+        words(from, to - from).any(|(word, mask)| {
+            let (unit, n) = (word as usize % WORDS / UNIT, word as usize % UNIT);
+            let write = match &self.own[unit] {
+                Some(own) => own[n].write,
+                None => self.whole[unit].write,
+            };
+            write.rest >> WRITTEN & mask != mask || !write.before(now)
+        })
+    }
+
+    /// Adds the bytes that were written of the page at an address.
+    fn written(&self, at: u64, all: &mut Vec<(u64, u64)>) {
+        let mut add = |at: u64, bits: u32, bytes: u64| {
+            let on = |n: &u64| bits >> n & 1 != 0;
+            match bits {
+                0 => {}
+                MASK => all.push((at, at + bytes)),
+                _ => all.extend((0..4).filter(on).map(|n| (at + n, at + n + 1))),
+            }
+        };
+        for unit in 0..UNITS {
+            let at = at + 4 * (unit * UNIT) as u64;
+            match &self.own[unit] {
+                None => add(at, self.whole[unit].write.rest >> WRITTEN, 4 * UNIT as u64),
+                Some(own) => {
+                    for (n, word) in own.iter().enumerate() {
+                        add(at + 4 * n as u64, word.write.rest >> WRITTEN, 4);
+                    }
+                }
+            }
+        }
+    }
+
     fn word(&mut self, word: usize) -> &mut Word {
         let unit = word / UNIT % UNITS;
         let own = self.own[unit].get_or_insert_with(|| Box::new([self.whole[unit]; UNIT]));
@@ -244,6 +279,8 @@ struct Extent {
     end: u64,
     class: Class,
     state: AtomicU8,
+    /// Some of its bytes were undefined when the dispatch began.
+    fresh: bool,
 }
 
 /// What the recorders of a dispatch's threads share.
@@ -251,6 +288,8 @@ pub struct Shared {
     memory: Vec<Mutex<Pages>>,
     /// All memory that may be accessed, in ascending order.
     extents: Vec<Extent>,
+    /// The bytes of it that were undefined when the dispatch began, in ascending order: from the first one to the one after the last.
+    undefined: Vec<(u64, u64)>,
     /// Bytes of LDS of a workgroup.
     lds: usize,
     wanted: Wanted,
@@ -273,16 +312,27 @@ pub struct Wanted {
 
 impl Shared {
     /// Nothing was accessed.
-    pub fn new(data: Vec<(u64, u64, Class)>, lds: u32, wanted: Wanted) -> Arc<Shared> {
-        let extent = |(start, end, class)| Extent {
-            start,
-            end,
-            class,
-            state: AtomicU8::new(0),
+    pub fn new(
+        data: Vec<(u64, u64, Class)>,
+        lds: u32,
+        wanted: Wanted,
+        undefined: Vec<(u64, u64)>,
+    ) -> Arc<Shared> {
+        let extent = |(start, end, class)| {
+            let fresh = class == Class::Data && within(&undefined, start, end).next().is_some();
+            Extent {
+                start,
+                end,
+                class,
+                state: AtomicU8::new(if fresh { EXACT } else { 0 }),
+                fresh,
+            }
         };
+        let extents = data.into_iter().map(extent).collect();
         Arc::new(Shared {
             memory: (0..TABLES).map(|_| Mutex::default()).collect(),
-            extents: data.into_iter().map(extent).collect(),
+            extents,
+            undefined,
             lds: lds as usize,
             wanted,
             found: AtomicBool::new(false),
@@ -297,7 +347,8 @@ impl Shared {
             return None;
         }
         let data = self.extents.iter().map(|e| (e.start, e.end, e.class));
-        let again = Shared::new(data.collect(), self.lds as u32, self.wanted);
+        let undefined = self.undefined.clone();
+        let again = Shared::new(data.collect(), self.lds as u32, self.wanted, undefined);
         for (old, new) in self.extents.iter().zip(&again.extents) {
             let state = old.state.load(Relaxed);
             let both = state & (READ | WRITTEN_TO) == READ | WRITTEN_TO;
@@ -347,6 +398,32 @@ impl Shared {
             self.missed.store(true, Relaxed);
         }
         what != What::Load
+    }
+
+    /// The bytes that were undefined when the dispatch began and that it has written: each first one, and the one after the last.
+    pub fn written(&self) -> Vec<(u64, u64)> {
+        let mut all = Vec::new();
+        for table in &self.memory {
+            let pages = table.lock().unwrap_or_else(PoisonError::into_inner);
+            for (number, page) in &*pages {
+                let at = number * 4 * WORDS as u64;
+                if within(&self.undefined, at, at + 4 * WORDS as u64)
+                    .next()
+                    .is_some()
+                {
+                    page.written(at, &mut all);
+                }
+            }
+        }
+        all.sort_unstable();
+        all.dedup_by(|next, last| {
+            let follows = next.0 == last.1;
+            if follows {
+                last.1 = next.1;
+            }
+            follows
+        });
+        all
     }
 
     /// Calls `f` with the records of a page.
@@ -512,6 +589,17 @@ fn words(at: u64, size: u64) -> impl Iterator<Item = (u64, u32)> {
     })
 }
 
+/// The ranges of a list, or the parts of them, that lie between two addresses.
+fn within(
+    ranges: &[(u64, u64)],
+    start: u64,
+    end: u64,
+) -> impl Iterator<Item = (u64, u64)> + use<'_> {
+    let first = ranges.partition_point(|r| r.1 <= start);
+    let those = ranges[first..].iter().take_while(move |r| r.0 < end);
+    those.map(move |r| (r.0.max(start), r.1.min(end)))
+}
+
 /// What a kind of access is.
 fn what(kind: MemoryKind) -> What {
     match kind {
@@ -563,13 +651,17 @@ impl Own {
             return false;
         }
         let now = self.now;
-        let mut found = false;
+        let (mut found, mut undefined) = (false, false);
         let (mut at, end) = (at, at + bytes);
         while at < end {
             let page = at / (4 * WORDS as u64);
             let until = end.min((page + 1) * 4 * WORDS as u64);
             found |= shared.page(page, |page| {
                 let mut found = false;
+                if extent.fresh && what != What::Store {
+                    let mut all = within(&shared.undefined, at, until);
+                    undefined |= all.any(|bytes| page.unwritten(bytes, now));
+                }
                 if !scalar && at % 4 == 0 && until % 4 == 0 {
                     let first = (at / 4) as usize % WORDS;
                     let those = first..first + (until - at) as usize / 4;
@@ -587,7 +679,7 @@ impl Own {
             });
             at = until;
         }
-        found && (shared.wanted.races || extent.class == Class::Scratch)
+        undefined || found && (shared.wanted.races || extent.class == Class::Scratch)
     }
 
     /// An access of all active lanes. Returns true if it must be looked at.
@@ -891,7 +983,8 @@ mod tests {
             barriers: true,
         };
         let (start, bytes) = (1u64 << 20, 1u64 << 20);
-        let shared = Shared::new(vec![(start, start + bytes, Class::Data)], 0, wanted);
+        let data = vec![(start, start + bytes, Class::Data)];
+        let shared = Shared::new(data, 0, wanted, Vec::new());
         let shared = {
             for what in [What::Load, What::Store] {
                 shared.records(&shared.extents[0], what);

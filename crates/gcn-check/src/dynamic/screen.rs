@@ -8,14 +8,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use gcn_emu::dispatch::observers::{About, Again, RecorderMaker, Screened};
+use gcn_emu::dispatch::observers::{About, Again, Passed, RecorderMaker, Screened};
 use gcn_emu::mem::{Extent, Memory, PAGE_SIZE, Perm};
 use gcn_isa::access::{MemoryKind, MemorySpace};
 use gcn_isa::meaning::{Op, Signal, meaning};
 
-use super::bounds::{Bounds, Own};
+use super::bounds::{Allocator, Bounds, Own, of_heap};
 use super::path::table;
 use super::recorder::{Recorder, Shared, Wanted};
+use super::undefined::Fresh;
 use super::{Allocation, Options};
 use crate::code::{Graph, Region, Site};
 use crate::hazards::{self, Settings};
@@ -34,6 +35,18 @@ pub struct Proved {
     checks: BTreeSet<Check>,
     /// The checks that are complete if accesses are recorded, too.
     if_recorded: BTreeSet<Check>,
+    /// All accesses of memory can be recorded.
+    seen: bool,
+    /// All paths are known, and none waits for others in ways that cannot be taken back.
+    followed: bool,
+}
+
+/// A program beside which dispatches run.
+pub struct Beside<'a> {
+    /// Who allocates memory.
+    pub allocator: &'a dyn Allocator,
+    /// The memory that nothing has written.
+    pub fresh: Option<&'a Arc<Fresh>>,
 }
 
 /// How a dispatch runs without an observer, if it can for what is wanted. `proved` remembers kernels, by the addresses of code object
@@ -42,6 +55,7 @@ pub fn screen(
     options: &Options,
     about: &About<'_>,
     named: &[Allocation],
+    beside: Option<&Beside<'_>>,
     proved: impl FnOnce((u64, u64), &dyn Fn() -> Proved) -> Proved,
 ) -> Option<Screened> {
     if options.metrics {
@@ -49,41 +63,61 @@ pub fn screen(
     }
     let key = (about.base, about.kernel.entry);
     let known = proved(key, &|| on_all_paths(options, about));
+    let fresh = beside.and_then(|b| b.fresh);
+    let fresh = fresh.filter(|_| options.checks.contains(&Check::Uninit));
+    let undefined = fresh.map_or(Vec::new(), |fresh| fresh.ranges());
+    if !undefined.is_empty() && !known.seen || beside.is_some() && !known.followed {
+        return None;
+    }
     // Memory checks bounds.
+    let proves =
+        |c: &Check| known.checks.contains(c) && (*c != Check::Uninit || undefined.is_empty());
     let left: BTreeSet<Check> = (options.checks.iter().copied())
-        .filter(|c| *c != Check::Oob && !known.checks.contains(c))
+        .filter(|c| *c != Check::Oob && !proves(c))
         .collect();
     if !left.is_subset(&known.if_recorded) {
         return None;
     }
-    let bounds = Bounds::new(Own::new(about), about.memory, named);
-    let extents = bounds.of_transaction()?;
+    let heap = about.heap.iter().flat_map(|heap| of_heap(heap.as_ref()));
+    let named: Vec<Allocation> = named.iter().cloned().chain(heap).collect();
+    let bounds = Bounds::new(Own::new(about), about.memory, &named);
+    let extents = bounds.of_transaction(beside.map(|b| b.allocator))?;
     let recorder = (!left.is_empty()).then(|| {
         let wanted = Wanted {
             races: left.contains(&Check::Race) || left.contains(&Check::Coherence),
             undefined: left.contains(&Check::Uninit),
             barriers: left.contains(&Check::Barrier),
         };
-        Shared::new(bounds.classes(), about.lds, wanted)
+        Shared::new(bounds.classes(), about.lds, wanted, undefined)
     });
-    Some(screened(extents, recorder))
+    Some(screened(extents, recorder, fresh.cloned()))
 }
 
 /// A run without an observer. There is a second one if the first did not record accesses that it should have.
-fn screened(extents: Vec<Extent>, shared: Option<Arc<Shared>>) -> Screened {
+fn screened(
+    extents: Vec<Extent>,
+    shared: Option<Arc<Shared>>,
+    fresh: Option<Arc<Fresh>>,
+) -> Screened {
     let Some(shared) = shared else {
         return Screened {
             extents,
             recorder: None,
+            passed: None,
             again: None,
         };
     };
     let (own, bytes) = (shared.clone(), extents.clone());
     let make: RecorderMaker = Arc::new(move || Box::new(Recorder::new(own.clone())));
-    let again: Again = Box::new(move || Some(screened(bytes, Some(shared.again()?))));
+    let (written, defines) = (shared.clone(), fresh.clone());
+    let again: Again = Box::new(move || Some(screened(bytes, Some(shared.again()?), fresh)));
+    // What nothing had written, and this run has.
+    let passed =
+        defines.map(|fresh| -> Passed { Box::new(move || fresh.define(written.written())) });
     Screened {
         extents,
         recorder: Some(make),
+        passed,
         again: Some(again),
     }
 }
@@ -112,6 +146,7 @@ fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
     if !complete || !graph.sites.iter().all(followed) {
         return proved;
     }
+    proved.followed = true;
     let wants = |check: Check| options.checks.contains(&check);
     let silent = |findings: Vec<Finding>| {
         !(findings.iter()).any(|f| options.notes || f.severity == Severity::Error)
@@ -156,7 +191,8 @@ fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
         let memory = graph.info(at).memory(&graph.sites[at].insn);
         memory.is_none_or(|m| m.space != MemorySpace::Image)
     };
-    if all().all(seen) {
+    proved.seen = all().all(seen);
+    if proved.seen {
         proved.if_recorded.extend([Check::Race, Check::Coherence]);
     }
     proved

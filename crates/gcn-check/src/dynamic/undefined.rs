@@ -91,6 +91,59 @@ impl Fresh {
         all.fresh.insert(at, at.saturating_add(bytes));
     }
 
+    /// The undefined bytes: each first one, and the one after the last, in ascending order.
+    pub fn ranges(&self) -> Vec<(u64, u64)> {
+        let mut all = self.lock();
+        let page = PAGE as u64;
+        let defined = all
+            .pages
+            .iter()
+            .filter(|(_, own)| own.iter().all(|bits| *bits == 0));
+        for number in defined.map(|(number, _)| *number).collect::<Vec<u64>>() {
+            all.define(number * page, page);
+        }
+        let mut pages: Vec<u64> = all.pages.keys().copied().collect();
+        pages.sort_unstable();
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        // Pages with bytes of their own, and what lies between them.
+        for (&from, &to) in &all.fresh {
+            let first = pages.partition_point(|n| (n + 1) * page <= from);
+            let mut at = from;
+            for own in pages[first..].iter().map(|n| n * page) {
+                if own >= to {
+                    break;
+                }
+                if at < own {
+                    ranges.push((at, own));
+                }
+                at = own + page;
+            }
+            if at < to {
+                ranges.push((at, to));
+            }
+        }
+        for (number, own) in &all.pages {
+            let mut at = 0;
+            for run in own.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
+                if run[0] != 0 {
+                    let from = number * page + at;
+                    ranges.push((from, from + run.len() as u64));
+                }
+                at += run.len() as u64;
+            }
+        }
+        ranges.sort_unstable();
+        ranges
+    }
+
+    /// A kernel wrote these bytes.
+    pub fn define(&self, ranges: Vec<(u64, u64)>) {
+        let mut all = self.lock();
+        for (from, to) in ranges {
+            all.define(from, to - from);
+        }
+    }
+
     /// Something else than a kernel wrote these bytes, or they are no longer of interest.
     pub fn defined(&self, at: u64, bytes: u64) {
         self.lock().define(at, bytes);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use gcn_emu::dispatch::observers::{About, Observer, Scene, Who};
+use gcn_emu::dispatch::observers::{About, KernelHeap, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
 use gcn_emu::probe::{Access, AccessLocation, Executed, Probe};
 use gcn_isa::access::{File, MemoryKind, MemorySpace};
@@ -13,7 +13,7 @@ use gcn_isa::format::{Field, Format};
 use gcn_isa::meaning::{Op, Signal, Space};
 use gcn_object::descriptor::KernelDescriptor;
 
-use super::bounds::{Bounds, Class, Outside, Own};
+use super::bounds::{Allocation, Bounds, Class, Outside, Own, of_heap};
 use super::metrics::{self, Metric};
 use super::path::{Path, Vm, WavePath};
 use super::race::{Accesses, Kind, Made, Released, Stamp, VectorClock};
@@ -92,8 +92,11 @@ struct Inner {
     state: Arc<Mutex<State>>,
     common: Common,
     launched: Option<Launched>,
-    /// The allocator's version of the table of bounds.
-    version: u64,
+    /// The versions of the table of bounds: the allocator's, and that of the memory that kernels allocate.
+    version: (u64, u64),
+    /// What the caller has named, and the memory that kernels allocate.
+    named: Vec<Allocation>,
+    heap: Option<Arc<dyn KernelHeap>>,
     launch: u64,
     kernel: String,
     entry: u64,
@@ -178,7 +181,9 @@ impl Watcher {
             undefined: Bytes::over(common.fresh.clone()),
             common,
             launched,
-            version: 0,
+            version: (0, 0),
+            named: Vec::new(),
+            heap: None,
             launch: 0,
             kernel: String::new(),
             entry: 0,
@@ -242,7 +247,7 @@ impl Drop for Watcher {
 
 impl Inner {
     fn begin(&mut self, about: &About<'_>) {
-        let mut names = {
+        self.named = {
             let mut state = lock(&self.state);
             self.launch = state.launches;
             state.launches += 1;
@@ -251,15 +256,13 @@ impl Inner {
         if let Some(launched) = self.launched {
             self.launch = launched.number;
         }
-        if let Some(allocator) = &self.common.allocator {
-            self.version = allocator.version();
-            names = allocator.allocations();
-        }
+        self.heap = about.heap.clone();
+        self.version = self.versions();
         self.kernel = about.kernel.name.clone();
         self.entry = about.kernel.entry;
         self.descriptor = Some(about.kernel.descriptor.clone());
         (self.grid, self.group, self.lds) = (about.grid, about.group, about.lds as u64);
-        self.bounds = Bounds::new(Own::new(about), about.memory, &names);
+        self.bounds = Bounds::new(Own::new(about), about.memory, &self.allocations());
         let scratch = self.bounds.scratch();
         if scratch.0 != 0 {
             self.undefined.undefine(scratch.0, scratch.1);
@@ -270,6 +273,22 @@ impl Inner {
             vcc_alias: statically::vcc_alias(about.target, sgprs),
         };
         self.path = Some(Path::new(about.target, settings));
+    }
+
+    /// The versions of what [`Inner::allocations`] gives.
+    fn versions(&self) -> (u64, u64) {
+        let allocator = self.common.allocator.as_ref().map_or(0, |a| a.version());
+        (allocator, self.heap.as_ref().map_or(0, |h| h.version()))
+    }
+
+    /// The allocations as they are now.
+    fn allocations(&self) -> Vec<Allocation> {
+        let mut all = match &self.common.allocator {
+            Some(allocator) => allocator.allocations(),
+            None => self.named.clone(),
+        };
+        all.extend(self.heap.iter().flat_map(|heap| of_heap(heap.as_ref())));
+        all
     }
 
     fn wants(&self, check: Check) -> bool {
@@ -300,11 +319,10 @@ impl Inner {
         let exec = scene.wave.exec();
         self.current = Some(Current { who, site, exec });
         self.time += 1;
-        if let Some(allocator) = &self.common.allocator
-            && self.version != allocator.version()
-        {
-            self.version = allocator.version();
-            self.bounds = self.bounds.again(scene.memory, &allocator.allocations());
+        let version = self.versions();
+        if self.version != version {
+            self.version = version;
+            self.bounds = self.bounds.again(scene.memory, &self.allocations());
         }
         let key = (who.number, who.wave);
         if !self.waves.contains_key(&key) {

@@ -3,9 +3,11 @@
 //! Source: ROCm's device libraries (`ockl/src/hostcall_impl.cl`, `services.cl`) and their heap (`dm.cl`).
 
 use super::host::{Held, Piece};
+use super::observers::{Block, KernelHeap};
 use super::printf::{self, Counter, Sink, Words};
 use crate::mem::{Fault, Memory};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 // The buffer: pointers to headers and payloads, a signal, the heads of the two stacks, and the mask of the bits of a
@@ -237,6 +239,40 @@ pub(super) struct Heap {
     end: u64,
     /// The sizes of allocated slabs by address.
     used: Mutex<BTreeMap<u64, u64>>,
+    /// The same of what was freed. Slabs, in which the kernels' own code allocates small blocks, are not among it.
+    freed: Mutex<BTreeMap<u64, u64>>,
+    version: AtomicU64,
+}
+
+impl KernelHeap for Heap {
+    fn version(&self) -> u64 {
+        self.version.load(Relaxed)
+    }
+
+    fn start(&self) -> u64 {
+        self.start
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        let used = self.slabs();
+        let freed = self.freed.lock().unwrap_or_else(|p| p.into_inner());
+        let block = |freed: bool| {
+            move |(&address, &bytes): (&u64, &u64)| Block {
+                address,
+                bytes,
+                freed,
+            }
+        };
+        // Addresses that are in use again are not freed.
+        let gone = freed.iter().filter(|(at, bytes)| {
+            let before = used.range(..*at + *bytes).next_back();
+            before.is_none_or(|(first, size)| first + size <= **at)
+        });
+        used.iter()
+            .map(block(false))
+            .chain(gone.map(block(true)))
+            .collect()
+    }
 }
 
 impl Heap {
@@ -250,7 +286,9 @@ impl Heap {
             header,
             start,
             end: start + size,
-            used: Mutex::new(BTreeMap::new()),
+            used: Mutex::default(),
+            freed: Mutex::default(),
+            version: AtomicU64::new(1),
         }
     }
 
@@ -262,9 +300,16 @@ impl Heap {
     /// Frees `address` if it is not 0, otherwise allocates `size` bytes and returns their address: 0 if no memory is left.
     fn request(&self, address: u64, size: u64) -> Result<u64, String> {
         let mut used = self.slabs();
+        self.version.fetch_add(1, Relaxed);
         if address != 0 {
             return match used.remove(&address) {
-                Some(_) => Ok(0),
+                Some(bytes) => {
+                    if bytes != Heap::ALIGN {
+                        let mut freed = self.freed.lock().unwrap_or_else(|p| p.into_inner());
+                        freed.insert(address, bytes);
+                    }
+                    Ok(0)
+                }
                 None => Err(format!(
                     "a host call gives back memory at {address:#x} that it never got"
                 )),
@@ -289,5 +334,42 @@ impl Heap {
             }
             _ => Ok(0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_known_until_their_addresses_are_used_again() {
+        let heap = Heap::new(0, 4 * Heap::ALIGN, 16 * Heap::ALIGN);
+        let block = |address, bytes, freed| Block {
+            address,
+            bytes,
+            freed,
+        };
+        let before = heap.version();
+        let slab = heap.request(0, Heap::ALIGN).expect("memory");
+        let (a, b) = (heap.request(0, 5000), heap.request(0, 100));
+        let (a, b) = (a.expect("memory"), b.expect("memory"));
+        assert_ne!(heap.version(), before);
+        let all = [block(slab, Heap::ALIGN, false), block(a, 5000, false)];
+        assert_eq!(heap.blocks()[..2], all);
+        for freed in [slab, a, b] {
+            assert_eq!(heap.request(freed, 0), Ok(0));
+        }
+        // Slabs are the kernels' own; small blocks in them are not known.
+        assert_eq!(heap.blocks(), [block(a, 5000, true), block(b, 100, true)]);
+        assert!(heap.request(a, 0).is_err());
+        let slab = heap.request(0, Heap::ALIGN).expect("memory");
+        let again = heap.request(0, 4000).expect("memory");
+        assert_eq!(again, a, "the first that fits");
+        let now = [
+            block(slab, Heap::ALIGN, false),
+            block(a, 4000, false),
+            block(b, 100, true),
+        ];
+        assert_eq!(heap.blocks(), now);
     }
 }

@@ -177,6 +177,13 @@ pub trait Observe: Send + Sync {
         None
     }
 
+    /// Returns true if [`Observe::screen`] is to be asked for dispatches beside a program that stores to the same memory
+    /// ([`super::Launch::outside_stores`]). It is asked while nothing is mapped or unmapped and no other dispatch runs. What the program may load
+    /// or store meanwhile must not be writable in what it answers.
+    fn screens_beside_program(&self) -> bool {
+        false
+    }
+
     /// The dispatch has run without an observer.
     fn passed(&self) {}
 }
@@ -187,15 +194,43 @@ pub struct Screened {
     pub extents: Vec<Extent>,
     /// Makes the recorder of a host thread, if accesses must be recorded.
     pub recorder: Option<RecorderMaker>,
+    /// Called when it went well.
+    pub passed: Option<Passed>,
     /// Called after the run was undone. It gives another run to try, or none if the dispatch must be observed.
     pub again: Option<Again>,
 }
+
+/// Takes notice of a run that went well.
+pub type Passed = Box<dyn FnOnce()>;
 
 /// Gives another run without an observer, if there is one to try.
 pub type Again = Box<dyn FnOnce() -> Option<Screened>>;
 
 /// Makes the recorder of a host thread.
 pub type RecorderMaker = Arc<dyn Fn() -> Box<dyn AccessRecorder> + Send + Sync>;
+
+/// Memory that kernels allocate and free while they run, by host calls.
+pub trait KernelHeap: Send + Sync {
+    /// A number that changes whenever something is allocated or freed.
+    fn version(&self) -> u64;
+
+    /// The address of the first byte that can be allocated.
+    fn start(&self) -> u64;
+
+    /// What was allocated, and what was freed and not allocated again since, in any order.
+    fn blocks(&self) -> Vec<Block>;
+}
+
+/// A block of memory that a kernel allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The address of its first byte.
+    pub address: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// It was freed.
+    pub freed: bool,
+}
 
 /// A dispatch that begins.
 pub struct About<'a> {
@@ -221,6 +256,8 @@ pub struct About<'a> {
     pub scratch: (u64, u32, u64),
     /// Bytes of LDS that the kernel and the launch ask for.
     pub lds: u32,
+    /// The memory that kernels allocate, if one has.
+    pub heap: Option<Arc<dyn KernelHeap>>,
 }
 
 /// Observes the instructions that one host thread runs. It is dropped when the dispatch ends.

@@ -12,7 +12,7 @@
 
 use super::abi::{Own, Setup, Shape};
 use super::host::Output;
-use super::observers::{About, Control, Observer, RecorderMaker, Scene, Whereabouts, Who};
+use super::observers::{About, Control, Observe, Observer, RecorderMaker, Scene, Whereabouts, Who};
 use super::stuck::{self, StuckWave, Traits, Waits};
 use super::{Gpu, Launch, RunError, Stats, WaveLocation};
 use crate::engine::{Code, Engine, Machine, Stop};
@@ -26,10 +26,10 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{
-    AtomicU64,
+    AtomicBool, AtomicU64,
     Ordering::{Relaxed, SeqCst},
 };
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Maximum number of resident waves: the 40 that a compute unit holds, times the 64 compute units of Vega 10.
@@ -93,31 +93,10 @@ impl Gpu {
         let Some(observe) = &launch.observers.observe else {
             return self.run_once(setup, launch, (setup.shape.lds_bytes, None));
         };
-        // What a host has served, and what others have stored, cannot be taken back.
-        let alone = setup.host.is_none() && setup.service.is_none() && !launch.outside_stores;
-        let about = about(setup, &self.memory, self.target, launch);
-        let mut next = match alone && setup.wave_sync.is_none() {
-            true => observe.screen(&about),
-            false => None,
-        };
-        while let Some(screened) = next.take() {
-            if !self.memory.begin_transaction(screened.extents) {
-                break;
-            }
-            let mut first = launch.clone();
-            first.observers.observe = None;
-            let result = self.run_once(setup, &first, (about.lds, screened.recorder.as_ref()));
-            let interrupted = matches!(result, Err(RunError::Interrupted { .. }));
-            let passed = result.is_ok() && !self.memory.suspected();
-            self.memory.end_transaction(!passed);
-            if passed {
-                observe.passed();
-            }
-            if passed || interrupted {
-                return result;
-            }
-            next = screened.again.and_then(|again| again());
+        if let Some(result) = self.run_unobserved(setup, launch, observe.as_ref()) {
+            return result;
         }
+        let _outside = launch.outside_stores.then(|| self.memory.outside());
         if !observe.ordered() {
             return self.run_once(setup, launch, (setup.shape.lds_bytes, None));
         }
@@ -126,6 +105,62 @@ impl Gpu {
             ..launch.clone()
         };
         self.run_once(setup, &ordered, (setup.shape.lds_bytes, None))
+    }
+
+    /// Runs all workgroups without an observer, if the observers permit. Returns `None` if they must be observed; what was stored is taken
+    /// back then.
+    fn run_unobserved(
+        &self,
+        setup: &Setup<'_>,
+        launch: &Launch,
+        observe: &dyn Observe,
+    ) -> Option<Result<Stats, RunError>> {
+        // What a host has served cannot be taken back.
+        if setup.host.is_some() || setup.service.is_some() {
+            return None;
+        }
+        let mut first = launch.clone();
+        first.observers.observe = None;
+        let alone = match launch.outside_stores {
+            false if setup.wave_sync.is_some() => return None,
+            false => None,
+            // There is one who can stop a dispatch.
+            true if launch.observers.control.is_some() || !observe.screens_beside_program() => {
+                return None;
+            }
+            // What screens it knows whether it uses global wave sync.
+            true => {
+                let stop = Arc::<AtomicBool>::default();
+                let alone = self.memory.alone(&stop)?;
+                first.observers.control = Some(Arc::new(Control::new(stop)));
+                Some(alone)
+            }
+        };
+        let about = about(setup, self, launch);
+        let mut next = observe.screen(&about);
+        while let Some(screened) = next.take() {
+            let begun = (self.memory).begin_transaction(screened.extents, alone.is_some());
+            if !begun {
+                return None;
+            }
+            let result = self.run_once(setup, &first, (about.lds, screened.recorder.as_ref()));
+            let interrupted = matches!(result, Err(RunError::Interrupted { .. }));
+            let passed = result.is_ok() && !self.memory.suspected();
+            self.memory.end_transaction(!passed);
+            if passed {
+                if let Some(passed) = screened.passed {
+                    passed();
+                }
+                observe.passed();
+                return Some(result);
+            }
+            if interrupted {
+                // By someone who wants memory, if it is shared.
+                return alone.is_none().then_some(result);
+            }
+            next = screened.again.and_then(|again| again());
+        }
+        None
     }
 
     /// Runs all workgroups, each with this number of bytes of LDS, and records what they do.
@@ -169,6 +204,7 @@ impl Gpu {
                 .collect(),
         };
         let work = |thread: usize, help: Option<&dyn Fn()>| {
+            let _runs = mem::RunsWaves::new();
             let observe = launch.observers.observe.as_ref();
             let control = launch.observers.control.as_deref();
             let mut engine = match observe {
@@ -180,7 +216,7 @@ impl Gpu {
             engine.exactly(shared.exact);
             let mut observer = observe.map(|o| o.observer());
             if let Some(observer) = &mut observer {
-                observer.begin(&about(setup, &self.memory, self.target, launch));
+                observer.begin(&about(setup, self, launch));
             }
             let mut worker = Worker {
                 shared: &shared,
@@ -325,12 +361,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The information that an observer gets when the dispatch begins.
-fn about<'a>(
-    setup: &'a Setup<'_>,
-    memory: &'a Memory,
-    target: Target,
-    launch: &Launch,
-) -> About<'a> {
+fn about<'a>(setup: &'a Setup<'_>, gpu: &'a Gpu, launch: &Launch) -> About<'a> {
+    let (memory, target) = (&gpu.memory, gpu.target);
     About {
         target,
         kernel: &setup.kernel,
@@ -347,6 +379,7 @@ fn about<'a>(
             setup.shape.wave_scratch,
         ),
         lds: (setup.kernel.descriptor.group_segment_fixed_size).saturating_add(launch.dynamic_lds),
+        heap: gpu.heap.get().map(|heap| heap.clone() as _),
     }
 }
 

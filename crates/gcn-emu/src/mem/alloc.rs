@@ -19,6 +19,7 @@ impl Memory {
         if !align.is_power_of_two() {
             return Err(MemError::BadAlign(align));
         }
+        let _outside = self.outside();
         let mut book = self.book();
         let out_of_memory = MemError::OutOfMemory {
             wanted: size,
@@ -50,6 +51,7 @@ impl Memory {
     /// already mapped, [`MemError::OutOfMemory`]. In each case nothing is mapped.
     pub fn map_at(&self, addr: u64, size: u64, perm: Perm) -> Result<(), MemError> {
         let (first, end) = page_range(addr, size)?;
+        let _outside = self.outside();
         let mut book = self.book();
         // Checked first, so that a huge region is not walked page by page for nothing.
         if end - first > book.budget {
@@ -79,6 +81,7 @@ impl Memory {
     /// # Errors
     /// [`MemError::NotMapped`] if there is no such region.
     pub fn free(&self, addr: u64) -> Result<(), MemError> {
+        let _outside = self.outside();
         let mut book = self.book();
         let (first, count) = book
             .regions
@@ -112,6 +115,7 @@ impl Memory {
     /// [`MemError::BadRegion`]; [`MemError::NotMapped`] if a page is not mapped. In each case nothing is changed.
     pub fn protect(&self, addr: u64, size: u64, perm: Perm) -> Result<(), MemError> {
         let (first, end) = page_range(addr, size)?;
+        let _outside = self.outside();
         let _book = self.book();
         if let Some(page) = (first..end).find(|&page| self.guest_page(page).is_none()) {
             return Err(MemError::NotMapped {
@@ -308,6 +312,7 @@ impl Memory {
         };
         let more = if alias { ALIAS } else { 0 };
         let (first, end) = (first + more / PAGE_SIZE, end + more / PAGE_SIZE);
+        let _outside = self.outside();
         let mut book = self.book();
         book.lent.push((first, end, perm));
         self.set_lent(first, end, Some(perm))?;
@@ -321,6 +326,7 @@ impl Memory {
     /// [`MemError::NotMapped`] if they were not lent.
     pub fn take_back(&self, addr: u64, size: u64) -> Result<(), MemError> {
         let (first, end) = page_range(addr, size)?;
+        let _outside = self.outside();
         let mut book = self.book();
         let found = book.lent.iter().position(|l| (l.0, l.1) == (first, end));
         book.lent

@@ -539,18 +539,21 @@ fn trials_are_exact_and_taken_back() {
         let read_only = m.alloc(16, 1, Perm::RW).expect("memory");
         m.store_u32(at, 1).expect("it is mapped");
         let begin = |size: u64| {
-            m.begin_transaction(vec![
-                Extent {
-                    start: at,
-                    end: at + size,
-                    writable: true,
-                },
-                Extent {
-                    start: read_only,
-                    end: read_only + 16,
-                    writable: false,
-                },
-            ])
+            m.begin_transaction(
+                vec![
+                    Extent {
+                        start: at,
+                        end: at + size,
+                        writable: true,
+                    },
+                    Extent {
+                        start: read_only,
+                        end: read_only + 16,
+                        writable: false,
+                    },
+                ],
+                false,
+            )
         };
         for size in [PAGE_SIZE, PAGE_SIZE + 6, 3 * PAGE_SIZE - 4] {
             let before = m.mapping();
@@ -595,6 +598,84 @@ fn trials_are_exact_and_taken_back() {
     }
 }
 
+/// Beside a program a transaction confines the threads that run waves. What the program may store to is not the kernels', lent pages
+/// among it, and whoever maps memory stops the transaction and waits for its end.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[test]
+fn a_transaction_beside_a_program_confines_waves_alone() {
+    let m = Memory::of_host(MIB, None).expect("memory");
+    let (own, shared) = (
+        m.alloc(8, 1, Perm::RW).expect("memory"),
+        m.alloc(8, 1, Perm::RW).expect("memory"),
+    );
+    let map = pages(1);
+    let at = map.as_ptr().expose_provenance() as u64;
+    // SAFETY: the page lives as long as the memory, and is not accessed otherwise. It is lent twice.
+    let lent = unsafe {
+        (
+            m.lend(at, 8, false).expect("a page"),
+            m.lend(at, 16, false).expect("a page"),
+        )
+    }
+    .0;
+    let extent = |start, writable| Extent {
+        start,
+        end: start + 8,
+        writable,
+    };
+    let extents = vec![
+        extent(own, true),
+        extent(shared, false),
+        extent(lent, false),
+    ];
+    assert!(
+        !m.begin_transaction(extents.clone(), false),
+        "there are lent pages"
+    );
+    let stop = Arc::<AtomicBool>::default();
+    let outside = m.outside();
+    assert!(m.alone(&stop).is_none(), "someone maps memory");
+    drop(outside);
+    let alone = m.alone(&stop).expect("a turn");
+    assert!(m.alone(&stop).is_none());
+    assert!(m.begin_transaction(extents, true));
+    // The program.
+    for at in [shared, lent] {
+        assert_eq!(m.store_u32(at, 5), Ok(()));
+    }
+    assert!(!m.suspected());
+    let waves = RunsWaves::new();
+    assert_eq!((m.load_u32(shared), m.load_u32(lent)), (Ok(5), Ok(5)));
+    assert_eq!(m.store_u32(own, 6), Ok(()));
+    assert!(!m.suspected());
+    for at in [shared, lent] {
+        assert!(m.store_u32(at, 7).is_err() && m.suspected());
+        assert_eq!(m.transaction_range(at, at, Perm::RW, 64), Some(None));
+    }
+    drop(waves);
+    let (m, stopped) = (&m, stop.clone());
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let mapped = scope.spawn(|| {
+            let at = m.alloc(8, 1, Perm::RW);
+            assert!(ended.load(SeqCst), "the transaction has not ended");
+            at
+        });
+        while !stopped.load(SeqCst) {
+            std::thread::yield_now();
+        }
+        assert!(m.end_transaction(true));
+        ended.store(true, SeqCst);
+        drop(alone);
+        assert!(mapped.join().expect("no panic").is_ok());
+    });
+    // What a wave stored is taken back, and what the program stored is not.
+    let all = [own, shared, lent].map(|at| m.load_u32(at));
+    assert_eq!(all, [Ok(0), Ok(5), Ok(5)]);
+    assert_eq!(m.store_u32(lent, 1), Ok(()));
+    assert!(m.take_back(at, 8).is_ok() && m.take_back(at, 16).is_ok());
+}
+
 /// The journal sees the stores of compiled code, which looks at the page map alone: where that does not permit them it asks, and the page
 /// is kept.
 #[test]
@@ -616,7 +697,7 @@ fn the_journal_sees_stores_of_compiled_code() {
         assert_eq!(stores(0), None, "the map alone says what is permitted");
         m.keep_journal_of_compiled();
         assert!(!writable(0) && m.perm(at) == Some(Perm::RW));
-        assert!(!m.begin_transaction(Vec::new()));
+        assert!(!m.begin_transaction(Vec::new(), false));
         let before = m.mapping();
         assert_eq!(stores(1), Some(Some(at + PAGE_SIZE..at + 2 * PAGE_SIZE)));
         assert_eq!(stores(2), Some(Some(at + PAGE_SIZE..at + 3 * PAGE_SIZE)));

@@ -35,6 +35,8 @@ pub(super) struct Transaction {
     extents: Vec<Extent>,
     /// The states of pages before the transaction.
     before: Vec<(u64, u8)>,
+    /// Only threads that run waves are confined.
+    shared: bool,
     /// The contents of pages before their first store, by page of the linear part.
     kept: Mutex<HashMap<u64, PageBytes>>,
 }
@@ -51,8 +53,11 @@ impl Transaction {
 impl Memory {
     /// Begins a transaction: until its end kernels may access these bytes alone, and their stores can be taken back. Code is fetched as
     /// before. Nothing else may be mapped or unmapped until then. Returns false, and begins none, if there is a transaction already
-    /// or memory has pages that a transaction cannot confine: those outside of the linear part, and lent ones; or the journal sees compiled code.
-    pub fn begin_transaction(&self, mut extents: Vec<Extent>) -> bool {
+    /// or memory has pages that a transaction cannot confine: those outside of the linear part; or the journal sees compiled code.
+    ///
+    /// With `shared`, memory is that of a program, too, which goes on to access it: only threads that run waves are confined. The caller is
+    /// [`Memory::alone`], and what the program may store to meanwhile must not be writable here. Without, there must not be lent pages.
+    pub fn begin_transaction(&self, mut extents: Vec<Extent>, shared: bool) -> bool {
         let book = self.book();
         let mut now = self
             .transaction
@@ -61,7 +66,11 @@ impl Memory {
         let linear = |first: u64, count: u64| {
             self.own_page(first).is_some() && self.own_page(first + count - 1).is_some()
         };
-        let confined = book.lent.is_empty() && book.regions.values().all(|r| linear(r.0, r.1));
+        let lent = |&(first, end, _): &(u64, u64, Perm)| {
+            shared && self.linear_page(first).is_some() && self.linear_page(end - 1).is_some()
+        };
+        let confined =
+            book.lent.iter().all(lent) && book.regions.values().all(|r| linear(r.0, r.1));
         if now.is_some() || !confined || self.sees_compiled() {
             return false;
         }
@@ -72,10 +81,13 @@ impl Memory {
         }
         let mut transaction = Transaction {
             extents,
+            shared,
             ..Transaction::default()
         };
-        for page in book.regions.values().flat_map(|r| r.0..r.0 + r.1) {
-            let Some(own) = self.own_page(page) else {
+        let regions = book.regions.values().map(|r| r.0..r.0 + r.1);
+        let lent = book.lent.iter().map(|l| l.0..l.1);
+        for page in regions.chain(lent).flatten() {
+            let Some(own) = self.linear_page(page) else {
                 continue;
             };
             let state = self.state(own);
@@ -84,11 +96,11 @@ impl Memory {
             if whole.is_none() {
                 new = new & !MAPPED | PARTLY;
             }
-            if state & Perm::WRITE.0 != 0 && whole.is_none_or(|e| e.writable) {
+            // The program may store to what kernels may not.
+            if state & Perm::WRITE.0 != 0 && whole.is_none_or(|e| e.writable || shared) {
                 new |= UNKEPT;
             }
-            // A page of the linear part that is mapped.
-            let _ = self.pages.fill(own, 1, new);
+            self.pages.change(own, |_| new);
             transaction.before.push((own, state));
         }
         *now = Some(transaction);
@@ -116,9 +128,9 @@ impl Memory {
                 self.arena.write(at as usize, &bytes[..]);
             }
         }
-        for (page, state) in transaction.before {
-            // As above.
-            let _ = self.pages.fill(page, 1, state);
+        // A page may have been lent twice; its first state is the one before.
+        for (page, state) in transaction.before.into_iter().rev() {
+            self.pages.change(page, |_| state);
         }
         self.mapping.store(0, SeqCst);
         self.suspected.swap(false, SeqCst)
@@ -155,6 +167,7 @@ impl Memory {
         }
         match &*self.transaction() {
             None => true,
+            Some(transaction) if transaction.shared && !turns::runs_waves() => true,
             Some(transaction) => {
                 let last = addr.saturating_add(size.max(1) - 1);
                 let may = self.tried(transaction, addr, last, need);
