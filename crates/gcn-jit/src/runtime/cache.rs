@@ -206,6 +206,9 @@ pub(crate) struct CachedRegion {
     /// Waves that ended in batches, and batches that were left before their end.
     pub in_batch: u64,
     pub broken: u64,
+    /// The number of dispatches in which its grid is not evaluated, and that number the last time.
+    pub grid_skip: u32,
+    pub grid_failed: u32,
 }
 
 impl CachedRegion {
@@ -218,6 +221,8 @@ impl CachedRegion {
             restarts: 0,
             in_batch: 0,
             broken: 0,
+            grid_skip: 0,
+            grid_failed: 0,
         }
     }
 }

@@ -11,8 +11,11 @@ use gcn_emu::engine::Machine;
 use gcn_emu::group::Groups;
 use gcn_emu::mem::MAPPED;
 
-/// The waves from which on a dispatch is evaluated, and after which it may be again: that takes some microseconds.
-pub(crate) const WAVES: u64 = 1024;
+/// The waves from which on a dispatch is evaluated, and after which it may be again: that takes some twenty microseconds.
+pub(crate) const WAVES: u64 = 8192;
+
+/// After a region could not be evaluated, it is not tried in so many dispatches, twice as many after each further time.
+const MOST_SKIPPED: u32 = 256;
 
 /// What is known of the dispatch's workgroups.
 #[derive(Clone, Copy, Default)]
@@ -50,6 +53,11 @@ impl Jit {
         let mapping = self.ctx.remembered.mapping;
         if like.grid.refused || like.grid.ready == Some(mapping) {
             return !like.grid.refused;
+        }
+        if region.grid_skip > 0 {
+            self.code.regions[at.region() as usize].grid_skip -= 1;
+            like.grid.refused = true;
+            return false;
         }
         // Not again and again.
         let done = self.stats.in_batch;
@@ -94,10 +102,19 @@ impl Jit {
             if tables.fill(&mut self.ctx, machine, lines).is_some() {
                 like.grid.ready = Some(mapping);
                 self.stats.grids += 1;
+                self.code.regions[at.region() as usize].grid_failed = 0;
                 return true;
             }
         }
         like.grid.refused = true;
+        let known = &mut self.code.regions[at.region() as usize];
+        known.grid_failed = (2 * known.grid_failed).clamp(1, MOST_SKIPPED);
+        // Tests evaluate each dispatch.
+        known.grid_skip = if self.grid_waves > 0 {
+            known.grid_failed
+        } else {
+            0
+        };
         false
     }
 }
