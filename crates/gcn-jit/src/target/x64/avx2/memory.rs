@@ -21,128 +21,6 @@ enum To {
 impl Emit<'_, Avx2> {
     // ---- lanes' own addresses ----
 
-    pub(super) fn lanes_code(&mut self, access: &Rc<Access>, p: OperandRegisters<'_>) {
-        let Access::Lanes(l) = &**access else {
-            return;
-        };
-        let masked = !l.store && self.all_active.is_none();
-        let lo = p.r(0);
-        let high = l.high.then(|| p.r(1));
-        let mut k = 1 + l.high as usize;
-        let mask = masked.then(|| p.r(k));
-        k += masked as usize;
-        let data = if l.store { l.count as usize } else { 0 };
-        let stored = p.range(k, data);
-        k += data;
-        let [t, u, w] = [0, 1, 2].map(|i| p.r(k + i));
-        let more = if l.store {
-            [3, 4].map(|i| p.r(k + i))
-        } else {
-            [w; 2]
-        };
-        let loaded = p.range(k + 3, l.wanted.len());
-        let (from, back, again) = (self.a.label(), self.a.label(), self.a.here());
-        let lds = l.space == Space::Lds;
-        let (ask, without) = (self.a.label(), self.a.label());
-        let tile = l.tiles.first().copied();
-        let tile = tile.filter(|_| !l.store && !loaded.is_empty());
-        if let Some(tile) = tile {
-            let untiled = self.a.label();
-            self.tile_load(l, &tile, &loaded, [lo, u, w], (high, mask), untiled);
-            self.a.jmp(back);
-            self.a.bind(untiled);
-        }
-        let index = match l.range {
-            None => self.in_lds(l, lo, t, u, from),
-            Some(range) => {
-                self.in_range(l, range, [lo, t, u, w], high, from);
-                t
-            }
-        };
-        let offset = if lds { 0 } else { l.offset };
-        let apart = self.a.label();
-        if l.store {
-            if l.consecutive() {
-                self.first_lane(l, index, [u, w], apart);
-                if !lds && self.v.half == 0 {
-                    self.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, true);
-                }
-                let temps = [t, u, w, more[0], more[1]];
-                self.store_dense(l.bytes, &stored, temps, offset);
-                self.a.jmp(back);
-            }
-            self.a.bind(apart);
-            self.scatter_lanes(l.active, l.bytes, &stored, To::Index(index), offset, [u, w]);
-        } else {
-            if l.consecutive() && !loaded.is_empty() {
-                self.first_lane(l, index, [u, w], apart);
-                if !lds && self.v.half == 0 {
-                    self.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, false);
-                }
-                self.load_consecutive(l, &loaded, [t, u, w], offset);
-                self.a.jmp(back);
-            }
-            self.a.bind(apart);
-            if let Some(tile) = tile {
-                self.may_ask_for_tile(&tile, ask);
-                self.a.bind(without);
-            }
-            let apart = self.a.label();
-            if l.in_rows() && l.wanted.len() > 1 {
-                if self.all_active.is_none() {
-                    self.compare_all_active(l.active, RCX);
-                    self.a.jcc(Cc::Ne, apart);
-                }
-                self.gather_rows(&loaded, &l.wanted, index, [t, u, w], offset);
-                self.a.jmp(back);
-            }
-            self.a.bind(apart);
-            if self.with(Optional::OneByOne) {
-                let what = (l.active, l.bytes, &l.wanted[..]);
-                self.load_one_by_one(what, &loaded, index, mask, [t, u, w], offset);
-            } else {
-                let elements = Elements {
-                    bytes: l.bytes,
-                    offset,
-                    wanted: &l.wanted,
-                    loaded: &loaded,
-                };
-                self.gather_elements(elements, index, mask, w);
-            }
-        }
-        self.a.bind(back);
-        if l.store {
-            for tile in &l.tiles {
-                self.tile_store(l, tile, &stored, lo, [t, u]);
-            }
-        }
-        let access = access.clone();
-        self.section(move |e| {
-            let Access::Lanes(l) = &*access else {
-                return;
-            };
-            if let (Some(tile), Some(range)) = (tile, l.range) {
-                e.a.bind(ask);
-                e.hand_over(l, lo, high, u);
-                e.ask_for_tile(l, &tile, range, [again, without]);
-            }
-            e.a.bind(from);
-            if let Some(range) = l.range {
-                e.hand_over(l, lo, high, u);
-                e.ask_around(l, range, again);
-            }
-            e.hand_over(l, lo, high, u);
-            for (k, &d) in stored.iter().enumerate() {
-                e.a.y(STORE, d, 0, H::M(ctx!(data, 64 * k)));
-            }
-            e.lanes_helper(l);
-            for (&d, &k) in loaded.iter().zip(&l.wanted) {
-                e.a.y(LOAD, d, 0, H::M(ctx!(data, 64 * k as usize)));
-            }
-            e.a.jmp(back);
-        });
-    }
-
     /// Loads what the lanes are at from a tile, or goes to the label. RAX, RCX, RDX, RSI and temporary registers are clobbered.
     fn tile_load(
         &mut self,
@@ -822,151 +700,6 @@ impl Emit<'_, Avx2> {
         self.a.y(SHUFB, d, d, index);
     }
 
-    pub(super) fn affine_gather_code(&mut self, a: Affine, wanted: &[u8], p: OperandRegisters<'_>) {
-        let masked = self.all_active.is_none();
-        let mask = masked.then(|| p.r(1));
-        let first = 1 + masked as usize;
-        self.affine_address(a.address);
-        let d = p.range(first + 1, wanted.len());
-        let (index, w) = (p.r(0), p.r(first));
-        if !self.with(Optional::OneByOne) {
-            let elements = Elements {
-                bytes: a.bytes,
-                offset: a.offset,
-                wanted,
-                loaded: &d,
-            };
-            self.gather_elements(elements, index, mask, w);
-            return;
-        }
-        // The distances are known; what inactive lanes would read may not be mapped.
-        let (from, back) = (self.a.label(), self.a.label());
-        if masked {
-            self.compare_all_active(a.active, RCX);
-            self.a.jcc(Cc::Ne, from);
-        }
-        let half = if a.first { self.v.half } else { 1 };
-        let triples = self.with(Optional::Triples) && (a.bytes, a.step) == (4, 12);
-        let triples = triples && wanted.iter().all(|&k| k < 3);
-        if triples {
-            self.fetch(a, false);
-        }
-        for (&d, &k) in d.iter().zip(wanted) {
-            if triples {
-                self.load_of_three(k, d, w, a.offset + 96 * half as i32);
-                continue;
-            }
-            let address_plus = |lane: i32| {
-                let lane = lane + 8 * half as i32;
-                address_plus(a.offset + k as i32 * a.bytes as i32 + lane * a.step)
-            };
-            self.join_lanes(d, w, address_plus);
-            self.cut(a.bytes, d);
-        }
-        self.a.bind(back);
-        if masked {
-            let wanted = wanted.to_vec();
-            self.section(move |e| {
-                e.a.bind(from);
-                let elements = Elements {
-                    bytes: a.bytes,
-                    offset: a.offset,
-                    wanted: &wanted,
-                    loaded: &d,
-                };
-                e.gather_elements(elements, index, mask, w);
-                e.a.jmp(back);
-            });
-        }
-    }
-
-    pub(super) fn affine_load_code(&mut self, a: Affine, p: OperandRegisters<'_>) {
-        let (t, u) = (p.r(0), p.r(1));
-        let offset = a.offset + a.half * self.v.half as i32;
-        if a.count == 1 {
-            let d = p.r(2);
-            let masked = self.all_active.is_none();
-            let (from, back) = (self.a.label(), self.a.label());
-            if masked {
-                self.compare_all_active(a.active, RAX);
-            }
-            self.affine_address(a.address);
-            if Shape::of(a.step, a.bytes, 1, false) != Some(Shape::Dense) {
-                if masked {
-                    self.a.jcc(Cc::Ne, from);
-                }
-                self.fetch(a, false);
-                self.load_close(a, d, t, offset);
-                self.a.bind(back);
-                if masked {
-                    self.section(move |e| {
-                        e.a.bind(from);
-                        e.load_lanes(a, d);
-                        e.a.jmp(back);
-                    });
-                }
-                return;
-            }
-            if masked {
-                self.a.jcc(Cc::Ne, from);
-            }
-            self.fetch(a, false);
-            let at = H::M(address_plus(offset));
-            match a.bytes {
-                1 => self.a.y(X(2, 1, 0, 0x31), d, 0, at),
-                2 => self.a.y(X(2, 1, 0, 0x33), d, 0, at),
-                _ => self.a.y(LOAD, d, 0, at),
-            }
-            self.a.bind(back);
-            if masked {
-                self.section(move |e| {
-                    e.a.bind(from);
-                    if a.bytes == 4 {
-                        e.mask_of_bits(a.active, t, RCX);
-                        e.a.y(MASKLOAD, d, t, at);
-                    } else {
-                        e.load_lanes(a, d);
-                    }
-                    e.a.jmp(back);
-                });
-            }
-            return;
-        }
-        // All lanes may be read.
-        self.affine_address(a.address);
-        self.fetch(a, false);
-        if a.in_order {
-            for k in 0..a.count as usize {
-                let at = H::M(address_plus(offset + 64 * k as i32));
-                self.a.y(LOAD, p.r(2 + k), 0, at);
-            }
-            return;
-        }
-        let halves = |e: &mut Self, d: u8, low: i32, high: i32| {
-            e.a.x(LOAD, d, 0, H::M(address_plus(offset + low)));
-            let from = H::M(address_plus(offset + high));
-            e.a.yi(INSERT, d, d, from, 1);
-        };
-        if a.count == 2 {
-            halves(self, p.r(2), 0, 32);
-            halves(self, p.r(3), 16, 48);
-            return;
-        }
-        let [x, y, z, w] = [2, 3, 4, 5].map(|k| p.r(k));
-        for (k, d) in [x, y, z, w].into_iter().enumerate() {
-            halves(self, d, 16 * k as i32, 64 + 16 * k as i32);
-        }
-        // Four lanes' dwords in each 128 bits, to be transposed.
-        self.a.y(UNPCKL, t, x, H::R(y));
-        self.a.y(UNPCKH, x, x, H::R(y));
-        self.a.y(UNPCKL, u, z, H::R(w));
-        self.a.y(UNPCKH, z, z, H::R(w));
-        self.a.y(UNPCKHQ, y, t, H::R(u));
-        self.a.y(UNPCKHQ, w, x, H::R(z));
-        self.a.y(UNPCKLQ, z, x, H::R(z));
-        self.a.y(UNPCKLQ, x, t, H::R(u));
-    }
-
     /// Stores the dwords of active lanes at an address of RAX. `t` is for the mask; RCX is clobbered.
     pub(super) fn store_dwords(&mut self, active: At, r: u8, t: u8, at: Mem) {
         if self.all_active.is_some() {
@@ -984,68 +717,6 @@ impl Emit<'_, Avx2> {
             e.a.y(MASKSTORE, r, t, H::M(at));
             e.a.jmp(back);
         });
-    }
-
-    pub(super) fn affine_store_code(&mut self, a: Affine, p: OperandRegisters<'_>) {
-        let wide = a.bytes == 8;
-        let registers = if wide { 2 } else { a.count as usize };
-        let data = p.range(0, registers);
-        let temps: [u8; 5] = std::array::from_fn(|k| p.r(registers + k));
-        let offset = a.offset + a.half * self.v.half as i32;
-        self.affine_address(a.address);
-        if Shape::of(a.step, a.bytes, a.count, true) == Some(Shape::Apart) {
-            let (apart, done) = (self.a.label(), self.a.label());
-            let triples = data.len() == 3 && (a.bytes, a.step) == (4, 12);
-            if triples && self.with(Optional::Triples) {
-                if self.all_active.is_none() {
-                    self.compare_all_active(a.active, RCX);
-                    self.a.jcc(Cc::Ne, apart);
-                }
-                self.fetch(a, true);
-                self.store_dense(a.bytes, &data, temps, offset);
-                self.a.jmp(done);
-            }
-            self.a.bind(apart);
-            if a.bytes < 4 {
-                self.fetch(a, true);
-            }
-            let to = To::Step(a.step);
-            self.scatter_lanes(a.active, a.bytes, &data, to, offset, [temps[0], temps[1]]);
-            self.a.bind(done);
-            return;
-        }
-        self.fetch(a, true);
-        if a.in_order {
-            for (k, &r) in data.iter().enumerate() {
-                let at = H::M(address_plus(offset + 64 * k as i32));
-                self.a.y(STORE, r, 0, at);
-            }
-            return;
-        }
-        if (a.bytes, a.count) == (4, 1) {
-            self.store_dwords(a.active, data[0], temps[0], address_plus(offset));
-            return;
-        }
-        let masked = self.all_active.is_none();
-        let (from, back) = (self.a.label(), self.a.label());
-        if masked {
-            self.compare_all_active(a.active, RCX);
-            self.a.jcc(Cc::Ne, from);
-        }
-        self.store_dense(a.bytes, &data, temps, offset);
-        self.a.bind(back);
-        if masked {
-            self.section(move |e| {
-                e.a.bind(from);
-                if wide {
-                    e.store_wide_lanes(a, &data, offset);
-                } else {
-                    let (to, temps) = (To::Step(a.step), [temps[0], temps[1]]);
-                    e.scatter_lanes(a.active, a.bytes, &data, to, offset, temps);
-                }
-                e.a.jmp(back);
-            });
-        }
     }
 
     /// 64-bit values to each active lane's place.
@@ -1150,19 +821,332 @@ impl Emit<'_, Avx2> {
 
 impl Accesses for Avx2 {
     fn lanes_code(e: &mut Emit<'_, Avx2>, access: &Rc<Access>, p: OperandRegisters<'_>) {
-        e.lanes_code(access, p);
+        let Access::Lanes(l) = &**access else {
+            return;
+        };
+        let masked = !l.store && e.all_active.is_none();
+        let lo = p.r(0);
+        let high = l.high.then(|| p.r(1));
+        let mut k = 1 + l.high as usize;
+        let mask = masked.then(|| p.r(k));
+        k += masked as usize;
+        let data = if l.store { l.count as usize } else { 0 };
+        let stored = p.range(k, data);
+        k += data;
+        let [t, u, w] = [0, 1, 2].map(|i| p.r(k + i));
+        let more = if l.store {
+            [3, 4].map(|i| p.r(k + i))
+        } else {
+            [w; 2]
+        };
+        let loaded = p.range(k + 3, l.wanted.len());
+        let (from, back, again) = (e.a.label(), e.a.label(), e.a.here());
+        let lds = l.space == Space::Lds;
+        let (ask, without) = (e.a.label(), e.a.label());
+        let tile = l.tiles.first().copied();
+        let tile = tile.filter(|_| !l.store && !loaded.is_empty());
+        if let Some(tile) = tile {
+            let untiled = e.a.label();
+            e.tile_load(l, &tile, &loaded, [lo, u, w], (high, mask), untiled);
+            e.a.jmp(back);
+            e.a.bind(untiled);
+        }
+        let index = match l.range {
+            None => e.in_lds(l, lo, t, u, from),
+            Some(range) => {
+                e.in_range(l, range, [lo, t, u, w], high, from);
+                t
+            }
+        };
+        let offset = if lds { 0 } else { l.offset };
+        let apart = e.a.label();
+        if l.store {
+            if l.consecutive() {
+                e.first_lane(l, index, [u, w], apart);
+                if !lds && e.v.half == 0 {
+                    e.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, true);
+                }
+                let temps = [t, u, w, more[0], more[1]];
+                e.store_dense(l.bytes, &stored, temps, offset);
+                e.a.jmp(back);
+            }
+            e.a.bind(apart);
+            e.scatter_lanes(l.active, l.bytes, &stored, To::Index(index), offset, [u, w]);
+        } else {
+            if l.consecutive() && !loaded.is_empty() {
+                e.first_lane(l, index, [u, w], apart);
+                if !lds && e.v.half == 0 {
+                    e.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, false);
+                }
+                e.load_consecutive(l, &loaded, [t, u, w], offset);
+                e.a.jmp(back);
+            }
+            e.a.bind(apart);
+            if let Some(tile) = tile {
+                e.may_ask_for_tile(&tile, ask);
+                e.a.bind(without);
+            }
+            let apart = e.a.label();
+            if l.in_rows() && l.wanted.len() > 1 {
+                if e.all_active.is_none() {
+                    e.compare_all_active(l.active, RCX);
+                    e.a.jcc(Cc::Ne, apart);
+                }
+                e.gather_rows(&loaded, &l.wanted, index, [t, u, w], offset);
+                e.a.jmp(back);
+            }
+            e.a.bind(apart);
+            if e.with(Optional::OneByOne) {
+                let what = (l.active, l.bytes, &l.wanted[..]);
+                e.load_one_by_one(what, &loaded, index, mask, [t, u, w], offset);
+            } else {
+                let elements = Elements {
+                    bytes: l.bytes,
+                    offset,
+                    wanted: &l.wanted,
+                    loaded: &loaded,
+                };
+                e.gather_elements(elements, index, mask, w);
+            }
+        }
+        e.a.bind(back);
+        if l.store {
+            for tile in &l.tiles {
+                e.tile_store(l, tile, &stored, lo, [t, u]);
+            }
+        }
+        let access = access.clone();
+        e.section(move |e| {
+            let Access::Lanes(l) = &*access else {
+                return;
+            };
+            if let (Some(tile), Some(range)) = (tile, l.range) {
+                e.a.bind(ask);
+                e.hand_over(l, lo, high, u);
+                e.ask_for_tile(l, &tile, range, [again, without]);
+            }
+            e.a.bind(from);
+            if let Some(range) = l.range {
+                e.hand_over(l, lo, high, u);
+                e.ask_around(l, range, again);
+            }
+            e.hand_over(l, lo, high, u);
+            for (k, &d) in stored.iter().enumerate() {
+                e.a.y(STORE, d, 0, H::M(ctx!(data, 64 * k)));
+            }
+            e.lanes_helper(l);
+            for (&d, &k) in loaded.iter().zip(&l.wanted) {
+                e.a.y(LOAD, d, 0, H::M(ctx!(data, 64 * k as usize)));
+            }
+            e.a.jmp(back);
+        });
     }
 
     fn load_code(e: &mut Emit<'_, Avx2>, a: Affine, p: OperandRegisters<'_>) {
-        e.affine_load_code(a, p);
+        let (t, u) = (p.r(0), p.r(1));
+        let offset = a.offset + a.half * e.v.half as i32;
+        if a.count == 1 {
+            let d = p.r(2);
+            let masked = e.all_active.is_none();
+            let (from, back) = (e.a.label(), e.a.label());
+            if masked {
+                e.compare_all_active(a.active, RAX);
+            }
+            e.affine_address(a.address);
+            if Shape::of(a.step, a.bytes, 1, false) != Some(Shape::Dense) {
+                if masked {
+                    e.a.jcc(Cc::Ne, from);
+                }
+                e.fetch(a, false);
+                e.load_close(a, d, t, offset);
+                e.a.bind(back);
+                if masked {
+                    e.section(move |e| {
+                        e.a.bind(from);
+                        e.load_lanes(a, d);
+                        e.a.jmp(back);
+                    });
+                }
+                return;
+            }
+            if masked {
+                e.a.jcc(Cc::Ne, from);
+            }
+            e.fetch(a, false);
+            let at = H::M(address_plus(offset));
+            match a.bytes {
+                1 => e.a.y(X(2, 1, 0, 0x31), d, 0, at),
+                2 => e.a.y(X(2, 1, 0, 0x33), d, 0, at),
+                _ => e.a.y(LOAD, d, 0, at),
+            }
+            e.a.bind(back);
+            if masked {
+                e.section(move |e| {
+                    e.a.bind(from);
+                    if a.bytes == 4 {
+                        e.mask_of_bits(a.active, t, RCX);
+                        e.a.y(MASKLOAD, d, t, at);
+                    } else {
+                        e.load_lanes(a, d);
+                    }
+                    e.a.jmp(back);
+                });
+            }
+            return;
+        }
+        // All lanes may be read.
+        e.affine_address(a.address);
+        e.fetch(a, false);
+        if a.in_order {
+            for k in 0..a.count as usize {
+                let at = H::M(address_plus(offset + 64 * k as i32));
+                e.a.y(LOAD, p.r(2 + k), 0, at);
+            }
+            return;
+        }
+        let halves = |e: &mut Emit<'_, Avx2>, d: u8, low: i32, high: i32| {
+            e.a.x(LOAD, d, 0, H::M(address_plus(offset + low)));
+            let from = H::M(address_plus(offset + high));
+            e.a.yi(INSERT, d, d, from, 1);
+        };
+        if a.count == 2 {
+            halves(e, p.r(2), 0, 32);
+            halves(e, p.r(3), 16, 48);
+            return;
+        }
+        let [x, y, z, w] = [2, 3, 4, 5].map(|k| p.r(k));
+        for (k, d) in [x, y, z, w].into_iter().enumerate() {
+            halves(e, d, 16 * k as i32, 64 + 16 * k as i32);
+        }
+        // Four lanes' dwords in each 128 bits, to be transposed.
+        e.a.y(UNPCKL, t, x, H::R(y));
+        e.a.y(UNPCKH, x, x, H::R(y));
+        e.a.y(UNPCKL, u, z, H::R(w));
+        e.a.y(UNPCKH, z, z, H::R(w));
+        e.a.y(UNPCKHQ, y, t, H::R(u));
+        e.a.y(UNPCKHQ, w, x, H::R(z));
+        e.a.y(UNPCKLQ, z, x, H::R(z));
+        e.a.y(UNPCKLQ, x, t, H::R(u));
     }
 
     fn store_code(e: &mut Emit<'_, Avx2>, a: Affine, p: OperandRegisters<'_>) {
-        e.affine_store_code(a, p);
+        let wide = a.bytes == 8;
+        let registers = if wide { 2 } else { a.count as usize };
+        let data = p.range(0, registers);
+        let temps: [u8; 5] = std::array::from_fn(|k| p.r(registers + k));
+        let offset = a.offset + a.half * e.v.half as i32;
+        e.affine_address(a.address);
+        if Shape::of(a.step, a.bytes, a.count, true) == Some(Shape::Apart) {
+            let (apart, done) = (e.a.label(), e.a.label());
+            let triples = data.len() == 3 && (a.bytes, a.step) == (4, 12);
+            if triples && e.with(Optional::Triples) {
+                if e.all_active.is_none() {
+                    e.compare_all_active(a.active, RCX);
+                    e.a.jcc(Cc::Ne, apart);
+                }
+                e.fetch(a, true);
+                e.store_dense(a.bytes, &data, temps, offset);
+                e.a.jmp(done);
+            }
+            e.a.bind(apart);
+            if a.bytes < 4 {
+                e.fetch(a, true);
+            }
+            let to = To::Step(a.step);
+            e.scatter_lanes(a.active, a.bytes, &data, to, offset, [temps[0], temps[1]]);
+            e.a.bind(done);
+            return;
+        }
+        e.fetch(a, true);
+        if a.in_order {
+            for (k, &r) in data.iter().enumerate() {
+                let at = H::M(address_plus(offset + 64 * k as i32));
+                e.a.y(STORE, r, 0, at);
+            }
+            return;
+        }
+        if (a.bytes, a.count) == (4, 1) {
+            e.store_dwords(a.active, data[0], temps[0], address_plus(offset));
+            return;
+        }
+        let masked = e.all_active.is_none();
+        let (from, back) = (e.a.label(), e.a.label());
+        if masked {
+            e.compare_all_active(a.active, RCX);
+            e.a.jcc(Cc::Ne, from);
+        }
+        e.store_dense(a.bytes, &data, temps, offset);
+        e.a.bind(back);
+        if masked {
+            e.section(move |e| {
+                e.a.bind(from);
+                if wide {
+                    e.store_wide_lanes(a, &data, offset);
+                } else {
+                    let (to, temps) = (To::Step(a.step), [temps[0], temps[1]]);
+                    e.scatter_lanes(a.active, a.bytes, &data, to, offset, temps);
+                }
+                e.a.jmp(back);
+            });
+        }
     }
 
     fn gather_code(e: &mut Emit<'_, Avx2>, a: Affine, wanted: &[u8], p: OperandRegisters<'_>) {
-        e.affine_gather_code(a, wanted, p);
+        let masked = e.all_active.is_none();
+        let mask = masked.then(|| p.r(1));
+        let first = 1 + masked as usize;
+        e.affine_address(a.address);
+        let d = p.range(first + 1, wanted.len());
+        let (index, w) = (p.r(0), p.r(first));
+        if !e.with(Optional::OneByOne) {
+            let elements = Elements {
+                bytes: a.bytes,
+                offset: a.offset,
+                wanted,
+                loaded: &d,
+            };
+            e.gather_elements(elements, index, mask, w);
+            return;
+        }
+        // The distances are known; what inactive lanes would read may not be mapped.
+        let (from, back) = (e.a.label(), e.a.label());
+        if masked {
+            e.compare_all_active(a.active, RCX);
+            e.a.jcc(Cc::Ne, from);
+        }
+        let half = if a.first { e.v.half } else { 1 };
+        let triples = e.with(Optional::Triples) && (a.bytes, a.step) == (4, 12);
+        let triples = triples && wanted.iter().all(|&k| k < 3);
+        if triples {
+            e.fetch(a, false);
+        }
+        for (&d, &k) in d.iter().zip(wanted) {
+            if triples {
+                e.load_of_three(k, d, w, a.offset + 96 * half as i32);
+                continue;
+            }
+            let address_plus = |lane: i32| {
+                let lane = lane + 8 * half as i32;
+                address_plus(a.offset + k as i32 * a.bytes as i32 + lane * a.step)
+            };
+            e.join_lanes(d, w, address_plus);
+            e.cut(a.bytes, d);
+        }
+        e.a.bind(back);
+        if masked {
+            let wanted = wanted.to_vec();
+            e.section(move |e| {
+                e.a.bind(from);
+                let elements = Elements {
+                    bytes: a.bytes,
+                    offset: a.offset,
+                    wanted: &wanted,
+                    loaded: &d,
+                };
+                e.gather_elements(elements, index, mask, w);
+                e.a.jmp(back);
+            });
+        }
     }
 
     fn store_row_code(e: &mut Emit<'_, Avx2>, active: At, to: Mem, p: OperandRegisters<'_>) {

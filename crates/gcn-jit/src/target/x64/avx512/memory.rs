@@ -34,157 +34,6 @@ fn indexed(base: Gpr, index: u8, disp: i32) -> Mem {
 impl Emit<'_, Avx512> {
     // ---- lanes' own addresses ----
 
-    pub(super) fn lanes_code(&mut self, access: &Rc<Access>, p: OperandRegisters<'_>) {
-        let Access::Lanes(l) = &**access else {
-            return;
-        };
-        let mut n = 1 + l.high as usize;
-        let stored = p.range(n, if l.store { l.count as usize } else { 0 });
-        n += stored.len();
-        let regs = Regs {
-            lo: p.r(0),
-            hi: l.high.then(|| p.r(1)),
-            t: p.r(n),
-            u: p.r(n + 1),
-            v: p.r(n + 2),
-            w: p.r(n + 3),
-            k: p.k(n + 4),
-            k2: p.k(n + 5),
-        };
-        let loaded = p.range(n + 6, l.wanted.len());
-        let (from, helper, back) = (self.a.label(), self.a.label(), self.a.label());
-        let again = self.a.here();
-        let (ask, without) = (self.a.label(), self.a.label());
-        let tile = l.tiles.first().copied();
-        let tile = tile.filter(|_| !l.store && !loaded.is_empty());
-        match (l.store, l.range) {
-            (false, range) => {
-                if let Some(tile) = tile {
-                    let untiled = self.a.label();
-                    self.tile_load(l, &tile, &loaded, regs, untiled);
-                    self.a.jmp(back);
-                    self.a.bind(untiled);
-                }
-                match range {
-                    Some(range) => self.in_range(l, range, regs, from),
-                    None => self.in_lds(l, regs, from),
-                }
-                let offset = if range.is_some() { l.offset } else { 0 };
-                let apart = self.a.label();
-                if l.consecutive() && !loaded.is_empty() {
-                    self.first_lane(l, regs, apart);
-                    if range.is_some() {
-                        self.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, false);
-                    }
-                    self.load_consecutive(l, &loaded, regs, offset);
-                    self.a.jmp(back);
-                }
-                self.a.bind(apart);
-                if l.consecutive() && l.count == 1 && !loaded.is_empty() {
-                    let apart = self.a.label();
-                    self.two_runs(l, loaded[0], regs, offset, apart);
-                    self.a.jmp(back);
-                    self.a.bind(apart);
-                }
-                if let Some(tile) = tile {
-                    self.may_ask_for_tile(&tile, ask);
-                    self.a.bind(without);
-                }
-                let Regs { t, u, v, w, k, .. } = regs;
-                if l.in_rows() && l.wanted.len() > 1 {
-                    self.gather_rows(&loaded, &l.wanted, [t, u, v, w], offset);
-                } else if self.with(Optional::OneByOne) {
-                    let temps = [u, v, w];
-                    self.gather_one_by_one(l.bytes, &loaded, &l.wanted, t, temps, offset);
-                } else {
-                    let elements = Elements {
-                        bytes: l.bytes,
-                        offset,
-                        wanted: &l.wanted,
-                        loaded: &loaded,
-                    };
-                    self.gather(elements, t, [u, v, w], k);
-                }
-            }
-            (true, Some(range)) if l.count == 1 => {
-                self.in_range(l, range, regs, from);
-                let apart = self.a.label();
-                let Regs { t, u, v, k, .. } = regs;
-                if l.consecutive() {
-                    self.first_lane(l, regs, apart);
-                    self.fetch_at_pace(l.bytes as i32 * l.count as i32, l.offset, true);
-                    self.store_elements(l.bytes, &stored, mem(RAX, l.offset), [t, u, v], k);
-                    self.a.jmp(back);
-                    self.a.bind(apart);
-                    let apart = self.a.label();
-                    self.store_halves(l, stored[0], regs, apart);
-                    self.a.jmp(back);
-                    self.a.bind(apart);
-                } else {
-                    self.a.bind(apart);
-                }
-                self.scatter(l.bytes, stored[0], t, k, l.offset);
-            }
-            (true, None) if l.offset == 0 => self.store_in_lds(l, &stored, regs, from),
-            _ => self.a.jmp(helper),
-        }
-        self.a.bind(back);
-        if l.store {
-            for tile in &l.tiles {
-                self.tile_store(l, tile, &stored, regs);
-            }
-        }
-        let access = access.clone();
-        self.section(move |e| {
-            let Access::Lanes(l) = &*access else {
-                return;
-            };
-            if let (Some(tile), Some(range)) = (tile, l.range) {
-                e.a.bind(ask);
-                e.hand_over(l, regs);
-                e.ask_for_tile(l, &tile, range, [again, without]);
-            }
-            e.a.bind(from);
-            match (l.range, l.store) {
-                (Some(range), _) => {
-                    e.hand_over(l, regs);
-                    e.ask_around(l, range, again);
-                    if !l.store || l.bytes == 4 && l.count == 1 {
-                        let data = if l.store { &stored } else { &loaded };
-                        e.lane_by_lane(l, data, regs, helper);
-                        e.a.jmp(back);
-                    }
-                }
-                (None, false) if l.bytes == 4 && l.offset == 0 => {
-                    e.gather_lds(l, &loaded, regs, helper);
-                    e.a.jmp(back);
-                }
-                (None, true) if l.bytes < 4 && l.count == 1 && l.offset == 0 => {
-                    e.scatter_small(l, stored[0], regs, helper);
-                    e.a.jmp(back);
-                }
-                (None, true) if l.bytes == 4 && l.offset == 0 => {
-                    if matches!(l.count, 1 | 2 | 4) {
-                        e.scatter_lds(l, &stored, regs, helper);
-                        e.a.jmp(back);
-                    }
-                }
-                (None, _) => {}
-            }
-            e.a.bind(helper);
-            e.hand_over(l, regs);
-            for (k, &d) in stored.iter().enumerate() {
-                e.a.z(op::MOVDQU32_ST, d, 0, Rm::M(ctx!(data, 64 * k)));
-            }
-            e.lanes_helper(l);
-            for (&d, &k) in loaded.iter().zip(&l.wanted) {
-                let from = ctx!(data, 64 * k as usize);
-                e.a.z(op::MOVDQU32, d, 0, Rm::M(from));
-            }
-            e.a.jmp(back);
-        });
-    }
-
     /// Loads what the lanes are at from a tile, or goes to the label. RAX, RCX, RDX, RSI, `u` and opmasks are clobbered.
     fn tile_load(&mut self, l: &Lanes, tile: &TileAt, loaded: &[u8], r: Regs, other: Label) {
         let Regs { lo, u, k, k2, .. } = r;
@@ -835,55 +684,6 @@ impl Emit<'_, Avx512> {
 
     // ---- affine addresses ----
 
-    pub(super) fn affine_gather_code(&mut self, a: Affine, wanted: &[u8], p: OperandRegisters<'_>) {
-        self.affine_address(a.address);
-        let loaded = p.range(5, wanted.len());
-        let temps = [1, 2, 3].map(|k| p.r(k));
-        let (apart, done) = (self.a.label(), self.a.label());
-        let triples = self.with(Optional::Triples);
-        if triples
-            && a.bytes == 4
-            && a.step == 12
-            && wanted.len() > 1
-            && wanted.iter().all(|&k| k < 3)
-        {
-            if self.all_active.is_none() {
-                self.a.kortest(K_EXEC, K_EXEC);
-                self.a.jcc(Cc::Ae, apart);
-            }
-            self.fetch(a, false);
-            self.load_three(a.offset, &loaded, wanted, [temps[0], temps[1]]);
-            self.a.jmp(done);
-        }
-        self.a.bind(apart);
-        if self.with(Optional::OneByOne) {
-            // The distances are known; what inactive lanes would read may not be mapped.
-            let some = self.a.label();
-            if self.all_active.is_none() {
-                self.a.kortest(K_EXEC, K_EXEC);
-                self.a.jcc(Cc::Ae, some);
-            }
-            let two = |_: &mut Self, pair: i32| {
-                [0, 1].map(|n| address_plus(a.offset + (2 * pair + n) * a.step))
-            };
-            self.load_one_by_one(a.bytes, &loaded, wanted, [temps[0], temps[1]], two);
-            if self.all_active.is_some() {
-                self.a.bind(done);
-                return;
-            }
-            self.a.jmp(done);
-            self.a.bind(some);
-        }
-        let elements = Elements {
-            bytes: a.bytes,
-            offset: a.offset,
-            wanted,
-            loaded: &loaded,
-        };
-        self.gather(elements, p.r(0), temps, p.k(4));
-        self.a.bind(done);
-    }
-
     /// Wanted elements by a load for each lane, or one of 64 bits for two elements that lie side by side. `two`: where two lanes' first
     /// elements are. The temporary registers are clobbered.
     fn load_one_by_one(
@@ -1003,42 +803,6 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    pub(super) fn affine_load_code(&mut self, a: Affine, p: OperandRegisters<'_>) {
-        self.affine_address(a.address);
-        let at = |by: i32| address_plus(a.offset + by);
-        if a.count == 1 && Shape::of(a.step, a.bytes, 1, false) != Some(Shape::Dense) {
-            self.fetch(a, false);
-            self.load_close(a, p.r(2), p.r(0), p.k(1));
-            return;
-        }
-        self.fetch(a, false);
-        if a.in_order {
-            for k in (0..a.count as usize).filter(|k| a.wanted >> k & 1 != 0) {
-                let from = Rm::M(at(64 * k as i32));
-                self.a.z(op::MOVDQU32, p.r(k), 0, from);
-            }
-            return;
-        }
-        let on = self.on_or_zero();
-        match (a.bytes, a.count) {
-            (1, _) => self.a.zk(op::PMOVZXBD, p.r(0), 0, Rm::M(at(0)), on),
-            (2, _) => self.a.zk(op::PMOVZXWD, p.r(0), 0, Rm::M(at(0)), on),
-            (_, 1) => self.a.zk(op::MOVDQU32, p.r(0), 0, Rm::M(at(0)), on),
-            (_, 2) => {
-                // All of it may be read, of inactive lanes as well.
-                for k in 0..2 {
-                    let from = Rm::M(at(64 * k as i32));
-                    self.a.z(op::MOVDQU32, p.r(k), 0, from);
-                }
-            }
-            _ => {
-                let wanted = |k: usize| a.wanted >> k & 1 != 0;
-                let to = std::array::from_fn(|k| wanted(k).then(|| p.r(3 + k)));
-                self.load_four(a.offset, to, [0, 1, 2].map(|k| p.r(k)));
-            }
-        }
-    }
-
     /// Loads the wanted dwords of four per lane at RAX plus a constant: every other dword, then the rest.
     fn load_four(&mut self, offset: i32, wanted: [Option<u8>; 4], [t, u, v]: [u8; 3]) {
         for (k, mix) in [Mix::Even, Mix::Odd].into_iter().enumerate() {
@@ -1101,65 +865,6 @@ impl Emit<'_, Avx512> {
         self.a.z(op::PERMB, t, t, Rm::R(data));
         self.a
             .zk(op::MOVDQU8_ST, t, 0, Rm::M(mem(RAX, a.offset)), keep(k));
-    }
-
-    pub(super) fn affine_store_code(&mut self, a: Affine, p: OperandRegisters<'_>) {
-        let wide = a.bytes == 8;
-        let registers = if wide { 2 } else { a.count as usize };
-        let data = p.range(0, registers);
-        let temps = [0, 1, 2].map(|n| p.r(registers + n));
-        let [t, u, _] = temps;
-        let k = p.k(registers + 3);
-        self.affine_address(a.address);
-        if Shape::of(a.step, a.bytes, a.count, true) == Some(Shape::Apart) {
-            if within_register(a.step) && a.count == 1 {
-                self.fetch(a, true);
-                self.store_close(a, data[0], t, k);
-                return;
-            }
-            let (apart, done) = (self.a.label(), self.a.label());
-            if data.len() == 3 && a.step == 12 && self.with(Optional::Triples) {
-                if self.all_active.is_none() {
-                    self.a.kortest(K_EXEC, K_EXEC);
-                    self.a.jcc(Cc::Ae, apart);
-                }
-                self.fetch(a, true);
-                self.store_elements(4, &data, address_plus(a.offset), temps, k);
-                self.a.jmp(done);
-            }
-            self.a.bind(apart);
-            self.distances(t, a.step);
-            if data.len().is_multiple_of(2) {
-                self.scatter_pairs(&data, t, u, k, a);
-                return;
-            }
-            for (n, &r) in data.iter().enumerate() {
-                self.scatter(a.bytes, r, t, k, a.offset + 4 * n as i32);
-            }
-            self.a.bind(done);
-            return;
-        }
-        self.fetch(a, true);
-        if a.in_order {
-            for (n, &r) in data.iter().enumerate() {
-                let to = Rm::M(address_plus(a.offset + 64 * n as i32));
-                self.a.z(op::MOVDQU32_ST, r, 0, to);
-            }
-            return;
-        }
-        if wide {
-            let q = op::MOVDQU32_ST.pd();
-            for (part, &r) in data.iter().enumerate() {
-                let on = match part {
-                    0 => self.on(),
-                    _ => self.upper_on(k),
-                };
-                let to = Rm::M(address_plus(a.offset + 64 * part as i32));
-                self.a.zk(q, r, 0, to, on);
-            }
-            return;
-        }
-        self.store_elements(a.bytes, &data, address_plus(a.offset), temps, k);
     }
 
     /// Stores of dwords two by two.
@@ -1243,19 +948,298 @@ impl Emit<'_, Avx512> {
 
 impl Accesses for Avx512 {
     fn lanes_code(e: &mut Emit<'_, Avx512>, access: &Rc<Access>, p: OperandRegisters<'_>) {
-        e.lanes_code(access, p);
+        let Access::Lanes(l) = &**access else {
+            return;
+        };
+        let mut n = 1 + l.high as usize;
+        let stored = p.range(n, if l.store { l.count as usize } else { 0 });
+        n += stored.len();
+        let regs = Regs {
+            lo: p.r(0),
+            hi: l.high.then(|| p.r(1)),
+            t: p.r(n),
+            u: p.r(n + 1),
+            v: p.r(n + 2),
+            w: p.r(n + 3),
+            k: p.k(n + 4),
+            k2: p.k(n + 5),
+        };
+        let loaded = p.range(n + 6, l.wanted.len());
+        let (from, helper, back) = (e.a.label(), e.a.label(), e.a.label());
+        let again = e.a.here();
+        let (ask, without) = (e.a.label(), e.a.label());
+        let tile = l.tiles.first().copied();
+        let tile = tile.filter(|_| !l.store && !loaded.is_empty());
+        match (l.store, l.range) {
+            (false, range) => {
+                if let Some(tile) = tile {
+                    let untiled = e.a.label();
+                    e.tile_load(l, &tile, &loaded, regs, untiled);
+                    e.a.jmp(back);
+                    e.a.bind(untiled);
+                }
+                match range {
+                    Some(range) => e.in_range(l, range, regs, from),
+                    None => e.in_lds(l, regs, from),
+                }
+                let offset = if range.is_some() { l.offset } else { 0 };
+                let apart = e.a.label();
+                if l.consecutive() && !loaded.is_empty() {
+                    e.first_lane(l, regs, apart);
+                    if range.is_some() {
+                        e.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, false);
+                    }
+                    e.load_consecutive(l, &loaded, regs, offset);
+                    e.a.jmp(back);
+                }
+                e.a.bind(apart);
+                if l.consecutive() && l.count == 1 && !loaded.is_empty() {
+                    let apart = e.a.label();
+                    e.two_runs(l, loaded[0], regs, offset, apart);
+                    e.a.jmp(back);
+                    e.a.bind(apart);
+                }
+                if let Some(tile) = tile {
+                    e.may_ask_for_tile(&tile, ask);
+                    e.a.bind(without);
+                }
+                let Regs { t, u, v, w, k, .. } = regs;
+                if l.in_rows() && l.wanted.len() > 1 {
+                    e.gather_rows(&loaded, &l.wanted, [t, u, v, w], offset);
+                } else if e.with(Optional::OneByOne) {
+                    let temps = [u, v, w];
+                    e.gather_one_by_one(l.bytes, &loaded, &l.wanted, t, temps, offset);
+                } else {
+                    let elements = Elements {
+                        bytes: l.bytes,
+                        offset,
+                        wanted: &l.wanted,
+                        loaded: &loaded,
+                    };
+                    e.gather(elements, t, [u, v, w], k);
+                }
+            }
+            (true, Some(range)) if l.count == 1 => {
+                e.in_range(l, range, regs, from);
+                let apart = e.a.label();
+                let Regs { t, u, v, k, .. } = regs;
+                if l.consecutive() {
+                    e.first_lane(l, regs, apart);
+                    e.fetch_at_pace(l.bytes as i32 * l.count as i32, l.offset, true);
+                    e.store_elements(l.bytes, &stored, mem(RAX, l.offset), [t, u, v], k);
+                    e.a.jmp(back);
+                    e.a.bind(apart);
+                    let apart = e.a.label();
+                    e.store_halves(l, stored[0], regs, apart);
+                    e.a.jmp(back);
+                    e.a.bind(apart);
+                } else {
+                    e.a.bind(apart);
+                }
+                e.scatter(l.bytes, stored[0], t, k, l.offset);
+            }
+            (true, None) if l.offset == 0 => e.store_in_lds(l, &stored, regs, from),
+            _ => e.a.jmp(helper),
+        }
+        e.a.bind(back);
+        if l.store {
+            for tile in &l.tiles {
+                e.tile_store(l, tile, &stored, regs);
+            }
+        }
+        let access = access.clone();
+        e.section(move |e| {
+            let Access::Lanes(l) = &*access else {
+                return;
+            };
+            if let (Some(tile), Some(range)) = (tile, l.range) {
+                e.a.bind(ask);
+                e.hand_over(l, regs);
+                e.ask_for_tile(l, &tile, range, [again, without]);
+            }
+            e.a.bind(from);
+            match (l.range, l.store) {
+                (Some(range), _) => {
+                    e.hand_over(l, regs);
+                    e.ask_around(l, range, again);
+                    if !l.store || l.bytes == 4 && l.count == 1 {
+                        let data = if l.store { &stored } else { &loaded };
+                        e.lane_by_lane(l, data, regs, helper);
+                        e.a.jmp(back);
+                    }
+                }
+                (None, false) if l.bytes == 4 && l.offset == 0 => {
+                    e.gather_lds(l, &loaded, regs, helper);
+                    e.a.jmp(back);
+                }
+                (None, true) if l.bytes < 4 && l.count == 1 && l.offset == 0 => {
+                    e.scatter_small(l, stored[0], regs, helper);
+                    e.a.jmp(back);
+                }
+                (None, true) if l.bytes == 4 && l.offset == 0 => {
+                    if matches!(l.count, 1 | 2 | 4) {
+                        e.scatter_lds(l, &stored, regs, helper);
+                        e.a.jmp(back);
+                    }
+                }
+                (None, _) => {}
+            }
+            e.a.bind(helper);
+            e.hand_over(l, regs);
+            for (k, &d) in stored.iter().enumerate() {
+                e.a.z(op::MOVDQU32_ST, d, 0, Rm::M(ctx!(data, 64 * k)));
+            }
+            e.lanes_helper(l);
+            for (&d, &k) in loaded.iter().zip(&l.wanted) {
+                let from = ctx!(data, 64 * k as usize);
+                e.a.z(op::MOVDQU32, d, 0, Rm::M(from));
+            }
+            e.a.jmp(back);
+        });
     }
 
     fn load_code(e: &mut Emit<'_, Avx512>, a: Affine, p: OperandRegisters<'_>) {
-        e.affine_load_code(a, p);
+        e.affine_address(a.address);
+        let at = |by: i32| address_plus(a.offset + by);
+        if a.count == 1 && Shape::of(a.step, a.bytes, 1, false) != Some(Shape::Dense) {
+            e.fetch(a, false);
+            e.load_close(a, p.r(2), p.r(0), p.k(1));
+            return;
+        }
+        e.fetch(a, false);
+        if a.in_order {
+            for k in (0..a.count as usize).filter(|k| a.wanted >> k & 1 != 0) {
+                let from = Rm::M(at(64 * k as i32));
+                e.a.z(op::MOVDQU32, p.r(k), 0, from);
+            }
+            return;
+        }
+        let on = e.on_or_zero();
+        match (a.bytes, a.count) {
+            (1, _) => e.a.zk(op::PMOVZXBD, p.r(0), 0, Rm::M(at(0)), on),
+            (2, _) => e.a.zk(op::PMOVZXWD, p.r(0), 0, Rm::M(at(0)), on),
+            (_, 1) => e.a.zk(op::MOVDQU32, p.r(0), 0, Rm::M(at(0)), on),
+            (_, 2) => {
+                // All of it may be read, of inactive lanes as well.
+                for k in 0..2 {
+                    let from = Rm::M(at(64 * k as i32));
+                    e.a.z(op::MOVDQU32, p.r(k), 0, from);
+                }
+            }
+            _ => {
+                let wanted = |k: usize| a.wanted >> k & 1 != 0;
+                let to = std::array::from_fn(|k| wanted(k).then(|| p.r(3 + k)));
+                e.load_four(a.offset, to, [0, 1, 2].map(|k| p.r(k)));
+            }
+        }
     }
 
     fn store_code(e: &mut Emit<'_, Avx512>, a: Affine, p: OperandRegisters<'_>) {
-        e.affine_store_code(a, p);
+        let wide = a.bytes == 8;
+        let registers = if wide { 2 } else { a.count as usize };
+        let data = p.range(0, registers);
+        let temps = [0, 1, 2].map(|n| p.r(registers + n));
+        let [t, u, _] = temps;
+        let k = p.k(registers + 3);
+        e.affine_address(a.address);
+        if Shape::of(a.step, a.bytes, a.count, true) == Some(Shape::Apart) {
+            if within_register(a.step) && a.count == 1 {
+                e.fetch(a, true);
+                e.store_close(a, data[0], t, k);
+                return;
+            }
+            let (apart, done) = (e.a.label(), e.a.label());
+            if data.len() == 3 && a.step == 12 && e.with(Optional::Triples) {
+                if e.all_active.is_none() {
+                    e.a.kortest(K_EXEC, K_EXEC);
+                    e.a.jcc(Cc::Ae, apart);
+                }
+                e.fetch(a, true);
+                e.store_elements(4, &data, address_plus(a.offset), temps, k);
+                e.a.jmp(done);
+            }
+            e.a.bind(apart);
+            e.distances(t, a.step);
+            if data.len().is_multiple_of(2) {
+                e.scatter_pairs(&data, t, u, k, a);
+                return;
+            }
+            for (n, &r) in data.iter().enumerate() {
+                e.scatter(a.bytes, r, t, k, a.offset + 4 * n as i32);
+            }
+            e.a.bind(done);
+            return;
+        }
+        e.fetch(a, true);
+        if a.in_order {
+            for (n, &r) in data.iter().enumerate() {
+                let to = Rm::M(address_plus(a.offset + 64 * n as i32));
+                e.a.z(op::MOVDQU32_ST, r, 0, to);
+            }
+            return;
+        }
+        if wide {
+            let q = op::MOVDQU32_ST.pd();
+            for (part, &r) in data.iter().enumerate() {
+                let on = match part {
+                    0 => e.on(),
+                    _ => e.upper_on(k),
+                };
+                let to = Rm::M(address_plus(a.offset + 64 * part as i32));
+                e.a.zk(q, r, 0, to, on);
+            }
+            return;
+        }
+        e.store_elements(a.bytes, &data, address_plus(a.offset), temps, k);
     }
 
     fn gather_code(e: &mut Emit<'_, Avx512>, a: Affine, wanted: &[u8], p: OperandRegisters<'_>) {
-        e.affine_gather_code(a, wanted, p);
+        e.affine_address(a.address);
+        let loaded = p.range(5, wanted.len());
+        let temps = [1, 2, 3].map(|k| p.r(k));
+        let (apart, done) = (e.a.label(), e.a.label());
+        let triples = e.with(Optional::Triples);
+        if triples
+            && a.bytes == 4
+            && a.step == 12
+            && wanted.len() > 1
+            && wanted.iter().all(|&k| k < 3)
+        {
+            if e.all_active.is_none() {
+                e.a.kortest(K_EXEC, K_EXEC);
+                e.a.jcc(Cc::Ae, apart);
+            }
+            e.fetch(a, false);
+            e.load_three(a.offset, &loaded, wanted, [temps[0], temps[1]]);
+            e.a.jmp(done);
+        }
+        e.a.bind(apart);
+        if e.with(Optional::OneByOne) {
+            // The distances are known; what inactive lanes would read may not be mapped.
+            let some = e.a.label();
+            if e.all_active.is_none() {
+                e.a.kortest(K_EXEC, K_EXEC);
+                e.a.jcc(Cc::Ae, some);
+            }
+            let two = |_: &mut Emit<'_, Avx512>, pair: i32| {
+                [0, 1].map(|n| address_plus(a.offset + (2 * pair + n) * a.step))
+            };
+            e.load_one_by_one(a.bytes, &loaded, wanted, [temps[0], temps[1]], two);
+            if e.all_active.is_some() {
+                e.a.bind(done);
+                return;
+            }
+            e.a.jmp(done);
+            e.a.bind(some);
+        }
+        let elements = Elements {
+            bytes: a.bytes,
+            offset: a.offset,
+            wanted,
+            loaded: &loaded,
+        };
+        e.gather(elements, p.r(0), temps, p.k(4));
+        e.a.bind(done);
     }
 
     fn store_row_code(e: &mut Emit<'_, Avx512>, _: At, to: Mem, p: OperandRegisters<'_>) {
