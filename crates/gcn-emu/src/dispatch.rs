@@ -11,6 +11,7 @@ mod printf;
 mod schedule;
 pub mod step;
 mod stuck;
+mod threads;
 
 use crate::engine::{Engine, FaultReport};
 use crate::global::WaveSync;

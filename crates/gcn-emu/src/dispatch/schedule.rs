@@ -14,6 +14,7 @@ use super::abi::{Own, Setup, Shape};
 use super::host::Output;
 use super::observers::{About, Control, Observe, Observer, RecorderMaker, Scene, Whereabouts, Who};
 use super::stuck::{self, StuckWave, Traits, Waits};
+use super::threads::Threads;
 use super::{Gpu, Launch, RunError, Stats, WaveLocation};
 use crate::engine::{Code, Engine, Machine, Stop};
 use crate::global::Global;
@@ -22,7 +23,6 @@ use crate::mem::{self, Memory};
 use crate::probe::{AccessRecorder, Probe, Runs};
 use crate::wave::{Lds, WaveState};
 use gcn_isa::target::Target;
-use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{
@@ -242,32 +242,26 @@ impl Gpu {
             worker.work();
             worker.stats
         };
-        let mut stats = Stats::default();
-        let mut add = |s: Stats| {
+        let stats = Mutex::new(Stats::default());
+        let add = |s: Stats| {
+            let mut stats = lock(&stats);
             stats.instructions += s.instructions;
             stats.waves += s.waves;
         };
-        std::thread::scope(|scope| {
-            let work = &work;
-            let others = RefCell::new(Vec::new());
-            let help = || {
-                for thread in 1..threads {
-                    let spawned =
-                        std::thread::Builder::new().spawn_scoped(scope, move || work(thread, None));
-                    // If the host refuses a thread, it will refuse the next one, too: the existing threads do the work.
-                    let Ok(other) = spawned else { break };
-                    others.borrow_mut().push(other);
-                }
-            };
-            let alone = threads == 1;
-            add(work(0, (!alone).then_some(&help)));
-            for other in others.take() {
-                match other.join() {
-                    Ok(stats) => add(stats),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-        });
+        // If the host refuses threads, this one does the work.
+        match Threads::take(threads - 1) {
+            None => add(work(0, None)),
+            Some(others) => others.in_place_scope(|scope| {
+                let (work, add) = (&work, &add);
+                let help = || {
+                    for thread in 1..threads {
+                        scope.spawn(move |_| add(work(thread, None)));
+                    }
+                };
+                add(work(0, Some(&help)));
+            }),
+        }
+        let stats = stats.into_inner().unwrap_or_else(PoisonError::into_inner);
         shared.serve();
         let closed = match &setup.host {
             Some(host) => host.close(&self.output),
