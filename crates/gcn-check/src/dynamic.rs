@@ -92,9 +92,7 @@ struct State {
     reports: Vec<Report>,
     known: HashMap<Key, usize>,
     metrics: Metrics,
-    /// What was proved of kernels, by the addresses of a code object and of a kernel in it, and the version of all code that it is true of.
-    proved: HashMap<(u64, u64), screen::Proved>,
-    code: u64,
+    proved: screen::ProvedKernels,
 }
 
 /// Checks dispatches, and collects what was found. It is an observer of the dispatches.
@@ -161,21 +159,9 @@ impl Observe for OfLaunch {
             fresh: fresh.as_ref(),
         };
         let allocations = beside.allocator.allocations();
-        let mut state = self.checker.state();
-        // Code may have been loaded where other code was.
-        let code = about.memory.code_version();
-        if state.code != code {
-            state.proved.clear();
-            state.code = code;
-        }
-        let (options, proved) = (&self.checker.options, &mut state.proved);
-        screen::screen(
-            options,
-            about,
-            &allocations,
-            Some(&beside),
-            |kernel, prove| proved.entry(kernel).or_insert_with(prove).clone(),
-        )
+        let options = &self.checker.options;
+        let proved = &mut self.checker.state().proved;
+        screen::screen(options, about, &allocations, Some(&beside), proved)
     }
 }
 
@@ -323,9 +309,7 @@ impl Observe for Checker {
             proved,
             ..
         } = &mut *state;
-        screen::screen(&self.options, about, allocations, None, |kernel, prove| {
-            proved.entry(kernel).or_insert_with(prove).clone()
-        })
+        screen::screen(&self.options, about, allocations, None, proved)
     }
 
     fn passed(&self) {

@@ -552,6 +552,27 @@ impl Runtime {
         let _outside = self.outside();
         // What is taken back in the end, because that waits for kernels, which may look the allocations up.
         let mut back = Vec::new();
+        // SAFETY: guaranteed by the caller.
+        let changed = unsafe { self.change_svm(at, bytes, pairs, &mut back) };
+        self.with_checks(Checks::changed);
+        for (at, bytes) in back {
+            // It was lent.
+            let _ = self.memory().take_back(at, bytes);
+        }
+        changed
+    }
+
+    /// Does what [`Runtime::set_svm`] does, but for the ends of loans: it adds their address and bytes to `back`, also if it fails.
+    ///
+    /// # Safety
+    /// As of [`Runtime::set_svm`].
+    unsafe fn change_svm(
+        &self,
+        at: u64,
+        bytes: u64,
+        pairs: &[SvmPair],
+        back: &mut Vec<(u64, u64)>,
+    ) -> Result<(), Status> {
         let mut guard = lock(&self.allocations);
         let ranges = &mut guard.svm;
         let inside = |s: &Svm| s.at <= at && at + bytes <= s.end();
@@ -602,12 +623,6 @@ impl Runtime {
                 _ => pair.value,
             };
             range.attributes.insert(key, value);
-        }
-        drop(guard);
-        self.with_checks(Checks::changed);
-        for (at, bytes) in back {
-            // It was lent.
-            let _ = self.memory().take_back(at, bytes);
         }
         Ok(())
     }

@@ -345,7 +345,7 @@ impl<'a> Builder<'a> {
         let vgprs = self.written_vgprs(v_after);
         self.know_next(&terminator, s_after);
         let sgprs = self.written_sgprs(s_after);
-        self.note_usual(&terminator, &sgprs);
+        self.record_usual(&terminator, &sgprs);
         let scc = self.regs.scc.take();
         let effects = Effects {
             vgprs,

@@ -12,6 +12,8 @@ use gimli::{
     SectionId,
 };
 
+use crate::check::text::repeats;
+
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// Source lines by section and address.
@@ -54,6 +56,17 @@ impl Files {
         let (path, line) = name.rsplit_once(':')?;
         self.line(Path::new(path), line.parse().ok()?)
     }
+}
+
+/// The `FILE:LINE` of a source line (`FILE:LINE`, a line feed, the text) that is a line of assembly, and the instruction itself.
+pub fn own<'a>(line: &'a str, instruction: &str) -> Option<&'a str> {
+    let (at, text) = line.split_once('\n')?;
+    repeats(text, instruction).map(|_| at)
+}
+
+/// A `FILE:LINE` without the folder of the file.
+pub fn without_folder(at: &str) -> &str {
+    at.rsplit('/').next().unwrap_or(at)
 }
 
 impl Lines {

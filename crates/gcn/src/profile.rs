@@ -18,10 +18,9 @@ use gcn_isa::text::Text;
 use gcn_object::{CodeObject, SymbolKind};
 use serde_json::{Value as Json, json};
 
-use crate::check::text::repeats;
 use crate::dis;
 use crate::engine::Engines;
-use crate::lines::Lines;
+use crate::lines::{self, Lines};
 
 /// The counts of an instruction.
 #[derive(Clone, Copy, Default)]
@@ -400,8 +399,7 @@ fn row(
 impl Row {
     /// The file and number of a line of assembly that is the instruction itself.
     fn own_line(&self) -> Option<&str> {
-        let (at, text) = self.line.as_deref()?.split_once('\n')?;
-        repeats(text, &self.text).map(|_| at)
+        lines::own(self.line.as_deref()?, &self.text)
     }
 }
 
@@ -551,9 +549,10 @@ impl Result {
                     part(row.times, total),
                     format!("{:#x}", row.address),
                     row.text,
-                    own.map_or(String::new(), |at| {
-                        format!("  ; {}", at.rsplit('/').next().unwrap_or(at))
-                    })
+                    own.map_or(String::new(), |at| format!(
+                        "  ; {}",
+                        lines::without_folder(at)
+                    ))
                 );
             }
         }

@@ -16,11 +16,10 @@ use gcn_isa::print::{Style, print};
 use gcn_isa::shape::Ty;
 use serde_json::{Map, json};
 
-use crate::check::text::repeats;
 use crate::io;
 use crate::lanes::{self, Form};
 use crate::lang::{self, Location, Value};
-use crate::lines::Sources;
+use crate::lines::{self, Sources};
 
 /// Selects the instructions to trace.
 #[derive(Clone, Debug, Default)]
@@ -251,11 +250,7 @@ impl Observer for Tracer {
         let offset = pc.wrapping_sub(scene.kernel.entry) as i64;
         let source = self.sink.sources.line(&scene.kernel.name, offset);
         // A line of assembly that is the instruction itself is only named.
-        let own = source.and_then(|source| {
-            let (at, text) = source.split_once('\n')?;
-            let file = at.rsplit('/').next().unwrap_or(at);
-            repeats(text, &before.text).map(|_| file)
-        });
+        let own = source.and_then(|source| lines::own(source, &before.text));
         let line = if self.sink.json {
             let mut map = Map::new();
             for change in &changes {
@@ -290,7 +285,7 @@ impl Observer for Tracer {
             let _ = write!(line, "  {}", parts.join(", "));
             line.truncate(line.trim_end().len());
             if let Some(at) = own {
-                let _ = write!(line, "  // {at}");
+                let _ = write!(line, "  // {}", lines::without_folder(at));
             }
             line
         };

@@ -5,7 +5,7 @@
 //! left to memory runs on any engine. Races and reads of memory that nothing wrote depend on values: for these, compiled code reports each access to
 //! [`super::recorder`]. Only a dispatch that did something wrong runs again, observed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use gcn_emu::dispatch::observers::{About, Again, Passed, RecorderMaker, Screened};
@@ -41,6 +41,31 @@ pub struct Proved {
     followed: bool,
 }
 
+/// What was proved of kernels, by the addresses of code object and entry. It is true of one version of all code.
+#[derive(Default)]
+pub struct ProvedKernels {
+    code: u64,
+    of: HashMap<(u64, u64), Proved>,
+}
+
+impl ProvedKernels {
+    /// What is proved of a dispatch's kernel.
+    fn of(&mut self, options: &Options, about: &About<'_>) -> Proved {
+        // Code may have been loaded where other code was.
+        let code = about.memory.code_version();
+        if self.code != code {
+            self.of.clear();
+            self.code = code;
+        }
+        let key = (about.base, about.kernel.entry);
+        let proved = self
+            .of
+            .entry(key)
+            .or_insert_with(|| on_all_paths(options, about));
+        proved.clone()
+    }
+}
+
 /// A program beside which dispatches run.
 pub struct Beside<'a> {
     /// Who allocates memory.
@@ -49,20 +74,18 @@ pub struct Beside<'a> {
     pub fresh: Option<&'a Arc<Fresh>>,
 }
 
-/// How a dispatch runs without an observer, if it can for what is wanted. `proved` remembers kernels, by the addresses of code object
-/// and entry.
+/// How a dispatch runs without an observer, if it can for what is wanted.
 pub fn screen(
     options: &Options,
     about: &About<'_>,
     named: &[Allocation],
     beside: Option<&Beside<'_>>,
-    proved: impl FnOnce((u64, u64), &dyn Fn() -> Proved) -> Proved,
+    proved: &mut ProvedKernels,
 ) -> Option<Screened> {
     if options.metrics {
         return None;
     }
-    let key = (about.base, about.kernel.entry);
-    let known = proved(key, &|| on_all_paths(options, about));
+    let known = proved.of(options, about);
     let fresh = beside.and_then(|b| b.fresh);
     let fresh = fresh.filter(|_| options.checks.contains(&Check::Uninit));
     let undefined = fresh.map_or(Vec::new(), |fresh| fresh.ranges());

@@ -19,6 +19,7 @@ pub(super) struct Tracer<'a> {
     pub written: u128,
     /// Where waves start.
     pub entry: u64,
+    /// The scalar registers' values in a typical wave, if one is known.
     pub usual: Option<&'a RefCell<typical::Usual>>,
 }
 
@@ -181,7 +182,7 @@ impl<'a> Tracer<'a> {
             let next = pc + k.insn.len as u64;
             let (jump, signal) = (changes.jump, changes.signal);
             b.take(changes, pc, next, k);
-            // Map<u64, LiveSet> is that at the variant's end.
+            // Liveness is that at the variant's end.
             (b.code.vector_end, b.code.jumped) = (next, false);
             match (jump, signal) {
                 (_, Some(Signal::Endpgm)) => return Some(Terminator::End),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ir::Node;
+
 /// A wave that starts, of a workgroup in the middle of the dispatch.
 pub struct TypicalWave<'a> {
     pub sgprs: [u32; 128],
@@ -138,8 +139,8 @@ impl Usual {
 }
 
 impl Builder<'_> {
-    /// Notes which scalar registers have usual values after the block.
-    pub(super) fn note_usual(&self, terminator: &Terminator, written: &[(u8, Id)]) {
+    /// Records which scalar registers have usual values after the block.
+    pub(super) fn record_usual(&self, terminator: &Terminator, written: &[(u8, Id)]) {
         let Some(usual) = self
             .usual
             .filter(|_| !self.all_active && !self.joins.is_on())

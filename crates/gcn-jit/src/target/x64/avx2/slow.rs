@@ -181,6 +181,15 @@ impl Emit<'_, Avx2> {
             }
         }
     }
+
+    /// Goes back with the result if no lane is left, as the zero flag says.
+    fn end_if_none(&mut self, kind: Kind, r: &[u8], back: Label) {
+        let some = self.a.label();
+        self.a.jcc(Cc::Ne, some);
+        self.load_result(kind, r);
+        self.a.jmp(back);
+        self.a.bind(some);
+    }
 }
 
 impl SlowPaths for Avx2 {
@@ -215,12 +224,8 @@ impl SlowPaths for Avx2 {
             let known = matches!(slow.exception, Some(Exception::Known(_)));
             if let Some(exception) = slow.exception.filter(|_| narrow && !known) {
                 let operands: Vec<H> = leaves.iter().map(|leaf| leaf.2[0]).collect();
-                let some = e.a.label();
                 e.leave_out(exception, &operands, to[0]);
-                e.a.jcc(Cc::Ne, some);
-                e.load_result(slow.result, &to);
-                e.a.jmp(back);
-                e.a.bind(some);
+                e.end_if_none(slow.result, &to, back);
             }
             e.a.store16(ctx!(call.lanes), RCX);
             let wide = leaves.iter().all(|leaf| leaf.1 == Kind::Wide);
@@ -247,22 +252,14 @@ impl SlowPaths for Avx2 {
                 }
             }
             if let Some(Exception::Known(values)) = slow.exception {
-                let some = e.a.label();
                 e.take_known(values, slow.result == Kind::Wide);
                 e.a.test(false, RCX, RCX);
-                e.a.jcc(Cc::Ne, some);
-                e.load_result(slow.result, &to);
-                e.a.jmp(back);
-                e.a.bind(some);
+                e.end_if_none(slow.result, &to, back);
                 e.a.store16(ctx!(call.lanes), RCX);
             }
             if let Some(exception) = slow.exception.filter(|_| wide && !known) {
-                let some = e.a.label();
                 e.leave_out_wide(exception, &lines, to[0]);
-                e.a.jcc(Cc::Ne, some);
-                e.load_result(slow.result, &to);
-                e.a.jmp(back);
-                e.a.bind(some);
+                e.end_if_none(slow.result, &to, back);
                 e.a.store16(ctx!(call.lanes), RCX);
             }
             e.call_slow(slow.call);
