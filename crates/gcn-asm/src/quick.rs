@@ -253,6 +253,9 @@ impl<'s> Quick<'s> {
         match c.directive()? {
             Data::Numbers(width) => loop {
                 c.blanks();
+                if width == 8 && self.quads(c) {
+                    return Some(());
+                }
                 let value = c.data_number()?;
                 if !fits(value, width) {
                     return None;
@@ -290,6 +293,34 @@ impl<'s> Quick<'s> {
             }
         }
         c.end_of_line(false).then_some(())
+    }
+
+    /// Reads the next numbers of 64 bits, if they are hexadecimal and separated as disassemblers print them. Returns true
+    /// if they end the line; otherwise another number, or an error, is next.
+    #[inline]
+    fn quads(&mut self, c: &mut Cursor<'s>) -> bool {
+        while let Some(text) = c.bytes.get(c.pos..).and_then(|rest| rest.first_chunk()) {
+            let [b'0', b'x', digits @ .., _, _]: &[u8; 20] = text else {
+                break;
+            };
+            let Some((value, count)) = hexadecimal(digits) else {
+                break;
+            };
+            let end = 2 + count.min(16);
+            // Where the next number begins must not depend on more loads, so other blanks are left to the caller.
+            let ended = match (text[end], text[end + 1]) {
+                (b'\n', _) => true,
+                (b',', b' ') => false,
+                _ => break,
+            };
+            self.out.extend_from_slice(&value.to_le_bytes());
+            if ended {
+                c.pos += end + 1;
+                return true;
+            }
+            c.pos += end + 2;
+        }
+        false
     }
 
     /// Reads one line; `None` if it is not plain.
@@ -563,7 +594,6 @@ impl Short {
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line {
-    /// Empty if there is no line.
     text: Short,
     bits: u64,
     /// The value of [`Quick::used`] for the line alone.
@@ -574,6 +604,9 @@ struct Line {
 
 /// Lines read before, each in the slot that a hash of its text gives.
 struct Lines {
+    /// For each slot another part of the hash of its line, and 0 if there is none. These numbers stay in the processor's cache,
+    /// so they tell early whether a line is known; its slot is needed only later.
+    tags: Vec<u16>,
     /// A power of two of slots.
     list: Vec<Line>,
     /// The number of lines looked for since the last decision about [`Lines::pause`], and how many were found.
@@ -581,6 +614,14 @@ struct Lines {
     found: u32,
     /// The number of lines that are not looked for, because few of those before were found.
     pause: u32,
+}
+
+/// Where a line is among [`Lines`].
+#[derive(Clone, Copy)]
+struct Slot {
+    number: usize,
+    /// An odd part of the hash of its text.
+    tag: u16,
 }
 
 impl Lines {
@@ -598,6 +639,7 @@ impl Lines {
     fn new(size: usize) -> Lines {
         let slots = (size / 256).next_power_of_two().clamp(1 << 6, 1 << 13);
         Lines {
+            tags: vec![0; slots],
             list: vec![Lines::NONE; slots],
             sought: 0,
             found: 0,
@@ -606,12 +648,12 @@ impl Lines {
     }
 
     fn invalidate(&mut self) {
-        self.list.fill(Lines::NONE);
+        self.tags.fill(0);
     }
 
     /// Returns the text of the line that begins here, and its slot; `None` if it is not looked for.
     #[inline]
-    fn slot(&mut self, c: &Cursor<'_>) -> Option<(Short, usize)> {
+    fn slot(&mut self, c: &Cursor<'_>) -> Option<(Short, Slot)> {
         /// The number of lines after which looking for them is weighed.
         const SOME: u32 = 1 << 10;
         const PAUSE: u32 = 1 << 14;
@@ -660,16 +702,22 @@ impl Lines {
         }
         let hash = (sum ^ sum >> 29).wrapping_mul(MIX[0]);
         self.sought += 1;
-        let slot = (hash >> 40) as usize & (self.list.len() - 1);
+        let slot = Slot {
+            number: (hash >> 40) as usize & (self.list.len() - 1),
+            tag: (hash >> 24) as u16 | 1,
+        };
         let len = len as u8;
         Some((Short { words, len }, slot))
     }
 
     /// Returns the line in a slot if it has this text.
     #[inline]
-    fn at(&mut self, slot: usize, text: &Short) -> Option<&Line> {
-        let line = self.list.get(slot)?;
-        if !line.text.is(text) || text.len == 0 {
+    fn at(&mut self, slot: Slot, text: &Short) -> Option<&Line> {
+        if *self.tags.get(slot.number)? != slot.tag {
+            return None;
+        }
+        let line = self.list.get(slot.number)?;
+        if !line.text.is(text) {
             return None;
         }
         self.found += 1;
@@ -677,15 +725,16 @@ impl Lines {
     }
 
     /// Keeps a line with the bytes that it gives, if they are those of one instruction.
-    fn keep(&mut self, slot: usize, mut line: Line, bytes: &[u8]) {
+    fn keep(&mut self, slot: Slot, mut line: Line, bytes: &[u8]) {
         let mut eight = [0; 8];
         if !matches!(bytes.len(), 4 | 8) {
             return;
         }
         eight[..bytes.len()].copy_from_slice(bytes);
         line.bits = u64::from_le_bytes(eight);
-        if let Some(known) = self.list.get_mut(slot) {
-            *known = line;
+        let number = slot.number;
+        if let (Some(known), Some(tag)) = (self.list.get_mut(number), self.tags.get_mut(number)) {
+            (*known, *tag) = (line, slot.tag);
         }
     }
 }
@@ -1198,6 +1247,10 @@ impl<'s> Cursor<'s> {
     #[inline]
     fn directive(&mut self) -> Option<Data> {
         let start = self.pos;
+        if self.bytes[start..].starts_with(b".quad ") {
+            self.pos += 6;
+            return Some(Data::Numbers(8));
+        }
         self.pos += 1;
         self.word();
         if !matches!(self.byte(), b' ' | b'\t') {
@@ -1662,22 +1715,70 @@ static KIND: [u8; 256] = {
     table
 };
 
+const ONES: u64 = 0x0101_0101_0101_0101;
+
 /// Returns the number that hexadecimal digits with small letters at the start of a text give, and their count.
 #[inline]
 fn small_digits(text: [u8; 8]) -> (u32, u32) {
-    const ONES: u64 = 0x0101_0101_0101_0101;
     let text = u64::from_be_bytes(text);
+    let (digits, wrong) = hexadecimal_values(text);
+    let count = wrong.leading_zeros() / 8;
+    (number_of(digits.unbounded_shr(64 - 8 * count)), count)
+}
+
+/// Returns the number that hexadecimal digits with small letters at the start of a text give, and their count, which is at
+/// least 1. The next character is a comma, a blank, the line's end or the like.
+///
+/// The count follows from the characters that cannot be digits, so that the processor may go on behind the number before it
+/// knows the number.
+#[inline]
+fn hexadecimal(text: &[u8; 16]) -> Option<(u64, usize)> {
+    let ([high, low], []) = text.as_chunks() else {
+        return None;
+    };
+    let (high, low) = (u64::from_le_bytes(*high), u64::from_le_bytes(*low));
+    // Of each character that is no digit bit 6; digits have bit 4 or bit 6.
+    let others = |text: u64| !(text | text << 2) & (0x40 * ONES);
+    let (high_others, low_others) = (others(high), others(low));
+    let count = match high_others {
+        0 => 8 + low_others.trailing_zeros() / 8,
+        others => others.trailing_zeros() / 8,
+    };
+    // The bytes before the first other character.
+    let before = |others: u64| ((others & others.wrapping_neg()) >> 6).wrapping_sub(1);
+    let ((high_digits, high_wrong), (low_digits, low_wrong)) =
+        (hexadecimal_values(high), hexadecimal_values(low));
+    let low_wrong = match high_others {
+        0 => low_wrong & before(low_others),
+        _ => 0,
+    };
+    if high_wrong & before(high_others) | low_wrong != 0 || count == 0 {
+        return None;
+    }
+    let number = |digits: u64| number_of((digits & (15 * ONES)).swap_bytes()) as u64;
+    let all = number(high_digits) << 32 | number(low_digits);
+    Some((all >> (64 - 4 * count), count as usize))
+}
+
+/// Returns the values of eight hexadecimal digits with small letters, each in its byte, and a number whose bytes are 0 where
+/// there is such a digit.
+#[inline]
+fn hexadecimal_values(text: u64) -> (u64, u64) {
     // Letters have bit 6 set, and their low bits count from 1.
     let digits = (text & (15 * ONES)) + 9 * ((text >> 6) & ONES);
     // Marks the letters, if each digit is less than 16.
     let letters = ((digits + 6 * ONES) >> 4) & ONES;
     let again = digits + b'0' as u64 * ONES + (b'a' - b'0' - 10) as u64 * letters;
     let wrong = digits & (0xf0 * ONES) | (again ^ text);
-    let count = wrong.leading_zeros() / 8;
-    let digits = digits.unbounded_shr(64 - 8 * count);
+    (digits, wrong)
+}
+
+/// Returns the number that eight digits give, the first of which is in the highest byte.
+#[inline]
+fn number_of(digits: u64) -> u32 {
     let pairs = (digits | (digits >> 4)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
-    ((fours | fours >> 16) as u32, count)
+    (fours | fours >> 16) as u32
 }
 
 static HEX: [Option<u8>; 256] = {
@@ -1697,7 +1798,7 @@ static HEX: [Option<u8>; 256] = {
 
 #[cfg(test)]
 mod tests {
-    use super::small_digits;
+    use super::{hexadecimal, small_digits};
 
     #[test]
     fn digits_are_those_that_the_library_takes() {
@@ -1724,5 +1825,38 @@ mod tests {
         }
         check(*b"01234567");
         check(*b"89abcdef");
+    }
+
+    #[test]
+    fn a_number_ends_before_the_first_character_that_cannot_be_a_digit() {
+        let check = |text: [u8; 16]| {
+            // Commas, blanks and line ends are among the characters without these bits.
+            let end = text.iter().position(|c| c & 0x50 == 0).unwrap_or(16);
+            let small = |c: &u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
+            let number = (text[..end].iter().all(small) && end > 0).then(|| {
+                let digits = str::from_utf8(&text[..end]).unwrap();
+                (u64::from_str_radix(digits, 16).unwrap(), end)
+            });
+            assert_eq!(hexadecimal(&text), number, "{text:?}");
+        };
+        for location in 0..16 {
+            for c in 0..=255 {
+                for other in *b"0f9a" {
+                    let mut text = [other; 16];
+                    text[location] = c;
+                    check(text);
+                    for (before, after) in
+                        [(b',', b' '), (b'\n', b'g'), (b'A', b'\n'), (b'b', b'6')]
+                    {
+                        text[15 - location] = before;
+                        check(text);
+                        text[(17 - location) % 16] = after;
+                        check(text);
+                    }
+                }
+            }
+        }
+        check(*b"0123456789abcdef");
+        check(*b"fedcba9876543210");
     }
 }

@@ -461,6 +461,44 @@ fn modifiers_are_the_same_beside_other_operands() {
     assert!(modified > 5000, "{modified}");
 }
 
+/// Numbers of 64 bits as disassemblers print them, and others beside them.
+#[test]
+fn long_numbers() {
+    let options = Options {
+        target: targets().pop(),
+        ..Options::default()
+    };
+    let mut random = Random(0xdada);
+    for _ in 0..200 {
+        let mut text = String::new();
+        for _ in 0..80 {
+            text.push_str(["\t.quad ", ".quad ", ".quad\t", ".quad  "][random.below(4)]);
+            let count = 1 + random.below(5);
+            for n in 0..count {
+                let value = random.next() >> random.below(64);
+                text.push_str(&match random.below(40) {
+                    0 => format!("{value}"),
+                    1 => format!("-{value:#x}"),
+                    2 => format!("{value:#X}"),
+                    3 => format!("0x{value:X}"),
+                    4 => format!("{value:#b}"),
+                    5 => format!("{value:#018x}"),
+                    _ => format!("{value:#x}"),
+                });
+                let commas = [", ", ", ", ", ", ",", " , ", ",\t", ",  "];
+                text.push_str(["", commas[random.below(7)]][usize::from(n + 1 < count)]);
+            }
+            text.push_str(
+                ["\n", "\n", "\n", "\r\n", " // a comment\n", "; .byte 1\n"][random.below(6)],
+            );
+        }
+        if random.below(4) == 0 {
+            mutate(&mut random, &mut text);
+        }
+        check(&text, &options, &[1], 1);
+    }
+}
+
 /// The same line gives other bytes in the other syntax, and lines may differ only at their ends.
 #[test]
 fn lines_that_recur_are_the_same() {
