@@ -1,6 +1,6 @@
 """Processor time of disassembling from Python: this package, and llvm-objdump or llvm-mc through a pipe.
 
-    python bench.py [--objdump llvm-objdump] [--bytes N]
+    python python/benches/disassembly.py [--objdump llvm-objdump] [--count N]
 
 The code is random instructions of gfx900, wrapped in an object by `gcn asm`. Each reader gives Python the address, mnemonic and
 operands of every instruction. The time is this process's and its children's, user and system.
