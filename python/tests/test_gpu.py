@@ -1,5 +1,6 @@
 """Kernels on the machine: arguments, results, errors."""
 
+import multiprocessing
 import signal
 import threading
 import time
@@ -240,6 +241,21 @@ def test_launches_from_several_threads(gpu, root):
     [t.start() for t in threads]
     [t.join() for t in threads]
     assert not wrong
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="processes are not forked here")
+def test_a_forked_process_launches(root):
+    def launch():
+        gpu = gcn.Gpu("gfx900", threads=2)
+        x = np.arange(200_000, dtype=np.float32)
+        load(gpu, root, "vadd").launch(len(x), 64, x, x, x, len(x))
+        assert np.array_equal(x, np.arange(200_000) * 2)
+
+    launch()
+    process = multiprocessing.get_context("fork").Process(target=launch)
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
 
 
 def test_checks_and_profiles(gpu, root):

@@ -9,7 +9,29 @@ use std::ops::Deref;
 use std::sync::Mutex;
 
 /// The pools that no dispatch uses.
-static IDLE: Mutex<Vec<ThreadPool>> = Mutex::new(Vec::new());
+static IDLE: Mutex<Idle> = Mutex::new(Idle {
+    process: 0,
+    pools: Vec::new(),
+});
+
+struct Idle {
+    /// The process whose threads they have. A forked one has the pools, but none of their threads.
+    process: u32,
+    pools: Vec<ThreadPool>,
+}
+
+impl Idle {
+    /// The pools of this process.
+    fn pools(&mut self) -> &mut Vec<ThreadPool> {
+        let process = std::process::id();
+        if self.process != process {
+            // Ending their threads would wait for them.
+            std::mem::forget(std::mem::take(&mut self.pools));
+            self.process = process;
+        }
+        &mut self.pools
+    }
+}
 
 /// The maximum number of pools that are kept.
 const KEPT: usize = 8;
@@ -24,11 +46,12 @@ impl Threads {
             return None;
         }
         let mut idle = lock(&IDLE);
-        let fitting = (idle.iter().enumerate())
+        let pools = idle.pools();
+        let fitting = (pools.iter().enumerate())
             .filter(|(_, pool)| pool.current_num_threads() >= wanted)
             .min_by_key(|(_, pool)| pool.current_num_threads());
         if let Some((at, _)) = fitting {
-            return Some(Threads(Some(idle.swap_remove(at))));
+            return Some(Threads(Some(pools.swap_remove(at))));
         }
         drop(idle);
         // Dispatches of other sizes use them later.
@@ -56,8 +79,9 @@ impl Deref for Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         let mut idle = lock(&IDLE);
-        if idle.len() < KEPT {
-            idle.extend(self.0.take());
+        let pools = idle.pools();
+        if pools.len() < KEPT {
+            pools.extend(self.0.take());
         }
     }
 }
