@@ -34,30 +34,30 @@ pub struct Site {
     pub pc: u64,
     /// The instruction.
     pub insn: Insn,
-    /// Where it continues.
+    /// How control continues after it.
     pub flow: Flow,
     /// The instructions that may follow it; after a call, the one to which the callee returns.
     pub next: Vec<usize>,
     /// The instructions that it may follow.
     pub previous: Vec<usize>,
-    /// It calls a function.
+    /// The instruction calls a function.
     pub calls: bool,
-    /// It jumps to an address in registers and does not come back: a return, or the call of a function that returns in its place.
+    /// The instruction jumps to an address in registers and does not come back: a return or a tail call.
     pub leaves: bool,
-    /// The wait states that it is.
+    /// The number of wait states that the instruction counts as.
     pub wait_states: u32,
 }
 
-/// What holds a scalar value: an SGPR, or a lane of a VGPR.
+/// The location of a scalar value: an SGPR, or a lane of a VGPR.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holder {
     Sgpr(u16),
     Lane(u16, u16),
 }
 
-/// Where a value comes from.
+/// The source of a value.
 enum Origin {
-    /// From here.
+    /// It was copied from this location.
     In(Holder),
     /// It was computed or loaded.
     Made,
@@ -73,7 +73,7 @@ pub struct Graph<'t> {
     pub sites: Vec<Site>,
     /// The number of the first instruction that runs.
     pub entry: usize,
-    /// The addresses that paths reach where no instruction of the target is: the instruction before and the address.
+    /// Addresses that paths reach but that hold no instruction of the target, each with the preceding instruction's number: (instruction, address).
     pub invalid: Vec<(usize, u64)>,
     /// The addresses of functions that are called by branches.
     pub callees: Vec<u64>,
@@ -138,13 +138,13 @@ impl<'t> Graph<'t> {
         self.table.target()
     }
 
-    /// The properties of an instruction's row.
+    /// Returns the properties of an instruction's row.
     pub fn info(&self, site: usize) -> &'t InstructionInfo {
         self.table.of(&self.sites[site].insn)
     }
 
     /// Returns true if an instruction that leaves the function returns to the caller. Otherwise it jumps to an address that the
-    /// function has computed or loaded, such as that of a function that returns in its place.
+    /// function has computed or loaded, as a tail call does.
     pub fn returns(&self, at: usize) -> bool {
         if !self.sites[at].leaves {
             return false;
@@ -157,7 +157,7 @@ impl<'t> Graph<'t> {
         let Some(source) = reads.find(|a| a.file == File::Scalar) else {
             return true;
         };
-        // The instructions that may have written the address, through moves and lanes of VGPRs.
+        // The search follows the address back through moves and lanes of VGPRs to the instructions that may have written it.
         let mut seen = vec![(at, Holder::Sgpr(source.first))];
         let mut waiting = seen.clone();
         while let Some((from, holder)) = waiting.pop() {
@@ -178,7 +178,7 @@ impl<'t> Graph<'t> {
         true
     }
 
-    /// Where a value was before an instruction that may have moved it.
+    /// Returns the source of a value before an instruction that may have moved it.
     fn origin(&self, at: usize, holder: Holder) -> Origin {
         let insn = &self.sites[at].insn;
         let (info, row) = (self.info(at), insn.row);
@@ -225,14 +225,14 @@ impl<'t> Graph<'t> {
         }
     }
 
-    /// Returns true if it has an event such as a barrier or a wait.
+    /// Returns true if an instruction has an event such as a barrier or a wait.
     pub fn signals(&self, site: usize, signal: Signal) -> bool {
         self.info(site).signals(signal)
     }
 
-    /// Computes the state before every instruction: the least solution of a forward analysis. `step` changes the state before
-    /// an instruction to the state after it; `merge` adds a state to another and returns true if that changed it. Instructions that
-    /// nothing reaches have no state.
+    /// Computes the state before every instruction: the least solution of a forward analysis. `step` changes the state before an
+    /// instruction to the state after it; `merge` adds a state to another and returns true if that changed it. Unreachable
+    /// instructions have no state.
     pub fn forward<S: Clone>(
         &self,
         initial: S,
@@ -242,7 +242,7 @@ impl<'t> Graph<'t> {
         let mut states: Vec<Option<S>> = vec![None; self.sites.len()];
         states[self.entry] = Some(initial);
         let mut queued = vec![false; self.sites.len()];
-        // The lowest address first: most paths go down, so few instructions are visited twice.
+        // The lowest address is visited first: most branches go forward, so few instructions are visited twice.
         let mut queue = std::collections::BinaryHeap::from([std::cmp::Reverse(self.entry)]);
         while let Some(std::cmp::Reverse(at)) = queue.pop() {
             queued[at] = false;

@@ -1,4 +1,4 @@
-//! Checks of a kernel that runs.
+//! Checks of a running kernel.
 //!
 //! A [`Checker`] observes dispatches ([`gcn_emu::dispatch::observers`]). It sees every instruction of every wave with the values that it computes and
 //! the accesses that it makes ([`gcn_emu::probe`]), so the interpreter runs the dispatch. The order of workgroups must be a defined one
@@ -24,12 +24,12 @@ pub use undefined::Fresh;
 
 use crate::report::{Check, Report, Severity};
 
-/// What is looked for.
+/// The enabled checks and outputs.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The checks.
     pub checks: BTreeSet<Check>,
-    /// Notes of the other checks are wanted, too.
+    /// Notes are reported, too.
     pub notes: bool,
     /// Metrics are counted.
     pub metrics: bool,
@@ -51,7 +51,7 @@ impl Options {
     /// Reads a list of checks: names separated by commas; `all` for all of them and notes; `-NAME` for all but one.
     ///
     /// # Errors
-    /// A sentence about the word that is no check.
+    /// A sentence about a word that names no check.
     pub fn parse(list: &str) -> Result<Options, String> {
         let mut options = Options::default();
         let words = || list.split(',').map(str::trim).filter(|w| !w.is_empty());
@@ -82,7 +82,7 @@ impl Options {
     }
 }
 
-/// What makes two reports the same: check, rule, kernel, the address, and the address of the other instruction.
+/// The identity of a report: check, rule, kernel, the address, and the address of the other instruction.
 type Key = (Check, &'static str, String, u64, Option<u64>);
 
 #[derive(Default)]
@@ -95,17 +95,17 @@ struct State {
     proved: screen::ProvedKernels,
 }
 
-/// Checks dispatches, and collects what was found. It is an observer of the dispatches.
+/// An observer that checks dispatches and collects the reports.
 pub struct Checker {
     options: Options,
     state: Arc<Mutex<State>>,
     surroundings: Surroundings,
 }
 
-/// What the dispatches of a runtime have in common.
+/// State shared by the dispatches of a runtime.
 #[derive(Clone, Default)]
 pub struct Surroundings {
-    /// Who allocates memory.
+    /// The runtime's allocator.
     pub allocator: Option<Arc<dyn Allocator>>,
     /// The memory that is undefined until something writes it.
     pub fresh: Option<Arc<Fresh>>,
@@ -116,7 +116,7 @@ pub struct Surroundings {
 pub struct Launched {
     /// Its number.
     pub number: u64,
-    /// The kernel only moves data for others, so that undefined data that it stores are no error.
+    /// The kernel only copies data, so it is no error if it stores undefined data.
     pub moves: bool,
 }
 
@@ -165,7 +165,7 @@ impl Observe for OfLaunch {
     }
 }
 
-/// What was found.
+/// The results of the checks.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The reports, in the order in which they were first found.
@@ -175,7 +175,7 @@ pub struct Found {
 }
 
 impl Checker {
-    /// A checker that has found nothing.
+    /// Creates a checker without reports.
     pub fn new(options: Options) -> Checker {
         Checker {
             options,
@@ -184,7 +184,7 @@ impl Checker {
         }
     }
 
-    /// A checker for the launches of a runtime ([`Checker::of_launch`]).
+    /// Creates a checker for the launches of a runtime ([`Checker::of_launch`]).
     pub fn of_runtime(options: Options, surroundings: Surroundings) -> Checker {
         Checker {
             surroundings,
@@ -192,7 +192,7 @@ impl Checker {
         }
     }
 
-    /// The observer of a launch, whose number is the caller's.
+    /// Returns the observer of a launch. The caller chooses the launch's number.
     pub fn of_launch(self: &Arc<Self>, launched: Launched) -> Arc<dyn Observe> {
         Arc::new(OfLaunch {
             checker: self.clone(),
@@ -200,7 +200,7 @@ impl Checker {
         })
     }
 
-    /// The reports that a launch was the first to give, when it has ended. `finish` adds to them what the caller knows.
+    /// Returns the reports that occurred first in this launch, once it has ended. `finish` completes each with what the caller knows.
     pub fn of(&self, launch: u64, finish: impl Fn(&mut Report)) -> Vec<Report> {
         let mut state = self.state();
         let own = |r: &&mut Report| r.at.is_some_and(|at| at.launch == launch);
@@ -212,12 +212,12 @@ impl Checker {
         all
     }
 
-    /// All reports so far, as they are.
+    /// Returns all reports so far.
     pub fn reports(&self) -> Vec<Report> {
         self.state().reports.clone()
     }
 
-    /// What is looked for.
+    /// Returns the options.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -226,12 +226,12 @@ impl Checker {
         lock(&self.state)
     }
 
-    /// Names the allocations of the dispatches that follow. Memory that has no name here is in bounds too, as far as it was allocated.
+    /// Names the allocations of the following dispatches. Unnamed memory is in bounds, too, if it is allocated.
     pub fn name(&self, allocations: Vec<Allocation>) {
         self.state().allocations = allocations;
     }
 
-    /// What was found. `source` gives the file and line of an instruction, by its kernel and the offset from the kernel's first one.
+    /// Returns the results so far. `source` gives the file and line of an instruction, by its kernel and the offset from the kernel's first one.
     pub fn found(&self, source: impl Fn(&str, i64) -> Option<String>) -> Found {
         let state = self.state();
         let mut found = Found {
@@ -261,7 +261,7 @@ impl State {
         let other = report.related.first().and_then(|o| o.pc);
         let mut pcs = (report.pc, other);
         if let (Check::Race, Some(other)) = (report.check, other) {
-            // A pair has no order.
+            // The order of the two instructions does not matter.
             pcs = (report.pc.min(other), Some(report.pc.max(other)));
         }
         let key = (

@@ -13,12 +13,12 @@ use crate::code::Graph;
 use crate::registers;
 use crate::report::{Check, Finding, Related, RelatedRole, Severity};
 
-/// What a hazard depends on beside the code.
+/// Settings of the hazard checks that the code does not determine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
     /// The code may run with XNACK.
     pub xnack: bool,
-    /// The first of the two SGPRs that hold VCC, where it is known.
+    /// The first of the two SGPRs that hold VCC, if known.
     pub vcc_alias: Option<u16>,
 }
 
@@ -57,7 +57,7 @@ fn severity(graph: &Graph<'_>, hazard: &Hazard) -> Severity {
     }
 }
 
-/// Looks back from the second instruction of a hazard for a first one that is too near.
+/// Searches backwards from the second instruction of a hazard for a first one that is too near.
 fn wait_states(graph: &Graph<'_>, hazard: &'static Hazard, at: usize, findings: &mut Vec<Finding>) {
     let Some(concern) = hazard.second(&graph.sites[at].insn, graph.info(at)) else {
         return;
@@ -102,10 +102,10 @@ fn plural(n: u32, one: &str, several: &str) -> String {
     }
 }
 
-/// The register by which two instructions depend on each other, where there is one.
+/// The register by which two instructions depend on each other, if there is one.
 type Common = Option<(File, u16)>;
 
-/// The instructions before one, on all paths, that `first` accepts and that fewer than `need` wait states separate from it: each with the
+/// Returns the instructions on all paths to `at` that `first` accepts and that are fewer than `need` wait states before it, each with its
 /// wait states, in ascending order.
 fn nearest(
     graph: &Graph<'_>,
@@ -154,7 +154,7 @@ fn nearest(
     found
 }
 
-/// VCC and the SGPRs that hold it, each under the name that a second instruction does not use.
+/// Finds hazards between instructions that name VCC differently: one as VCC, the other by the SGPRs that hold it.
 fn vcc_alias(graph: &Graph<'_>, hazard: &'static Hazard, alias: u16, findings: &mut Vec<Finding>) {
     let generation = graph.target().generation();
     let concern = |at: usize, write: bool| {
@@ -162,7 +162,7 @@ fn vcc_alias(graph: &Graph<'_>, hazard: &'static Hazard, alias: u16, findings: &
         let valu = hazard::is_valu(site.insn.row);
         let info = graph.info(at);
         let accesses = info.accesses(&site.insn).filter(move |a| {
-            // A carry-in and the implicit VCC are not read as data.
+            // A carry-in and the implicit VCC do not count as data.
             valu && a.write == write
                 && a.file == File::Scalar
                 && !a.anywhere
@@ -215,7 +215,7 @@ fn vcc_alias(graph: &Graph<'_>, hazard: &'static Hazard, alias: u16, findings: &
     }
 }
 
-/// What a clause has read and written before an instruction.
+/// Checks an instruction against the registers that its clause has read and written before it.
 fn clause_of(
     graph: &Graph<'_>,
     hazard: &'static Hazard,
@@ -226,14 +226,14 @@ fn clause_of(
     if !clause.row(graph.sites[at].insn.row) {
         return;
     }
-    // The instruction itself is the last of the clause.
+    // The instruction itself is the last one of the clause.
     let sets = |of: usize| registers::sets(graph.info(of), &graph.sites[of].insn);
     let (reads, writes) = sets(at);
     let stores = |of: usize| {
         let memory = graph.info(of).memory(&graph.sites[of].insn);
         memory.is_some_and(|m| m.kind != gcn_isa::access::MemoryKind::Load)
     };
-    // The nearest instruction of the clause that the rule forbids, with the number of those between.
+    // A breadth-first search finds the nearest instruction of the clause that the rule forbids, and the number of instructions in between.
     let mut seen = vec![at];
     let mut waiting = std::collections::VecDeque::from([(at, 0)]);
     while let Some((from, between)) = waiting.pop_front() {
@@ -258,7 +258,7 @@ fn clause_of(
                 }
                 None => "a store follows a load, perhaps of the same address".to_string(),
             };
-            // Compilers keep only near instructions apart, and the addresses are not known.
+            // Compilers separate only near instructions, and the addresses are unknown.
             let certain = common.is_some() && between < hazard::MOST_WAITS;
             findings.push(Finding {
                 check: Check::Hazard,
@@ -285,7 +285,7 @@ fn clause_of(
     }
 }
 
-/// What VCCZ depends on: instructions that made it wrong.
+/// The instructions that may have made VCCZ wrong.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Vccz {
     /// A scalar memory instruction that may not have returned.

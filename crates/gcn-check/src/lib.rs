@@ -1,6 +1,6 @@
-//! Finds what is wrong with GCN kernels.
+//! Finds errors in GCN kernels.
 //!
-//! [`statically`] looks at code without running it: all paths of each kernel and function, for missing waits
+//! [`statically`] checks code without running it: all paths of each kernel and function, for missing waits
 //! ([`waitcnt`]), missing wait states ([`hazards`]) and uses of registers that nothing writes ([`uninit`]).
 //!
 //! [`dynamic`] checks kernels that run: it also finds accesses out of bounds, races, wrong barriers and stale data.

@@ -1,4 +1,4 @@
-//! Mutants of code: each s_waitcnt and s_nop weakened or taken out in turn, to measure what the checks notice.
+//! Mutants of code: each s_waitcnt and s_nop weakened or taken out in turn, to measure which changes the checks notice.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ pub enum Change {
     ShorterNop,
 }
 
-/// The changes that an instruction can have.
+/// Returns the changes that an instruction can have.
 pub fn changes(graph: &Graph<'_>, at: usize) -> Vec<Change> {
     let insn = &graph.sites[at].insn;
     let mut list = Vec::new();
@@ -49,7 +49,7 @@ pub fn changes(graph: &Graph<'_>, at: usize) -> Vec<Change> {
     list
 }
 
-/// The word of an s_waitcnt with a change. Returns `None` if the instruction is none, or the change is one of others.
+/// Returns the word of an s_waitcnt with a change. Returns `None` for other instructions and other changes.
 pub fn weaker_wait(graph: &Graph<'_>, at: usize, change: Change) -> Option<u32> {
     let (Change::Without(counter) | Change::Weaker(counter)) = change else {
         return None;
@@ -73,7 +73,7 @@ pub fn weaker_wait(graph: &Graph<'_>, at: usize, change: Change) -> Option<u32> 
     Some(insn.bits as u32 & 0xffff_0000 | simm | waits.spare)
 }
 
-/// What the checks `waitcnt` and `hazard` find in the code with one change, and not without it. `before` is what they find without.
+/// Returns the findings of the checks `waitcnt` and `hazard` that one change adds. `before` has the findings without it.
 pub fn findings(
     graph: &mut Graph<'_>,
     at: usize,
@@ -112,16 +112,16 @@ pub enum Reason {
     OrdersMemory,
     /// On all paths, a later wait comes before the first instruction that touches a register of what is outstanding.
     LaterWait,
-    /// It separates memory instructions of a clause that XNACK might repeat, which is a note.
+    /// It separates memory instructions of a clause that XNACK might repeat. That is only a note.
     Clause,
     /// No two instructions that are nearer without it depend on each other.
     NoDependence,
-    /// None: the checks have missed something.
+    /// There is no reason: the checks missed an error.
     Missed,
 }
 
 impl Reason {
-    /// A few words.
+    /// Returns a short description.
     pub const fn name(self) -> &'static str {
         match self {
             Reason::Redundant => "an earlier wait suffices",
@@ -134,7 +134,7 @@ impl Reason {
     }
 }
 
-/// Why a change of an instruction was not reported.
+/// Returns why a change of an instruction was not reported.
 pub fn reason(graph: &Graph<'_>, at: usize, change: Change) -> Reason {
     match change {
         Change::Without(counter) | Change::Weaker(counter) => {
@@ -170,7 +170,7 @@ fn wait_reason(graph: &Graph<'_>, at: usize, counter: Counter, change: Change) -
     let Some(value) = limit(at) else {
         return Reason::Missed;
     };
-    // Back to what may be outstanding.
+    // The search goes back to the instructions that may be outstanding.
     let (mut redundant, mut producers) = (true, Vec::new());
     let mut seen = vec![false; graph.sites.len()];
     let mut waiting = vec![(at, true)];
@@ -218,7 +218,7 @@ fn wait_reason(graph: &Graph<'_>, at: usize, counter: Counter, change: Change) -
     }
 }
 
-/// Follows every path from an instruction to a wait that completes an event of it. Returns false if its registers are touched before.
+/// Returns true if, on every path from an instruction, a wait completes its event before the event's registers are touched.
 fn protected(
     graph: &Graph<'_>,
     producer: usize,

@@ -1,19 +1,20 @@
-//! Proofs about registers on all paths: that everything which an instruction reads was written, and that all work-items of a wave are
-//! active at barriers.
+//! Proofs about registers on all paths: every register that an instruction reads was written, and all work-items of a wave are active
+//! at barriers.
 //!
-//! A VGPR is written in the active lanes only, so it is defined *in a mask*: EXEC, or a mask of lanes that a pair of SGPRs keeps for later. The
-//! state has, for each mask, the VGPRs that are defined in all of its lanes. What masks become follows from the meanings of the instructions
-//! that compute them: the VGPRs of `a & b` are those of either, of `a | b` those of both. So a branch and its other side, which save
-//! EXEC and bring it back, need no rule of their own.
+//! A VGPR is written in the active lanes only, so it is defined *in a mask*: EXEC, or a mask of lanes that a pair of SGPRs keeps for later. For
+//! each mask, the state has the VGPRs that are defined in all of its lanes. The state of new masks follows from the meanings of the
+//! instructions that compute them: the VGPRs of `a & b` are those of either, of `a | b` those of both. The two sides of a branch, which save
+//! and restore EXEC, therefore need no special rule.
 //!
-//! What is undefined may be copied and computed with: instructions that write VGPRs alone, lane by lane, make an undefined result of
-//! undefined operands. It must be defined where it is an address, data, a mask or a scalar.
+//! Undefined values may be copied and computed with: an instruction that only writes VGPRs, lane by lane, makes an undefined result
+//! of undefined operands. A value must be defined if it is an address, data, a mask or a scalar.
 //!
-//! The masks themselves are written lane by lane, too: `x | exec` has the lanes of EXEC whatever x is, and `x & exec` depends on x in these
-//! alone. So a mask may be defined in some lanes, as a VGPR may; code that uses all of it needs all of it.
+//! Masks are written lane by lane, too: `x | exec` has the lanes of EXEC whatever x is, and `x & exec` depends on x only in these lanes. A
+//! mask may therefore be defined in some lanes, as a VGPR may. Code that uses the whole mask needs all lanes to be defined.
 //!
-//! Whether a mask has all of the wave's lanes is followed in the same way. A loop takes lanes out of EXEC one after the other and collects
-//! them in a pair; what stays true in it is that the two together have all lanes. So the state also knows which pairs of masks do.
+//! The state also tracks which masks have all of the wave's lanes. A loop takes lanes out of EXEC one after the other and collects them in
+//! a pair of SGPRs; the loop invariant is that the two together have all lanes. The state therefore also tracks which two masks together
+//! have all lanes.
 
 use gcn_isa::access::{File, RegAccess};
 use gcn_isa::decode::Insn;
@@ -29,7 +30,7 @@ use crate::code::Graph;
 use crate::registers::RegisterSet;
 use crate::uninit;
 
-/// Code with more instructions is not looked at.
+/// The maximum number of instructions of code that is analyzed.
 const MOST: usize = 1 << 14;
 
 /// The pairs of scalar registers, by half of their code. EXEC is the last one.
@@ -37,10 +38,10 @@ const PAIRS: usize = 64;
 const EXEC_PAIR: usize = EXEC as usize / 2;
 const VCC_PAIR: usize = VCC as usize / 2;
 
-/// VGPRs, and in the last word pairs of scalar registers as masks: a bit each.
+/// A set of VGPRs, and in the last word of pairs of scalar registers (masks): a bit each.
 type Vgprs = [u64; 5];
 
-/// The number of a pair among them.
+/// The number of a pair's bit in [`Vgprs`].
 fn mask_number(pair: usize) -> u16 {
     (256 + pair) as u16
 }
@@ -58,34 +59,34 @@ fn has(set: &Vgprs, register: u16) -> bool {
     word.is_some_and(|word| word >> (register % 64) & 1 != 0)
 }
 
-/// What is true before an instruction, on all paths to it.
+/// Facts that hold before an instruction, on all paths to it.
 #[derive(Clone, PartialEq, Eq)]
 struct Proven {
     scalars: RegisterSet,
     /// The VGPRs and masks that are defined in all 64 lanes.
     everywhere: Vgprs,
-    /// By pair: the VGPRs and masks that are defined in all lanes of the mask that it is.
+    /// For each pair: the VGPRs and masks that are defined in all lanes of the pair's mask.
     defined: [Vgprs; PAIRS],
-    /// The pairs that have no lanes but the wave's.
+    /// The pairs whose masks have no lanes other than the wave's.
     within: u64,
-    /// By pair: the pairs with which together it has all of the wave's lanes. With itself, if it alone has.
+    /// For each pair: the pairs that together with it have all of the wave's lanes. It contains itself if it alone has all lanes.
     complete: [u64; PAIRS],
     /// EXEC is not 0.
     active: bool,
 }
 
-/// What is known of a mask that an instruction computes.
+/// Facts about a mask that an instruction computes.
 #[derive(Clone, Copy)]
 struct Mask {
     defined: Vgprs,
     within: bool,
-    /// It alone has all lanes.
+    /// The mask alone has all lanes.
     all: bool,
-    /// The pairs with which together it has all lanes.
+    /// The pairs that together with the mask have all lanes.
     complete: u64,
-    /// The pair that it is.
+    /// The pair that holds the same mask.
     pair: Option<usize>,
-    /// It is not 0.
+    /// The mask is not 0.
     some: bool,
 }
 
@@ -93,7 +94,7 @@ struct Mask {
 #[derive(Clone, Copy)]
 struct Lanes {
     all: bool,
-    /// In the lanes of these pairs.
+    /// The mask is defined in the lanes of these pairs.
     within: u64,
 }
 
@@ -114,7 +115,7 @@ impl Lanes {
         }
     }
 
-    /// Also in the lanes of a pair.
+    /// Adds the lanes of a pair.
     fn and_within(self, pair: usize) -> Lanes {
         Lanes {
             within: self.within | 1 << pair,
@@ -145,7 +146,7 @@ impl Proven {
         known
     }
 
-    /// Keeps what is true of both. Returns true if that is less than before.
+    /// Keeps the facts that hold in both states. Returns true if facts were lost.
     fn merge(&mut self, other: &Proven) -> bool {
         let before = self.clone();
         self.scalars.intersect(&other.scalars);
@@ -161,7 +162,7 @@ impl Proven {
         *self != before
     }
 
-    /// Both registers of a pair are defined.
+    /// Returns true if both registers of a pair are defined.
     fn is_whole(&self, pair: usize) -> bool {
         let halves = [2 * pair as u16, 2 * pair as u16 + 1];
         halves
@@ -169,7 +170,7 @@ impl Proven {
             .all(|&n| self.scalars.contains(File::Scalar, n))
     }
 
-    /// Records where a pair is defined whose registers were written as a whole.
+    /// Records the lanes in which a pair is defined after whole registers of it were written.
     fn written_whole(&mut self, pair: usize) {
         let within = match self.is_whole(pair) {
             true => Lanes::ALL,
@@ -178,7 +179,7 @@ impl Proven {
         self.defined_in(pair, within);
     }
 
-    /// Records where a pair is defined.
+    /// Records the lanes in which a pair is defined.
     fn defined_in(&mut self, pair: usize, lanes: Lanes) {
         let bit = 1u64 << pair;
         let put = |word: &mut u64, on: bool| *word = *word & !bit | if on { bit } else { 0 };
@@ -188,7 +189,7 @@ impl Proven {
         }
     }
 
-    /// Some active lane of a VGPR has an undefined value.
+    /// Records that some active lane of a VGPR has an undefined value.
     fn undefined_vgpr(&mut self, register: u16) {
         for set in self.defined.iter_mut().chain([&mut self.everywhere]) {
             set[register as usize / 64] &= !(1 << (register % 64));
@@ -211,12 +212,12 @@ impl Proven {
         self.complete[pair] >> pair & 1 != 0
     }
 
-    /// The pairs that have all lanes themselves.
+    /// Returns the pairs that alone have all lanes.
     fn complete_alone(&self) -> u64 {
         (0..PAIRS).fold(0, |all, n| all | (self.is_complete(n) as u64) << n)
     }
 
-    /// A mask of which nothing is known.
+    /// Returns a mask about which nothing is known.
     fn any(&self) -> Mask {
         Mask {
             defined: self.everywhere,
@@ -247,7 +248,7 @@ impl Proven {
         }
     }
 
-    /// Whether two masks together have all lanes.
+    /// Returns true if two masks together have all lanes.
     fn together(&self, a: &Mask, b: &Mask) -> bool {
         let with = |a: &Mask, b: &Mask| a.pair.is_some_and(|pair| b.complete >> pair & 1 != 0);
         a.all || b.all || with(a, b) || with(b, a)
@@ -272,7 +273,7 @@ impl Proven {
                 some: a.some || b.some,
                 ..self.any()
             },
-            // What one has and the other has not; with either it is both.
+            // XOR has the lanes of exactly one operand; united with either operand it is the union of both.
             Op::Xor => Mask {
                 defined: both(a.defined, b.defined),
                 within: a.within && b.within,
@@ -319,11 +320,11 @@ impl Proven {
         }
     }
 
-    /// It is known that a pair is 0.
+    /// Records that a pair is 0.
     fn is_none(&mut self, pair: usize) {
         self.defined[pair] = [!0; 5];
         self.within |= 1 << pair;
-        // What was complete with it is so alone.
+        // Pairs that were complete together with it are complete alone.
         let alone = self.complete[pair];
         for other in (0..PAIRS).filter(|n| alone >> n & 1 != 0) {
             self.complete[other] = !0;
@@ -335,16 +336,16 @@ impl Proven {
     }
 }
 
-/// What holds on all paths through a kernel.
+/// Facts that hold on all paths through a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proved {
-    /// Every register that is read was written, in all lanes that read it.
+    /// Every register that is read was written before, in all lanes that read it.
     pub defined: bool,
-    /// At every barrier all lanes with which the wave began are active.
+    /// At every barrier, all lanes that were active at the wave's start are active.
     pub whole_at_barriers: bool,
 }
 
-/// Follows all paths through a kernel that calls nothing.
+/// Follows all paths through a kernel without calls.
 pub fn prove(graph: &Graph<'_>, descriptor: &KernelDescriptor) -> Proved {
     if graph.sites.len() > MOST {
         return Proved::default();
@@ -393,7 +394,7 @@ pub fn prove(graph: &Graph<'_>, descriptor: &KernelDescriptor) -> Proved {
     proved
 }
 
-/// What a branch says of a mask along an edge.
+/// Adds the facts about a mask that follow from a branch along an edge.
 fn edge(graph: &Graph<'_>, at: usize, next: usize, known: &mut Proven) {
     let site = &graph.sites[at];
     let Flow::Branch {
@@ -414,13 +415,13 @@ fn edge(graph: &Graph<'_>, at: usize, next: usize, known: &mut Proven) {
         return;
     }
     match taken == set {
-        // It is not 0.
+        // The mask is not 0.
         true => known.active |= pair == EXEC_PAIR,
         false => known.is_none(pair),
     }
 }
 
-/// The pair of scalar registers that a slot names.
+/// Returns the pair of scalar registers that a slot names.
 fn pair_of(insn: &Insn, slot: u8) -> Option<usize> {
     let row = insn.row.shape.slots.get(slot as usize)?;
     match insn.operand(row).value {
@@ -455,11 +456,11 @@ fn mask_of(known: &Proven, insn: &Insn, program: &Program, node: u16, depth: u32
     }
 }
 
-/// Where a mask is defined that an instruction computes, whatever is undefined.
+/// Returns the lanes in which a mask that an instruction computes is defined, although operands may be undefined.
 fn lanes_of(known: &Proven, insn: &Insn, program: &Program, node: u16) -> Lanes {
     let n = &program.nodes[node as usize];
     let arg = |k: usize| lanes_of(known, insn, program, n.args[k]);
-    // The pair that an operand is, if it is defined as a whole, and whether the operand is its complement.
+    // If an operand is a wholly defined pair or its complement: the pair, and whether it is the complement.
     let whole = |k: usize| {
         let (mut of, mut not) = (n.args[k], false);
         if program.nodes[of as usize].op == Op::Not {
@@ -475,7 +476,7 @@ fn lanes_of(known: &Proven, insn: &Insn, program: &Program, node: u16) -> Lanes 
             let mut lanes = a.both(b);
             for (k, other) in [(0, b), (1, a)] {
                 match (n.op, whole(k)) {
-                    // Where it is 0 the result is, and where it is 1 that is the other.
+                    // In lanes where the pair is 0 the result is 0; elsewhere it is the other operand.
                     (Op::And, Some((pair, false))) if other.within >> pair & 1 != 0 => {
                         lanes = Lanes::ALL;
                     }
@@ -494,7 +495,7 @@ fn lanes_of(known: &Proven, insn: &Insn, program: &Program, node: u16) -> Lanes 
     }
 }
 
-/// The pair of scalar registers that a node reads.
+/// Returns the pair of scalar registers that a node reads.
 fn operand_pair(insn: &Insn, program: &Program, node: u16) -> Option<usize> {
     match program.nodes[node as usize].op {
         Op::Get(State::Exec) => Some(EXEC_PAIR),
@@ -504,8 +505,8 @@ fn operand_pair(insn: &Insn, program: &Program, node: u16) -> Option<usize> {
     }
 }
 
-/// The node that a scalar instruction gives a pair other than EXEC, and the pair, if it is made of bits of operands alone. The other thing
-/// that it may change is SCC.
+/// If a scalar instruction writes a pair other than EXEC by bitwise operations on its operands, and nothing else but SCC: returns the pair
+/// and the node of its value.
 fn bitwise(insn: &Insn, program: &Program) -> Option<(usize, u16)> {
     fn bits(insn: &Insn, program: &Program, node: u16) -> bool {
         let n = &program.nodes[node as usize];
@@ -543,7 +544,7 @@ fn bitwise(insn: &Insn, program: &Program) -> Option<(usize, u16)> {
     made
 }
 
-/// The masks that a scalar instruction gives pairs.
+/// Returns the masks that a scalar instruction writes, with their pairs.
 fn masks(known: &Proven, insn: &Insn, program: &Program) -> Vec<(usize, Mask)> {
     let mut new: Vec<(usize, Mask)> = Vec::new();
     for effect in &program.effects {
@@ -571,7 +572,7 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Proven) {
     let info = graph.info(at);
     let program = &meaning(insn.row, graph.target());
     let vector = insn.row.format.is_vector();
-    // A vector instruction's masks have 0 for lanes that are not active.
+    // A vector instruction's masks have 0 in inactive lanes.
     let active = Mask {
         complete: known.complete_alone(),
         all: false,
@@ -646,17 +647,17 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Proven) {
             known.scalars.remove(File::Scalar, register);
         }
         known.scalars.remove(File::Scc, 0);
-        // What the pair itself has is known if it is all of it.
+        // A pair's lanes of itself count only if the pair is defined as a whole.
         let within = lanes.within & !(1 << pair);
         known.defined_in(pair, Lanes { within, ..lanes });
     }
 }
 
-/// Whether everything that an instruction reads is defined, or only makes its result undefined.
+/// Returns true if everything that an instruction reads is defined, or if undefined operands only make its result undefined.
 fn reads_defined(graph: &Graph<'_>, at: usize, known: &Proven) -> bool {
     let insn = &graph.sites[at].insn;
     let program = &meaning(insn.row, graph.target());
-    // VGPRs are then not those that instructions name, or instructions are skipped.
+    // With these modes, instructions access other VGPRs than they name, or are skipped.
     let indexed = |c: Change| matches!(c, Change::Set(State::GprIdxEn | State::Vskip));
     if program.effects.iter().any(|e| indexed(e.change)) {
         return false;
@@ -671,7 +672,7 @@ fn reads_defined(graph: &Graph<'_>, at: usize, known: &Proven) -> bool {
     all(&is_defined(graph, at, known, program))
 }
 
-/// Whether an instruction writes VGPRs alone, lane by lane, so that what is undefined in its operands is so in its result.
+/// Returns true if an instruction only writes VGPRs, lane by lane, so that undefined operands make an undefined result.
 fn carries(graph: &Graph<'_>, at: usize, program: &Program) -> bool {
     let insn = &graph.sites[at].insn;
     let info = graph.info(at);
@@ -683,7 +684,7 @@ fn carries(graph: &Graph<'_>, at: usize, program: &Program) -> bool {
             .all(|a| a.file == File::Vector && !a.anywhere && a.slot.is_some())
 }
 
-/// Whether an instruction reads other lanes than those whose results it computes.
+/// Returns true if an instruction reads other lanes than those whose results it computes.
 fn reads_others(insn: &Insn, program: &Program) -> bool {
     let lanes = |n: &gcn_isa::meaning::Node| n.op.info().kind == Kind::Lanes;
     let dpp = matches!(
@@ -695,7 +696,7 @@ fn reads_others(insn: &Insn, program: &Program) -> bool {
     program.nodes.iter().any(lanes) || dpp || insn.row.shape.slot(Role::LaneSel).is_some()
 }
 
-/// Whether what an instruction reads is defined, for each of its reads.
+/// Returns a function that tells whether a register that the instruction reads is defined.
 fn is_defined<'a>(
     graph: &'a Graph<'_>,
     at: usize,
@@ -706,9 +707,9 @@ fn is_defined<'a>(
     let slots = insn.row.shape.slots;
     let others = reads_others(insn, program);
     let propagates = bitwise(insn, program).is_some();
-    // The first active lane alone.
+    // Only the first active lane is read.
     let first = program.nodes.iter().any(|n| n.op == Op::FirstLane) && known.active;
-    // A lane's bit for each active lane.
+    // The access is a mask, of which each active lane reads its own bit.
     let is_lanes = move |access: &RegAccess| {
         let mask = access
             .slot
@@ -724,7 +725,7 @@ fn is_defined<'a>(
             File::Scc => known.scalars.contains(File::Scc, 0),
             // FLAT instructions read M0 only if they access LDS.
             File::Scalar if access.first == M0 && insn.row.format == Format::Flat => true,
-            // What is undefined is so in the result.
+            // An undefined operand makes the result undefined.
             File::Scalar if propagates => true,
             File::Scalar if is_lanes(access) => {
                 let pair = access.first as usize / 2;

@@ -108,7 +108,7 @@ impl RegisterSet {
         self.scc &= !other.scc;
     }
 
-    /// The registers of a file, in ascending order.
+    /// Returns the registers of a file, in ascending order.
     pub fn of(&self, file: File) -> impl Iterator<Item = u16> {
         let words: &[u64] = match file {
             File::Scalar => &self.scalar,
@@ -128,14 +128,14 @@ impl RegisterSet {
         *self == RegisterSet::EMPTY
     }
 
-    /// The first register that is in both sets.
+    /// Returns the first register that is in both sets.
     pub fn common(&self, other: &RegisterSet) -> Option<(File, u16)> {
         let mut both = *self;
         both.intersect(other);
         both.first()
     }
 
-    /// The first register of the set.
+    /// Returns the first register of the set.
     pub fn first(&self) -> Option<(File, u16)> {
         let lowest = |words: &[u64]| {
             let at = words.iter().position(|w| *w != 0)?;
@@ -149,8 +149,8 @@ impl RegisterSet {
     }
 }
 
-/// The registers that an instruction reads and those that it writes, except for those whose numbers are computed, EXEC and the
-/// hardware registers.
+/// Returns the registers that an instruction reads and those that it writes, without EXEC, hardware registers, and registers
+/// with computed numbers.
 pub fn sets(info: &InstructionInfo, insn: &Insn) -> (RegisterSet, RegisterSet) {
     let (mut reads, mut writes) = (RegisterSet::default(), RegisterSet::default());
     for access in info.accesses(insn) {

@@ -1,4 +1,4 @@
-//! Reports: what is wrong, where, and the other half of the story.
+//! Reports: the error, its location, and related instructions.
 
 use gcn_isa::access::File;
 use gcn_isa::print::{Style, print};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::code::Graph;
 
-/// A check, by the name that options and reports have for it.
+/// A check, as options and reports name it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[non_exhaustive]
 pub enum Check {
@@ -26,7 +26,7 @@ pub enum Check {
     Coherence,
     /// Vector instructions that silently do nothing or too much.
     Exec,
-    /// Modes that are changed and not put back.
+    /// Modes that are changed and not restored.
     Mode,
 }
 
@@ -86,7 +86,7 @@ impl Check {
 pub enum Severity {
     /// The code is wrong.
     Error,
-    /// It may be meant, or sources disagree whether it is wrong.
+    /// The code may be intended, or sources disagree whether it is wrong.
     Note,
 }
 
@@ -100,7 +100,7 @@ impl Severity {
     }
 }
 
-/// What another instruction has to do with a report.
+/// The role of another instruction in a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum RelatedRole {
@@ -135,15 +135,15 @@ impl RelatedRole {
 /// Another instruction of a finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Related {
-    /// What it has to do with it.
+    /// Its role.
     pub role: RelatedRole,
-    /// The instruction, where there is one.
+    /// The instruction, if there is one.
     pub site: Option<usize>,
     /// A part of a sentence.
     pub message: String,
 }
 
-/// What an analysis of a graph has found; instructions are those of the graph.
+/// A result of an analysis of a graph. Instructions are numbered as in the graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// The check.
@@ -154,17 +154,17 @@ pub struct Finding {
     pub rule: &'static str,
     /// The instruction.
     pub site: usize,
-    /// The register that it is about.
+    /// The register that the finding is about.
     pub register: Option<(File, u16)>,
     /// A sentence.
     pub message: String,
     /// Other instructions.
     pub related: Vec<Related>,
-    /// What can be done.
+    /// A suggestion.
     pub help: Option<String>,
 }
 
-/// An access of a wave in a run: the launch, the workgroup, the wave of it and the number of instructions it had executed.
+/// The position of an instruction in a run: the launch, the workgroup, its wave, and the number of instructions that the wave had executed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct At {
     /// The launch, from 0.
@@ -173,14 +173,14 @@ pub struct At {
     pub workgroup: [u32; 3],
     /// The wave of the workgroup.
     pub wave: u64,
-    /// The instructions of the wave before this one.
+    /// The number of instructions that the wave executed before this one.
     pub step: u64,
 }
 
 /// Another instruction of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Other {
-    /// What it has to do with it.
+    /// Its role.
     pub role: RelatedRole,
     /// Its address, as a disassembly prints it.
     pub pc: Option<u64>,
@@ -201,7 +201,7 @@ pub struct CodeLine {
     pub text: String,
 }
 
-/// A report, with all that its output needs.
+/// A report, with everything that its output needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Report {
@@ -223,19 +223,19 @@ pub struct Report {
     pub instruction: String,
     /// The register, by its name, that the report is about.
     pub register: Option<(File, u16)>,
-    /// The lanes, in a run.
+    /// The lanes; `None` for code that does not run.
     pub lanes: Option<u64>,
     /// The address in memory.
     pub address: Option<u64>,
-    /// Where in the run it was first; `None` for code that does not run.
+    /// Its first occurrence in the run; `None` for code that does not run.
     pub at: Option<At>,
     /// A sentence.
     pub message: String,
     /// Other instructions.
     pub related: Vec<Other>,
-    /// What can be done.
+    /// A suggestion.
     pub help: Option<String>,
-    /// How often it happened; 1 for code that does not run.
+    /// The number of occurrences; 1 for code that does not run.
     pub count: u64,
     /// The disassembly around the instruction and the others, in ascending order.
     pub code: Vec<CodeLine>,
@@ -245,7 +245,7 @@ pub struct Report {
 pub type Describe<'a> = dyn Fn(u64) -> Option<String> + 'a;
 
 impl Report {
-    /// The report of a finding in code that does not run. `source` gives the file and line of an address.
+    /// Returns the report of a finding in code that does not run. `source` gives the file and line of an address.
     pub fn of_code(
         kernel: &str,
         graph: &Graph<'_>,
@@ -276,7 +276,7 @@ impl Report {
         let mut code = Vec::new();
         for site in shown {
             for near in site.saturating_sub(1)..(site + 2).min(graph.sites.len()) {
-                // Neighbours in the graph are so in the code unless a path skips what lies between.
+                // Neighbours in the graph are adjacent in the code unless a path skips instructions in between.
                 if graph.sites[near].pc.abs_diff(graph.sites[site].pc) <= 8 {
                     code.push(CodeLine {
                         pc: graph.sites[near].pc,
@@ -309,12 +309,12 @@ impl Report {
         }
     }
 
-    /// Bytes from the kernel's first instruction; 2^64 is subtracted for code that lies before it.
+    /// Returns the offset in bytes from the kernel's first instruction, modulo 2^64 for code before it.
     pub fn offset(&self) -> u64 {
         self.pc.wrapping_sub(self.entry)
     }
 
-    /// As JSON (docs/json.md).
+    /// Returns the report as JSON (docs/json.md).
     pub fn json(&self) -> Value {
         let hex = |n: Option<u64>| n.map(|n| format!("{n:#x}"));
         let related = self.related.iter().map(|other| {

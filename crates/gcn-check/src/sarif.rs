@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::report::{Check, Report, Severity};
 
-/// A log with one run. `file` is the file that was checked.
+/// Returns a log with one run. `file` is the checked file.
 pub fn log(reports: &[Report], file: &str) -> Value {
     let rules = Check::ALL.map(|check| {
         json!({
@@ -55,7 +55,7 @@ fn result(report: &Report, file: &str) -> Value {
     })
 }
 
-/// The line of source where there is one, otherwise the address in the file that was checked.
+/// Returns the line of source if it is known, otherwise the address in the checked file.
 fn location(file: &str, pc: Option<u64>, source: Option<&str>, kernel: &str) -> Value {
     let line = source.and_then(|source| {
         let (path, line) = source.rsplit_once(':')?;
@@ -77,7 +77,7 @@ fn location(file: &str, pc: Option<u64>, source: Option<&str>, kernel: &str) -> 
     })
 }
 
-/// A path as a relative or absolute reference: bytes that a URI cannot have are written as %XX.
+/// Returns a path as a relative or absolute URI reference. Bytes that a URI cannot have are written as %XX.
 fn uri(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {

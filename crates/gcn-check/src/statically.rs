@@ -13,28 +13,28 @@ use crate::report::{Check, Finding, Severity};
 use crate::uninit;
 use crate::waitcnt::{self, Entry};
 
-/// The code of a kernel or function and what was found in it.
+/// The code of a kernel or function and the findings in it.
 pub struct Checked<'t> {
     /// The name of the kernel or function.
     pub name: String,
-    /// It is a kernel.
+    /// It is a kernel, not a function.
     pub kernel: bool,
     /// The index of its section.
     pub section: usize,
-    /// What hazards depend on beside the code.
+    /// The settings of the hazard checks.
     pub settings: hazards::Settings,
     /// The code.
     pub graph: Graph<'t>,
-    /// What was found, in ascending order of addresses.
+    /// The findings, in ascending order of addresses.
     pub findings: Vec<Finding>,
 }
 
-/// What is looked for.
+/// The enabled checks and outputs.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The checks.
     pub checks: BTreeSet<Check>,
-    /// Notes are wanted, too.
+    /// Notes are reported, too.
     pub notes: bool,
 }
 
@@ -47,7 +47,7 @@ impl Default for Options {
     }
 }
 
-/// Code that an analysis begins with: a kernel or a function.
+/// The entry of an analysis: a kernel or a function.
 pub struct Root {
     /// Its name.
     pub name: String,
@@ -60,7 +60,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// Its code as a graph.
+    /// Returns its code as a graph.
     ///
     /// # Errors
     /// A sentence: there is no instruction at its address.
@@ -158,14 +158,14 @@ fn settings(object: &CodeObject, root: &Root, target: Target) -> hazards::Settin
     }
 }
 
-/// The SGPRs that hold VCC: the last two of those that the wave has. From gfx8 on they are not among those that instructions can name.
+/// Returns the first of the two SGPRs that hold VCC, which are the wave's last two. From gfx8 on, instructions cannot name them.
 pub(crate) fn vcc_alias(target: Target, granulated: u32) -> Option<u16> {
     let generation = target.generation();
     let count = 8 * (granulated as u16 + 1);
     (generation <= Gen::Gfx7).then(|| count.min(104) - 2)
 }
 
-/// The kernels and functions of a code object, in ascending order of address.
+/// Returns the kernels and functions of a code object, in ascending order of address.
 ///
 /// # Errors
 /// A sentence: the code of a kernel is missing from the file.

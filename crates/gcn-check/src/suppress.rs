@@ -1,11 +1,11 @@
-//! Suppressions: reports that are known and not wanted.
+//! Suppressions of known reports.
 //!
 //! A line of a file is `CHECK RULE KERNEL` or `CHECK RULE KERNEL+OFFSET`; `*` stands for any text. The offset counts bytes from the kernel's
 //! first instruction, so it stays the same when the kernel moves in its file. `#` begins a comment.
 
 use crate::report::Report;
 
-/// What a line suppresses.
+/// The reports that a line suppresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Suppression {
     check: String,
@@ -58,7 +58,7 @@ impl Suppression {
     }
 }
 
-/// The line that suppresses a report and no other.
+/// Returns the line that suppresses a report and no other.
 pub fn line(report: &Report) -> String {
     let check = report.check.name();
     format!(

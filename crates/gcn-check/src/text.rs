@@ -6,11 +6,11 @@ use gcn_isa::access::File;
 
 use crate::report::{Report, Severity};
 
-/// The columns of a text that name a register: `v4`, `s[0:3]`, `vcc`.
+/// Returns the columns of a text that name a register: `v4`, `s[0:3]`, `vcc`.
 fn columns(text: &str, register: (File, u16)) -> Option<(usize, usize)> {
     let operands = text.find(' ')? + 1;
     let mut at = operands;
-    // The last operand that names it: destinations come first, and uses are what most reports are about.
+    // The last operand that names the register is marked: destinations come first, and most reports are about uses.
     let mut found = None;
     while at < text.len() {
         let rest = &text[at..];
@@ -53,8 +53,8 @@ fn names(word: &str, (file, register): (File, u16)) -> bool {
     }
 }
 
-/// If a line of source is just this instruction, as a line of assembly mostly is: the rest of the line, which is its comment or nothing; of a
-/// branch also the name of its target.
+/// If a line of source contains only this instruction, as most lines of assembly do, returns the rest of the line: its comment, and for a
+/// branch the name of its target.
 pub fn repeats<'a>(source: &'a str, instruction: &str) -> Option<&'a str> {
     let mnemonic = |text: &str| text.find(char::is_whitespace).unwrap_or(text.len());
     let plain = |name: &str| {
@@ -194,7 +194,7 @@ mod tests {
                 Some("; sum"),
             ),
             ("s_branch .Lend // on", "s_branch 3", Some(".Lend // on")),
-            // Another number, a name instead of one, a part of one, a macro's parameter, a label.
+            // These differ by a number, a name instead of a number, a part of a number, a macro's parameter, or a label.
             ("s_nop 1", "s_nop 0", None),
             ("s_nop wait", "s_nop 0", None),
             ("s_nop 01", "s_nop 0", None),

@@ -1,8 +1,7 @@
-//! The check `uninit` for code that does not run: registers that are used although no path to the use writes them.
+//! The static check `uninit`: uses of registers that no path to the use writes.
 //!
-//! It is reported where the value matters: as an address or a resource, as a condition or EXEC, and as the data of a store. A value that is
-//! only copied is followed. Compilers leave values undefined that do not matter, so a store is reported only if all
-//! of its data are.
+//! A use is reported where the value matters: as an address or a resource, as a condition or EXEC, and as the data of a store. Copies of a
+//! value are followed. Compilers leave values undefined that do not matter, so a store is reported only if all of its data are undefined.
 
 use gcn_isa::access::{File, MemoryKind, RegAccess};
 use gcn_isa::decode::Insn;
@@ -18,7 +17,7 @@ use crate::code::Graph;
 use crate::registers::{self, RegisterSet};
 use crate::report::{Check, Finding, Severity};
 
-/// The registers that a kernel finds initialised, according to its descriptor.
+/// Returns the registers that are initialised when a kernel starts, according to its descriptor.
 pub fn initial(descriptor: &KernelDescriptor) -> RegisterSet {
     let mut set = RegisterSet::default();
     let ids = descriptor
@@ -39,14 +38,14 @@ pub fn initial(descriptor: &KernelDescriptor) -> RegisterSet {
     for register in [EXEC, EXEC + 1] {
         set.insert(File::Scalar, register);
     }
-    // Those of the trap handler are not the kernel's.
+    // The trap handler's registers do not concern the kernel.
     for register in VCC + 2..M0 {
         set.insert(File::Scalar, register);
     }
     set
 }
 
-/// What a use is for.
+/// The kind of a use.
 enum Use {
     Address,
     Condition,
@@ -68,7 +67,7 @@ pub fn check(graph: &Graph<'_>, descriptor: &KernelDescriptor) -> Vec<Finding> {
     findings
 }
 
-/// The accesses that count: those of registers whose numbers are in the code.
+/// Returns the accesses of registers whose numbers are in the code.
 fn accesses(graph: &Graph<'_>, at: usize) -> Vec<RegAccess> {
     let all = graph.info(at).accesses(&graph.sites[at].insn);
     all.filter(|a| !a.anywhere && a.file != File::Hwreg)
@@ -83,7 +82,7 @@ fn step(graph: &Graph<'_>, at: usize, state: &mut RegisterSet) {
     let insn = &graph.sites[at].insn;
     let accesses = accesses(graph, at);
     let reads = || accesses.iter().filter(|a| !a.write && a.slot.is_some());
-    // A move, or anything else with one source: the result is undefined if the source is.
+    // The result of a move, or of anything else with one source, is undefined if the source is.
     let sources = insn.row.shape.slots.len().saturating_sub(1);
     let copies = sources == 1
         && graph.info(at).memory(insn).is_none()
@@ -113,20 +112,20 @@ fn step(graph: &Graph<'_>, at: usize, state: &mut RegisterSet) {
                     state.insert(write.file, n);
                 }
                 true if !write.partial => state.remove(write.file, n),
-                // Inactive lanes keep what they have.
+                // Inactive lanes keep their values.
                 true => {}
             }
         }
     }
 }
 
-/// Returns true if a buffer store has the same address in all lanes: then its resource adds the lane's number, as that of scratch does, and
-/// the data are a register that a compiler spills, whether or not it has a value.
+/// Returns true if a buffer store spills a register. It has the same address in all lanes, because the resource of scratch adds the lane's
+/// number. Compilers also spill registers without a value.
 fn spills(insn: &Insn) -> bool {
     insn.row.format == Format::Mubuf && insn.buffer_address_dwords() == 0
 }
 
-/// Finds uses that matter.
+/// Finds the uses of undefined registers that matter.
 fn uses(graph: &Graph<'_>, at: usize, state: &RegisterSet, findings: &mut Vec<Finding>) {
     let site = &graph.sites[at];
     let info = graph.info(at);
@@ -197,7 +196,7 @@ fn uses(graph: &Graph<'_>, at: usize, state: &RegisterSet, findings: &mut Vec<Fi
     }
 }
 
-/// Finds registers above those that the descriptor allots.
+/// Finds registers above those that the descriptor allocates.
 pub(crate) fn beyond(
     graph: &Graph<'_>,
     at: usize,
@@ -206,7 +205,7 @@ pub(crate) fn beyond(
 ) {
     let generation = graph.target().generation();
     let vgprs = descriptor.vgpr_count() as u16;
-    // The hardware allots units of 16 from gfx8 on.
+    // The hardware allocates SGPRs in units of 16 from gfx8 on.
     let sgprs = match generation {
         Gen::Gfx6 | Gen::Gfx7 => descriptor.sgpr_count() as u16,
         _ => (descriptor.sgpr_count() as u16).next_multiple_of(16),

@@ -2,11 +2,11 @@
 //! instruction is done with them.
 //!
 //! A counter counts the instructions of several orders. Instructions of one order complete in the order of issue, except for those of scalar
-//! memory; instructions of different orders do not. So a wait for N guarantees that an instruction is complete if at least N
-//! later ones of its own order were issued, on every path; and for scalar memory, if N is 0.
+//! memory; instructions of different orders do not. A wait for N therefore guarantees that an instruction is complete if at least N later
+//! ones of its own order were issued on every path; for scalar memory, only if N is 0.
 //!
-//! FLAT instructions count in VM_CNT and in LGKM_CNT. Which of the two says that the data are there depends on the address, which only a
-//! run knows: this check takes it to be global memory, as nearly all are, and their order to be that of other vector memory.
+//! FLAT instructions count in VM_CNT and in LGKM_CNT. Which of the two counters covers the data depends on the address, which is known
+//! only at run time. This check assumes global memory, as nearly all are, and the order of other vector memory.
 
 use std::rc::Rc;
 
@@ -34,7 +34,7 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// Its name in s_waitcnt.
+    /// Returns its name in s_waitcnt.
     pub const fn name(self) -> &'static str {
         match self {
             Counter::Vm => "vmcnt",
@@ -43,7 +43,7 @@ impl Counter {
         }
     }
 
-    /// Its value in s_waitcnt, and the value that waits for nothing.
+    /// Returns its value in s_waitcnt, and the value that waits for nothing.
     pub fn of(self, waits: &Waitcnt) -> (u32, u32) {
         match self {
             Counter::Vm => waits.vm,
@@ -79,7 +79,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The counter.
+    /// Returns the counter.
     pub const fn counter(self) -> Counter {
         match self {
             Order::Vmem => Counter::Vm,
@@ -88,8 +88,8 @@ impl Order {
         }
     }
 
-    /// Returns true if a wait for `count` guarantees that an instruction is complete after which `younger` of its order were
-    /// issued.
+    /// Returns true if a wait for `count` guarantees that an instruction is complete. `younger` is the number of
+    /// instructions of its order that were issued after it.
     pub const fn completes(self, count: u32, younger: u32) -> bool {
         match self {
             Order::Smem => count == 0,
@@ -98,21 +98,21 @@ impl Order {
     }
 }
 
-/// One of the things that are outstanding after an instruction was issued.
+/// A part of an issued instruction that is outstanding until a wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// How it completes.
+    /// The order in which it completes.
     pub order: Order,
-    /// The registers that must not be touched: those of a result must not be read or written, and those of a source
-    /// must not be written. At most 32.
+    /// The registers that must not be touched: result registers must not be read or written, source registers must
+    /// not be written. At most 32.
     pub registers: Rc<[(File, u16)]>,
     /// The instruction still reads the registers; otherwise it will write them.
     pub reads: bool,
-    /// What other waves see of it.
+    /// Its effect on memory that other waves see.
     pub memory: Effect,
 }
 
-/// What an outstanding instruction does to memory that an instruction for other waves depends on.
+/// The effect of an outstanding instruction on memory that a barrier or a cache invalidation must wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// Nothing that is checked.
@@ -125,10 +125,10 @@ pub enum Effect {
     Reads,
 }
 
-/// The largest number of younger instructions that is counted: that of VM_CNT on gfx9.
+/// The maximum count of younger instructions, which is the maximum of VM_CNT on gfx9.
 const MOST: u8 = 63;
 
-/// What an instruction leaves outstanding.
+/// Returns the events that an instruction leaves outstanding.
 pub fn events(info: &InstructionInfo, insn: &Insn) -> Vec<Event> {
     let counters = info.counters(insn);
     let memory = info.memory(insn);
@@ -200,12 +200,12 @@ pub fn events(info: &InstructionInfo, insn: &Insn) -> Vec<Event> {
     list
 }
 
-/// The VGPR after a result, where TFE writes a status.
+/// Returns true if an access writes the VGPR after a result, to which TFE writes a status.
 fn is_status(access: &RegAccess, insn: &Insn) -> bool {
     access.write && access.file == File::Vector && access.implicit && insn.field(Field::Tfe) != 0
 }
 
-/// The wait of an instruction. Returns `None` if it is no s_waitcnt.
+/// Returns the wait of an instruction, or `None` if it is not an s_waitcnt.
 pub fn wait(info: &InstructionInfo, insn: &Insn) -> Option<Waitcnt> {
     let is =
         info.signals(Signal::Waitcnt) && insn.row.shape.slot(Role::Imm(Imm::Waitcnt)).is_some();
@@ -215,13 +215,13 @@ pub fn wait(info: &InstructionInfo, insn: &Insn) -> Option<Waitcnt> {
 /// An instruction that may be outstanding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Pending {
-    /// The instruction, and which of its events.
+    /// The instruction, and the index of its event.
     site: u32,
     event: u8,
     order: Order,
-    /// The instructions of its order that were issued after it, on the path with the fewest.
+    /// The number of instructions of its order that were issued after it, on the path with the fewest.
     younger: u8,
-    /// The registers of the event that nothing has touched since, a bit each.
+    /// A bit for each register of the event that has not been touched since.
     registers: u32,
     /// [`Event::memory`], until it has been reported.
     memory: Effect,
@@ -233,19 +233,19 @@ impl Pending {
     }
 }
 
-/// What may be outstanding before an instruction.
+/// The events that may be outstanding before an instruction.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct State {
     /// In ascending order of instructions.
     pending: Vec<Pending>,
-    /// Bits: vector memory, and LGKM, of the caller may be outstanding.
+    /// Bits that are set if vector memory or LGKM instructions of the caller may be outstanding.
     caller: u8,
 }
 
 const CALLER_VM: u8 = 1;
 const CALLER_LGKM: u8 = 2;
 
-/// What is checked about the paths that begin at the entry.
+/// The state at the entry, which determines what is checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// A kernel: nothing is outstanding.
@@ -261,12 +261,12 @@ struct Analysis<'a, 'g> {
     returns: &'a [bool],
 }
 
-/// What a wave that runs has outstanding.
+/// The outstanding events of a running wave.
 #[derive(Clone, Default)]
 pub struct Outstanding(State);
 
 impl Outstanding {
-    /// The wave executes an instruction. `events` has those of each instruction, `returns` whether a function returns there.
+    /// Advances the wave by an instruction. `events` has the events of each instruction, `returns` whether a function returns there.
     pub fn step(
         &mut self,
         graph: &Graph<'_>,
@@ -291,7 +291,7 @@ impl Outstanding {
     }
 }
 
-/// A violation, found while a state is stepped over an instruction.
+/// A violation that an instruction causes in a state.
 enum Violation<'a> {
     /// A register of an outstanding event is touched.
     Touch {
@@ -299,13 +299,13 @@ enum Violation<'a> {
         register: (File, u16),
         write: bool,
     },
-    /// An access of LDS may not be done at a barrier.
+    /// An access of LDS may be incomplete at a barrier.
     Barrier { pending: &'a Pending },
-    /// A load or an atomic may not be done when the cache is invalidated.
+    /// A load or an atomic may be incomplete when the cache is invalidated.
     Invalidate { pending: &'a Pending },
     /// A function returns while a result is outstanding.
     Return { pending: &'a Pending },
-    /// A register is touched that an instruction of the caller may still write.
+    /// An instruction of the caller may still write a register that is touched.
     Caller { register: (File, u16), lgkm: bool },
 }
 
@@ -335,7 +335,7 @@ pub fn check(graph: &Graph<'_>, entry: Entry) -> Vec<Finding> {
         let mut last = None;
         analysis.step(at, &mut state, |violation| {
             let finding = analysis.finding(at, &violation);
-            // One report for all registers of a result.
+            // There is one report for all registers of a result.
             let key = (finding.related.first().and_then(|r| r.site), finding.rule);
             if last.replace(key) != Some(key) {
                 findings.push(finding);
@@ -376,7 +376,7 @@ fn merge(old: &mut State, new: &State) -> bool {
 }
 
 impl Analysis<'_, '_> {
-    /// Changes the state before an instruction to that after it.
+    /// Changes the state before an instruction to the state after it.
     fn step(&self, at: usize, state: &mut State, mut violation: impl FnMut(Violation<'_>)) {
         let site = &self.graph.sites[at];
         let info = self.graph.info(at);
@@ -402,7 +402,7 @@ impl Analysis<'_, '_> {
                 pending.memory = Effect::None;
             }
         }
-        // Those of the vector caches; the scalar cache has no part in the order of vector memory.
+        // Only vector caches count; the scalar cache has no part in the order of vector memory.
         if info.signals(Signal::Cache) && is_vmem(site.insn.row) {
             let reads = |p: &&mut Pending| p.memory == Effect::Reads;
             for pending in state.pending.iter_mut().filter(reads) {
@@ -420,7 +420,7 @@ impl Analysis<'_, '_> {
             }
         }
         if site.calls {
-            // A function waits for all that its caller has outstanding, and returns when nothing is.
+            // The callee waits for everything that its caller has outstanding, and nothing is outstanding when it returns.
             state.pending.clear();
         }
         self.issue(at, state);
@@ -457,7 +457,7 @@ impl Analysis<'_, '_> {
                 if event.reads && !access.write {
                     continue;
                 }
-                // Results of one order arrive in that order, so the later one stays, or its half of it.
+                // Results of one order arrive in order, so the later result remains, or its half.
                 let in_order = (access.write || keeps(&access))
                     && !event.reads
                     && event.order != Order::Smem
@@ -489,7 +489,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// Adds what an instruction leaves outstanding.
+    /// Adds the events that an instruction leaves outstanding.
     fn issue(&self, at: usize, state: &mut State) {
         for (n, event) in self.events[at].iter().enumerate() {
             for pending in state.pending.iter_mut().filter(|p| p.order == event.order) {
@@ -594,7 +594,7 @@ impl Analysis<'_, '_> {
         };
         Finding {
             check: Check::Waitcnt,
-            // A barrier may be there for other data than those that are read.
+            // The barrier may be meant for data other than those that are read.
             severity: match rule {
                 "barrier-read" => Severity::Note,
                 _ => Severity::Error,

@@ -1,4 +1,4 @@
-//! The cases of testdata/check: each check reports exactly what is marked, on every target that a case names.
+//! The cases of testdata/check: each check reports exactly the marked findings, on every target that a case names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ struct Case {
     name: String,
     targets: Vec<String>,
     function: bool,
-    /// The code, and by the number of an instruction what is reported there.
+    /// The code, and the expected reports by instruction number.
     code: String,
     marks: BTreeMap<usize, BTreeSet<(Severity, String)>>,
 }
@@ -69,7 +69,7 @@ fn cases(check: Check) -> Vec<Case> {
     cases
 }
 
-/// What is reported in a case, by the numbers of instructions.
+/// Returns the reports of a case by instruction number.
 fn reported(
     case: &Case,
     target: &str,
@@ -145,7 +145,7 @@ fn every_hazard_has_a_case() {
     let cases = cases(Check::Hazard);
     for hazard in &HAZARDS {
         for (n, waits) in hazard.waits.iter().enumerate() {
-            // VCC's SGPRs are known on gfx6 and gfx7 alone.
+            // VCC's SGPRs are known only on gfx6 and gfx7.
             let unknown = hazard.rule == Rule::VccAlias;
             if *waits == 0 || unknown || hazard.disputed[n] {
                 continue;

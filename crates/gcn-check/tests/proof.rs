@@ -31,13 +31,13 @@ fn proved(code: &str) -> Proved {
     prove(&graph, &kernel.descriptor)
 }
 
-/// What is proved of code: whether what it reads is defined, and whether all lanes are active at its barriers.
+/// Returns whether all registers that code reads are proved to be defined, and whether all lanes are proved to be active at its barriers.
 fn of(code: &str) -> (bool, bool) {
     let proved = proved(code);
     (proved.defined, proved.whole_at_barriers)
 }
 
-/// v1 on one side or both, then all lanes read it.
+/// Code that writes v1 on one or both sides of a branch, after which all lanes read it.
 fn sides(then: &str, other: &str, end: &str) -> String {
     format!(
         "v_cmp_gt_u32_e32 vcc, 40, v0\ns_and_saveexec_b64 s[4:5], vcc\ns_xor_b64 s[4:5], exec, s[4:5]\n\
@@ -60,7 +60,7 @@ fn both_sides_of_a_branch() {
     assert_eq!(of(&sides("s_barrier", "s_nop 0", "s_nop 0")), (true, false));
 }
 
-/// Lanes leave a loop one after the other; what each wrote in its last round is read after it.
+/// Lanes leave a loop one after the other. Code after the loop reads what each lane wrote in its last iteration.
 #[test]
 fn loops_that_lanes_leave() {
     let code = |body: &str, end: &str| {
@@ -74,7 +74,7 @@ fn loops_that_lanes_leave() {
     assert_eq!(of(&code("v_mov_b32_e32 v1, v3", end)), (true, true));
     assert_eq!(of(&code("s_nop 0", end)), (false, true));
     assert_eq!(of(&code("s_barrier", "s_nop 0")), (true, false));
-    // The mask was not empty before the loop.
+    // Here the mask is not empty before the loop.
     let other =
         code("v_mov_b32_e32 v1, v3", end).replace("s_mov_b64 s[6:7], 0", "s_mov_b64 s[6:7], exec");
     assert_eq!(of(&other), (false, true));
@@ -84,7 +84,7 @@ fn loops_that_lanes_leave() {
 fn lanes_beyond_the_active_ones() {
     assert_eq!(of("s_mov_b64 exec, -1\ns_barrier"), (true, false));
     assert_eq!(of("s_barrier"), (true, true));
-    // Another lane of v1 need not have been written.
+    // Another lane of v1 may be undefined.
     let other = "v_mov_b32_e32 v1, 0\nv_readlane_b32 s4, v1, 5";
     assert_eq!(of(other), (false, true));
     assert_eq!(of("v_readlane_b32 s4, v0, 5"), (true, true));
@@ -95,10 +95,10 @@ fn lanes_beyond_the_active_ones() {
     assert_eq!(of("s_add_u32 s4, s9, 1"), (false, true));
 }
 
-/// Masks that are defined in some lanes alone, as loops with several exits have them.
+/// Masks that are defined only in some lanes, as in loops with several exits.
 #[test]
 fn masks_that_are_defined_in_part() {
-    // Whatever s[6:7] was, its lanes are those of EXEC, and no others are asked for.
+    // Whatever s[6:7] was, it is defined in the lanes of EXEC, and only those are used.
     let part = "s_or_b64 s[6:7], s[6:7], exec\nv_cmp_gt_u32_e32 vcc, 40, v0\ns_and_saveexec_b64 s[8:9], vcc\n\
                 s_andn2_b64 s[6:7], s[6:7], exec\ns_or_b64 exec, exec, s[8:9]\n";
     assert_eq!(
@@ -113,7 +113,7 @@ fn masks_that_are_defined_in_part() {
         )),
         (true, true)
     );
-    // All of it, its lower half, and SCC.
+    // These use all of the mask, its lower half, and SCC.
     assert_eq!(
         of(&format!("{part}s_and_b64 exec, s[6:7], exec")),
         (false, true)
@@ -123,7 +123,7 @@ fn masks_that_are_defined_in_part() {
         of("s_or_b64 s[6:7], s[6:7], exec\ns_cselect_b32 s4, 1, 0"),
         (false, true)
     );
-    // In lanes of EXEC that are more than they were.
+    // Here EXEC has more lanes than when the mask was defined.
     let more = "v_cmp_gt_u32_e32 vcc, 40, v0\ns_and_saveexec_b64 s[8:9], vcc\ns_or_b64 s[6:7], s[6:7], exec\n\
                 s_or_b64 exec, exec, s[8:9]\n";
     assert_eq!(
@@ -145,7 +145,7 @@ fn masks_that_are_defined_in_part() {
     );
 }
 
-/// Compilers copy registers that are not used then.
+/// Compilers copy registers that are then not used.
 #[test]
 fn undefined_vgprs_are_followed() {
     let copy = "v_mov_b32_e32 v2, v1\nv_add_u32_e32 v3, v2, v0";
@@ -163,7 +163,7 @@ fn undefined_vgprs_are_followed() {
     ] {
         assert_eq!(of(&format!("{copy}\n{used}")), (false, true), "{used}");
     }
-    // In some lanes alone it is undefined, and a loop does not hide it.
+    // v5 is undefined only in some lanes, and a loop does not hide that.
     let lost = "v_mov_b32_e32 v5, 0\ns_mov_b64 s[4:5], exec\nv_cmp_gt_u32_e32 vcc, 40, v0\ns_and_b64 exec, exec, vcc\n\
                 v_mov_b32_e32 v5, v1\ns_mov_b64 exec, s[4:5]\nds_write_b32 v0, v5";
     assert_eq!(of(lost), (false, true));

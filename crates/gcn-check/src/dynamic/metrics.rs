@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gcn_emu::probe::{Access, AccessLocation};
 use serde_json::{Value, json};
 
-/// What the executions of an instruction came to.
+/// The totals over all executions of an instruction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metric {
     /// The kernel.
@@ -14,9 +14,9 @@ pub struct Metric {
     pub instruction: String,
     /// File and line.
     pub source: Option<String>,
-    /// How often waves executed it.
+    /// The number of executions by waves.
     pub count: u64,
-    /// Active lanes, in sum.
+    /// The sum of active lanes over all executions.
     pub lanes: u64,
     /// Accesses of LDS by a wave, and the conflicts among them.
     pub lds: (u64, u64),
@@ -27,7 +27,7 @@ pub struct Metric {
 /// Banks of LDS, four bytes wide each.
 pub const BANKS: u64 = 32;
 
-/// The conflicts of one instruction's accesses of LDS: for each half of the wave, the most dwords that one bank has to give, less
+/// The conflicts of one instruction's accesses of LDS: for each half of the wave, the largest number of dwords in one bank, minus
 /// one. Lanes that access the same dword do not conflict.
 pub fn conflicts(accesses: &[Access]) -> u64 {
     let mut dwords: Vec<(u8, u64, u64)> = Vec::new();
@@ -66,7 +66,8 @@ pub fn lines(accesses: &[Access]) -> u64 {
 /// Metrics by address.
 pub type Metrics = BTreeMap<(String, u64), Metric>;
 
-/// As JSON: the instructions with LDS conflicts, those that touch memory, each with the worst first, and mean active lanes.
+/// Returns the metrics as JSON: the instructions with LDS conflicts and those that access memory, both worst first, and the mean number of active
+/// lanes.
 pub fn json(metrics: &Metrics) -> Value {
     let list = |mut all: Vec<(&(String, u64), &Metric)>, worst: &dyn Fn(&Metric) -> u64| {
         all.retain(|(_, m)| worst(m) > 0);
@@ -103,10 +104,10 @@ fn totals(metrics: &Metrics) -> (u64, u64) {
     (metrics.values()).fold((0, 0), |(n, lanes), m| (n + m.count, lanes + m.lanes))
 }
 
-/// Lines that a list of the text has.
+/// The maximum number of lines of a list in the text.
 const LISTED: usize = 10;
 
-/// As text.
+/// Returns the metrics as text.
 pub fn text(metrics: &Metrics) -> String {
     let (count, lanes) = totals(metrics);
     let mean = |count: u64, lanes: u64| lanes as f64 / count.max(1) as f64;

@@ -16,13 +16,14 @@ use crate::hazards;
 use crate::report::Finding;
 use crate::waitcnt::{self, Counter, Event};
 
-/// The instructions before one that a hazard may depend on, the oldest first.
+/// The maximum length of a window: an instruction and those before it that a hazard may depend on, the oldest first.
 const WINDOW: usize = 7;
 
-/// Instructions of a kernel that are followed at most; a larger one is taken to wait, so that nothing is reported that may be right.
+/// The maximum number of instructions that [`Path::polls`] follows. Beyond it the load is taken to be part of a wait, so that correct code is not
+/// reported.
 const MOST: usize = 1 << 14;
 
-/// What the checks of paths know of a wave.
+/// The state of a wave in the checks that follow its path.
 #[derive(Clone, Default)]
 pub struct WavePath {
     waits: waitcnt::Outstanding,
@@ -33,35 +34,35 @@ pub struct WavePath {
 /// What an instruction does to VM_CNT.
 #[derive(Clone, Copy, Default)]
 pub struct Vm {
-    /// It counts until it is done.
+    /// The instruction is counted until it completes.
     pub counts: bool,
-    /// It waits until no more than this number are not done.
+    /// The instruction waits until at most this number of counted instructions are outstanding.
     pub waits: Option<u32>,
 }
 
-/// The instructions that were executed, by the order in which each was first, and what is known of them.
+/// The executed instructions in order of first execution, and their properties.
 pub struct Path {
-    /// The instructions. They have no successors: a wave's path says what follows.
+    /// The instructions. They have no successors, because each wave's path gives the order.
     pub graph: Graph<'static>,
     by_pc: BTreeMap<u64, usize>,
     index: HashMap<u64, usize>,
     events: Vec<Vec<Event>>,
     leaves: Vec<bool>,
-    /// By instruction: it takes part in global wave sync or an ordered append.
+    /// For each instruction: it takes part in global wave sync or an ordered append.
     syncs: Vec<bool>,
-    /// By instruction: what it does to VM_CNT.
+    /// For each instruction: its effect on VM_CNT.
     vm: Vec<Vm>,
-    /// By load of LDS that was asked about: it may be part of a wait.
+    /// Cached results of [`Path::polls`] by load of LDS.
     loops: HashMap<usize, bool>,
-    /// The windows of instructions that waves have executed, and what is wrong at the end of each. The first one is empty.
+    /// The windows of instructions that waves have executed, with the findings for the last instruction of each. The first one is empty.
     windows: Vec<(Vec<u32>, Vec<Finding>)>,
     numbers: HashMap<Vec<u32>, u32>,
-    /// The window after another, by the other's number and the instruction that follows.
+    /// The number of the next window, by the current window's number and the executed instruction.
     after: HashMap<(u32, u32), u32>,
     settings: hazards::Settings,
 }
 
-/// The table of a target, made once a process.
+/// Returns the table of a target, which is made once per process.
 pub fn table(target: Target) -> &'static InstructionTable {
     use std::sync::{Mutex, OnceLock, PoisonError};
     static TABLES: OnceLock<Mutex<Vec<&'static InstructionTable>>> = OnceLock::new();
@@ -70,14 +71,14 @@ pub fn table(target: Target) -> &'static InstructionTable {
     if let Some(table) = tables.iter().find(|t| t.target() == target) {
         return table;
     }
-    // There is one for each target.
+    // The leak is bounded: there is one table per target.
     let table = Box::leak(Box::new(InstructionTable::new(target)));
     tables.push(table);
     table
 }
 
 impl Path {
-    /// Nothing was executed.
+    /// Creates a path without executed instructions.
     pub fn new(target: Target, settings: hazards::Settings) -> Path {
         Path {
             graph: Graph {
@@ -101,7 +102,7 @@ impl Path {
         }
     }
 
-    /// The instruction at an address, if it was executed.
+    /// Returns the number of the instruction at an address, if it was executed.
     pub fn known(&self, pc: u64) -> Option<usize> {
         self.index.get(&pc).copied()
     }
@@ -125,7 +126,7 @@ impl Path {
             flow: info.flow(&insn),
             next: Vec::new(),
             previous: Vec::new(),
-            // A function's instructions are executed, so nothing has to be assumed of it.
+            // The path contains the callee's instructions, so the call needs no assumptions.
             calls: false,
             leaves: false,
             wait_states: hazard::wait_states(&insn, info),
@@ -135,18 +136,18 @@ impl Path {
         at
     }
 
-    /// It waits for other waves of the dispatch, or lets them go on.
+    /// Returns true if an instruction waits for other waves of the dispatch or releases them.
     pub fn syncs(&self, at: usize) -> bool {
         self.syncs[at]
     }
 
-    /// What it does to VM_CNT.
+    /// Returns an instruction's effect on VM_CNT.
     pub fn vm(&self, at: usize) -> Vm {
         self.vm[at]
     }
 
-    /// A load of LDS may be part of a wait for another wave: without a barrier between, some path leads from it to a loop that loads from
-    /// LDS or changes it atomically. `fetch` gives the instruction at an address.
+    /// Returns true if a load of LDS may be part of a wait for another wave: some path without a barrier leads from it to a loop that
+    /// loads from LDS or changes it atomically. `fetch` gives the instruction at an address.
     pub fn polls(&mut self, at: usize, fetch: impl Fn(u64) -> Option<Insn>) -> bool {
         if let Some(&known) = self.loops.get(&at) {
             return known;
@@ -159,7 +160,7 @@ impl Path {
         found
     }
 
-    /// The instructions to which paths without a barrier lead from one, and the loads and atomics of LDS among them.
+    /// Returns the instructions that one reaches on paths without a barrier, and the loads and atomics of LDS among them.
     fn reached(
         &self,
         start: u64,
@@ -192,14 +193,14 @@ impl Path {
         (seen, loads)
     }
 
-    /// The text of an instruction.
+    /// Returns the text of an instruction.
     pub fn text(&self, at: usize) -> String {
         let mut text = String::new();
         print(&self.graph.sites[at].insn, &Style::LLVM, &mut text);
         text
     }
 
-    /// The executed instructions next to one, and itself.
+    /// Returns an instruction and the executed instructions next to it.
     pub fn around(&self, at: usize) -> Vec<usize> {
         let pc = self.graph.sites[at].pc;
         let before = self.by_pc.range(..pc).next_back();
@@ -212,12 +213,12 @@ impl Path {
             .collect()
     }
 
-    /// A wave executes an instruction: missing waits.
+    /// Advances a wave by an instruction and returns the waits that were missing.
     pub fn waits(&self, wave: &mut WavePath, at: usize) -> Vec<Finding> {
         wave.waits.step(&self.graph, &self.events, &self.leaves, at)
     }
 
-    /// A wave executes an instruction: missing wait states.
+    /// Advances a wave by an instruction and returns the wait states that were missing.
     pub fn wait_states(&mut self, wave: &mut WavePath, at: usize) -> Vec<Finding> {
         let key = (wave.window, at as u32);
         if let Some(&known) = self.after.get(&key) {
@@ -241,7 +242,7 @@ impl Path {
         self.windows[number as usize].1.clone()
     }
 
-    /// The hazards whose second instruction is the last of a window.
+    /// Returns the hazards whose second instruction is the last one of a window.
     fn in_window(&self, window: &[u32]) -> Vec<Finding> {
         let last = window.len() - 1;
         let site = |(n, &at): (usize, &u32)| {
@@ -251,7 +252,7 @@ impl Path {
                 insn: site.insn,
                 flow: match n == last {
                     true => site.flow,
-                    // Only the last branch is looked at.
+                    // The window contains the path that earlier branches took, so only the last branch counts.
                     false => Flow::Next,
                 },
                 next: if n < last { vec![n + 1] } else { Vec::new() },

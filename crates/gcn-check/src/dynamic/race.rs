@@ -1,12 +1,12 @@
 //! Data races: unordered accesses of two waves to one byte, at least one of them a store.
 //!
-//! Every word of memory and LDS remembers two writes and two reads, each with the wave, the time and the bytes. Time is the number of the
-//! instruction in the order in which the dispatch ran. Each wave knows, of each other wave, the time up to which it is ordered after it:
-//! barriers and atomics pass this knowledge on.
+//! Every word of memory and LDS has records of two writes and two reads, each with the wave, the time and the bytes. Time is the number
+//! of the instruction in the order in which the dispatch ran. For each other wave, a wave has the time up to which it is ordered after
+//! that wave. Barriers and atomics pass these times on.
 
 use foldhash::HashMap;
 
-/// What a wave knows of others: the time up to which it is ordered after them.
+/// For each other wave, by number: the time up to which this wave is ordered after it.
 pub type VectorClock = HashMap<u32, u32>;
 
 /// An access.
@@ -14,30 +14,30 @@ pub type VectorClock = HashMap<u32, u32>;
 pub struct Stamp {
     /// The number of the wave in the order in which they began.
     pub wave: u32,
-    /// When.
+    /// The time.
     pub time: u32,
-    /// The time up to which the wave had waited for its accesses of memory then.
+    /// At that time, the wave had waited for its memory accesses up to this time.
     pub done: u32,
-    /// The instruction, and in the top bit that it is atomic.
+    /// The instruction's number. The top bit is set if the access is atomic.
     site: u32,
 }
 
 const ATOMIC: u32 = 1 << 31;
 
 impl Stamp {
-    /// Its instruction.
+    /// Returns the number of the instruction.
     pub fn site(&self) -> usize {
         (self.site & !ATOMIC) as usize
     }
 
-    /// It is atomic.
+    /// Returns true if the access is atomic.
     pub fn is_atomic(&self) -> bool {
         self.site & ATOMIC != 0
     }
 }
 
-/// An access of a word: in the lowest bits its bytes, a bit each; above them the number of its stamp, which the lanes of an
-/// instruction share. 0 if there was none.
+/// An access of a word. The lowest bits are the accessed bytes, one bit each; the upper bits are the number of the stamp,
+/// which all lanes of an instruction share. 0 means no access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mark(u32);
 
@@ -58,10 +58,10 @@ impl Mark {
     }
 }
 
-/// The numbers that marks have for stamps.
+/// The maximum number of stamps, which the bits of [`Mark`] limit.
 const MOST_STAMPS: usize = 1 << (32 - Mark::BYTES);
 
-/// Stamps that are kept whether or not a word has them.
+/// The number of stamps below which unused stamps are not removed.
 const FEW_STAMPS: usize = 1 << 12;
 
 #[derive(Clone, Copy)]
@@ -75,43 +75,43 @@ const EMPTY: Word = Word {
     reads: [Mark::NONE; 2],
 };
 
-/// Words of a page.
+/// The number of words in a page.
 const WORDS: usize = 256;
 
-/// Words for which there may be one more stamp than words have.
+/// Unused stamps are not removed while there is at most one stamp per this number of words.
 const WORDS_A_STAMP: usize = 8;
 
-/// When a wave released something: the time, and up to when it had waited for its accesses.
+/// A release by a wave.
 #[derive(Clone, Copy, Debug)]
 pub struct Released {
     /// The wave.
     pub wave: u32,
-    /// When.
+    /// The time.
     pub time: u32,
-    /// As [`Stamp::done`].
+    /// See [`Stamp::done`].
     pub done: u32,
 }
 
-/// The accesses of a memory.
+/// The recorded accesses of a memory.
 #[derive(Default)]
 pub struct Accesses {
     pages: Vec<Box<[Word]>>,
     numbers: HashMap<u64, usize>,
-    /// The page that was accessed last, and its place.
+    /// The page that was accessed last, and its index in `pages`.
     last: Option<(u64, usize)>,
     stamps: Vec<Stamp>,
-    /// The number of stamps at which those are removed that no word has.
+    /// The number of stamps at which unused ones are removed.
     limit: usize,
-    /// By word and wave: that it released something there, when, and up to when it had waited.
+    /// The releases by word and wave: the time and [`Stamp::done`].
     released: HashMap<u64, HashMap<u32, (u32, u32)>>,
 }
 
-/// How an access counts.
+/// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A load.
     Load,
-    /// A load that other waves' stores may meet: GLC.
+    /// A load with GLC. It does not race with atomics.
     Volatile,
     /// A store.
     Store,
@@ -119,27 +119,27 @@ pub enum Kind {
     Atomic,
 }
 
-/// An access that is made.
+/// A new access.
 #[derive(Clone, Copy, Debug)]
 pub struct Made {
     /// The wave.
     pub wave: u32,
-    /// When.
+    /// The time.
     pub time: u32,
-    /// As [`Stamp::done`].
+    /// See [`Stamp::done`].
     pub done: u32,
     /// The instruction.
     pub site: u32,
-    /// What it is.
+    /// The kind of the access.
     pub kind: Kind,
-    /// It is in LDS, where plain accesses beside atomics are races.
+    /// The access is in LDS, where a plain access can race with an atomic.
     pub lds: bool,
-    /// A store of what is there, or an atomic that leaves it: that one is a read.
+    /// The value does not change. An atomic then counts as a read, and a store races with nothing.
     pub unchanged: bool,
 }
 
 impl Accesses {
-    /// Makes an access of up to 16 bytes. Returns an earlier one that it races with.
+    /// Records an access of up to 16 bytes. Returns an earlier one that it races with.
     pub fn access(&mut self, made: Made, known: &VectorClock, at: u64, size: u8) -> Option<Stamp> {
         let stamp = self.stamp(made);
         let mut found = None;
@@ -156,7 +156,7 @@ impl Accesses {
         found
     }
 
-    /// The number of an access's stamp. The lanes of an instruction come one after the other.
+    /// Returns the number of an access's stamp. All lanes of an instruction share the last stamp, because they come one after the other.
     fn stamp(&mut self, made: Made) -> u32 {
         let atomic = matches!(made.kind, Kind::Atomic | Kind::Volatile);
         let new = Stamp {
@@ -175,7 +175,7 @@ impl Accesses {
         self.stamps.len() as u32 - 1
     }
 
-    /// Removes the stamps that no word has.
+    /// Removes the unused stamps.
     fn invalidate(&mut self) {
         let words = || self.pages.iter().flatten();
         let mut numbers = vec![u32::MAX; self.stamps.len()];
@@ -192,7 +192,7 @@ impl Accesses {
             }
         }
         if kept.len() > MOST_STAMPS / 2 {
-            // There are no numbers for more: what was is forgotten.
+            // Too few free numbers remain, so all earlier accesses are dropped.
             *self = Accesses {
                 released: std::mem::take(&mut self.released),
                 ..Accesses::default()
@@ -245,7 +245,7 @@ impl Accesses {
         } else {
             &mut cell.reads
         };
-        // A wave's plain access and its atomic one have a slot each: others race with one and not with the other.
+        // A wave's plain and atomic accesses have separate slots, because another wave may race with one and not with the other.
         let by_wave = |m: &Mark| stamps[m.stamp()].wave == made.wave;
         let is_own =
             |m: &Mark| m.bytes() != 0 && by_wave(m) && stamps[m.stamp()].is_atomic() == atomic;
@@ -261,7 +261,7 @@ impl Accesses {
         Some(&self.pages[location][word as usize % WORDS])
     }
 
-    /// The last write of a word.
+    /// Returns the last write of a word.
     pub fn written(&self, at: u64) -> Option<Stamp> {
         let cell = self.find(at / 4)?;
         let writes = cell.writes.iter().filter(|m| m.bytes() != 0);
@@ -269,7 +269,7 @@ impl Accesses {
         writes.max_by_key(|s| s.time)
     }
 
-    /// The plain loads from the line of 64 bytes that an address is in.
+    /// Returns the plain loads from the 64-byte line that contains an address.
     pub fn loads_of_line(&self, at: u64) -> impl Iterator<Item = Stamp> {
         let words = (at / 64 * 16..).take(16).filter_map(|word| self.find(word));
         let marks = words.flat_map(|cell| cell.reads).filter(|m| m.bytes() != 0);
@@ -277,13 +277,13 @@ impl Accesses {
         stamps.filter(|s| !s.is_atomic())
     }
 
-    /// A wave passes on what it knows, by an atomic.
+    /// Records that a wave releases its accesses by an atomic.
     pub fn release(&mut self, at: u64, released: Released) {
         let of_word = self.released.entry(at / 4).or_default();
         of_word.insert(released.wave, (released.time, released.done));
     }
 
-    /// What the waves that released something at an address have passed on.
+    /// Returns the releases and the last store at an address.
     pub fn acquire(&self, at: u64) -> Vec<Released> {
         let released = self.released.get(&(at / 4)).into_iter().flatten();
         let released = released.map(|(&wave, &(time, done))| Released { wave, time, done });
@@ -318,7 +318,7 @@ mod tests {
         let none = VectorClock::default();
         assert_eq!(memory.access(made(0, 1, Kind::Store), &none, 8, 4), None);
         assert_eq!(memory.access(made(0, 2, Kind::Load), &none, 8, 4), None);
-        // Other bytes of the word are other bytes.
+        // Another word does not race; a byte of the stored word does.
         assert_eq!(memory.access(made(1, 3, Kind::Load), &none, 12, 4), None);
         let race = memory.access(made(1, 4, Kind::Load), &none, 10, 1);
         assert_eq!(race.map(|s| (s.wave, s.time)), Some((0, 1)));
@@ -335,14 +335,14 @@ mod tests {
         assert_eq!(memory.access(made(0, 1, Kind::Atomic), &none, 0, 4), None);
         assert_eq!(memory.access(made(1, 2, Kind::Atomic), &none, 0, 4), None);
         assert!(memory.access(made(2, 3, Kind::Load), &none, 0, 4).is_some());
-        // A store before the own atomic stays one.
+        // A store stays recorded after an atomic of the same wave.
         assert_eq!(memory.access(made(0, 4, Kind::Store), &none, 8, 4), None);
         assert_eq!(memory.access(made(0, 5, Kind::Atomic), &none, 8, 4), None);
         let race = memory.access(made(1, 6, Kind::Atomic), &none, 8, 4);
         assert_eq!(race.map(|s| (s.wave, s.time)), Some((0, 4)));
     }
 
-    /// What is kept does not depend on how often memory is accessed.
+    /// The size of the records does not grow with the number of accesses.
     #[test]
     fn records_are_small() {
         let known = VectorClock::default();
@@ -350,7 +350,7 @@ mod tests {
         let (words, mut seed, mut time) = (1u64 << 18, 1u64, 0);
         for _ in 0..1 << 15 {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);
-            // Rows of dwords by waves, and now and then one lane.
+            // Waves access rows of dwords, and sometimes a single lane accesses one.
             let (first, lanes) = (
                 seed >> 40 & (words - 64),
                 if seed >> 33 & 7 == 0 { 1 } else { 64 },
@@ -375,7 +375,7 @@ mod tests {
         let stamps = memory.stamps.capacity() * size_of::<Stamp>();
         let kept = memory.pages.len() * (WORDS * size_of::<Word>() + 48) + stamps;
         assert!(kept < 5 * touched, "{kept} for {touched}");
-        // The last of each word is still known.
+        // The last access of each word is still recorded.
         memory.invalidate();
         memory.access(made(7, time + 1, Kind::Store), &known, 64, 4);
         memory.invalidate();

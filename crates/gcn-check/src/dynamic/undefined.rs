@@ -1,7 +1,7 @@
-//! Undefined bits: which bits of registers and memory come from something that nothing wrote, and where such a bit matters.
+//! Tracks which bits of registers and memory are undefined, because nothing wrote them, and reports uses in which such bits matter.
 //!
-//! Every register has a mask of its undefined bits, every byte of LDS and scratch too. An instruction's meaning is evaluated on these masks
-//! beside its values: `x & 0` is defined whatever x is, and a sum is undefined from its lowest undefined bit on.
+//! Every register and every byte of LDS and scratch has a mask of its undefined bits. An instruction's meaning is evaluated on these masks
+//! beside the values: `x & 0` is defined whatever x is, and a sum is undefined from its lowest undefined bit on.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use gcn_object::descriptor::KernelDescriptor;
 
 use crate::uninit;
 
-/// Where an undefined value comes from: a register that nothing wrote, or a load.
+/// The source of an undefined value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Origin {
     /// Nothing wrote this register.
@@ -31,43 +31,43 @@ pub enum Origin {
 /// Memory that begins undefined.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Source {
-    /// LDS, from this byte.
+    /// LDS; the number is the byte's offset.
     Lds(u32),
     /// Scratch.
     Scratch,
-    /// A buffer, into which undefined bytes were stored beside others.
+    /// A buffer that undefined bytes were stored to; the number is the address.
     Memory(u64),
 }
 
-/// What a value is for.
+/// The use of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// Part of an address, or a resource.
+    /// The value is part of an address, or a resource.
     Address,
-    /// It decides where the wave goes or which lanes are active.
+    /// The value decides a branch or which lanes are active.
     Condition,
-    /// It is stored in a buffer.
+    /// The value is stored in a buffer.
     Data,
 }
 
 /// An undefined value that matters.
 #[derive(Clone, Debug)]
 pub struct Use {
-    /// What for.
+    /// The kind of use.
     pub purpose: Purpose,
     /// The register, where there is one.
     pub register: Option<(File, u16)>,
     /// The lanes.
     pub lanes: u64,
-    /// Where it comes from.
+    /// The source of the value.
     pub origin: Option<Origin>,
 }
 
-/// The undefined bits of memory, a byte each; pages that are not there are defined.
+/// The undefined bits of memory, as a mask for each byte. A page without an entry is defined unless it is in `fresh`.
 #[derive(Default)]
 pub struct Bytes {
     pages: HashMap<u64, Box<[u8; PAGE]>>,
-    /// Addresses whose bytes begin undefined: each first one, and the one after the last. A page begins undefined as a whole.
+    /// Ranges of bytes that are undefined at first: the first address, and the one after the last. They consist of whole pages.
     fresh: BTreeMap<u64, u64>,
     /// All other memory, if its undefined bytes outlive the dispatch.
     shared: Option<Arc<Fresh>>,
@@ -75,7 +75,7 @@ pub struct Bytes {
 
 const PAGE: usize = 4096;
 
-/// Undefined bytes of memory that dispatches share: what was allocated is undefined until a kernel or a copy writes it.
+/// Undefined bytes of memory that dispatches share: allocated memory is undefined until a kernel or a copy writes it.
 #[derive(Default)]
 pub struct Fresh(Mutex<Bytes>);
 
@@ -84,14 +84,14 @@ impl Fresh {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory was allocated: whole pages from an address on.
+    /// Records an allocation of whole pages: their bytes are undefined.
     pub fn allocated(&self, at: u64, bytes: u64) {
         let mut all = self.lock();
         all.define(at, bytes);
         all.fresh.insert(at, at.saturating_add(bytes));
     }
 
-    /// The undefined bytes: each first one, and the one after the last, in ascending order.
+    /// Returns the ranges of undefined bytes in ascending order: the first address, and the one after the last.
     pub fn ranges(&self) -> Vec<(u64, u64)> {
         let mut all = self.lock();
         let page = PAGE as u64;
@@ -105,7 +105,7 @@ impl Fresh {
         let mut pages: Vec<u64> = all.pages.keys().copied().collect();
         pages.sort_unstable();
         let mut ranges: Vec<(u64, u64)> = Vec::new();
-        // Pages with bytes of their own, and what lies between them.
+        // First the parts of `fresh` without pages of their own, then the undefined bytes of those pages.
         for (&from, &to) in &all.fresh {
             let first = pages.partition_point(|n| (n + 1) * page <= from);
             let mut at = from;
@@ -136,7 +136,7 @@ impl Fresh {
         ranges
     }
 
-    /// A kernel wrote these bytes.
+    /// Records that a kernel wrote these bytes.
     pub fn define(&self, ranges: Vec<(u64, u64)>) {
         let mut all = self.lock();
         for (from, to) in ranges {
@@ -144,14 +144,14 @@ impl Fresh {
         }
     }
 
-    /// Something else than a kernel wrote these bytes, or they are no longer of interest.
+    /// Records that something other than a kernel wrote these bytes, or that they were freed.
     pub fn defined(&self, at: u64, bytes: u64) {
         self.lock().define(at, bytes);
     }
 }
 
 impl Bytes {
-    /// Nothing is undefined but what is so in memory that dispatches share.
+    /// Creates a map without undefined bytes of its own, on top of the memory that dispatches share.
     pub fn over(shared: Option<Arc<Fresh>>) -> Bytes {
         Bytes {
             shared,
@@ -159,7 +159,7 @@ impl Bytes {
         }
     }
 
-    /// The bytes from an address to another begin undefined.
+    /// Makes the bytes between two addresses undefined.
     pub fn undefine(&mut self, from: u64, to: u64) {
         self.fresh.insert(from, to);
     }
@@ -169,14 +169,14 @@ impl Bytes {
         before.is_some_and(|(_, to)| at < *to)
     }
 
-    /// The memory that dispatches share, if an address is there.
+    /// Returns the memory that dispatches share, if it contains an address.
     fn elsewhere(&self, at: u64) -> Option<&Fresh> {
         let shared = self.shared.as_deref()?;
         let own = self.pages.contains_key(&(at / PAGE as u64)) || self.begins_undefined(at);
         (!own).then_some(shared)
     }
 
-    /// Bytes become defined, and whole pages of them as if they had never been undefined.
+    /// Makes bytes defined, and drops the records of whole pages.
     fn define(&mut self, at: u64, bytes: u64) {
         let end = at.saturating_add(bytes);
         if bytes == 0 || self.pages.is_empty() && self.fresh.is_empty() {
@@ -219,7 +219,7 @@ impl Bytes {
         }
     }
 
-    /// The undefined bits of up to 8 bytes.
+    /// Returns the undefined bits of up to 8 bytes.
     pub fn get(&self, at: u64, size: u8) -> u64 {
         if let Some(shared) = self.elsewhere(at) {
             return shared.lock().get(at, size);
@@ -288,34 +288,34 @@ impl LdsBytes {
 
 /// The undefined bits of a wave's registers.
 pub struct Shadow {
-    /// 1 for each undefined bit; EXEC, M0 and MODE are the wave's own.
+    /// The masks of undefined bits. EXEC, M0 and MODE have the wave's values instead.
     pub registers: WaveState,
     m0: u32,
     scc: bool,
-    /// VGPRs that may have undefined bits, a bit each; others have none.
+    /// A bit for each VGPR that may have undefined bits.
     dirty: [u64; 4],
     origins: HashMap<(File, u16), Origin>,
     values: Vec<[u64; LANES]>,
 }
 
-/// What the shadow needs of the surroundings of an instruction.
+/// The context of an executed instruction.
 pub struct Surroundings<'a> {
     /// The instruction's number.
     pub site: u32,
     /// The properties of its row.
     pub info: &'a InstructionInfo,
-    /// Its accesses, in order; those that were refused have no place.
+    /// The instruction's accesses in order. Refused accesses have no location.
     pub accesses: &'a [Access],
     /// Undefined bytes of LDS.
     pub lds: &'a mut LdsBytes,
     /// Undefined bytes of memory.
     pub memory: &'a mut Bytes,
-    /// The kernel only moves data for others, so that undefined bytes that it stores do not matter yet.
+    /// The kernel only copies data, so undefined bytes that it stores do not matter yet.
     pub moves: bool,
 }
 
 impl Shadow {
-    /// A wave that begins: its descriptor says which registers have a value.
+    /// Creates the shadow of a wave that begins. The descriptor tells which registers have a value.
     pub fn new(wave: &WaveState, descriptor: &KernelDescriptor) -> Shadow {
         let defined = uninit::initial(descriptor);
         let mut registers = WaveState::new(wave.vgprs.len());
@@ -323,7 +323,7 @@ impl Shadow {
             let has = defined.contains(File::Scalar, code as u16);
             *register = if has { 0 } else { u32::MAX };
         }
-        // FLAT_SCRATCH, where it is no user SGPR, XNACK_MASK and others are the hardware's to set.
+        // The hardware sets XNACK_MASK and others, and FLAT_SCRATCH if it is not a user SGPR.
         for number in 0..wave.vgprs.len() {
             let has = defined.contains(File::Vector, number as u16);
             if let (false, Some(register)) = (has, registers.vgprs.get_mut(number)) {
@@ -369,7 +369,7 @@ impl Shadow {
         }
     }
 
-    /// MODE.GPR_IDX_EN is set, so that VGPRs are not those that instructions name.
+    /// Returns true if MODE.GPR_IDX_EN is set: then instructions do not access the VGPRs that they name.
     fn indexes(&self) -> bool {
         self.registers.mode & mode::GPR_IDX_EN != 0
     }
@@ -379,7 +379,7 @@ impl Shadow {
         word.is_none_or(|word| word >> (register % 64) & 1 != 0)
     }
 
-    /// The lanes among some in which a register has undefined bits; all of them for a scalar register.
+    /// Returns those of `lanes` in which a register has undefined bits; all of them if it is a scalar register with such bits.
     fn undefined_lanes(&self, file: File, register: u16, lanes: u64) -> u64 {
         match file {
             File::Scalar if self.scalar(register) != 0 => lanes,
@@ -403,7 +403,7 @@ impl Shadow {
         known.unwrap_or(Origin::Register(file, register))
     }
 
-    /// An instruction is about to run: uses of undefined addresses. They count as defined afterwards.
+    /// Returns the uses of undefined addresses by an instruction that is about to run. These registers count as defined afterwards.
     pub fn addresses(
         &mut self,
         info: &InstructionInfo,
@@ -459,7 +459,7 @@ impl Shadow {
         registers && !around.accesses.iter().any(reads)
     }
 
-    /// The origin of what an instruction computes from undefined values.
+    /// Returns the origin of a result that an instruction computes from undefined values.
     fn origin_of(&self, executed: &Executed<'_>, around: &Surroundings<'_>) -> Option<Origin> {
         let undefined = |a: &&Access| a.kind != MemoryKind::Store && load(a, around) != 0;
         if let Some(access) = around.accesses.iter().find(undefined) {
@@ -482,8 +482,8 @@ impl Shadow {
         })
     }
 
-    /// An instruction has run: its results become defined or undefined. Returns undefined values that matter.
-    /// With the register that it read, if one was undefined.
+    /// Updates the shadow after an instruction. Returns the undefined values that matter, each with the
+    /// undefined register that the instruction read, if there is one.
     pub fn step(
         &mut self,
         executed: &Executed<'_>,
@@ -537,7 +537,7 @@ impl Shadow {
         (uses, register)
     }
 
-    /// Finds out whether a register has undefined bits.
+    /// Updates whether a register has undefined bits.
     fn look_at(&mut self, file: File, register: u16) {
         if file != File::Vector {
             return;
@@ -550,8 +550,8 @@ impl Shadow {
         }
     }
 
-    /// Nothing that an instruction reads is undefined. If what it writes is easy to tell, that becomes defined; returns false if it
-    /// is not.
+    /// Updates the shadow after an instruction that reads nothing undefined: the registers that it writes become defined. Returns
+    /// false if these are not easy to determine.
     fn stays_clean(&mut self, executed: &Executed<'_>, around: &mut Surroundings<'_>) -> bool {
         let easy = !self.indexes()
             && executed.status.is_none()
@@ -860,7 +860,7 @@ impl Shadow {
                         }
                     }
                 }
-                // What an image gives is taken to be defined.
+                // Results of image instructions are taken to be defined.
                 Change::Image(_) => self.written(executed, around.info),
                 _ => {}
             }
@@ -879,7 +879,7 @@ impl Shadow {
         uses
     }
 
-    /// Writes the undefined bits of a named state. Returns true if they decide where the wave goes or which lanes are active.
+    /// Writes the undefined bits of a named state. Returns true if they decide a branch or which lanes are active.
     fn state<const N: usize>(
         &mut self,
         state: State,
@@ -905,7 +905,7 @@ impl Shadow {
         false
     }
 
-    /// The data of atomics.
+    /// Handles the data of atomics.
     fn atomics(
         &self,
         executed: &Executed<'_>,
@@ -949,7 +949,7 @@ impl Shadow {
         }
     }
 
-    /// The registers that an instruction writes are defined.
+    /// Makes the registers that an instruction writes defined.
     fn written(&mut self, executed: &Executed<'_>, info: &InstructionInfo) {
         for access in info.accesses(executed.insn).filter(|a| a.write) {
             for register in access.first..access.first + access.count as u16 {
@@ -966,14 +966,14 @@ impl Shadow {
         }
     }
 
-    /// The instruction is about to run in a wave: its EXEC, M0 and MODE.
+    /// Takes EXEC, M0 and MODE from a wave in which an instruction is about to run.
     pub fn follow(&mut self, wave: &WaveState) {
         self.registers.sgprs[M0 as usize] = wave.m0();
         self.registers.set_exec(wave.exec());
         self.registers.mode = wave.mode;
     }
 
-    /// The first undefined register that an instruction reads in a role, for a report.
+    /// Returns the first undefined register that an instruction reads in a role, for a report.
     fn undefined_read(
         &self,
         info: &InstructionInfo,
@@ -990,7 +990,7 @@ impl Shadow {
     }
 }
 
-/// The lanes of stores to buffers: those whose data are all undefined, and those whose data are partly defined.
+/// The lanes of stores to buffers: lanes with entirely undefined data, and lanes with partly defined data.
 #[derive(Default)]
 struct Stored {
     everything: u64,
@@ -1012,7 +1012,7 @@ impl Stored {
     }
 }
 
-/// The undefined bits that an access reads.
+/// Returns the undefined bits that an access reads.
 fn load(access: &Access, around: &Surroundings<'_>) -> u64 {
     match access.location {
         probe::AccessLocation::Lds(at) => around.lds.get(at, access.size),
@@ -1029,12 +1029,12 @@ fn set(access: &Access, undefined: u64, around: &mut Surroundings<'_>) {
     }
 }
 
-/// All bits from the lowest one on.
+/// Returns the lowest set bit and all bits above it.
 fn upwards(bits: u64) -> u64 {
     bits | bits.wrapping_neg()
 }
 
-/// The undefined bits of an operation's result, from the values and undefined bits of its operands. At least one operand bit is undefined.
+/// Returns the undefined bits of an operation's result, from the values and undefined bits of its operands. At least one operand bit is undefined.
 fn computed(node: &Node, [a, b, c]: [u64; 3], [ua, ub, uc]: [u64; 3]) -> u64 {
     let ty = node.ty;
     let bits = ty.bits().clamp(1, 64);
@@ -1075,7 +1075,7 @@ fn computed(node: &Node, [a, b, c]: [u64; 3], [ua, ub, uc]: [u64; 3]) -> u64 {
         }
         Op::Eq | Op::Ne if !float => ((a ^ b) & !(ua | ub) & mask == 0) as u64,
         Op::Lt | Op::Le | Op::Gt | Op::Ge if !float => {
-            // The least and the greatest value that each may have.
+            // The least and the greatest value that each operand may have.
             let top = if ty.is_signed() { 1 << (bits - 1) } else { 0 };
             let least = |v: u64, u: u64| ((v & !u) ^ (top & !u)) & mask;
             let most = |v: u64, u: u64| ((v | u) ^ (top & !u)) & mask;

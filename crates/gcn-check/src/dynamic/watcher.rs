@@ -1,4 +1,4 @@
-//! The observer of a dispatch that is checked.
+//! The observer of a checked dispatch.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ use crate::hazards::Settings;
 use crate::report::{At, Check, CodeLine, Finding, Other, RelatedRole, Report, Severity};
 use crate::{registers, statically, uninit};
 
-/// A wave that has begun and not ended.
+/// A wave that has begun but not ended.
 struct Wave {
     number: u32,
     steps: u64,
@@ -32,24 +32,24 @@ struct Wave {
     path: WavePath,
     shadow: Option<Shadow>,
     known: VectorClock,
-    /// When it last invalidated the scalar cache.
+    /// The time when the wave last invalidated the scalar cache.
     invalidated: u32,
-    /// It has passed on what it knows by an atomic.
+    /// The wave has released its accesses by an atomic.
     released: bool,
-    /// When it issued the accesses of memory that VM_CNT still counts, as far as it has waited.
+    /// The issue times of the memory accesses that VM_CNT may still count, given the waits so far.
     outstanding: VecDeque<u32>,
 }
 
-/// The most that VM_CNT counts.
+/// The maximum of VM_CNT.
 const MOST_OUTSTANDING: usize = 63;
 
 impl Wave {
-    /// The time up to which all of its accesses of memory are done, as far as it has waited.
+    /// Returns the time up to which the wave's memory accesses are known to be complete, given its waits.
     fn done(&self, now: u32) -> u32 {
         self.outstanding.front().map_or(now, |first| first - 1)
     }
 
-    /// An instruction has run.
+    /// Updates the outstanding accesses after an instruction.
     fn count(&mut self, vm: Vm, now: u32) {
         let most = match (vm.counts, vm.waits) {
             (true, _) => {
@@ -64,7 +64,7 @@ impl Wave {
     }
 }
 
-/// A workgroup that has begun and not ended.
+/// A workgroup that has begun but not ended.
 #[derive(Default)]
 struct Group {
     waves: usize,
@@ -73,11 +73,11 @@ struct Group {
     ended: Vec<(usize, u32, u32)>,
     undefined: LdsBytes,
     accesses: Accesses,
-    /// When one of its waves last invalidated the vector cache, which they share.
+    /// The time when one of its waves last invalidated the vector cache, which they share.
     invalidated: u32,
 }
 
-/// The instruction that runs.
+/// The current instruction.
 #[derive(Clone, Copy)]
 struct Current {
     who: Who,
@@ -87,14 +87,14 @@ struct Current {
 
 struct Inner {
     options: Options,
-    /// The checks that are wanted, a bit each.
+    /// The enabled checks, one bit each.
     wanted: u16,
     state: Arc<Mutex<State>>,
     common: Common,
     launched: Option<Launched>,
     /// The versions of the table of bounds: the allocator's, and that of the memory that kernels allocate.
     version: (u64, u64),
-    /// What the caller has named, and the memory that kernels allocate.
+    /// The allocations that the caller has named, and the memory that kernels allocate.
     named: Vec<Allocation>,
     heap: Option<Arc<dyn KernelHeap>>,
     launch: u64,
@@ -108,9 +108,9 @@ struct Inner {
     path: Option<Path>,
     waves: HashMap<(u64, usize), Box<Wave>>,
     groups: HashMap<u64, Group>,
-    /// What waves knew that passed it on and have ended, by their numbers.
+    /// The vector clocks of ended waves that released something, by wave number.
     passed_on: HashMap<u32, VectorClock>,
-    /// Workgroup and wave by a wave's number.
+    /// The workgroup and the wave in it, by wave number.
     locations: Vec<([u32; 3], usize, u64)>,
     time: u32,
     memory: Accesses,
@@ -118,18 +118,18 @@ struct Inner {
     current: Option<Current>,
     accesses: Vec<Access>,
     outside: Vec<(Access, Outside)>,
-    /// Instructions whose registers were compared with the allotted ones.
+    /// Instructions whose registers have been checked against the allocated ones.
     beyond: HashSet<usize>,
-    /// New reports, and the instructions that they show.
+    /// New reports, with the instructions that they show.
     made: Vec<(usize, Vec<usize>)>,
     metrics: HashMap<usize, Metric>,
     /// A wave failed, so others may wait for it.
     failed: bool,
-    /// What the waves knew that took part in global wave sync or an ordered append.
+    /// The merged vector clock of the waves that took part in global wave sync or an ordered append.
     synced: VectorClock,
 }
 
-/// What a report is about, beside its place.
+/// The contents of a report, without its location.
 struct What {
     check: Check,
     severity: Severity,
@@ -139,7 +139,7 @@ struct What {
     lanes: Option<u64>,
     address: Option<u64>,
     related: Vec<(RelatedRole, Option<usize>, String)>,
-    /// The address of an allocation whose story belongs to it.
+    /// An address in the allocation whose history the report shows.
     story: Option<u64>,
     help: Option<String>,
 }
@@ -164,7 +164,7 @@ impl What {
     }
 }
 
-/// Observes the one host thread of a dispatch that is checked.
+/// Observes a checked dispatch, which runs on one host thread.
 pub struct Watcher(RefCell<Inner>);
 
 impl Watcher {
@@ -275,13 +275,13 @@ impl Inner {
         self.path = Some(Path::new(about.target, settings));
     }
 
-    /// The versions of what [`Inner::allocations`] gives.
+    /// Returns the versions of the sources of [`Inner::allocations`].
     fn versions(&self) -> (u64, u64) {
         let allocator = self.common.allocator.as_ref().map_or(0, |a| a.version());
         (allocator, self.heap.as_ref().map_or(0, |h| h.version()))
     }
 
-    /// The allocations as they are now.
+    /// Returns the current allocations.
     fn allocations(&self) -> Vec<Allocation> {
         let mut all = match &self.common.allocator {
             Some(allocator) => allocator.allocations(),
@@ -295,7 +295,7 @@ impl Inner {
         self.wanted >> check as u16 & 1 != 0
     }
 
-    /// The waves of a workgroup.
+    /// Returns the number of waves of a workgroup.
     fn waves_of(&self, group: [u32; 3]) -> usize {
         let size = |d: usize| {
             let rest = self.grid[d].saturating_sub(group[d].saturating_mul(self.group[d]));
@@ -304,7 +304,7 @@ impl Inner {
         (size(0) * size(1) * size(2)).div_ceil(64)
     }
 
-    /// The number of the instruction at the wave's PC.
+    /// Returns the number of the instruction at the wave's PC.
     fn site(&mut self, scene: &Scene<'_>) -> Option<usize> {
         let path = self.path.as_mut()?;
         let pc = scene.wave.pc.wrapping_sub(scene.base);
@@ -369,7 +369,7 @@ impl Inner {
         }
     }
 
-    /// A wave begins.
+    /// Handles the start of a wave.
     fn start(&mut self, who: Who, scene: &Scene<'_>) {
         let number = self.locations.len() as u32;
         self.locations.push((who.workgroup, who.wave, who.number));
@@ -394,7 +394,7 @@ impl Inner {
         self.waves.insert((who.number, who.wave), Box::new(wave));
     }
 
-    /// An access is about to be made.
+    /// Handles an access before it is made.
     fn access(&mut self, access: &Access) -> bool {
         let mut access = *access;
         let refused = match (access.location, access.space) {
@@ -434,7 +434,7 @@ impl Inner {
         }
     }
 
-    /// An instruction has run.
+    /// Handles an executed instruction.
     fn executed(&mut self, executed: &Executed<'_>) {
         let Some(current) = self.current else { return };
         let key = (current.who.number, current.who.wave);
@@ -467,7 +467,7 @@ impl Inner {
         }
     }
 
-    /// v_readlane of a lane that is not active.
+    /// Reports v_readlane of an inactive lane.
     fn inactive(&mut self, executed: &Executed<'_>) {
         let reads = |op: Op| op == Op::ReadLane;
         let Some(node) = executed.program.nodes.iter().find(|n| reads(n.op)) else {
@@ -532,7 +532,8 @@ impl Inner {
         }
     }
 
-    /// A wave takes part in global wave sync or an ordered append. Once it goes on, it comes after all that have.
+    /// Handles a wave that takes part in global wave sync or an ordered append. When it continues, it is ordered after all waves that have taken
+    /// part.
     fn sync(&mut self, who: Who, waits: bool) {
         let time = self.time;
         let Some(wave) = self.waves.get_mut(&(who.number, who.wave)) else {
@@ -547,7 +548,7 @@ impl Inner {
 
     fn report_outside(&mut self) {
         let outside = std::mem::take(&mut self.outside);
-        // A report for each rule and direction.
+        // There is one report per rule and direction.
         let mut told: Vec<(&'static str, MemoryKind)> = Vec::new();
         for (access, what) in &outside {
             if told.contains(&(what.rule, access.kind)) {
@@ -580,7 +581,7 @@ impl Inner {
         }
     }
 
-    /// Races, and scalar loads of stale data.
+    /// Reports races and loads of stale data.
     fn races(&mut self, current: Current, format: Format, scene: &Scene<'_>) {
         let key = (current.who.number, current.who.wave);
         let accesses = std::mem::take(&mut self.accesses);
@@ -654,7 +655,7 @@ impl Inner {
                     {
                         let known = wave.known.entry(other).or_default();
                         let location = self.locations.get(other as usize);
-                        // The waves of a workgroup share a cache that keeps the order of their accesses.
+                        // Waves of one workgroup share a cache that keeps the order of their accesses.
                         let near = location.is_some_and(|p| p.2 == key.0);
                         *known = (*known).max(if near { time } else { done });
                         let alive = location.and_then(|p| self.waves.get(&(p.2, p.1)));
@@ -690,14 +691,13 @@ impl Inner {
         }
     }
 
-    /// A vector load from a line of the vector cache that may be older than what it loads: the workgroup has loaded the line, another one
-    /// has stored then what is loaded now, and nothing invalidated the cache in between. Returns the store, the address, and the
-    /// load of the line.
+    /// Finds a vector load that may get stale data from the vector cache: the workgroup loaded the line before, another workgroup has
+    /// since stored the data, and nothing invalidated the cache. Returns the store, the address, and the earlier load of the line.
     fn stale_line(&self, wave: &Wave, group: u64, at: u64) -> Option<(Stamp, u64, Option<Stamp>)> {
         let store = self.memory.written(at)?;
         let invalidated = self.groups.get(&group)?.invalidated;
         let group_of = |wave: u32| self.locations.get(wave as usize).map(|location| location.2);
-        // What is not ordered is a race.
+        // Unordered accesses are reported as races.
         let ordered = wave
             .known
             .get(&store.wave)
@@ -715,7 +715,7 @@ impl Inner {
         Some((store, at, Some(before)))
     }
 
-    /// Reports a load that may get old data; `before` loaded its line.
+    /// Reports a load that may get stale data. `before` is the earlier load of its line.
     fn stale(&mut self, store: Stamp, at: u64, before: Option<Stamp>) {
         let (rule, message, help) = match before {
             None => (
@@ -742,7 +742,7 @@ impl Inner {
         self.report(what);
     }
 
-    /// A wave's place in words.
+    /// Returns a wave's workgroup and number as text.
     fn location(&self, stamp: &Stamp) -> String {
         match self.locations.get(stamp.wave as usize) {
             Some(([x, y, z], wave, _)) => format!("wave {wave} of workgroup ({x}, {y}, {z})"),
@@ -797,7 +797,7 @@ impl Inner {
             }
             _ => None,
         };
-        // A load before or in a loop may wait there for the atomic.
+        // A load before or in a loop may be part of a wait for the atomic.
         let polls = |(load, path): (usize, &mut Path)| {
             path.polls(load, |pc| scene.insn_at(scene.base.wrapping_add(pc)))
         };
@@ -807,7 +807,7 @@ impl Inner {
         }
     }
 
-    /// A wave waits at a barrier.
+    /// Handles a wave that waits at a barrier.
     fn barrier(&mut self, current: Current) {
         let key = (current.who.number, current.who.wave);
         let lanes = self.waves.get(&key).map_or(0, |w| w.lanes);
@@ -827,7 +827,7 @@ impl Inner {
         self.release(current);
     }
 
-    /// The barrier opens when all waves that have not ended wait.
+    /// Opens the barrier if all waves that have not ended wait at it.
     fn release(&mut self, current: Current) {
         let number = current.who.number;
         let Some(group) = self.groups.get_mut(&number) else {
@@ -889,7 +889,7 @@ impl Inner {
         self.current = now;
     }
 
-    /// A wave ends.
+    /// Handles the end of a wave.
     fn ended(&mut self, current: Current, scene: &Scene<'_>) {
         let key = (current.who.number, current.who.wave);
         let Some(wave) = self.waves.get(&key) else {
@@ -919,7 +919,7 @@ impl Inner {
         }
     }
 
-    /// The dispatch ends: barriers that were never filled.
+    /// Handles the end of the dispatch: reports barriers that some waves never reached.
     fn end(&mut self) {
         let mut left: Vec<(u64, usize, usize)> = Vec::new();
         for (number, group) in &self.groups {
@@ -1060,7 +1060,7 @@ impl Inner {
         self.report(what);
     }
 
-    /// Adds a report of the instruction that runs.
+    /// Adds a report of the current instruction.
     fn report(&mut self, what: What) {
         let Some((report, sites, story)) = self.made_of(what) else {
             return;
@@ -1080,7 +1080,7 @@ impl Inner {
         }
     }
 
-    /// The report of the instruction that runs, if it is wanted; the instructions that it shows; and its allocation.
+    /// Returns the report of the current instruction, if its check is enabled, with the instructions that it shows and an address in its allocation.
     fn made_of(&self, what: What) -> Option<(Report, Vec<usize>, Option<u64>)> {
         let (Some(current), Some(path)) = (self.current, &self.path) else {
             return None;
@@ -1130,7 +1130,7 @@ impl Inner {
     }
 }
 
-/// Adds what others know.
+/// Merges another vector clock into `known`.
 fn learn(known: &mut VectorClock, theirs: &VectorClock) {
     for (wave, time) in theirs {
         let own = known.entry(*wave).or_default();
