@@ -517,7 +517,7 @@ fn resolve(cx: &Exec<'_, '_>, space: Space, lane: usize, address: u64, size: u64
     }
 }
 
-/// The value at a place, if it can be read.
+/// The value at a location, if it can be read.
 fn held(cx: &Exec<'_, '_>, target: &Target, size: u64) -> Option<u64> {
     let machine = &*cx.machine;
     match *target {
@@ -534,7 +534,8 @@ fn held(cx: &Exec<'_, '_>, target: &Target, size: u64) -> Option<u64> {
     }
 }
 
-/// As [`resolve`], and tells the probe, which may refuse the access. `part` is its size, and the value that it leaves, if that is known.
+/// As [`resolve`], and reports the access to the probe, which may refuse it. `part` is the access's size, and the value that the
+/// access leaves, if known.
 #[inline]
 fn probed(
     cx: &Exec<'_, '_>,
@@ -573,7 +574,8 @@ fn probed(
     }
 }
 
-/// Tells the probe, if there is one, of an access of all active lanes. Returns true if it need not be told of each.
+/// Reports an access of all active lanes to the probe, if there is one. Returns true if the lanes need not be reported one by
+/// one.
 pub(crate) fn told<const N: usize>(
     cx: &Exec<'_, '_>,
     (space, kind, ty): (Space, MemoryKind, Ty),
@@ -771,7 +773,7 @@ pub(crate) fn atomic(
     let size = (ty.bits() as u64).div_ceil(8);
     let mode = cx.wave.mode;
     let new = |old: u64, lds: bool| crate::eval::atomic(op, ty, old, data, second, mode, lds);
-    // A compare and swap in LDS may leave what is there.
+    // A compare and swap in LDS may leave the old value. The probe is told whether it does.
     let asks = op == AtomicOp::CmpSwap && space == Space::Lds && cx.machine.probe.is_some();
     let left = asks.then(|| {
         let old = held(cx, &resolve(cx, space, lane, address, size), size)?;

@@ -39,7 +39,7 @@ pub struct Gpu {
     pub memory: Memory,
     target: Target,
     engine: EngineMaker,
-    /// Makes engines that leave accesses of memory to the interpreter, which tells of them.
+    /// Makes engines that leave memory accesses to the interpreter, which reports them to the probe.
     recording_engine: EngineMaker,
     dispatches: AtomicU64,
     output: host::Output,
@@ -498,8 +498,8 @@ impl Gpu {
         }
     }
 
-    /// Sets what makes engines for runs whose memory accesses are recorded: they leave these to the interpreter. By default they
-    /// leave all to it.
+    /// Sets the maker of engines for runs whose memory accesses are recorded. Such engines leave these accesses to the
+    /// interpreter. The default engine is the interpreter.
     pub fn set_recording_engine(
         &mut self,
         engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static,
@@ -662,7 +662,7 @@ impl Gpu {
     /// packet, arguments and queue into guest memory. The launch's arguments and offset are ignored. Several threads
     /// may call this at once, but only one at a time for each queue.
     ///
-    /// # Errors
+    /// A [`RunError`]; of several, the one of the lowest workgroup. Stores that waves made before it stay in memory.
     /// As [`Gpu::dispatch`].
     pub fn dispatch_packet(
         &self,

@@ -43,8 +43,8 @@ impl Number {
         if self.is_integer() { 1 } else { 0x3f80_0000 }
     }
 
-    /// Converts a register's 32 bits to the 16 bits of the D16 instructions: a float is rounded to nearest even; of an integer the
-    /// low half is taken.
+    /// Converts a register's 32 bits to the 16 bits of the D16 instructions: rounds a float to nearest even; truncates an integer
+    /// to its low half.
     pub fn to_half(self, value: u32) -> u16 {
         if self.is_integer() {
             value as u16
@@ -123,8 +123,7 @@ fn sizes(data: u32) -> Option<&'static [u8]> {
 
 impl Format {
     /// The format that a buffer resource or a typed buffer instruction selects by BUF_DATA_FORMAT and BUF_NUM_FORMAT. Returns
-    /// `None`
-    /// for reserved codes, and for FLOAT if no float type has the size of the components.
+    /// `None` for reserved codes, and for FLOAT if no float type has the size of the components.
     pub fn buffer(data: u32, number: u32, generation: Gen) -> Option<Format> {
         if data > 14 || number > 7 {
             return None;

@@ -1067,8 +1067,7 @@ pub fn fma<F: Float>(a: u64, b: u64, c: u64, env: &Env) -> u64 {
 }
 
 /// `a × b + c` of numbers of type `S`, fused: rounded once to the narrower type `D`, as in v_fma_mixlo_f16. `from` flushes the
-/// operands;
-/// `to` rounds and flushes the result.
+/// operands; `to` rounds and flushes the result.
 pub fn fma_to<S: Float, D: Float>(a: u64, b: u64, c: u64, from: &Env, to: &Env) -> u64 {
     let [x, y, z] = [a, b, c].map(|v| flush_in::<S>(v, from));
     if ![x, y, z].into_iter().all(is_finite::<S>) {
@@ -1114,7 +1113,7 @@ pub fn div<F: Float>(a: u64, b: u64, env: &Env) -> u64 {
     result::<F>(r, a, b, F::ZERO, env)
 }
 
-/// The square root, correctly rounded. `√-0` is `-0`, that of anything else negative is invalid.
+/// The square root, correctly rounded. `√-0` is `-0`; other negative operands are invalid.
 #[inline]
 pub fn sqrt<F: Float>(a: u64, env: &Env) -> u64 {
     let a = operand::<F>(a, env);

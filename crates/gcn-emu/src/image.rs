@@ -479,7 +479,7 @@ fn memory(lane: usize) -> impl Fn(crate::mem::Fault) -> Failure {
     move |fault| Failure::memory(fault, Some(lane as u8))
 }
 
-/// Tells the probe of an access of an element. Returns false if it must not be made.
+/// Reports an access of an element to the probe. Returns false if the access must not be made.
 fn probed(machine: &Machine<'_>, kind: MemoryKind, at: u64, bytes: u32, lane: usize) -> bool {
     machine.probe.is_none_or(|probe| {
         probe.access(&crate::probe::Access {

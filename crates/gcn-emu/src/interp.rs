@@ -518,7 +518,8 @@ fn node<const N: usize>(
     Ok(())
 }
 
-/// Tells the probe that a lane reads its dword of LDS, or writes a value to it. Returns false if it must not.
+/// Reports to the probe that a lane reads its dword of LDS, or writes a value to it. Returns false if the access must not be
+/// made.
 fn of_lane(machine: &Machine<'_>, lane: usize, at: usize, kind: MemoryKind) -> bool {
     let Some(probe) = machine.probe else {
         return true;

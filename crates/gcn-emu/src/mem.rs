@@ -234,11 +234,11 @@ const USED: u8 = 16;
 
 /// The addresses of stores are recorded.
 const NOTE_STORES: u8 = 1;
-/// The pages that stores change are kept as they were.
+/// The original contents of pages that stores change are kept.
 const NOTE_PAGES: u8 = 2;
-/// Only those that some threads store to.
+/// With [`NOTE_PAGES`]: only the pages that marked threads store to.
 const NOTE_MARKED: u8 = 4;
-/// And those that compiled code stores to.
+/// With [`NOTE_MARKED`]: also the pages that compiled code stores to.
 const NOTE_COMPILED: u8 = 8;
 
 /// A page in the pool.
@@ -271,13 +271,13 @@ pub struct Memory {
     /// What is recorded of stores: [`NOTE_STORES`], [`NOTE_PAGES`], [`NOTE_MARKED`], [`NOTE_COMPILED`].
     recording: AtomicU8,
     journal: Mutex<Journal>,
-    /// The transaction under way.
+    /// The current transaction.
     transaction: RwLock<Option<Transaction>>,
-    /// Who may begin one beside a program.
+    /// Grants the right to begin a transaction beside a program.
     turns: Turns,
-    /// There is a transaction.
+    /// True during a transaction.
     trying: AtomicBool,
-    /// It is to be looked at.
+    /// The transaction was found suspicious and is to be rolled back.
     suspected: AtomicBool,
     /// Changes whenever pages are mapped or unmapped or their permissions change; unique among all memories of the process.
     mapping: AtomicU64,

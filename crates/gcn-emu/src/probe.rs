@@ -1,7 +1,7 @@
-//! Probes: what an instruction computes and which memory it accesses, while the interpreter runs it.
+//! Probes: the values that an instruction computes and the memory that it accesses, while the interpreter runs it.
 //!
-//! An observer ([`crate::dispatch::observers::Observer`]) sees a wave before and after an instruction. A probe sees what is between: the
-//! values of the meaning's nodes, and every access with the place that it resolves to. Without one, an access costs a comparison in the
+//! An observer ([`crate::dispatch::observers::Observer`]) sees a wave before and after an instruction. A probe sees the values of
+//! the instruction's nodes, and every access with its resolved address. Without a probe, an access costs a comparison in the
 //! interpreter and nothing in compiled code.
 
 use crate::operands::{Modifiers, Opnd};
@@ -9,7 +9,7 @@ use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::Insn;
 use gcn_isa::meaning::{Program, Space};
 
-/// Where an access goes.
+/// The location of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessLocation {
     /// This guest address.
@@ -27,39 +27,39 @@ pub enum AccessLocation {
 pub struct Access {
     /// The lane; 0 for scalar instructions.
     pub lane: u8,
-    /// It reads, writes, or does both atomically.
+    /// Read, write, or atomic.
     pub kind: MemoryKind,
-    /// The memory that the instruction names.
+    /// The memory space that the instruction names.
     pub space: Space,
-    /// Where it goes.
+    /// The resolved location.
     pub location: AccessLocation,
-    /// The address that the instruction gives.
+    /// The address that the instruction computes.
     pub address: u64,
     /// Bytes.
     pub size: u8,
-    /// It is the first part of what the lane accesses for one value of the instruction.
+    /// The first part of the bytes that the lane accesses for one value of the instruction.
     pub first: bool,
-    /// It stores what is there already, or is a compare and swap in LDS that leaves it.
+    /// The access stores the bytes that are there already, or is a compare and swap in LDS that does not change them.
     pub unchanged: bool,
-    /// By way of the scalar cache.
+    /// The access goes through the scalar cache.
     pub scalar: bool,
 }
 
 /// Accesses of the same kind of all active lanes: plain loads or stores that no range check changes.
 pub struct Lanes<'a> {
-    /// They read or write.
+    /// Read or write.
     pub kind: MemoryKind,
-    /// They are in LDS, within its end; otherwise in memory.
+    /// True for LDS: all accesses are within its end. False for memory.
     pub lds: bool,
-    /// By way of the scalar cache.
+    /// The access goes through the scalar cache.
     pub scalar: bool,
     /// The active lanes.
     pub exec: u64,
     /// By lane: the address, without the offset.
     pub addresses: &'a [u64],
-    /// What is added to each address, in 64 bits, or in LDS in 32 bits.
+    /// The offset added to each address, in 64 bits, or in LDS in 32 bits.
     pub offset: i32,
-    /// Bytes.
+    /// Bytes per lane.
     pub size: u8,
 }
 
@@ -80,31 +80,31 @@ impl Lanes<'_> {
 /// The addresses of the active lanes.
 #[derive(Clone, Copy)]
 pub enum Addresses<'a> {
-    /// All are this one.
+    /// All lanes have this address.
     Same(u64),
-    /// That of lane 0, active or not, and how far each is from that of the lane before it. The active lanes follow each other, and
-    /// their addresses do not wrap.
+    /// The address of lane 0, active or not, and the distance from each lane's address to the next lane's. The active lanes are
+    /// consecutive, and their addresses do not wrap.
     Apart(u64, i64),
-    /// The same of 16 lanes each.
+    /// As [`Addresses::Apart`], for each 16 lanes.
     Slices([(u64, i64); 4]),
-    /// By lane: the lower halves, and the upper halves, unless they are in LDS.
+    /// For each lane the lower half of the address, and the upper half, unless the access is in LDS.
     Each(&'a [u32; 64], Option<&'a [u32; 64]>),
 }
 
 /// An access that compiled code has made, of all active lanes.
 #[derive(Clone, Copy)]
 pub struct RecordedAccess<'a> {
-    /// It reads, writes, or does both atomically.
+    /// Read, write, or atomic.
     pub kind: MemoryKind,
-    /// It is in LDS, perhaps beyond its end.
+    /// True for LDS, perhaps beyond its end.
     pub lds: bool,
-    /// By way of the scalar cache.
+    /// The access goes through the scalar cache.
     pub scalar: bool,
-    /// The active lanes, of which there is one at least; 1 of a scalar instruction.
+    /// The active lanes, at least one; 1 for a scalar instruction.
     pub exec: u64,
     /// Their addresses.
     pub addresses: Addresses<'a>,
-    /// The bytes of each.
+    /// Bytes per lane.
     pub size: u8,
 }
 
@@ -152,7 +152,7 @@ pub struct Executed<'a> {
     pub exec: u64,
     /// The lanes that effects without a condition change.
     pub lanes: u64,
-    /// The number of values of a node: 1, or one a lane.
+    /// The number of values of a node: 1, or one per lane.
     pub width: usize,
     /// The values of the nodes, one node after the other.
     pub values: &'a [u64],
@@ -171,10 +171,10 @@ impl Executed<'_> {
 
 /// Sees the accesses and values of the instructions that one host thread interprets, and the accesses of its compiled code.
 pub trait Probe {
-    /// Called before an access is made. Returns false if it must not be made; then it goes nowhere.
+    /// Called before an access is made. Returns false to suppress it; loads then give 0 and stores do nothing.
     fn access(&self, access: &Access) -> bool;
 
-    /// Called before `access` for accesses of all active lanes. Returns true if all may be made, and `access` need not be called.
+    /// Called before `access` for accesses of all active lanes. Returns true to permit all of them; `access` is then not called.
     fn lanes(&self, _lanes: &Lanes<'_>) -> bool {
         false
     }
@@ -185,10 +185,11 @@ pub trait Probe {
     /// Called when compiled code has made an access.
     fn recorded(&self, _access: &RecordedAccess<'_>) {}
 
-    /// From here on, this wave of the running workgroup executes. Engines that run the waves of a workgroup together call it.
+    /// Called when the given wave of the running workgroup begins to execute. Engines that run the waves of a workgroup together
+    /// call it.
     fn turn(&self, _wave: usize) {}
 
-    /// All waves of the running workgroup wait at barriers or have ended. Those that wait continue.
+    /// Called when all waves of the running workgroup wait at barriers or have ended. The waiting waves continue.
     fn released(&self, _some_ended: bool) {}
 }
 
@@ -199,11 +200,11 @@ pub struct Runs {
     pub group: u64,
     /// The wave's number in the workgroup, and the number of its waves.
     pub wave: usize,
-    /// See above.
+    /// See [`Runs::wave`].
     pub waves: usize,
 }
 
-/// A probe of waves without an observer. It records their accesses, and learns where waves begin and stop.
+/// A probe of waves without an observer. It records their accesses, and is told where waves begin and stop.
 pub trait AccessRecorder: Probe {
     /// Called before a wave runs for some time.
     fn runs(&self, wave: Runs);

@@ -36,7 +36,7 @@ pub struct Outcome {
     pub executed: u64,
 }
 
-/// A few instructions, where their run begins and how long it may be. Addresses of code are relative to the snippet's start.
+/// A few instructions, the start of their run and its maximum length. Addresses of code are relative to the snippet's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Snippet<'c> {
     /// The target.

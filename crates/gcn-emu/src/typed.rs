@@ -108,8 +108,8 @@ fn pieces(bytes: u32) -> impl Iterator<Item = (u32, u32)> {
         .map(move |at| (at, (bytes - at).min(4)))
 }
 
-/// Tells the probe of a part of an element: its offset in the element, its bytes, and what a store writes. Returns false if the
-/// access must not be made.
+/// Reports a part of an element to the probe: its offset in the element, its bytes, and the value that a store writes. Returns
+/// false if the access must not be made.
 fn probed(
     machine: &Machine<'_>,
     kind: MemoryKind,

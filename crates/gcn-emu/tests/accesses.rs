@@ -1,5 +1,5 @@
-//! What an instruction is said to read and write, against what it does: nothing else changes, and
-//! nothing else matters.
+//! Compares the reads and writes that an instruction declares with its execution: nothing else changes, and nothing else has an
+//! effect.
 
 mod common;
 
@@ -17,7 +17,7 @@ use gcn_isa::{Encoding, Format, Insn, Target, decode, insts};
 
 const VGPRS: usize = 40;
 
-/// Often a small number, so that addresses and shift counts are.
+/// Random, but often a small number, because addresses and shift counts are small.
 fn word(rng: &mut Rng) -> u32 {
     let r = rng.next();
     match r >> 62 {
@@ -28,7 +28,7 @@ fn word(rng: &mut Rng) -> u32 {
     }
 }
 
-/// A wave whose registers hold noise, with the modes off that move or skip operands.
+/// A wave whose registers hold random values. The modes that move or skip operands are off.
 fn noise(rng: &mut Rng) -> WaveState {
     let mut wave = WaveState::new(VGPRS);
     wave.sgprs = std::array::from_fn(|_| word(rng));
@@ -40,7 +40,7 @@ fn noise(rng: &mut Rng) -> WaveState {
     wave
 }
 
-/// The registers of an access that the wave has.
+/// The registers of an access that exist in the wave.
 fn registers(access: &RegAccess) -> impl Iterator<Item = (File, usize)> + use<> {
     let (file, first) = (access.file, access.first as usize);
     let range = match access.file {
@@ -55,7 +55,7 @@ fn registers(access: &RegAccess) -> impl Iterator<Item = (File, usize)> + use<> 
 fn copy(register: (File, usize), from: &WaveState, to: &mut WaveState) {
     match register {
         (File::Scalar, n) if n < 128 => to.sgprs[n] = from.sgprs[n],
-        // A VGPR that the wave has not got is read as v0.
+        // A VGPR beyond the wave's VGPRs is read as v0.
         (File::Vector, n) => {
             let n = if n < VGPRS { n } else { 0 };
             to.vgprs[n] = from.vgprs[n];
@@ -137,7 +137,7 @@ fn bind(rng: &mut Rng, insn: &Insn, wave: &mut WaveState) {
     }
 }
 
-/// What is wrong with the accesses of an instruction.
+/// Returns a description of the first mismatch between an instruction and its declared accesses.
 fn check(
     rng: &mut Rng,
     info: &InstructionInfo,
@@ -163,14 +163,14 @@ fn check(
     if (&a.end, a.pc) != (&b.end, b.pc) {
         return Err(format!("ends as {:?}, then as {:?}", a.end, b.end));
     }
-    // Of a fault both are stopped half-way.
+    // A fault stops both in the middle of the instruction.
     if matches!(a.end, End::Fault(_)) {
         return Ok(());
     }
     if a.memory != b.memory || a.lds != b.lds {
         return Err("memory depends on something else".into());
     }
-    // The second wave's result, with the written registers set to the first's, is what it was.
+    // The second wave's result, with the written registers replaced by the first wave's, equals its initial state.
     for (start, ran) in [(&first, &a), (&second, &b)] {
         let mut unchanged = ran.wave.clone();
         unchanged.pc = start.pc;
@@ -257,7 +257,7 @@ fn accesses_are_what_happens() {
                     if of.accesses(&insn).any(beyond) {
                         continue;
                     }
-                    // Codes that name nothing.
+                    // Codes without a name.
                     let mut text = String::new();
                     print(&insn, &Style::LLVM, &mut text);
                     if text.contains("op(") {
@@ -306,7 +306,7 @@ fn encodings(format: Format) -> &'static [Encoding] {
     }
 }
 
-/// The bits that name the instruction.
+/// The bits that identify the instruction.
 fn fixed(layout: &gcn_isa::format::Layout) -> u64 {
     use gcn_isa::Field;
     let mut mask = layout.mask;

@@ -1,8 +1,9 @@
-//! How near the approximations are: half precision for every source, single and double precision for a sample; with
-//! `--ignored`, in a release build, single precision for every source whose result is not trivial. docs/errata.md states the figures.
+//! The accuracy of the approximations: half precision for every source, single and double precision for a sample; with
+//! `--ignored`, in a release build, single precision for every source whose result is not trivial. docs/errata.md states the
+//! figures.
 //!
-//! The reference is the host's f64 function, whose error is far below what decides the rounding of a float, but in a few
-//! cases that are counted.
+//! The reference is the host's f64 function, whose error does not affect the rounding of a float, except in a few cases that are
+//! counted.
 
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::Memory;
@@ -10,7 +11,7 @@ use gcn_emu::snippet::{Snippet, run};
 use gcn_emu::wave::{LANES, Lds, WaveState};
 use gcn_isa::Target;
 
-/// Instructions a run.
+/// Instructions per run.
 const BLOCK: usize = 32;
 
 /// Runs one VOP1 opcode on sources, at most `BLOCK` × 64 of them.
@@ -59,7 +60,7 @@ impl Machine {
     }
 }
 
-/// A row's single and half precision opcodes on gfx9, and what it computes.
+/// A row's single and half precision opcodes on gfx9, and the function that it computes.
 struct Function {
     name: &'static str,
     single: u32,
@@ -118,7 +119,7 @@ static FUNCTIONS: [Function; 7] = [
         half: 74,
         exact: |x| match part(x).abs() {
             0.25 => 0.0,
-            // Near the zero, by the sine of the difference, which is exact.
+            // Near the zero, computed as the sine of the difference, which is exact.
             p => ((0.25 - p) * std::f64::consts::TAU).sin(),
         },
     },
@@ -160,7 +161,7 @@ fn halves_are_correctly_rounded() {
                 if exact.is_nan() {
                     assert!(half(result).is_nan(), "{text}");
                 } else if exact == 0.0 {
-                    // The sign of a zero sine is the source's, or none.
+                    // The sign of a zero sine is the source's, or plus.
                     assert!(half(result) == 0.0, "{text}");
                 } else {
                     let want = to_half(exact);
@@ -171,19 +172,19 @@ fn halves_are_correctly_rounded() {
     }
 }
 
-/// What was seen of a function's errors.
+/// The errors that were seen for a function.
 #[derive(Default)]
 struct Errors {
     count: u64,
-    /// Results that are not the reference rounded, and the first few of their sources.
+    /// The number of results that are not the rounded reference, and the first few of their sources.
     misrounded: u64,
     examples: Vec<u32>,
-    /// In units of the result's last place.
+    /// In units in the last place of the result.
     largest: f64,
 }
 
 impl Errors {
-    /// All of `sources` in single precision.
+    /// Tests all of `sources` in single precision.
     fn of(function: &Function, sources: impl Iterator<Item = u32>) -> Errors {
         let mut machine = Machine::new(function.single);
         let mut errors = Errors::default();
@@ -225,13 +226,13 @@ impl Errors {
     }
 }
 
-/// The positive sources, and whether the negative ones too, whose results are not trivial, or as those of the sources
-/// beyond.
+/// The positive sources whose results are not trivial and do not repeat those of other sources, and whether the negative ones are
+/// tested too.
 fn interesting(name: &str) -> (std::ops::Range<u32>, bool) {
     let bits = f32::to_bits;
     match name {
         "exp" => (bits(2f32.powi(-26))..bits(128.0), true),
-        // One binade has every rounding, two where a root halves the exponent.
+        // One binade has every rounding; a root, which halves the exponent, needs two.
         "rcp" => (bits(1.0)..bits(2.0), false),
         "rsq" | "sqrt" => (bits(1.0)..bits(4.0), false),
         "log" => (bits(2f32.powi(-16))..bits(65536.0), false),
@@ -329,8 +330,8 @@ fn doubles(opcode: u32, sources: &[f64]) -> Vec<f64> {
     results
 }
 
-/// How far `y` is from the reciprocal root of `x`, in ulps: half of what 1 - x·y² leaves, which is computed without
-/// rounding but for terms of 2^-100.
+/// The distance of `y` from the reciprocal root of `x`, in ulps: half of 1 - x·y², which is computed without rounding except for
+/// terms of 2^-100.
 fn error_of_root(x: f64, y: f64) -> f64 {
     let product = x * y;
     let rest = x.mul_add(y, -product);
@@ -376,7 +377,7 @@ fn a_sample_of_doubles_is_within_the_bound() {
     }
     let mut largest = 0f64;
     for (&x, y) in sources.iter().zip(doubles(38, &sources)) {
-        // The exponent is halved exactly, so that nothing on the way is a denormal.
+        // The exponent is halved exactly. No intermediate value is a denormal.
         let exponent = (x.to_bits() >> 52) as i32 - 1023;
         let even = exponent & !1;
         let x = f64::from_bits(x.to_bits().wrapping_sub((i64::from(even) << 52) as u64));

@@ -1,4 +1,4 @@
-//! How workgroups end well and badly, with code put in place of a kernel's.
+//! The ends of workgroups, regular and by errors, with code put in place of a kernel's.
 
 use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats, Waits};
 use gcn_emu::mem::Perm;
@@ -65,7 +65,7 @@ fn code_that_reads_trapsts_has_exceptions() {
     ];
     let (gpu, loaded) = gpu(&[ENDPGM]);
     let entry = loaded.base + loaded.kernel("vadd").unwrap().entry;
-    // What was found out about the code before it changed does not count.
+    // Facts about the code before the change are discarded.
     let protect = |perm| gpu.memory.protect(entry, 4096, perm).unwrap();
     protect(Perm::RX);
     gpu.dispatch(&loaded, "vadd", &launch(1, 1)).unwrap();
@@ -148,7 +148,7 @@ fn halts_traps_and_limits() {
     assert!(!waves.is_empty());
 }
 
-/// s_trap 3 is a debugger's: nothing happens unless it is asked for. Others end the dispatch.
+/// s_trap 3 is a debugger's breakpoint: it has no effect unless it is requested. Other traps end the dispatch.
 #[test]
 fn a_debugger_s_trap() {
     let code = [0xbf92_0003, ENDPGM];
@@ -165,7 +165,7 @@ fn a_debugger_s_trap() {
     assert!(matches!(error, RunError::Trap { id: 7, .. }), "{error}");
 }
 
-/// Only workgroup 5 and those after it fault; the lowest is reported, whatever the threads do.
+/// Workgroup 5 and those after it fault; the lowest is reported, with any number of threads.
 #[test]
 fn the_lowest_workgroup_s_error_is_reported() {
     // The workgroup's number is in s8: s_cmp_lt_u32 s8, 5; s_cbranch_scc0 1; s_endpgm; an unknown word.
@@ -191,7 +191,7 @@ fn the_lowest_workgroup_s_error_is_reported() {
     assert!(gpu.dispatch(&loaded, "vadd", &launch(5, 4)).is_ok());
 }
 
-/// Nothing that a dispatch maps stays mapped.
+/// No memory that a dispatch maps stays mapped.
 #[test]
 fn dispatches_leave_no_memory_behind() {
     let (gpu, loaded) = gpu(&[ENDPGM]);

@@ -78,7 +78,7 @@ fn selections() {
         format.selected([10, 20, 30, 40], [7, 1, 0, 2]),
         [40, 1, 0, 0]
     );
-    // BGRA: what a load takes from Z a store puts there.
+    // BGRA: a store puts the value where a load reads Z.
     assert_eq!(unselected([10, 20, 30, 40], [6, 5, 4, 7]), [30, 20, 10, 40]);
     assert_eq!(unselected([10, 20, 30, 40], [4, 0, 1, 1]), [10, 0, 0, 0]);
 }

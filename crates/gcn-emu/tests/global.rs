@@ -51,7 +51,7 @@ fn line(arch: &str, body: &str, items: u32, group: u32, threads: usize) -> Vec<u
 const STORE: &str = "s_lshl_b32 s7, s6, 2\nv_add_u32 v6, vcc, s7, v2\nv_addc_u32 v7, vcc, 0, v3, vcc\n\
      s_mov_b64 exec, 1\nflat_store_dword v[6:7], v4";
 
-/// The same in the words of gfx9.
+/// The same with gfx9's mnemonics.
 fn store(arch: &str) -> String {
     match arch {
         "gfx900" => STORE
@@ -68,7 +68,7 @@ const ARCHS: [&str; 3] = ["gfx701", "gfx803", "gfx900"];
 fn gds_is_one_for_all_and_its_atomics_are_atomic() {
     for arch in ARCHS {
         for threads in [1, 4] {
-            // Every lane adds 3 to one dword and counts another up to 9, again and again; the last wave to come stores both.
+            // Every lane adds 3 to one dword and counts another up to 9, again and again; the last wave to finish stores both.
             let body = "s_mov_b32 m0, 0x01000100\nv_mov_b32 v8, 0\nv_mov_b32 v9, 3\nv_mov_b32 v10, 9\ns_movk_i32 s8, 20\n\
                  again:\nds_add_u32 v8, v9 offset:16 gds\nds_inc_u32 v8, v10 offset:20 gds\n\
                  s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 again\n\
@@ -86,7 +86,7 @@ fn gds_is_one_for_all_and_its_atomics_are_atomic() {
 fn append_gives_every_wave_a_place_of_its_own() {
     for arch in ARCHS {
         for threads in [1, 4] {
-            // Wave n of 40 appends n % 7 + 1 items and stores n + 1 at the first's place.
+            // Wave n of 40 appends n % 7 + 1 items and stores n + 1 at the first one's index.
             let body = format!(
                 "s_mov_b32 m0, 0x00400100\ns_mov_b32 s6, s2\nmod:\ns_cmp_lt_u32 s6, 7\ns_cbranch_scc1 small\n\
                  s_sub_u32 s6, s6, 7\ns_branch mod\nsmall:\ns_add_u32 s6, s6, 1\ns_lshl_b32 s8, 1, s6\ns_sub_u32 s8, s8, 1\n\
@@ -126,8 +126,8 @@ fn consume_takes_what_was_appended() {
     }
 }
 
-/// A barrier of all waves by global wave sync, set up by the first wave; `rounds` times, between which each wave counts one
-/// dword of memory up, and looks whether all have done so.
+/// A barrier of all waves by global wave sync, initialized by the first wave. In each of `rounds` rounds, each wave increments
+/// one dword of memory and checks that all have done so.
 fn gws(init: &str, rounds: u32, waves: u32) -> String {
     format!(
         "s_mov_b32 m0, 0x50000\nv_mov_b32 v9, {last}\n{init}\n\
@@ -142,7 +142,7 @@ fn gws(init: &str, rounds: u32, waves: u32) -> String {
     )
 }
 
-/// The first workgroup sets the counter; it is the first to start, and the others wait for its sign.
+/// The first workgroup sets the counter; it is the first to start, and the others wait for its signal.
 const FIRST_SETS: &str = "s_cmp_lg_u32 s2, 0\ns_cbranch_scc1 wait\nds_gws_init v9 offset:1 gds\n\
      v_mov_b32 v8, 0x1000\nds_gws_sema_br v8 offset:2 gds\nwait:\nds_gws_sema_p offset:2 gds\ns_waitcnt lgkmcnt(0)";
 
@@ -166,7 +166,7 @@ fn a_barrier_of_global_wave_sync() {
 #[test]
 fn a_semaphore_of_global_wave_sync_is_a_lock() {
     for threads in [1, 4] {
-        // What a lock protects: a load, a pause and a store of one more.
+        // The lock protects a load, a pause and a store of the value plus one.
         let body = "s_mov_b32 m0, 0\ns_cmp_lg_u32 s2, 0\ns_cbranch_scc1 go\nds_gws_sema_v gds\ngo:\n\
              ds_gws_sema_p gds\ns_mov_b64 exec, 1\nglobal_load_dword v4, v[2:3], off glc\ns_waitcnt vmcnt(0)\n\
              v_add_u32 v4, 1, v4\ns_sleep 1\nglobal_store_dword v[2:3], v4, off\ns_waitcnt vmcnt(0)\nds_gws_sema_v gds";
@@ -177,7 +177,7 @@ fn a_semaphore_of_global_wave_sync_is_a_lock() {
 #[test]
 fn release_all_lets_those_go_that_wait() {
     for threads in [1, 3] {
-        // All but workgroup 0 wait; it looks until they do (each has stored a sign), sleeps, and lets them go.
+        // All workgroups but 0 wait. Workgroup 0 polls until they do (each has stored a flag), sleeps, and releases them.
         let body = "s_mov_b32 m0, 0x70000\ns_mov_b64 exec, 1\nv_mov_b32 v4, 1\ns_cmp_eq_u32 s2, 0\ns_cbranch_scc1 first\n\
              global_atomic_add v[2:3], v4, off\nds_gws_sema_p gds\nglobal_atomic_add v[2:3], v4, off offset:4\ns_endpgm\n\
              first:\ns_sleep 1\nglobal_load_dword v5, v[2:3], off glc\ns_waitcnt vmcnt(0)\nv_readfirstlane_b32 s6, v5\n\
@@ -220,7 +220,7 @@ fn ordered_counts_go_by_the_order_of_dispatch() {
     for arch in ARCHS {
         for threads in [1, 4] {
             for offset in [0x104, 0x304] {
-                // Waves of one workgroup too: four in each; the wave's number is that of its first work-item by 64.
+                // Also waves of one workgroup, four in each; the wave's number is that of its first work-item divided by 64.
                 let number = "v_readfirstlane_b32 s6, v0\ns_lshr_b32 s6, s6, 6\ns_lshl_b32 s8, s2, 2\ns_add_u32 s6, s6, s8";
                 let words = line(arch, &ordered(arch, number, offset), 50 * 256, 256, threads);
                 let all: Vec<u32> = (0..200).map(|n| 5 * n).collect();
@@ -264,7 +264,7 @@ fn waves_that_take_no_part_hold_up_nobody() {
 #[test]
 fn each_turn_has_its_own_order() {
     for threads in [1, 4] {
-        // The first count adds 1 in every wave, the second adds 2 to another counter; odd waves are done after the first.
+        // The first append adds 1 in every wave, the second adds 2 to another counter; odd waves end after the first.
         let body = format!(
             "s_mov_b32 m0, 0x00400000\nv_mov_b32 v9, 1\ns_and_b32 s8, s2, 1\ns_cmp_eq_u32 s8, 0\ns_cbranch_scc1 even\n\
              ds_ordered_count v4, v9 offset:0x300 gds\ns_branch store\neven:\n\
@@ -286,7 +286,7 @@ fn each_turn_has_its_own_order() {
 
 #[test]
 fn a_turn_that_is_never_given_up_is_told() {
-    // The first wave keeps its turn and waits for a sign that nobody gives.
+    // The first wave keeps its turn and waits for a signal that never comes.
     let body =
         "s_mov_b32 m0, 0x00400000\nv_mov_b32 v9, 1\nds_ordered_count v4, v9 gds\nds_gws_sema_p gds";
     let (result, _) = run("gfx900", body, [3 * 64, 1, 1], [64, 1, 1], 2);

@@ -10,7 +10,7 @@ mod common;
 const TARGETS: [&str; 2] = ["gfx803", "gfx900"];
 const WIDTH: usize = 19;
 const HEIGHT: usize = 13;
-/// Elements from row to row.
+/// Elements from one row to the next.
 const PITCH: usize = 24;
 
 struct Image {

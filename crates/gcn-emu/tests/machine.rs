@@ -1,5 +1,5 @@
-//! Whole programs on the machine: every committed object of testdata/programs, which compilers made for every generation,
-//! code object version, library and ABI, against what the host computes.
+//! Whole programs on the machine: every committed object of testdata/programs, compiled for every generation, code object
+//! version, library and ABI, compared with the host's results.
 
 mod programs;
 

@@ -1,4 +1,4 @@
-//! What surrounds an operation: SDWA, DPP, op_sel, clamp, GPR indexing, EXEC, LDS and buffer ranges. Encodings are
+//! The state around an operation: SDWA, DPP, op_sel, clamp, GPR indexing, EXEC, LDS and buffer ranges. The encodings are
 //! llvm-mc's.
 
 use gcn_emu::interp::Interp;
@@ -87,7 +87,7 @@ fn dpp_moves_between_lanes() {
     let shifted = |l: u32, edge: u32| if l & 15 == 0 { edge } else { l - 1 };
     assert_eq!(dpp([0x11, 1, 0xff], !0), want(&|l| shifted(l, OLD)));
     assert_eq!(dpp([0x11, 9, 0xff], !0), want(&|l| shifted(l, 0)));
-    // A lane that is off is not a source.
+    // An inactive lane is not a source.
     let got = dpp([0x11, 1, 0xff], !(1 << 4));
     assert_eq!((got[4], got[5], got[6]), (OLD, OLD, 5));
     let got = dpp([0x11, 9, 0xff], !(1 << 4));
@@ -117,13 +117,13 @@ fn dpp_of_compares() {
     };
     // row_shr:1 bound_ctrl: lane 0 reads 0, the others their left neighbour's number.
     assert_eq!(run(0xca, 0xff0911), (0xffff, 0xffff));
-    // Without bound_ctrl lane 0 keeps its bit, which was 0; with a row mask or a bank mask the lanes left out do.
+    // Without bound_ctrl lane 0 keeps its bit, which was 0; so do the lanes that a row mask or a bank mask excludes.
     assert_eq!(run(0xca, 0xff0111), (0xfffe, 0xffff));
     assert_eq!(run(0xca, 0xe10911), (0xff00, 0xffff));
     assert_eq!(run(0xca, 0xf10911), (0xff0f, 0xffff));
     // EXEC takes the result in the lanes that are written and stays in the others.
     assert_eq!(run(0xda, 0xff0111), (0xfffe, 0xffff));
-    // quad_perm:[0,0,0,0] in banks 0 and 1: the second lane of a quad agrees, and lane 0.
+    // quad_perm:[0,0,0,0] in banks 0 and 1: lane 0 and the second lane of each quad compare equal.
     assert_eq!(run(0xda, 0xf30800), (0xff23, 0xff23));
     // A reserved control: every lane reads 0.
     assert_eq!(run(0xda, 0xf30900), (0xff03, 0xff03));
@@ -201,7 +201,7 @@ fn apertures_and_scalars_of_no_lane() {
     // s_mov_b64 s[2:3], src_shared_base
     step("gfx900", &[0xeb, 1, 0x82, 0xbe], &mut w);
     assert_eq!(w.pair(2), 1 << 48);
-    // v_readfirstlane_b32 s2, v0 with no lane on reads lane 0.
+    // v_readfirstlane_b32 s2, v0 without an active lane reads lane 0.
     w.vgprs[0][0] = 5;
     w.set_exec(0);
     step("gfx900", &[0, 5, 4, 0x7e], &mut w);
@@ -234,7 +234,7 @@ fn buffers_check_their_range() {
             std::array::from_fn(|l| if l < 10 { 0x100 + 4 * l as u32 } else { 0 });
         assert_eq!(w.vgprs[2], want, "{arch}");
     }
-    // The same with swizzled elements of 4 bytes of 8 records side by side: dword 0 of the first 8 records first.
+    // The same buffer swizzled: elements of 4 bytes, index stride 8. Dword 0 of the first 8 records comes first.
     let mut w = wave();
     buffer(&mut w, 16, 16);
     w.sgprs[5] |= 1 << 31;

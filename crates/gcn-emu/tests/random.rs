@@ -1,4 +1,4 @@
-//! Random words on random registers: whatever they are, the machine neither panics nor hangs.
+//! Random words on random registers: the machine neither panics nor hangs on any of them.
 
 mod common;
 
@@ -9,7 +9,7 @@ use gcn_emu::snippet::{Snippet, run};
 use gcn_emu::wave::{Lds, WaveState};
 use gcn_isa::Target;
 
-/// Often a small, extreme or nearby number, as registers hold.
+/// Often a small, extreme or nearby number, as is common in registers.
 fn word(rng: &mut Rng) -> u32 {
     let r = rng.next();
     match r >> 60 {
@@ -42,7 +42,7 @@ fn random_words() {
             wave.mode = word(&mut rng);
             wave.status = word(&mut rng);
             wave.scc = rng.next() & 1 != 0;
-            // One format's bits at a time, so that all are seen; and registers that exist.
+            // The bits of one format at a time, so that every format is tested; registers are ones that exist.
             let code: Vec<u8> = (0..4)
                 .flat_map(|_| {
                     let low = match rng.next() % 4 {

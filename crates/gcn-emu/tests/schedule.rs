@@ -47,8 +47,8 @@ fn run(
     (result, words)
 }
 
-/// One lane of each wave counts up dword 0, then all wait until it has come to be `count`; lane 0 then stores 1 at
-/// dword 16 + its workgroup's number. `pause` is in the loop.
+/// One lane of each wave increments dword 0, then all wait until it is `count`; lane 0 then stores 1 at dword 16 + its
+/// workgroup's number. `pause` is in the loop.
 fn grid_barrier(count: u32, pause: &str) -> String {
     format!(
         "v_cmp_eq_u32 vcc, 0, v0\ns_and_saveexec_b64 s[4:5], vcc\ns_cbranch_execz done\n\
@@ -77,7 +77,7 @@ fn a_barrier_of_the_whole_grid() {
     }
 }
 
-/// As many waves as fit the chip can meet at a barrier; one more never starts, which is reported.
+/// As many waves as the chip holds can meet at a barrier; one more never starts, which is reported.
 #[test]
 fn a_barrier_of_as_many_waves_as_there_is_room_for() {
     let (result, words) = run(&grid_barrier(2560, ""), 2560, 64, 2, |_| {});
@@ -155,7 +155,7 @@ fn scans_that_look_back() {
 
 #[test]
 fn what_waits_for_ever_is_told() {
-    // Nobody sets dword 0; waves of the second workgroup sleep, those of the first wait for them at a barrier or look.
+    // No wave sets dword 0; waves of the second workgroup sleep, those of the first wait for them at a barrier or poll.
     let body = "s_cmp_eq_u32 s2, 0\ns_cbranch_scc0 asleep\nv_readfirstlane_b32 s10, v0\n\
         s_cmp_eq_u32 s10, 0\ns_cbranch_scc1 look\ns_barrier\ns_endpgm\n\
         look:\ns_load_dword s6, s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\ns_cmp_eq_u32 s6, 0\ns_cbranch_scc1 look\ns_barrier\ns_endpgm\n\
@@ -316,7 +316,7 @@ fn a_run_says_where_it_is_and_is_ended() {
             text.starts_with("interrupted: kernel k had not ended\n  workgroup (0, 0, 0), wave 0 "),
             "{text}"
         );
-        // From now on none begins.
+        // No workgroup begins from now on.
         let (result, words) = run(body, 5, 128, threads, |launch| {
             launch.observers.control = Some(control.clone());
         });

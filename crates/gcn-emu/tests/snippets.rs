@@ -99,7 +99,7 @@ fn ends_and_branches() {
             executed: 2
         }
     );
-    // s_branch -1: for ever.
+    // s_branch -1: an endless loop.
     let outcome = exec("gfx900", &[0xbf82_ffff], &mut wave);
     assert_eq!(
         outcome,

@@ -1,5 +1,5 @@
-//! A dispatch that is stepped computes what a deterministic dispatch of the interpreter computes, in the same order, and goes back
-//! to any moment.
+//! A stepped dispatch computes the same as a deterministic dispatch of the interpreter, in the same order, and can return to any
+//! moment.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -19,8 +19,8 @@ fn machine(target: gcn_isa::Target) -> Gpu {
 
 const BYTES: u64 = 1 << 20;
 
-/// A ticket of dword 0, taken by lane 0 of the wave; the wave's number and the iteration go where the ticket says. So memory tells
-/// the order of the waves.
+/// Lane 0 of the wave takes a ticket from dword 0; the wave's number and the iteration are stored at the ticket's index. Memory
+/// thus records the order of the waves.
 const LOG: &str = "s_mov_b64 s[20:21], exec\ns_mov_b64 exec, 1\nv_mov_b32 v4, 1\n\
     global_atomic_add v5, v[2:3], v4, off glc\ns_waitcnt vmcnt(0)\nv_and_b32 v5, 0x3ffff, v5\n\
     v_lshlrev_b32 v5, 2, v5\nv_add_co_u32 v6, vcc, v5, v2\nv_addc_co_u32 v7, vcc, 0, v3, vcc\n\
@@ -225,7 +225,7 @@ fn going_back_and_on_gives_the_same_result() {
                 back += 1;
             }
             stepper.run(1 + rng.next() % 20_000) > 0 || {
-                // From the end, too.
+                // Also from the end.
                 back < 40 && {
                     back = 40;
                     history.back(0, stepper, gpu);

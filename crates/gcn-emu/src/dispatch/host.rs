@@ -93,7 +93,7 @@ impl Held {
     }
 }
 
-/// What a host holds at a moment of a dispatch.
+/// The state of a host at a moment of a dispatch.
 #[derive(Clone)]
 pub(super) struct HostState {
     channels: Vec<Channel>,
@@ -171,7 +171,7 @@ impl Host {
         }
     }
 
-    /// What it holds now.
+    /// Returns the present state.
     pub fn state(&self) -> HostState {
         HostState {
             channels: self.channels.iter().map(|c| lock(c).clone()).collect(),
@@ -181,7 +181,7 @@ impl Host {
         }
     }
 
-    /// Goes back to what it held.
+    /// Returns to an earlier state.
     pub fn set_state(&self, state: &HostState) {
         for (channel, old) in self.channels.iter().zip(&state.channels) {
             *lock(channel) = old.clone();

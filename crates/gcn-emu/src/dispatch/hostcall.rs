@@ -239,7 +239,7 @@ pub(super) struct Heap {
     end: u64,
     /// The sizes of allocated slabs by address.
     used: Mutex<BTreeMap<u64, u64>>,
-    /// The same of what was freed. Slabs, in which the kernels' own code allocates small blocks, are not among it.
+    /// The sizes of freed blocks by address. Slabs, in which the kernels' own code allocates small blocks, are not included.
     freed: Mutex<BTreeMap<u64, u64>>,
     version: AtomicU64,
 }

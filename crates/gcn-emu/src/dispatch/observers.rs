@@ -169,41 +169,41 @@ pub trait Observe: Send + Sync {
         false
     }
 
-    /// Called before the first wave begins. If there is a result, the dispatch first runs without an observer, with any engine and on as many
-    /// threads as the launch says, and may access these bytes and the LDS that it asks for alone ([`Memory::begin_transaction`]). If it does
-    /// so, no recorded access is suspicious, and it ends well, [`Observe::passed`] is called. Otherwise it is taken back, and runs again
-    /// with observers.
+    /// Called before the first wave begins. If it returns a value, the dispatch first runs without an observer, with any engine
+    /// and on as many threads as the launch says. That run may access only the returned extents and the LDS that it asks for
+    /// ([`Memory::begin_transaction`]). If the run keeps to them, has no suspicious recorded access and ends without an error,
+    /// [`Observe::passed`] is called. Otherwise it is rolled back, and the dispatch runs again with observers.
     fn screen(&self, _about: &About<'_>) -> Option<Screened> {
         None
     }
 
-    /// Returns true if [`Observe::screen`] is to be asked for dispatches beside a program that stores to the same memory
-    /// ([`super::Launch::outside_stores`]). It is asked while nothing is mapped or unmapped and no other dispatch runs. What the program may load
-    /// or store meanwhile must not be writable in what it answers.
+    /// Returns true if [`Observe::screen`] is to be called for dispatches beside a program that stores to the same memory
+    /// ([`super::Launch::outside_stores`]). Nothing is mapped or unmapped during the call, and no other dispatch runs. The
+    /// returned extents must not permit stores to memory that the program may load or store meanwhile.
     fn screens_beside_program(&self) -> bool {
         false
     }
 
-    /// The dispatch has run without an observer.
+    /// Called after the dispatch has run without an observer.
     fn passed(&self) {}
 }
 
 /// A dispatch that first runs without an observer.
 pub struct Screened {
-    /// The bytes that it may access.
+    /// The bytes that the dispatch may access.
     pub extents: Vec<Extent>,
     /// Makes the recorder of a host thread, if accesses must be recorded.
     pub recorder: Option<RecorderMaker>,
-    /// Called when it went well.
+    /// Called when the run has passed.
     pub passed: Option<Passed>,
-    /// Called after the run was undone. It gives another run to try, or none if the dispatch must be observed.
+    /// Called after the run was rolled back. Returns another run to try, or `None` if the dispatch must be observed.
     pub again: Option<Again>,
 }
 
-/// Takes notice of a run that went well.
+/// Called when a run has passed.
 pub type Passed = Box<dyn FnOnce()>;
 
-/// Gives another run without an observer, if there is one to try.
+/// Returns another run without an observer, if there is one to try.
 pub type Again = Box<dyn FnOnce() -> Option<Screened>>;
 
 /// Makes the recorder of a host thread.
@@ -217,7 +217,7 @@ pub trait KernelHeap: Send + Sync {
     /// The address of the first byte that can be allocated.
     fn start(&self) -> u64;
 
-    /// What was allocated, and what was freed and not allocated again since, in any order.
+    /// The allocated blocks, and the freed ones that were not allocated again, in any order.
     fn blocks(&self) -> Vec<Block>;
 }
 
@@ -228,7 +228,7 @@ pub struct Block {
     pub address: u64,
     /// Its size.
     pub bytes: u64,
-    /// It was freed.
+    /// The block was freed.
     pub freed: bool,
 }
 
@@ -256,7 +256,7 @@ pub struct About<'a> {
     pub scratch: (u64, u32, u64),
     /// Bytes of LDS that the kernel and the launch ask for.
     pub lds: u32,
-    /// The memory that kernels allocate, if one has.
+    /// The memory that kernels allocate, if this kernel may allocate any.
     pub heap: Option<Arc<dyn KernelHeap>>,
 }
 

@@ -36,8 +36,7 @@ struct Spec {
 }
 
 /// The maximum of a width or a precision; larger values are reduced to it. C guarantees this number of characters per conversion
-/// (C11
-/// 7.21.6.1, paragraph 15) and no more.
+/// (C11 7.21.6.1, paragraph 15) and no more.
 const WIDEST: usize = 4095;
 
 /// Takes text piece by piece: there may be much more text than unformatted data.

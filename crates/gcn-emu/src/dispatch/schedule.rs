@@ -88,7 +88,7 @@ fn waves_before(shape: &Shape, group: [u32; 3]) -> u64 {
 }
 
 impl Gpu {
-    /// Runs all workgroups. If the observers permit, the first run has none, and is taken back if it did not go well.
+    /// Runs all workgroups. If the observers permit, the first run has no observer, and is rolled back unless it passes.
     pub(super) fn run(&self, setup: &Setup<'_>, launch: &Launch) -> Result<Stats, RunError> {
         let Some(observe) = &launch.observers.observe else {
             return self.run_once(setup, launch, (setup.shape.lds_bytes, None));
@@ -107,15 +107,15 @@ impl Gpu {
         self.run_once(setup, &ordered, (setup.shape.lds_bytes, None))
     }
 
-    /// Runs all workgroups without an observer, if the observers permit. Returns `None` if they must be observed; what was stored is taken
-    /// back then.
+    /// Runs all workgroups without an observer, if the observers permit. Returns `None` if they must be observed; the stores are
+    /// rolled back then.
     fn run_unobserved(
         &self,
         setup: &Setup<'_>,
         launch: &Launch,
         observe: &dyn Observe,
     ) -> Option<Result<Stats, RunError>> {
-        // What a host has served cannot be taken back.
+        // Requests that the host has served cannot be rolled back.
         if setup.host.is_some() || setup.service.is_some() {
             return None;
         }
@@ -124,11 +124,11 @@ impl Gpu {
         let alone = match launch.outside_stores {
             false if setup.wave_sync.is_some() => return None,
             false => None,
-            // There is one who can stop a dispatch.
+            // The dispatch has a control already, and only one can be set.
             true if launch.observers.control.is_some() || !observe.screens_beside_program() => {
                 return None;
             }
-            // What screens it knows whether it uses global wave sync.
+            // `screen` itself knows whether the kernel uses global wave sync.
             true => {
                 let stop = Arc::<AtomicBool>::default();
                 let alone = self.memory.alone(&stop)?;
@@ -155,7 +155,8 @@ impl Gpu {
                 return Some(result);
             }
             if interrupted {
-                // By someone who wants memory, if it is shared.
+                // On shared memory the interruption came from a thread that waits for the memory, so the dispatch runs again,
+                // observed.
                 return alone.is_none().then_some(result);
             }
             next = screened.again.and_then(|again| again());
@@ -163,7 +164,7 @@ impl Gpu {
         None
     }
 
-    /// Runs all workgroups, each with this number of bytes of LDS, and records what they do.
+    /// Runs all workgroups, each with the given number of bytes of LDS, and records their accesses if there is a recorder.
     fn run_once(
         &self,
         setup: &Setup<'_>,
@@ -1125,7 +1126,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends the dispatch if recorded accesses are suspicious: it is undone, whatever else it does.
+    /// Returns an error if recorded accesses are suspicious, to end the dispatch, which is then rolled back.
     fn go_on_recording(&self) -> Result<(), RunError> {
         if self.recorder.is_none() || !self.shared.memory.suspected() {
             return Ok(());

@@ -1,9 +1,10 @@
 //! A dispatch that its caller runs instruction by instruction: for debuggers.
 //!
-//! [`Stepper`] is the scheduler of `dispatch::schedule` for one thread in the order of [`Launch::deterministic`], with its place in the
-//! order as data instead of on the stack. So it stops between any two instructions, and [`Stepper::save`] and [`Stepper::restore`]
-//! copy everything except guest memory, whose changes [`Memory::take_journal`](crate::mem::Memory::take_journal) tells. It runs the same
-//! instructions in the same order as [`Gpu::dispatch`] with the interpreter; `tests/step.rs` compares them.
+//! [`Stepper`] is the scheduler of `dispatch::schedule` for one thread in the order of [`Launch::deterministic`]. Its position in
+//! the order is data instead of a stack, which lets it stop between any two instructions. [`Stepper::save`] and
+//! [`Stepper::restore`] copy everything except guest memory, whose changes
+//! [`Memory::take_journal`](crate::mem::Memory::take_journal) returns. It runs the same instructions in the same order as
+//! [`Gpu::dispatch`] with the interpreter; `tests/step.rs` compares them.
 //!
 //! One thing differs: the first failure ends the dispatch, even if an earlier workgroup might fail later.
 
@@ -39,9 +40,9 @@ pub struct Stepper {
     /// Memory of the dispatch: its arguments, packet, queue, scratch.
     regions: Vec<u64>,
     engine: Interp,
-    /// Runs long stretches.
+    /// The engine of [`Stepper::run_fast`].
     fast: Option<Box<dyn Engine>>,
-    /// Says when it runs, for threads that wait until nobody uses an old mapping.
+    /// Counts the runs of that engine, for threads that wait until no compiled code uses an old mapping.
     at_work: Arc<AtomicU64>,
     /// The addresses before which it stops.
     stops: Vec<u64>,
@@ -57,7 +58,7 @@ pub struct Stepper {
 /// The instructions of a time slice that [`Stepper::give_turn`] gives.
 const LONG_SLICE: u64 = 64 * EXACT_SLICE;
 
-/// Everything of a dispatch at a moment, except guest memory.
+/// The state of a dispatch at a moment, except guest memory.
 pub struct Saved {
     state: State,
     global: Global,
@@ -72,7 +73,7 @@ impl Saved {
         self.state.ticks
     }
 
-    /// About how many bytes it takes.
+    /// Its approximate size in bytes.
     pub fn bytes(&self) -> usize {
         let groups = self.state.ring.iter().chain(&self.state.now);
         let wave = |w: &GroupWave| 1024 + w.state.vgprs.len() * 256;
@@ -81,14 +82,14 @@ impl Saved {
     }
 }
 
-/// Where the dispatch is, as the scheduler's worker has it on its stack and in its fields.
+/// The state of a dispatch, as the scheduler's worker has it on its stack and in its fields.
 #[derive(Clone)]
 struct State {
     ring: VecDeque<Group>,
-    /// The workgroup whose round it is.
+    /// The workgroup whose round is running.
     now: Option<Group>,
     batch: Batch,
-    /// The next workgroup to take, and the slots that nobody holds.
+    /// The next workgroup to take, and the free slots.
     next: u64,
     slots: Vec<usize>,
     last: Spot,
@@ -105,7 +106,7 @@ struct State {
     done: Option<Result<Stats, RunError>>,
 }
 
-/// The place in the scheduler's loops.
+/// The position in the scheduler's loops.
 #[derive(Clone)]
 enum Position {
     /// A workgroup is to be picked.
@@ -130,7 +131,7 @@ struct Together {
     fuel: u64,
     /// The number after that of the last workgroup that runs with this one.
     end: u64,
-    /// What is left of the current time slice.
+    /// The remaining instructions of the current time slice.
     left: Option<u64>,
 }
 
@@ -139,7 +140,7 @@ enum Slice {
     Plain {
         left: u64,
     },
-    /// The wave may be in a loop: instructions whose registers are not compared yet.
+    /// The wave may be in a loop. Its registers are not compared yet.
     Settle {
         ran: usize,
     },
@@ -156,7 +157,7 @@ struct Probing {
     pcs: Vec<u64>,
 }
 
-/// How a round ended.
+/// The result of a round.
 #[derive(PartialEq)]
 enum Round {
     Ended,
@@ -164,14 +165,14 @@ enum Round {
     Waits,
 }
 
-/// The text that kernels print: how much of it the dispatch has printed at this moment, and ever.
+/// Bytes of text that kernels have printed: up to this moment, and the maximum at any moment.
 #[derive(Default)]
 struct Printed {
     now: u64,
     ever: u64,
 }
 
-/// Writes text that was not written before the dispatch went back.
+/// Writes only the text that was not already written before the dispatch went back to an earlier moment.
 struct Replayed {
     gpu: Arc<Gpu>,
     printed: Arc<Mutex<Printed>>,
@@ -222,7 +223,7 @@ impl<'a> GroupView<'a> {
 }
 
 impl Stepper {
-    /// Begins a dispatch; no instruction has run. [`Launch::threads`] and the observers of [`Launch::observers`] take no part.
+    /// Begins a dispatch; no instruction has run. [`Launch::threads`] and the observers of [`Launch::observers`] have no effect.
     ///
     /// # Errors
     /// A [`RunError`] if the launch is impossible.
@@ -365,7 +366,7 @@ impl Stepper {
         &self.regions
     }
 
-    /// The number of instructions that have run, where an attempt of an instruction that waits for other waves counts, too.
+    /// The number of instructions that have run. Each attempt of an instruction that waits for other waves counts.
     pub fn ticks(&self) -> u64 {
         self.state.ticks
     }
@@ -375,7 +376,7 @@ impl Stepper {
         self.state.stats
     }
 
-    /// How the dispatch ended, if it has.
+    /// The result of the dispatch, if it has ended.
     pub fn result(&self) -> Option<&Result<Stats, RunError>> {
         self.state.done.as_ref()
     }
@@ -454,7 +455,7 @@ impl Stepper {
         groups.find(|g| g.group == workgroup)
     }
 
-    /// What the waves of a workgroup wait for, those that have not ended.
+    /// The waves of a workgroup that have not ended, and what they wait for.
     pub fn waiting(&self, workgroup: [u32; 3]) -> Vec<StuckWave> {
         let Some(view) = self.group(workgroup) else {
             return Vec::new();
@@ -500,17 +501,17 @@ impl Stepper {
         self.gpu.memory.set_atomics_changed(saved.atomics);
     }
 
-    /// The number of bytes of text that kernels have printed, the most at any moment of it.
+    /// The maximum number of bytes of text that kernels have printed at any moment.
     pub fn printed(&self) -> u64 {
         schedule::lock(&self.printed).ever
     }
 
-    /// Sets the number of bytes that were printed before, by the same dispatch: they are not printed again.
+    /// Sets the number of bytes that the same dispatch printed before. They are not printed again.
     pub fn set_printed(&mut self, bytes: u64) {
         schedule::lock(&self.printed).ever = bytes;
     }
 
-    /// What was printed after this moment is forgotten, because the dispatch was changed here and will print something else.
+    /// Discards the count of text that was printed after this moment, because the dispatch was changed and will print other text.
     pub fn diverge(&mut self) {
         let mut printed = schedule::lock(&self.printed);
         printed.ever = printed.now;
@@ -521,8 +522,8 @@ impl Stepper {
         self.global.gds().to_vec()
     }
 
-    /// Runs the next instruction, of the wave that [`Stepper::ready`] says. Returns how it stopped; [`Stop::Limit`] if the wave
-    /// simply continues. Returns `None` if the dispatch has ended.
+    /// Runs the next instruction, of the wave that [`Stepper::ready`] returns. Returns how it stopped; [`Stop::Limit`] if the
+    /// wave simply continues. Returns `None` if the dispatch has ended.
     pub fn step(&mut self, probe: Option<&dyn Probe>) -> Option<Stop> {
         self.execute(1, probe, false).map(|(stop, _)| stop)
     }
@@ -539,8 +540,8 @@ impl Stepper {
         ran
     }
 
-    /// Sets the engine of [`Stepper::run_fast`], and the addresses before which it stops. Without an engine it keeps its own. Returns
-    /// false if there is none that stops.
+    /// Sets the engine of [`Stepper::run_fast`], and the addresses before which it stops. Without an engine, the present engine
+    /// is kept. Returns false if no engine can stop there.
     pub fn stop_at(&mut self, engine: Option<Box<dyn Engine>>, addresses: &[u64]) -> bool {
         if let Some(mut engine) = engine {
             engine.exactly(true);
@@ -556,7 +557,7 @@ impl Stepper {
         self.fast.is_some()
     }
 
-    /// Takes that engine, with the code that it has compiled, for another dispatch of the same machine.
+    /// Removes and returns the engine of [`Stepper::run_fast`], with its compiled code, for another dispatch of the same machine.
     pub fn take_fast_engine(&mut self) -> Option<Box<dyn Engine>> {
         self.fast.take()
     }
@@ -631,11 +632,11 @@ impl Stepper {
         Some((stop, used + attempt))
     }
 
-    /// Ends the current time slice and gives a long one to another wave, as no schedule would: the order of waves is another one from
-    /// here on.
+    /// Ends the current time slice and gives a long one to another wave, which no schedule would do. The order of waves changes
+    /// from here on.
     ///
     /// # Errors
-    /// Why the wave cannot run now.
+    /// The reason why the wave cannot run now.
     pub fn give_turn(&mut self, workgroup: [u32; 3], wave: usize) -> Result<(), &'static str> {
         let waves = self.group(workgroup).map(|view| &view.group.waves);
         match waves.and_then(|waves| waves.get(wave)).map(|w| w.doing) {
@@ -683,7 +684,7 @@ impl Stepper {
         self.state.epoch += 1;
     }
 
-    /// Handles what a wave's instructions mean for the schedule.
+    /// Updates the schedule after instructions of a wave.
     fn ran(&mut self, w: usize, used: u64, stop: &Stop) {
         let slice_continues = |left: u64| *stop == Stop::Limit && left > 0;
         match &mut self.state.at {
@@ -754,7 +755,7 @@ impl Stepper {
         self.state.done.get_or_insert(Err(error));
     }
 
-    /// Goes on in the schedule until an instruction is next, or the dispatch has ended.
+    /// Continues in the schedule until an instruction is next, or the dispatch has ended.
     fn advance(&mut self) {
         while self.state.done.is_none() && self.ready_wave().is_none() {
             match self.state.at {

@@ -1,7 +1,7 @@
 //! Host threads that dispatches use one after the other.
 //!
-//! A thread that waits is at work after a few microseconds. One that is created is not: Linux lets it begin on the processor of the thread that
-//! created it, and may take half a millisecond until it moves it to one that is free. Small dispatches are over by then.
+//! A waiting thread begins to work after a few microseconds. A new thread does not: Linux starts it on the processor of the
+//! thread that created it, and may take half a millisecond to move it to a free one. Small dispatches have ended by then.
 
 use super::schedule::lock;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -36,7 +36,7 @@ impl Idle {
 /// The maximum number of pools that are kept.
 const KEPT: usize = 8;
 
-/// Threads that one dispatch has for itself, so that none waits for a dispatch that waits for it.
+/// Threads that only one dispatch uses. No dispatch can then wait for a thread that waits for it.
 pub(super) struct Threads(Option<ThreadPool>);
 
 impl Threads {
@@ -54,7 +54,7 @@ impl Threads {
             return Some(Threads(Some(pools.swap_remove(at))));
         }
         drop(idle);
-        // Dispatches of other sizes use them later.
+        // The number is rounded up, so that dispatches of other sizes can use the pool later.
         let host = std::thread::available_parallelism().map_or(1, |n| n.get() - 1);
         let count = match wanted <= host {
             true => wanted.next_power_of_two().min(host),

@@ -1,5 +1,5 @@
-//! Undefined bits of operands: which bits of a source, as an instruction reads it, come from undefined bits of registers, and which bits of
-//! registers become undefined when it writes its result.
+//! Undefined bits of operands: the undefined bits of a source as an instruction reads it, and the bits of registers that become
+//! undefined when the instruction writes its result.
 //!
 //! The registers are those of a second wave, whose bits are 1 where those of the first are undefined; its EXEC, M0 and MODE
 //! are those of the first.
@@ -109,8 +109,8 @@ impl Opnd {
         }
     }
 
-    /// As writing the operand, or a dword of it: `value` has a 1 for each undefined bit of the result. A result that is shaped (omod,
-    /// clamp) is undefined altogether if a bit of it is.
+    /// As writing the operand, or a dword of it: `value` has a 1 for each undefined bit of the result. A result with omod or
+    /// clamp is entirely undefined if one of its bits is.
     pub fn write_undefined<const N: usize>(
         &self,
         wave: &mut WaveState,

@@ -1,4 +1,4 @@
-//! A kernel of a few instructions, loaded. The tests' root says by `machine` on what kind of GPU.
+//! A kernel of a few instructions, loaded. The root of the test defines `machine`, which creates the GPU.
 
 use gcn_emu::dispatch::{Gpu, Loaded};
 use gcn_isa::Target;

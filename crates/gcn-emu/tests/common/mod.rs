@@ -1,4 +1,4 @@
-//! What several tests use.
+//! Code that several tests share.
 
 /// A small generator of random numbers (xorshift64), the same everywhere. The seed is not 0.
 pub struct Rng(pub u64);

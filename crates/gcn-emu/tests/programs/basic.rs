@@ -127,7 +127,7 @@ fn minmax() -> Case {
 #[derive(Clone, Copy, Debug)]
 struct Contraction {
     start: bool,
-    /// Which square is fused: none, x, y.
+    /// The square that is fused: none, x, y.
     test: u8,
     t: u8,
     y: bool,
@@ -169,7 +169,7 @@ fn mandelbrot() -> Case {
     let grid = ([80, 56, 1], [16, 16, 1]);
     Case::new("mandelbrot", "mandelbrot", grid, args, move |o| {
         let got = i32s(&o.buffers[0]);
-        // Chaos shows every rounding: one way to contract must explain every pixel.
+        // Chaos amplifies every rounding: one way to contract must explain every pixel.
         let mut fewest = usize::MAX;
         for n in 0..36 {
             let way = Contraction {

@@ -1,4 +1,4 @@
-//! Programs for the machine: what each kernel is launched with, and what the host says of its results.
+//! Programs for the machine: the launch of each kernel, and the results that the host computes for it.
 //!
 //! The tests run them from committed objects; `cargo xtask kernels` compiles them in every way there is.
 #![allow(missing_docs, dead_code)]
@@ -17,17 +17,17 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// Every launch.
+/// All launches.
 pub fn cases() -> Vec<Case> {
     let mut cases = basic::cases();
     cases.extend(own::cases());
     cases
 }
 
-/// Runs all committed objects whose target begins so, on engines of `maker`, and returns how many launches were right.
+/// Runs all committed objects whose target is one of these, on engines of `maker`, and returns the number of correct launches.
 ///
 /// # Panics
-/// Where one was not.
+/// If a launch is not correct.
 #[allow(dead_code)]
 pub fn run_objects(targets: &[&str], maker: impl Fn() -> Maker) -> usize {
     run_objects_on(&[1, 3], targets, maker)
@@ -47,7 +47,7 @@ pub fn run_objects_on(threads: &[usize], targets: &[&str], maker: impl Fn() -> M
     let cases = cases();
     let (mut right, mut wrong) = (0, Vec::new());
     for file in files {
-        // The source, the target, the library, the version where it is not Mesa's, the level.
+        // The name consists of the source, the target, the library, the version if it is not Mesa's, and the level.
         let name = file.file_stem().unwrap().to_str().unwrap().to_string();
         let parts: Vec<&str> = name.split('-').collect();
         let (source, target, library) = (parts[0], parts[1], parts[2]);
@@ -86,11 +86,11 @@ pub enum Arg {
     Value(Vec<u8>),
     /// A global buffer's first contents.
     Buffer(Vec<u8>),
-    /// A local buffer of so many bytes.
+    /// A local buffer of this number of bytes.
     Local(u32),
 }
 
-/// What a launch left: the buffers by argument (empty for other arguments), and the text that the kernel printed.
+/// The results of a launch: the buffers by argument (empty for other arguments), and the text that the kernel printed.
 pub struct Outcome {
     pub buffers: Vec<Vec<u8>>,
     pub text: String,
@@ -99,10 +99,10 @@ pub struct Outcome {
 
 type Check = Box<dyn Fn(&Outcome) -> Result<(), String> + Send + Sync>;
 
-/// What makes a dispatch's engines.
+/// Makes the engines of a dispatch.
 pub type Maker = Box<dyn Fn() -> Box<dyn Engine> + Send + Sync>;
 
-/// How an object was made.
+/// The way in which an object was compiled.
 pub struct Made<'a> {
     pub target: &'a str,
     /// `libclc`, `rocm` or `mesa`.
@@ -111,7 +111,7 @@ pub struct Made<'a> {
     pub version: u8,
 }
 
-/// One launch of a kernel, and what must come of it.
+/// One launch of a kernel, and its expected results.
 pub struct Case {
     /// The source, without its extension.
     pub file: &'static str,
@@ -123,7 +123,7 @@ pub struct Case {
     pub before: Option<&'static str>,
     pub args: Vec<Arg>,
     pub check: Check,
-    /// Whether objects made so can have the kernel, and keep to what it relies on.
+    /// Returns true if objects compiled this way can contain the kernel, and meet its assumptions.
     pub needs: fn(&Made<'_>) -> bool,
 }
 
@@ -148,10 +148,10 @@ impl Case {
         }
     }
 
-    /// Runs the kernel out of an object, and checks.
+    /// Runs the kernel of an object, and checks the results.
     ///
     /// # Errors
-    /// A sentence: what failed, or which result is wrong.
+    /// A sentence that says what failed, or which result is wrong.
     pub fn run(&self, object: &CodeObject, threads: usize) -> Result<Outcome, String> {
         self.run_on(object, threads, Box::new(|| Box::new(Interp::new())))
     }
@@ -171,10 +171,10 @@ impl Case {
         Ok(outcome)
     }
 
-    /// Runs on the interpreter, in one defined order, observed; the results are not compared.
+    /// Runs on the interpreter, in one defined order, observed. The results are not compared.
     ///
     /// # Errors
-    /// Where it cannot be run.
+    /// If it cannot be run.
     pub fn run_watched(
         &self,
         object: &CodeObject,
@@ -321,10 +321,10 @@ pub fn zeros(bytes: usize) -> Arg {
     Arg::Buffer(vec![0; bytes])
 }
 
-/// Says where two sequences differ first.
+/// Compares two sequences.
 ///
 /// # Errors
-/// A sentence, if they do.
+/// A sentence that names the first difference.
 pub fn same<T: PartialEq + std::fmt::Debug>(
     what: &str,
     got: &[T],

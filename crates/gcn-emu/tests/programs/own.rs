@@ -135,7 +135,7 @@ fn atomics64() -> Case {
     })
 }
 
-/// Units in the last place of an f32 or f64 (52 bits of mantissa) that `got` is from `exact`.
+/// The distance of `got` from `exact` in units in the last place of an f32 or f64 (52 bits of mantissa).
 fn ulps(got: f64, exact: f64, mantissa: i32, lowest: i32) -> f64 {
     if got.is_nan() && exact.is_nan() || got == exact {
         return 0.0;
@@ -171,7 +171,7 @@ fn maths32() -> Case {
             .collect()
     };
     let (mut a, b) = (unit(25, 30.0), unit(26, 3.0));
-    // Far out, where the argument of a sine must be reduced with care.
+    // Large arguments, which a sine must reduce accurately.
     for (i, a) in a.iter_mut().enumerate().filter(|(i, _)| i % 8 == 0) {
         *a *= [1e3, 1e7, 1e20, 1e36][i / 8 % 4];
     }
@@ -185,7 +185,8 @@ fn maths32() -> Case {
             ("pow", 16.0, |_, y, p| p.powf(y)),
             ("atan2", 6.0, |x, y, _| y.atan2(x)),
             ("cbrt", 2.0, |x, _, _| x.cbrt()),
-            // OpenCL C leaves it open; this is what ROCm's library keeps but for its zeros, where it is not relative.
+            // OpenCL C does not specify the bound; this is the one that ROCm's library keeps, except near its zeros, where the
+            // error is not relative.
             ("lgamma", 8.0, |_, _, p| lgamma(p)),
             ("sqrt", 3.0, |_, _, p| p.sqrt()),
             ("divide", 2.5, |x, y, _| y / x),
@@ -199,7 +200,7 @@ fn maths32() -> Case {
                 let p = f64::from(a[i].abs() + 0.001);
                 let exact = function(a[i].into(), b[i].into(), p);
                 let g = f64::from(got[k * n + i]);
-                // Beyond f32's range, and below its normal numbers, which may be flushed.
+                // Results beyond f32's range, or below its normal numbers, which may be flushed.
                 if exact.abs() > f64::from(f32::MAX)
                     && g.is_infinite()
                     && g.signum() == exact.signum()
@@ -287,7 +288,7 @@ fn half_of(value: f64) -> u16 {
     if size.is_nan() {
         return 0x7e00;
     }
-    // The largest not above it. Values half a step beyond the largest finite one are infinite.
+    // The largest f16 that is not above the value. Values half a step beyond the largest finite one are infinite.
     let below = (0..0x7c00u16)
         .rev()
         .find(|b| half_to(*b) <= size)
@@ -561,7 +562,7 @@ fn stencil3d(offset: [u64; 3]) -> Case {
     );
     case.offset = offset;
     if offset != [0; 3] {
-        // libclc looks for HSA's offsets where Mesa has them.
+        // Under HSA, libclc reads the offsets at the location that Mesa uses.
         case.needs = |made| made.library != "libclc";
     }
     case
@@ -587,7 +588,7 @@ fn lookback() -> Case {
 
 fn hashtable() -> Case {
     let (n, mask) = (3000usize, 1023u32);
-    // 700 words, of which some are far more frequent.
+    // 700 words, some of them far more frequent than others.
     let words: Vec<u32> = random(n, 38)
         .into_iter()
         .map(|v| (v % 700) * (v >> 9 & 1) + 1)
@@ -659,7 +660,7 @@ fn prints() -> Case {
     let args = vec![buf_f32(f), buf_i32([7, -8, 9, 1 << 30])];
     let mut case = Case::new("prints", "prints", line(128, 64), args, |o| {
         let got: Vec<&str> = o.text.lines().collect();
-        // What C's printf makes of the same.
+        // The output of C's printf for the same arguments.
         let expected = include_str!("../../../../testdata/programs/prints.txt");
         same("text", &got, &expected.lines().collect::<Vec<_>>())
     });
