@@ -1,4 +1,4 @@
-//! How fast a session runs and goes back, beside a run without one, in processor time where the host tells it.
+//! Measures a session forward and backward, and a run without a session, in processor time if the host reports it.
 //!
 //! `cargo run --release -p gcn-debug --example speed`
 
@@ -11,18 +11,18 @@ use gcn_debug::{Error, Options, Session};
 #[path = "../tests/kernels/mod.rs"]
 mod kernels;
 
-/// A kernel of more than 100 million instructions, in which waves run long.
+/// A kernel of more than 100 million instructions with long-running waves.
 fn mandelbrot() -> plan::Plan {
     kernels::mandelbrot(512, 6000)
 }
 
-/// The processor time of this thread in nanoseconds, as Linux tells it.
+/// The processor time of this thread in nanoseconds, from Linux.
 fn processor_time() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Does something, and returns the milliseconds that it took.
+/// Calls `work`, and returns its result and the milliseconds that it took.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let (clock, processor) = (Instant::now(), processor_time());
     let result = work();
@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         let each = sum / 100.0;
         println!("{how}: a hundred more: {each:.2} ms each, the longest {most:.1} ms");
-        // The first reverse-step after continuing is the longest: the wave's past is not near.
+        // The first reverse-step after continuing takes longest, because no checkpoint of the wave's past is near.
         let (mut most, mut sum) = (0.0f64, 0.0);
         for part in 1..=10 {
             let moment = gcn_debug::Moment {

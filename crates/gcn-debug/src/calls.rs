@@ -1,4 +1,4 @@
-//! The calls that waves are in, and the counters that they have not waited for, followed as they run.
+//! The calls that waves are in, and the counters that they have not waited for, tracked while the waves run.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,8 @@ pub struct Frame {
     pub entry: u64,
 }
 
-/// How many instructions a wave has issued for each counter of s_waitcnt since it last waited for them: the most that could be
-/// outstanding on a chip. The machine itself completes each instruction at once.
+/// The number of instructions that a wave has issued for each counter of s_waitcnt since it last waited for that counter: the
+/// maximum that could be outstanding on a chip. The machine itself completes each instruction at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outstanding {
     /// VM_CNT.
@@ -37,7 +37,7 @@ impl Outstanding {
         self.exp += counters.exp as u32;
     }
 
-    /// What an s_waitcnt leaves at most.
+    /// The maximum that an s_waitcnt leaves outstanding.
     pub(crate) fn left_by(wait: &Waitcnt) -> Outstanding {
         let most = |(count, all): (u32, u32)| if count == all { u32::MAX } else { count };
         Outstanding {
@@ -89,7 +89,8 @@ impl Calls {
         self.frames.entry(wave).or_default().push(frame);
     }
 
-    /// A wave jumped: if it is where one of its calls returns to, that call and those in it have ended.
+    /// Records a jump of a wave. If the target is the return address of one of its calls, that call and those inside it have
+    /// ended.
     pub(crate) fn jumped(&mut self, wave: WaveId, to: u64) {
         if let Some(frames) = self.frames.get_mut(&wave)
             && let Some(at) = frames.iter().rposition(|f| f.returns_to == to)
@@ -98,7 +99,7 @@ impl Calls {
         }
     }
 
-    /// Instructions have run that were not counted.
+    /// Clears the counters, because instructions have run that were not counted.
     pub(crate) fn discard_outstanding(&mut self) {
         self.outstanding.clear();
     }

@@ -15,7 +15,7 @@ use gcn_object::{SymbolKind, SymbolSection};
 
 use crate::calls::Outstanding;
 
-/// An instruction, and what the session needs to know about it.
+/// An instruction, and the facts about it that the session uses.
 #[derive(Clone, Debug)]
 pub struct Info {
     /// Its guest address.
@@ -24,21 +24,21 @@ pub struct Info {
     pub insn: Insn,
     /// The registers that it writes.
     pub writes: Vec<RegAccess>,
-    /// It may write memory, LDS or GDS.
+    /// The instruction may write memory, LDS or GDS.
     pub stores: bool,
-    /// It calls: the next instruction's address is saved.
+    /// The instruction calls: it saves the next instruction's address.
     pub calls: bool,
-    /// It jumps to an address in registers and saves none, as a return does.
+    /// The instruction jumps to an address in registers and saves none, as a return does.
     pub returns: bool,
     /// The counters that it increments.
     pub counters: Counters,
-    /// What it leaves of them at most, if it waits.
+    /// The maximum that it leaves outstanding, if it is a wait.
     pub waits: Option<Outstanding>,
     /// A breakpoint is here.
     pub(crate) breaks: bool,
 }
 
-/// The most bytes of code that are looked through for calls.
+/// The maximum bytes of code that are searched for calls.
 const MOST_CODE: u64 = 4 << 20;
 
 /// A loaded object.
@@ -49,14 +49,14 @@ struct Image {
     code: Vec<(u64, u64)>,
     /// Functions and kernels by guest address: name and size.
     symbols: BTreeMap<u64, (String, u64)>,
-    /// Source lines by guest address: file, line and the line's text. An empty file ends a line without another.
+    /// Source lines by guest address: file, line and the line's text. An entry with an empty file marks the end of the last line.
     lines: BTreeMap<u64, Line>,
 }
 
 /// A line of source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The file, as the compiler was given it.
+    /// The file, as it was given to the compiler.
     pub file: String,
     /// The line, from 1.
     pub line: u64,
@@ -70,12 +70,12 @@ impl std::fmt::Display for Line {
     }
 }
 
-/// Where a location of a breakpoint is.
+/// The addresses of a breakpoint's location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Guest addresses of instructions.
     pub addresses: Vec<u64>,
-    /// What it became, where that differs from what was asked for: another line.
+    /// The line that was chosen, if it differs from the requested one.
     pub note: Option<String>,
 }
 
@@ -86,7 +86,7 @@ pub struct CodeMap {
     images: Vec<Image>,
     numbers: HashMap<u64, u32>,
     infos: Vec<Info>,
-    /// The instruction that was looked up last, and those after it in execution, which are mostly the same again.
+    /// The address and number of the instruction that was looked up last.
     last: (u64, u32),
 }
 
@@ -163,7 +163,7 @@ impl CodeMap {
         memory: &Memory,
         breaks: impl Fn(u64) -> bool,
     ) -> Option<u32> {
-        // Mostly the one after the last.
+        // Usually it is the one after the last.
         let guess = self.last.1 + 1;
         if self
             .infos
@@ -198,7 +198,7 @@ impl CodeMap {
         self.numbers.get(&pc).map(|&n| self.info(n))
     }
 
-    /// The guest addresses of instructions that call or return. `None` if there is too much code to look through.
+    /// The guest addresses of instructions that call or return. `None` if there is too much code to search.
     pub(crate) fn calls_and_returns(&self, memory: &Memory) -> Option<Vec<u64>> {
         let ranges = || self.images.iter().flat_map(|image| &image.code);
         if ranges().map(|(start, end)| end - start).sum::<u64>() > MOST_CODE {
@@ -233,7 +233,7 @@ impl CodeMap {
         }
     }
 
-    /// Forgets decoded instructions, because code was changed.
+    /// Discards decoded instructions, because code was changed.
     pub(crate) fn invalidate(&mut self, memory: &Memory) {
         for n in 0..self.infos.len() {
             if let Some(info) = self.decode(self.infos[n].pc, memory) {
@@ -267,8 +267,8 @@ impl CodeMap {
         })
     }
 
-    /// The guest address of the instruction that a guest address lies within, if it is not the instruction's own. Instructions are
-    /// counted from the beginning of the function.
+    /// The guest address of the instruction that contains a guest address, unless the address is its first byte. Instructions are
+    /// decoded from the beginning of the function.
     pub(crate) fn within(&self, address: u64, memory: &Memory) -> Option<u64> {
         let mut pc = self.function(address)?.0;
         while pc < address {
@@ -294,7 +294,7 @@ impl CodeMap {
         }
     }
 
-    /// As [`CodeMap::text`], and where a branch goes: `s_cbranch_scc1 65532 <factorial+0x14>`.
+    /// As [`CodeMap::text`], with the target of a branch: `s_cbranch_scc1 65532 <factorial+0x14>`.
     pub fn listed(&self, pc: u64, memory: &Memory) -> String {
         let text = self.text(pc, memory);
         let insn = instruction(self.target, From::Memory, memory, pc);
@@ -304,7 +304,7 @@ impl CodeMap {
         }
     }
 
-    /// A guest address by the function or kernel that holds it; otherwise as `gcn dis` prints it.
+    /// The name of a guest address relative to its function or kernel; otherwise the address as `gcn dis` prints it.
     pub fn name(&self, pc: u64) -> String {
         match self.symbol(pc) {
             Some((name, 0)) => name.to_owned(),
@@ -382,10 +382,10 @@ impl CodeMap {
     }
 
     /// The location that a text names: `0x1c40` (an address as `gcn dis` prints it, or a guest address), `NAME`, `NAME+0x10`,
-    /// `FILE:LINE`. `near` is a guest address: that of the current wave, whose object takes precedence.
+    /// `FILE:LINE`. `near` is the guest address of the current wave; the object that contains it takes precedence.
     ///
     /// # Errors
-    /// A message that names what matches nothing.
+    /// A message that names the part that matches nothing.
     pub fn locate(&self, text: &str, near: u64) -> Result<Location, String> {
         let text = text.trim();
         let plain = text.strip_prefix('*').unwrap_or(text).trim();

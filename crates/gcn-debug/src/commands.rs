@@ -1,5 +1,5 @@
-//! The session's commands as text: one command a line, its output as text. Scripts, the terminal's command line and other faces
-//! share them.
+//! The session's commands as text: one command per line, its output as text. Scripts, the terminal's command line and other front
+//! ends share them.
 
 mod help;
 mod show;
@@ -14,14 +14,14 @@ pub use help::{COMMANDS, Command};
 pub(crate) use show::{all_lanes, waiting};
 pub use show::{hexdump, instruction, lanes_table, position, stop_text, value_text, waves};
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
     /// Text for the user; empty, or lines that end with a line break.
     pub text: String,
-    /// The user wants to leave.
+    /// The user wants to quit.
     pub quit: bool,
-    /// The program that is debugged is to end.
+    /// The debugged program is to end.
     pub kill: bool,
 }
 
@@ -37,13 +37,13 @@ impl From<String> for Output {
 /// Executes commands on a session.
 pub struct Commands {
     session: Session,
-    /// What `who` was asked last, for `back`.
+    /// The location of the last `who`, for `back`.
     asked: Option<ValueLocation>,
     /// The command to repeat for an empty line.
     last: String,
 }
 
-/// The text before a word that stands alone, and the text after it.
+/// The text before a separate word, and the text after it.
 fn split_word<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
     let mut from = 0;
     while let Some(found) = text[from..].find(word) {
@@ -98,7 +98,7 @@ fn workgroup(text: &str) -> Result<[u32; 3], Error> {
     Ok(out)
 }
 
-/// What a change says. `ahead`: there was a known future.
+/// The suffix of a message about a change. `ahead` is true if a future was known.
 fn new_history(ahead: bool) -> &'static str {
     match ahead {
         true => "a new history begins here; what came after this moment is forgotten\n",
@@ -121,7 +121,7 @@ impl Commands {
         &self.session
     }
 
-    /// The session, to use it directly.
+    /// The session, for direct use.
     pub fn session_mut(&mut self) -> &mut Session {
         &mut self.session
     }
@@ -205,7 +205,7 @@ impl Commands {
         }
     }
 
-    /// Does a motion and describes where it stopped.
+    /// Performs a motion and describes where it stopped.
     fn moved(
         &mut self,
         motion: impl FnOnce(&mut Session) -> Result<Stop, Error>,
@@ -235,7 +235,7 @@ impl Commands {
             Some((rest, wave)) => (rest, Some(wave)),
             None => (rest, None),
         };
-        // `wave` may come before `workgroup`, too.
+        // `wave` may also come before `workgroup`.
         let (wave, group_after) = match wave.and_then(|wave| split_word(wave, "workgroup")) {
             Some((wave, group)) => (Some(wave), Some(group)),
             None => (wave, None),
@@ -337,7 +337,7 @@ impl Commands {
         self.moved(|s| s.resume_scope(scope))
     }
 
-    /// Lets the selected wave run next.
+    /// Gives the turn to the selected wave.
     fn turn(&mut self) -> Result<Output, Error> {
         let (wave, _) = self.session.current()?;
         let ahead = self.session.has_future();
@@ -455,7 +455,7 @@ impl Commands {
             return Err("expected an expression, as v3[17] or s4 + 1".into());
         }
         let expr = self.session.expr(text)?;
-        // A register without a lane is all of its lanes.
+        // A register without a lane stands for all of its lanes.
         let location = self.session.location_of(&expr, self.session.selected());
         if let Ok((location @ ValueLocation::Vgpr { lane: None, .. }, _)) = location {
             let value = show::all_lanes(&self.session, location, format)?;
@@ -676,7 +676,7 @@ impl Commands {
         Ok(text.into())
     }
 
-    /// Steps the wave, and shows what each instruction wrote.
+    /// Steps the wave, and shows the values that each instruction wrote.
     fn trace(&mut self, rest: &str) -> Result<Output, Error> {
         let count = match rest {
             "" => 10,
@@ -765,7 +765,7 @@ impl Commands {
     }
 }
 
-/// Where in a line the text of an expression begins, if an error is about a column of it.
+/// The position in a line of an expression's text, if an error is about a column of it.
 fn rest_offset(line: &str, error: &Error) -> Option<usize> {
     error.at?;
     let starts = |word: &str| split_word(line, word).map(|(_, rest)| line.len() - rest.len());

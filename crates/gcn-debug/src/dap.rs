@@ -1,6 +1,8 @@
-//! The Debug Adapter Protocol, as editors speak it, over a session: waves are threads.
+//! The Debug Adapter Protocol of editors, over a session: waves are threads.
 //!
-//! Requests are answered one after the other. A motion ends before the next one is looked at, unless it is one that interrupts. Requests that
+//! Requests are answered one after the other. A motion ends before the next request is read, unless the request interrupts
+//! motions. Requests that set breakpoints interrupt `continue`, which then goes on. Frames and references of variables are valid
+//! until the next motion.
 //! set breakpoints interrupt `continue`, which then goes on. Frames and references of variables are valid until the next motion.
 
 mod breakpoints;
@@ -21,14 +23,14 @@ use crate::session::{Error, Session, Status, WaveId};
 use crate::threads::{NOBODY, Threads};
 use message::Event;
 
-/// Opens what a launch configuration names: the words of a command line as `gcn run` takes it.
+/// Opens the session of a launch configuration: the words of a command line as `gcn run` takes it.
 pub type Open<'a> = dyn FnMut(&[String]) -> Result<Commands, String> + 'a;
 
-/// Serves an editor until it disconnects. `given` is the session of the command line, if there is one; `interrupt` the flag of
+/// Serves an editor until it disconnects. `given` is the session of the command line, if there is one; `interrupt` is the flag of
 /// all sessions.
 ///
 /// # Errors
-/// A message: the editor has left without a word, or what it sends cannot be read.
+/// A message: the editor has disconnected without a request, or a message cannot be read.
 pub fn serve(
     given: Option<Commands>,
     open: &mut Open<'_>,
@@ -67,7 +69,7 @@ pub fn serve(
     editor.serve()
 }
 
-/// A motion that an editor asks for.
+/// A motion that an editor requests.
 #[derive(Clone, Copy)]
 enum Motion {
     Continue(Scope),
@@ -78,7 +80,7 @@ enum Motion {
     BackAll,
 }
 
-/// What is done after a request was answered.
+/// The action after a request was answered.
 enum Then {
     Nothing,
     Move(Motion),
@@ -91,7 +93,7 @@ enum Then {
     End,
 }
 
-/// An answer's body, and what is done after it.
+/// The body of an answer, and the action after it.
 type Answer = Result<(Value, Then), Error>;
 
 struct Editor<'a, W> {
@@ -103,9 +105,9 @@ struct Editor<'a, W> {
     continuing: Arc<AtomicBool>,
     seq: u64,
     threads: Threads,
-    /// What frames are: the wave, and the guest address.
+    /// The wave and guest address of each frame.
     frames: Vec<(u32, u64)>,
-    /// What references of variables are, counted from 1.
+    /// The meaning of each reference of variables, counted from 1.
     groups: Vec<show::Group>,
     /// The breakpoints of each source file, and of functions, instructions and data.
     sources: std::collections::HashMap<String, Vec<u32>>,
@@ -120,7 +122,7 @@ struct Editor<'a, W> {
     printed: Printed,
 }
 
-/// Where kernels print: standard output is the editor's.
+/// The text that kernels print: standard output belongs to the editor.
 #[derive(Clone, Default)]
 struct Printed(Arc<Mutex<Vec<u8>>>);
 
@@ -243,7 +245,7 @@ impl<W: Write> Editor<'_, W> {
         }
     }
 
-    /// Does a motion and says where it stopped.
+    /// Performs a motion and reports where it stopped.
     fn go(&mut self, motion: Motion) -> Result<(), Error> {
         self.frames.clear();
         self.groups.clear();
@@ -265,7 +267,8 @@ impl<W: Write> Editor<'_, W> {
         }
         match stop {
             Ok(stop) if goes_on && stop.reason == Reason::Interrupted => {
-                // The request that interrupted says whether it goes on. The next instruction may have a breakpoint, which has not stopped.
+                // The interrupting request determines whether the motion goes on. The next instruction may have a breakpoint,
+                // which has not stopped.
                 self.session()?.fresh = true;
                 self.going = true;
                 Ok(())

@@ -28,7 +28,7 @@ use crate::state::ValueLocation;
 /// A type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ty {
-    /// This many bits of registers or memory, of no type.
+    /// This number of bits of registers or memory, without a type.
     Bits(u8),
     /// An unsigned integer.
     Unsigned(u8),
@@ -320,7 +320,7 @@ struct Parser<'a> {
     depth: usize,
 }
 
-/// Binary operators by how tightly they bind, the loosest first.
+/// Binary operators by precedence, lowest first.
 const LEVELS: [&[&str]; 10] = [
     &["||"],
     &["&&"],
@@ -375,7 +375,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The operator of a level that is next. A longer operator of another level is none of it.
+    /// The next operator, if it is of this level. A longer operator of another level does not match.
     fn operator(&mut self, level: usize) -> Option<&'static str> {
         self.space();
         let rest = self.rest();
@@ -477,7 +477,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name: letters, digits and `_`, beginning with a letter; a `$` before it is left out.
+    /// A name: letters, digits and `_`, beginning with a letter. A `$` before it is skipped.
     fn word(&mut self) -> Option<&str> {
         self.space();
         let start = self.at + usize::from(self.rest().starts_with('$'));
@@ -621,7 +621,7 @@ impl Parser<'_> {
     }
 }
 
-/// `mem32` and its kin.
+/// `mem32` and the related functions.
 fn loads(word: &str) -> Option<(Space, Ty)> {
     let (space, bits) = ["mem", "lds", "gds"]
         .iter()
@@ -685,7 +685,7 @@ fn binary(op: &str, a: Value, b: Value, at: usize) -> Result<Value, Error> {
         (Ty::Bits(m), Ty::Bits(n)) => Ty::Bits(m.max(n)),
         (x, y) => Ty::Unsigned(x.bits().max(y.bits()) as u8),
     };
-    // A number without a size takes the other's: ~0 is all ones of it.
+    // A number without a size takes the other side's size: ~0 is all ones in that size.
     let (Num::Int(x), Num::Int(y)) = (
         Value::wrapped(int(a), ty).number,
         Value::wrapped(int(b), ty).number,
@@ -804,7 +804,7 @@ impl Session {
     /// The location that an expression names: a register, or memory. A VGPR may be without a lane: all lanes.
     ///
     /// # Errors
-    /// A message: it is no such expression, or what it is computed from cannot be read.
+    /// A message: the expression names no location, or a value that it depends on cannot be read.
     pub fn location_of(
         &self,
         expr: &Expr,

@@ -1,8 +1,8 @@
 //! GDB's remote protocol: a session as a target of GDB, waves as threads.
 //!
-//! GDB asks in packets and keeps the state of its side; this module answers from the session. Addresses are guest addresses. A wave is
-//! a thread, whose number stays with it as long as the client does. Where no wave is running, at the end of the launches, one thread
-//! stands for all: GDB needs one.
+//! GDB sends packets and keeps its own state; this module answers from the session. Addresses are guest addresses. A wave is a
+//! thread, whose number is fixed while the client is connected. If no wave is running, at the end of the launches, one thread
+//! stands for all, because GDB requires one.
 //!
 //! Beside GDB's own packets there are two for the script that `gcn debug --gdb-script` prints: `qgcn.insn:ADDRESS` returns the
 //! length of an instruction and its text, `qgcn.thread` the thread of the selected wave.
@@ -31,27 +31,27 @@ use registers::Registers;
 /// The script for GDB's Python: disassembly, the command `gcn`, and functions.
 pub const SCRIPT: &str = include_str!("gdb/gcn.py");
 
-/// How a client left.
+/// How a client disconnected.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Left(Left),
-    /// Without a word.
+    /// Without a packet that says so; with the error, if there was one.
     Gone(Option<String>),
 }
 
 /// The state after a client has disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// What it debugs is to end.
+    /// The debugged program is to end.
     Killed,
-    /// What it debugs is to go on without it.
+    /// The debugged program continues without a debugger.
     Detached,
     /// The program has ended.
     Ended,
 }
 
-/// Serves GDB until it kills the program or detaches from it. `address` is `[HOST:]PORT`, on which clients are awaited, or `-`:
-/// standard input and output. `interrupt` is the session's own flag. `say` gets lines for the user.
+/// Serves GDB until it kills the program or detaches from it. `address` is `[HOST:]PORT`, on which it waits for clients, or `-`:
+/// standard input and output. `interrupt` is the session's own flag. `say` receives lines for the user.
 ///
 /// # Errors
 /// A message: the address cannot be listened to, the client of `-` has disconnected, or the launches failed after it detached.
@@ -63,7 +63,7 @@ pub fn serve(
 ) -> Result<(), Error> {
     if address == "-" {
         let mut threads = Threads::default();
-        // Standard output is the client's.
+        // Standard output belongs to the client.
         commands.session().machine.set_output(io::stderr());
         let link = Link {
             input: Box::new(io::stdin()),
@@ -86,7 +86,7 @@ pub fn serve(
     }
 }
 
-/// Serves GDB at a port until a client leaves in order.
+/// Serves GDB at a port until a client kills or detaches.
 ///
 /// # Errors
 /// A message: no client can connect.
@@ -116,10 +116,10 @@ pub fn serve_at(
     }
 }
 
-/// Takes a port for GDB: `[HOST:]PORT`.
+/// Opens a port for GDB: `[HOST:]PORT`.
 ///
 /// # Errors
-/// A message: it is no such address, or another program uses the port.
+/// A message: the address is invalid, or another program uses the port.
 pub fn listen(address: &str) -> Result<TcpListener, Error> {
     let (host, port) = address.rsplit_once(':').unwrap_or(("127.0.0.1", address));
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -140,7 +140,7 @@ pub fn listen(address: &str) -> Result<TcpListener, Error> {
     })
 }
 
-/// Attends to a client of a port.
+/// Serves a client of a port.
 fn over(
     commands: &mut Commands,
     threads: &mut Threads,
@@ -168,7 +168,7 @@ fn over(
     end
 }
 
-/// Runs to the end without stops, as a program does that a debugger has left.
+/// Runs to the end without stops, as a program does after a debugger has detached.
 fn run_on(commands: &mut Commands, say: &dyn Fn(&str)) -> Result<(), Error> {
     say("GDB has detached; the launches run on to their end");
     commands.execute("delete")?;
@@ -192,7 +192,7 @@ struct Link {
     output: Box<dyn Write>,
 }
 
-/// Attends to a client until it leaves.
+/// Serves a client until it disconnects.
 fn attend(
     commands: &mut Commands,
     threads: &mut Threads,
@@ -201,7 +201,7 @@ fn attend(
     say: &dyn Fn(&str),
 ) -> (End, JoinHandle<()>) {
     let (send, events) = channel();
-    // What a client before this one left.
+    // An earlier client may have left the flag set.
     interrupt.store(false, Ordering::SeqCst);
     let interrupts = Interrupts::new(interrupt);
     let raised = interrupts.clone();
@@ -242,7 +242,7 @@ struct Set {
     bytes: u64,
 }
 
-/// What follows from a packet.
+/// The result of a packet.
 enum Answer {
     /// A reply of plain text.
     Text(String),
@@ -280,14 +280,14 @@ struct Client<'a> {
     /// The thread that steps, if the packet does not say.
     steps: Option<u32>,
     set: Vec<Set>,
-    /// The client has the script, which looks where the session is.
+    /// The client has the script, which queries the session's location.
     scripted: bool,
     /// The last stop.
     reply: String,
     say: &'a dyn Fn(&str),
 }
 
-/// Text that may stand in a packet that is not binary.
+/// Text that is allowed in a packet that is not binary.
 fn plain(text: &str) -> String {
     text.replace(['#', '$', '}', '*', '\n'], " ")
 }
@@ -353,7 +353,7 @@ impl Client<'_> {
                     self.output.write_all(&self.last)?;
                     self.output.flush()?;
                 }
-                // What was to be interrupted has stopped by now.
+                // The motion that it interrupts has already stopped.
                 Event::Interrupt => interrupts.arrived(),
                 Event::Closed(why) => {
                     interrupts.arrived();
@@ -515,7 +515,7 @@ impl Client<'_> {
         for register in self.registers.scalars() {
             match wave.map(|wave| register.read(session, wave, self.general)) {
                 Some(Ok(bytes)) => text.push_str(&hex(&bytes)),
-                // Where there is no wave, there is no location either; GDB needs a PC.
+                // Without a wave there is no location; GDB still needs a PC.
                 None => text.push_str(&"00".repeat(register.bytes)),
                 Some(Err(_)) => text.push_str(&"xx".repeat(register.bytes)),
             }
@@ -603,7 +603,7 @@ impl Client<'_> {
         if let Some(wave) = stack.and_then(|n| self.wave(n)) {
             let frames = session.frames(wave);
             let each = (0..bytes).map(|n| {
-                // The stack of a wave in few calls goes on behind the last address.
+                // If the wave is in few calls, the stack continues after the last address.
                 let at = address.wrapping_add(n);
                 let word = registers::stack(frames, at).to_le_bytes();
                 word[at as usize % 8]
@@ -620,7 +620,7 @@ impl Client<'_> {
             let next = end.min((at / PAGE_SIZE + 1).saturating_mul(PAGE_SIZE));
             let piece = match session.read(self.location(at, next - at)) {
                 Ok(piece) => piece,
-                // LDS ends anywhere.
+                // LDS may end within the range.
                 Err(_) => {
                     let each = (at..next).map_while(|at| session.read(self.location(at, 1)).ok());
                     out.extend(each.flatten());
@@ -737,7 +737,7 @@ impl Client<'_> {
         "OK".into()
     }
 
-    /// `vCont`: what each thread is to do. The first one that steps is the one to step.
+    /// `vCont`: the action of each thread. The first one that steps is stepped.
     fn resume(&mut self, actions: &str) -> io::Result<Answer> {
         let (mut step, mut only, mut all) = (None, None, false);
         for action in actions.split(';') {
@@ -778,7 +778,7 @@ impl Client<'_> {
         })
     }
 
-    /// Does a motion, and reports where it stopped.
+    /// Performs a motion, and reports where it stopped.
     fn moved(
         &mut self,
         motion: impl FnOnce(&mut Session) -> Result<Stop, Error>,
@@ -814,7 +814,7 @@ impl Client<'_> {
                 Some(b'0') if self.swbreak => (5, "swbreak:;".into()),
                 Some(b'1') if self.hwbreak => (5, "hwbreak:;".into()),
                 Some(_) => (5, String::new()),
-                // GDB takes a breakpoint that it does not know for one that it has just deleted, so it gets no reason.
+                // GDB would take an unknown breakpoint for one that it has just deleted, so no reason is sent.
                 None => {
                     let head = format!("breakpoint {id} of monitor");
                     text = Some(match error {
@@ -944,7 +944,7 @@ impl Client<'_> {
     }
 }
 
-/// The reply to something that was to be done.
+/// The reply to a command without output.
 fn done(result: Result<(), Error>) -> Answer {
     match result {
         Ok(()) => "OK".into(),

@@ -1,18 +1,18 @@
 //! The moments of a launch that the session can return to.
 //!
-//! A *checkpoint* is a copy of the machine at a tick, except memory. Between two neighbouring checkpoints lies a *segment*: it holds the
-//! contents of the pages that differ between the two, those of the farther one as seen from the present. So going back over a segment
-//! and going forward over it exchange its pages with memory's, and neither executes anything. Between the last checkpoint before the
-//! present and the present itself, memory's journal has what changed.
+//! A *checkpoint* is a copy of the machine at a tick, except memory. A *segment* lies between two neighbouring checkpoints: it
+//! holds the contents of the pages that differ between the two, with the values at the checkpoint that is farther from the
+//! present. Moving back or forward over a segment exchanges its pages with memory's, and executes nothing. Memory's journal has
+//! the changes between the last checkpoint before the present and the present itself.
 //!
-//! A segment also knows which instructions ran in it and in which workgroups ([`Coverage`]). A search for the last breakpoint, or for
-//! the instruction that wrote a value, passes over the segments in which it cannot be.
+//! A segment also records the instructions that ran in it and their workgroups ([`Coverage`]). A search for the last breakpoint,
+//! or for the instruction that wrote a value, skips the segments that cannot contain it.
 //!
-//! Of a segment in which compiled code ran nothing of that is known but the pages; checkpoints are farther apart there.
+//! A segment in which compiled code ran has only the pages, without that record; checkpoints are farther apart there.
 //!
-//! Checkpoints are [`SPACING`] instructions apart, more where the machine is large. When they take too much memory, those whose
-//! neighbours are near compared with their own distance from the end are dropped, so the distances grow with age; running from an old
-//! one fills in new ones.
+//! Checkpoints are [`SPACING`] instructions apart, more for a large machine. When they take too much memory, checkpoints are
+//! dropped whose neighbours are near compared with their own distance from the end: the distances grow with age. Running from an
+//! old checkpoint adds new ones.
 
 use std::collections::HashMap;
 
@@ -24,13 +24,13 @@ use crate::calls::Calls;
 /// Instructions from one checkpoint to the next, at least, if the options of the session do not say otherwise.
 pub const SPACING: u64 = 20_000;
 
-/// As many times as far are checkpoints from each other where compiled code runs.
+/// The factor by which the spacing grows while compiled code runs.
 const FAST: u64 = 200;
 
 /// Contents of pages by number.
 type Pages = HashMap<u64, PageBytes>;
 
-/// What ran in a segment. It may name more than ran, never less.
+/// The instructions that may have run in a segment: a superset of those that did.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
     /// A bit for each instruction by its number in [`CodeMap`](crate::code::CodeMap).
@@ -62,7 +62,7 @@ impl Coverage {
         };
     }
 
-    /// Anything may have run.
+    /// Any instruction may have run.
     fn anything() -> Coverage {
         Coverage {
             groups: Some((0, u64::MAX)),
@@ -72,7 +72,7 @@ impl Coverage {
         }
     }
 
-    /// Returns true if nothing is known about it.
+    /// Returns true if nothing is known about the segment.
     pub(crate) fn is_anything(&self) -> bool {
         self.unknown && self.groups == Some((0, u64::MAX))
     }
@@ -113,7 +113,7 @@ impl Coverage {
 struct Checkpoint {
     saved: Saved,
     calls: Calls,
-    /// The user changed the machine here: running to it from before does not lead to it.
+    /// The user changed the machine here: execution from an earlier moment does not lead to this state.
     changed: bool,
     /// The pages of the segment from here to the next checkpoint.
     pages: Pages,
@@ -133,13 +133,13 @@ pub struct History {
     list: Vec<Checkpoint>,
     /// The last checkpoint before the present, or at it.
     at: usize,
-    /// The tick at which something is to be done next.
+    /// The tick at which a checkpoint is due.
     next: u64,
     /// The maximum bytes of all checkpoints.
     most: usize,
     /// Instructions from one checkpoint to the next, at least.
     spacing: u64,
-    /// What pages held before the user changed them at the first checkpoint.
+    /// The contents of pages before the user changed them at the first checkpoint.
     base: Pages,
     /// Compiled code has run since the last checkpoint before the present.
     unseen: bool,
@@ -211,7 +211,7 @@ impl History {
         self.list[n].saved.ticks()
     }
 
-    /// What ran after a checkpoint, up to the next one.
+    /// The instructions that may have run between a checkpoint and the next one.
     pub fn coverage(&self, n: usize) -> &Coverage {
         &self.list[n].coverage
     }
@@ -228,10 +228,10 @@ impl History {
         self.list[self.at].coverage.add(number, group, wave);
     }
 
-    /// Compiled code is about to run: anything may run in this segment.
+    /// Records that compiled code is about to run: any instruction may run in this segment.
     pub(crate) fn is_unseen(&mut self) {
         self.unseen = true;
-        // What is between two checkpoints is known.
+        // The segment between two existing checkpoints is known already.
         if self.at + 1 == self.list.len() {
             self.list[self.at].coverage = Coverage::anything();
         }
@@ -248,7 +248,8 @@ impl History {
         self.next
     }
 
-    /// The contents that the pages had at the last checkpoint which have changed since. What follows is counted from the present.
+    /// Takes the pages that have changed since the last checkpoint, with their contents at that checkpoint. The journal begins
+    /// again at the present.
     fn changed_pages(&mut self, memory: &Memory) -> Pages {
         self.unseen = false;
         memory.take_journal()
@@ -301,7 +302,8 @@ impl History {
         new.pages = std::mem::take(&mut old.pages);
         if followed {
             new.coverage = old.coverage.clone();
-            // What leads to the next checkpoint leads there from here, too; and pages that it does not have are at the next one as they were.
+            // The pages that lead to the next checkpoint also lead there from here. Pages that are not among them have the same
+            // contents at the next one.
             for (&page, bytes) in &pages {
                 new.pages.entry(page).or_insert_with(|| bytes.clone());
             }
@@ -329,7 +331,7 @@ impl History {
         self.list[to].calls.clone()
     }
 
-    /// The future is no longer true: the user is about to change something.
+    /// Drops the checkpoints after the present, because the user is about to change something.
     pub fn discard_future(&mut self) {
         self.list.truncate(self.at + 1);
         self.list[self.at].pages = Pages::new();
@@ -353,7 +355,7 @@ impl History {
         self.list[self.at].changed = true;
     }
 
-    /// The launch has ended at the present: what pages held before it.
+    /// Ends the history of a launch that has ended at the present. Returns the contents of the changed pages before the launch.
     pub fn into_past(mut self, memory: &Memory) -> HashMap<u64, PageBytes> {
         let last = self.changed_pages(memory);
         let mut pages = self.base;
@@ -365,7 +367,7 @@ impl History {
         pages
     }
 
-    /// Brings memory back to where it was before the launch, except for the memory of the launch itself.
+    /// Restores memory to its contents before the launch, except for the memory of the launch itself.
     pub fn undo(mut self, memory: &Memory) {
         put(memory, &self.changed_pages(memory));
         while self.at > 0 {
@@ -375,7 +377,7 @@ impl History {
         put(memory, &self.base);
     }
 
-    /// Drops checkpoints until they take three quarters of what they may.
+    /// Drops checkpoints until they take three quarters of the permitted memory.
     fn thin(&mut self) {
         let mut total = self.bytes();
         if total <= self.most {
@@ -401,7 +403,7 @@ impl History {
             let first = &mut self.list[n - 1];
             first.coverage.union(&dropped.coverage);
             if n - 1 < self.at {
-                // Both lead back.
+                // The pages of both lead back.
                 merge(&mut first.pages, dropped.pages);
             } else {
                 first.pages.extend(dropped.pages);

@@ -1,10 +1,11 @@
-//! Interrupts of motions by a thread that reads what a client sends.
+//! Interrupts of motions by the thread that reads a client's messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-/// The flag that interrupts a session's motions, and the number of interrupting messages that are on their way to the thread that moves it.
-/// A message that was sent during a motion must not interrupt the next one, and one that was sent since must.
+/// The flag that interrupts a session's motions, and the number of interrupting messages that have not reached the thread that
+/// moves the session. A message that was sent during a motion must not interrupt the next motion, and a message that was sent
+/// after it must.
 #[derive(Clone)]
 pub(crate) struct Interrupts {
     flag: Arc<AtomicBool>,
@@ -12,7 +13,7 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Interrupts for the session that has this flag.
+    /// Creates interrupts for the session that has this flag.
     pub(crate) fn new(flag: &Arc<AtomicBool>) -> Interrupts {
         Interrupts {
             flag: flag.clone(),
@@ -26,11 +27,11 @@ impl Interrupts {
         self.flag.store(true, SeqCst);
     }
 
-    /// The message has arrived: no motion is under way.
+    /// Records that the message has arrived. No motion is running.
     pub(crate) fn arrived(&self) {
         self.sent.fetch_sub(1, SeqCst);
         self.flag.store(false, SeqCst);
-        // Another one may have been raised between.
+        // Another message may have been raised in between.
         if self.sent.load(SeqCst) > 0 {
             self.flag.store(true, SeqCst);
         }

@@ -1,13 +1,13 @@
-//! A debugger's session over the launches of a plan, without a face.
+//! A debugger's session over the launches of a plan, without a user interface.
 //!
-//! A [`Session`] runs the launches of a [`gcn::plan::Plan`] instruction by instruction, on one thread and in the order of
-//! `gcn run --deterministic --engine interp`, and computes the same. It stops before an instruction at a breakpoint, after one at a
-//! watchpoint ([`stops`]), and after each step ([`motion`]). All of its past can be visited again: it keeps copies of the machine at
-//! growing distances and runs from there ([`history`]), so every motion has its reverse, and [`Session::who`] finds the instruction
-//! that wrote a register or a byte last.
+//! A [`Session`] runs the launches of a [`gcn::plan::Plan`] instruction by instruction, on one thread and in the order of `gcn
+//! run --deterministic --engine interp`, with the same results. It stops before an instruction at a breakpoint, after one at a
+//! watchpoint ([`stops`]), and after each step ([`motion`]). It can return to any past moment: it keeps copies of the machine at
+//! growing distances and runs from there ([`history`]). Every motion has its reverse, and [`Session::who`] finds the last
+//! instruction that wrote a register or a byte.
 //!
-//! Faces translate: they hold a session, call its methods and show what these return. [`commands`] is the face of text: one command a
-//! line, its output as a string. Nothing here prints.
+//! Front ends hold a session, call its methods and show the results. [`commands`] is the text front end: one command per line,
+//! its output as a string. Nothing here prints.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -12,7 +12,7 @@ use crate::writer::{Log, WaveBefore, may_write, wrote};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It did what was asked for.
+    /// The requested motion is complete.
     Step,
     /// A wave is before an instruction with a breakpoint.
     Breakpoint {
@@ -21,9 +21,9 @@ pub enum Reason {
         /// Its condition could not be evaluated.
         error: Option<String>,
     },
-    /// A wave is before an instruction about which something was reported: the report.
+    /// A wave is before an instruction for which there is a report.
     Report(String),
-    /// An instruction wrote a watched location. Forward, it has just run; backward, it is next.
+    /// An instruction wrote a watched location. After a forward motion it has just run; after a backward one it is next.
     Watchpoint {
         /// The watchpoint's number.
         id: u32,
@@ -36,32 +36,32 @@ pub enum Reason {
         /// The bytes after it.
         after: Vec<u8>,
     },
-    /// The wave that was to step has ended.
+    /// The wave that was to be stepped has ended.
     WaveEnded(WaveId),
-    /// The wave that was to run alone, or all of its workgroup, waits for others: why.
+    /// The wave that was to run alone, or every wave of its workgroup, waits for others; with the reason.
     Waits(WaveId, String),
     /// The last launch has ended.
     Ended,
     /// The launch failed: the report of `gcn run`.
     Failed(String),
-    /// There is nothing before this moment, or the wave that was to step back has not run before it.
+    /// There is nothing before this moment, or the wave that was to be stepped back has not run before it.
     Start,
-    /// It was interrupted from outside.
+    /// The motion was interrupted from outside.
     Interrupted,
 }
 
 /// Where a motion stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// The wave that it is about, which is selected now.
+    /// The wave that it concerns, which is now selected.
     pub wave: Option<WaveId>,
     /// The present.
     pub moment: Moment,
 }
 
-/// How far a step goes.
+/// The length of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// An instruction.
@@ -74,12 +74,13 @@ pub enum Unit {
     Out,
 }
 
-/// Which waves' stops count when the session continues, and which waves run.
+/// The waves whose stops count when the session continues, and the waves that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All waves.
     All,
-    /// Those of the selected workgroup; the motion ends when it ends. All waves run, in the order that they have without a debugger.
+    /// The waves of the selected workgroup; the motion ends when the workgroup ends. All waves run, in the order that they have
+    /// without a debugger.
     Workgroup,
     /// The selected wave, in the same way.
     Wave,
@@ -90,7 +91,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether a wave is in the scope around another one.
+    /// Returns true if a wave is in the scope of another one.
     fn holds(self, about: Option<WaveId>, wave: WaveId) -> bool {
         match (self, about) {
             (Scope::All, _) | (_, None) => true,
@@ -110,7 +111,7 @@ pub(crate) struct Found {
     pub(crate) moment: Moment,
 }
 
-/// The number of instructions between two looks at the flag that interrupts.
+/// The number of instructions between two checks of the interrupt flag.
 const LOOK: u32 = 1024;
 
 impl Session {
@@ -120,7 +121,7 @@ impl Session {
     }
 
     fn stop(&mut self, reason: Reason) -> Stop {
-        // What a program's kernel asks of the host would be asked again.
+        // For a running program, the kernel's requests to the host would be made again.
         if !self.is_attached() {
             self.settle();
         }
@@ -145,7 +146,7 @@ impl Session {
                     wave: location.wave,
                 });
                 if let Some(wave) = wave {
-                    // It is still there unless its workgroup has ended.
+                    // The wave still exists unless its workgroup has ended.
                     let _ = self.select(wave);
                 }
             }
@@ -170,7 +171,7 @@ impl Session {
         self.options.interrupt.swap(false, SeqCst)
     }
 
-    /// The breakpoint at which the next instruction is, whose condition holds.
+    /// The breakpoint at the next instruction whose condition holds.
     fn broken(&mut self) -> Option<Reason> {
         if self.stops.breakpoints.is_empty() && self.stops.reports.is_empty() {
             return None;
@@ -215,7 +216,7 @@ impl Session {
         (!texts.is_empty()).then(|| Reason::Report(texts.concat()))
     }
 
-    /// The reports about the moment before the next instruction, by their locations in the list.
+    /// The indices of the reports about the moment before the next instruction.
     fn reports_here(&self) -> Vec<usize> {
         let (Some(pc), Some(wave)) = (self.running_pc(), self.running()) else {
             return Vec::new();
@@ -277,7 +278,7 @@ impl Session {
                 false => changed,
             };
             let holds = match &watchpoint.condition {
-                // What cannot be evaluated here, such as registers of a wave that ended, stops.
+                // A condition that cannot be evaluated, for example because its wave has ended, stops.
                 Some(condition) if hit => {
                     let value = self.eval_expr(condition, Some(wave));
                     value.map_or(true, |v| v.is_true())
@@ -298,7 +299,7 @@ impl Session {
         (stop, None)
     }
 
-    /// Runs until something stops, or `done` says so after an instruction of a wave.
+    /// Runs until a stop, or until `done` returns true after an instruction of a wave.
     fn forward(
         &mut self,
         scope: Scope,
@@ -308,7 +309,7 @@ impl Session {
         self.forward_as(scope, about, false, done)
     }
 
-    /// As [`Session::forward`]. With `compiled` nothing but breakpoints and failures stops, so code is compiled if it can be.
+    /// As [`Session::forward`]. With `compiled` only breakpoints and failures stop, and code is compiled if possible.
     fn forward_as(
         &mut self,
         scope: Scope,
@@ -318,7 +319,7 @@ impl Session {
     ) -> Result<Stop, Error> {
         let log = Log::default();
         let (mut first, mut looked) = (!std::mem::take(&mut self.fresh), 0);
-        // The user knows of the failure: the program gets to know it, too.
+        // The user has seen the failure; now it is passed to the program.
         let mut passes_on = self.is_attached() && matches!(self.status(), Status::Failed(_));
         loop {
             match self.status() {
@@ -394,7 +395,8 @@ impl Session {
         self.forward_as(Scope::All, None, compiled, &mut |_, _| false)
     }
 
-    /// Gives the turn to a wave, or if that cannot run and its workgroup is meant, to another one of it. Returns the wave that is next.
+    /// Gives the turn to a wave, or, if it cannot run and the scope is its workgroup, to another wave of the workgroup. Returns
+    /// the next wave.
     fn turn_to(&mut self, scope: Scope, about: WaveId) -> Result<WaveId, Error> {
         let first = self.turn(about);
         let others = match scope {
@@ -409,7 +411,7 @@ impl Session {
         }
     }
 
-    /// As [`Session::resume`], but only stops of some waves count, or only they run.
+    /// As [`Session::resume`], but only the stops of some waves count, or only these waves run.
     ///
     /// # Errors
     /// A message: there is no selected wave, or the next launch cannot begin.
@@ -430,12 +432,12 @@ impl Session {
         self.resume()
     }
 
-    /// Steps the selected wave. Waves whose turn it is before that run, too.
+    /// Steps the selected wave. Waves whose turn comes before it also run.
     ///
     /// # Errors
     /// A message: there is no wave to step, or it is in no function.
     pub fn step(&mut self, unit: Unit) -> Result<Stop, Error> {
-        // A step executes an instruction, whatever stops before it.
+        // A step executes an instruction even at a breakpoint.
         self.fresh = false;
         match self.status() {
             Status::Running => {}
@@ -514,8 +516,8 @@ impl Session {
         Ok(())
     }
 
-    /// As [`Session::goto`], and selects the wave whose instruction is next there. Moments that have not been reached are reached by
-    /// running; a moment after the end of the launch is its end.
+    /// As [`Session::goto`], and selects the wave whose instruction is next there. The session runs to a moment that has not been
+    /// reached; a moment after the end of the launch is its end.
     ///
     /// # Errors
     /// As [`Session::goto`].
@@ -528,8 +530,8 @@ impl Session {
         Ok(())
     }
 
-    /// Goes to the moment at which a wave of a launch has executed a number of instructions; its next one is next. That is where a
-    /// report of `gcn check --json` is (`at`).
+    /// Goes to the moment at which a wave of a launch has executed a number of instructions, before its next one. A report of
+    /// `gcn check --json` names such a moment (`at`).
     ///
     /// # Errors
     /// A message if there is no such moment; the session is then at the end of the launch.
@@ -569,8 +571,8 @@ impl Session {
         Ok(self.stop(Reason::Start))
     }
 
-    /// Looks for the last instruction before the present for which `visit` returns true. `visit` runs the next instruction. `may` says
-    /// whether it can be in a segment. The session is left anywhere.
+    /// Searches for the last instruction before the present for which `visit` returns true. `visit` runs the next instruction.
+    /// `may` returns true if a segment can contain it. The position of the session afterwards is unspecified.
     pub(crate) fn search_back(
         &mut self,
         crosses: bool,
@@ -623,8 +625,8 @@ impl Session {
         }
     }
 
-    /// Makes checkpoints in a long segment of compiled code, closer and closer to its end, from where a search begins. Returns false
-    /// if it is no such segment.
+    /// Makes checkpoints in a long segment of compiled code, with decreasing distances towards its end, where a search begins.
+    /// Returns false if the segment is not a long one of compiled code.
     fn approach(&mut self, n: usize, end: u64) -> bool {
         let start = self.history().ticks(n);
         let spacing = self.options.spacing;
@@ -642,7 +644,8 @@ impl Session {
         true
     }
 
-    /// The last moment before the present at which a breakpoint stops a wave, found by compiled code. The session is left anywhere.
+    /// The last moment before the present at which a breakpoint stops a wave, found by compiled code. The position of the session
+    /// afterwards is unspecified.
     fn last_break(&mut self) -> Result<Option<(Moment, Reason)>, Error> {
         loop {
             let mut limit = self.now().tick;
@@ -679,7 +682,7 @@ impl Session {
         }
     }
 
-    /// Searches back and goes where it finds something; otherwise stays.
+    /// Searches back and goes to the moment found; otherwise stays.
     fn backward(
         &mut self,
         crosses: bool,
@@ -712,7 +715,7 @@ impl Session {
         self.reverse(Unit::Instruction)
     }
 
-    /// The wave that a step backwards is about: the selected one, or after the end the one that ran last.
+    /// The wave of a step backwards: the selected one, or after the end the one that ran last.
     fn stepping_back(&mut self) -> Result<Option<WaveId>, Error> {
         if let Ok((wave, _)) = self.current() {
             return Ok(Some(wave));
@@ -730,7 +733,7 @@ impl Session {
     pub fn reverse(&mut self, unit: Unit) -> Result<Stop, Error> {
         self.may_change_time()?;
         let Some(about) = self.stepping_back()? else {
-            // Whichever wave it was.
+            // The last instruction of any wave.
             let tick = self.now().tick;
             if tick > 0 {
                 self.mark();
@@ -743,7 +746,7 @@ impl Session {
         self.reverse_of(about, unit)
     }
 
-    /// Steps a wave back, which may have ended, and selects it.
+    /// Steps a wave back and selects it. The wave may have ended.
     ///
     /// # Errors
     /// As [`Session::reverse`].

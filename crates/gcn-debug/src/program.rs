@@ -1,7 +1,7 @@
 //! The launches of a running program, one after the other, as the program makes them.
 //!
-//! The program waits while a launch of it is stopped. The past of a launch ends with the launch: what the program has done since then
-//! cannot be undone.
+//! The program waits while its launch is stopped. The past of a launch ends with the launch: later actions of the program cannot
+//! be undone.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,21 +18,21 @@ use crate::stops::Report;
 pub struct ProgramLaunch {
     /// Its number, from 1.
     pub number: usize,
-    /// The dispatch, of which nothing has run.
+    /// The dispatch, before its first instruction.
     pub stepper: Stepper,
     /// Work-items in each dimension.
     pub grid: [u32; 3],
     /// Work-items of a workgroup in each dimension.
     pub group: [u32; 3],
-    /// What was reported in a run of it that was taken back: the session stops there.
+    /// Reports of a run of the launch that was rolled back. The session stops at them.
     pub reports: Vec<Report>,
 }
 
-/// What comes next of a program.
+/// The next event of a program.
 pub enum Arrival {
     /// A launch.
     Launch(Box<ProgramLaunch>),
-    /// The user does not want to wait any longer.
+    /// The user interrupted the wait.
     Interrupted,
     /// The program has ended.
     Ended,
@@ -43,10 +43,10 @@ pub trait Program: Send {
     /// Waits for the next launch.
     fn next(&mut self, interrupt: &AtomicBool) -> Arrival;
 
-    /// A launch has ended or failed: the program goes on.
+    /// Tells the program that a launch has ended or failed. The program continues.
     fn release(&mut self, result: Result<Stats, RunError>);
 
-    /// The code that is loaded: where, as the difference between addresses in memory and in the file, and the files.
+    /// The loaded code: the difference between addresses in memory and in the file, and the file.
     fn objects(&self) -> Vec<(u64, Arc<[u8]>)>;
 }
 
@@ -56,11 +56,11 @@ pub(crate) struct Attached {
     /// Work-items of the current launch, and of its workgroups.
     pub(crate) grid: [u32; 3],
     pub(crate) group: [u32; 3],
-    /// The current launch has ended, and the program knows it.
+    /// The current launch has ended, and the program has been told.
     pub(crate) released: bool,
     /// The program has ended.
     pub(crate) ended: bool,
-    /// Called before the program goes on.
+    /// Called before the program continues.
     pub(crate) goes_on: Option<Box<dyn FnMut() + Send>>,
     /// The code.
     pub(crate) objects: Vec<Image>,
@@ -87,7 +87,7 @@ impl Attached {
         }
     }
 
-    /// Reads the code that is loaded now. Returns true if it is another than before.
+    /// Reads the code that is loaded now. Returns true if it differs from before.
     pub(crate) fn look_at_code(&mut self) -> bool {
         let files = self.program.objects();
         let known = |(base, file): &(u64, Arc<[u8]>)| {

@@ -1,4 +1,4 @@
-//! The session: the launches of a plan, the present, and what the user has set.
+//! The session: the launches of a plan, the present, and the user's settings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl fmt::Display for WaveId {
 pub struct Moment {
     /// The launch, in the order in which they run, from 0.
     pub launch: usize,
-    /// Instructions of all its waves that ran before, where an attempt of an instruction that waits counts, too.
+    /// The instructions of all its waves that ran before. Each attempt of an instruction that waits counts.
     pub tick: u64,
 }
 
@@ -67,12 +67,12 @@ pub enum Status {
     Failed(String),
 }
 
-/// Why a request was not done.
+/// The reason why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// A sentence.
     pub message: String,
-    /// The byte of the given text at which it went wrong, if it is about one.
+    /// The byte of the given text at which the error is, if it concerns one.
     pub at: Option<usize>,
 }
 
@@ -105,18 +105,18 @@ impl From<plan::Failure> for Error {
     }
 }
 
-/// How a session works.
+/// The options of a session.
 #[derive(Clone)]
 pub struct Options {
-    /// The options of the run. Threads and observers take no part.
+    /// The options of the run. Threads and observers have no effect.
     pub plan: plan::Options,
-    /// Long stretches are compiled, if the engines of `plan` compile.
+    /// Long stretches run as compiled code, if the engines of `plan` compile.
     pub compiles: bool,
-    /// The maximum bytes of checkpoints of one launch, about.
+    /// The approximate maximum bytes of checkpoints of one launch.
     pub history_bytes: usize,
-    /// Instructions between two copies of the machine, at least, where each instruction is followed.
+    /// The minimum number of instructions between two copies of the machine, where each instruction is tracked.
     pub spacing: u64,
-    /// Ends motions when it becomes true, as Ctrl-C does. A motion sets it back.
+    /// Ends motions when it becomes true, as Ctrl-C does. A motion resets it.
     pub interrupt: Arc<AtomicBool>,
 }
 
@@ -134,7 +134,7 @@ impl Default for Options {
 
 /// A launch that has ended.
 struct Past {
-    /// What pages held before it.
+    /// The contents of pages before it.
     pages: HashMap<u64, PageBytes>,
     ticks: u64,
 }
@@ -157,19 +157,19 @@ impl Planned {
     }
 }
 
-/// Where the launches come from.
+/// The source of the launches.
 enum Work {
     Plan(Box<Planned>),
     Program(Box<Attached>),
 }
 
-/// How a launch gave way to the next one.
+/// The result of going from one launch to the next.
 pub(crate) enum Next {
-    /// It began.
+    /// The next launch has begun.
     Begun,
-    /// There is none.
+    /// There is no next launch.
     Last,
-    /// There was none yet when the user interrupted.
+    /// The user interrupted before there was one.
     Interrupted,
 }
 
@@ -178,22 +178,23 @@ pub struct Session {
     work: Work,
     pub(crate) machine: Arc<dispatch::Gpu>,
     launch: usize,
-    /// Always there, except while one launch gives way to another.
+    /// `None` only while one launch replaces another.
     stepper: Option<Stepper>,
     pub(crate) history: Option<History>,
     pub(crate) code: CodeMap,
     pub(crate) calls: Calls,
     pub(crate) stops: Stops,
     selected: Option<WaveId>,
-    /// The selected call, from the innermost outwards, where it is not the innermost: of a wave at a moment.
+    /// The selected call, counted outwards from the innermost, if another is selected; with the wave and the moment that it is
+    /// valid for.
     level: (Option<WaveId>, Moment, usize),
     /// Nothing has run since the beginning: a breakpoint at the first instruction has not stopped yet.
     pub(crate) fresh: bool,
     pub(crate) options: Options,
-    /// The addresses of calls and returns, where compiled code stops for the session. `None` if there are too many; the outer `None`
-    /// before they were looked for.
+    /// The addresses of calls and returns, where compiled code stops for the session. The inner `None` means too many; the outer
+    /// `None` means that they were not searched for yet.
     flow: Option<Option<Vec<u64>>>,
-    /// The current launch stops in compiled code where it must. `None` if breakpoints have changed.
+    /// True if the current launch stops in compiled code where it must. `None` after breakpoints have changed.
     pub(crate) stops_compiled: Option<bool>,
     /// The engine of a launch of the program that has ended, for the next one.
     spare: Option<Box<dyn Engine>>,
@@ -212,7 +213,7 @@ fn linked(object: CodeObject) -> Result<CodeObject, String> {
 }
 
 impl Session {
-    /// Begins a session: buffers are filled, and no instruction has run. A plan's repetitions are left out.
+    /// Begins a session: buffers are filled, and no instruction has run. A plan's repetitions are ignored.
     ///
     /// # Errors
     /// The message of `gcn run`, if the plan cannot be run.
@@ -275,7 +276,7 @@ impl Session {
         }
     }
 
-    /// Begins a session with a launch of a running program. Of the options those of the plan take no part.
+    /// Begins a session with a launch of a running program. The options of the plan have no effect.
     pub fn attach(
         program: Box<dyn Program>,
         machine: Arc<dispatch::Gpu>,
@@ -304,7 +305,7 @@ impl Session {
         if other {
             let images = attached.objects.iter().map(|o| (o.base, &o.object));
             self.code = CodeMap::new(self.machine.target(), images);
-            // What was compiled and looked for is of the old code.
+            // Compiled code and the addresses of calls belong to the old code.
             (self.spare, self.flow) = (None, None);
         }
         self.enter(launch.number, launch.stepper);
@@ -366,7 +367,7 @@ impl Session {
         }
     }
 
-    /// Goes from the end of a launch to the next one. Of a program, it waits for one.
+    /// Goes from the end of a launch to the next one. For a program, waits for the next launch.
     pub(crate) fn next_launch(&mut self) -> Result<Next, Error> {
         let planned = match &mut self.work {
             Work::Plan(planned) => planned,
@@ -395,7 +396,7 @@ impl Session {
         Err(error)
     }
 
-    /// Brings memory back to where it was before a launch.
+    /// Restores memory to its contents before a launch.
     fn put_back(&self, past: &Past) {
         for (&page, bytes) in &past.pages {
             self.machine.memory.put_page(page, bytes);
@@ -403,7 +404,7 @@ impl Session {
         self.machine.memory.take_journal();
     }
 
-    /// Lets the program go on, and waits for its next launch.
+    /// Lets the program continue, and waits for its next launch.
     fn next_of_program(&mut self) -> Next {
         self.release();
         let Work::Program(attached) = &mut self.work else {
@@ -435,20 +436,20 @@ impl Session {
         }
     }
 
-    /// Sets what is called before the program goes on after a launch.
+    /// Sets the function that is called before the program continues after a launch.
     pub fn set_goes_on(&mut self, call: Option<Box<dyn FnMut() + Send>>) {
         if let Work::Program(attached) = &mut self.work {
             attached.goes_on = call;
         }
     }
 
-    /// The reports about the current launch of a program at whose moments the session has not stopped.
+    /// The reports about the current launch of a program at which the session has not stopped.
     pub fn unseen_reports(&self) -> Vec<String> {
         let unseen = self.stops.reports.iter().filter(|(_, report)| !report.seen);
         unseen.map(|(_, report)| report.text.clone()).collect()
     }
 
-    /// Runs the current launch of a program to its end without stops, and lets the program go on.
+    /// Runs the current launch of a program to its end without stops, and lets the program continue.
     pub fn leave(&mut self) {
         if let (Work::Program(_), Some(stepper)) = (&self.work, &mut self.stepper) {
             self.machine.memory.keep_journal(false);
@@ -462,7 +463,7 @@ impl Session {
         matches!(self.work, Work::Program(_))
     }
 
-    /// Returns true if the program has ended whose launches they were.
+    /// Returns true if the session was attached to a program that has ended.
     pub fn program_ended(&self) -> bool {
         matches!(&self.work, Work::Program(attached) if attached.ended)
     }
@@ -482,7 +483,7 @@ impl Session {
         }
     }
 
-    /// The first launch that can be gone back to.
+    /// The earliest launch that can be returned to.
     pub(crate) fn first_launch(&self) -> usize {
         match &self.work {
             Work::Plan(_) => 0,
@@ -491,7 +492,7 @@ impl Session {
     }
 
     /// Goes to the beginning of the launch before the current one, and returns the number of its ticks. Returns `None` if the
-    /// current one is the first, or the past of a program.
+    /// current one is the first, or if the launches are those of a program.
     pub(crate) fn previous_launch(&mut self) -> Result<Option<u64>, Error> {
         let Work::Plan(planned) = &mut self.work else {
             return Ok(None);
@@ -522,7 +523,7 @@ impl Session {
         self.history()
     }
 
-    /// Returns true if moments after the present are known, which a change makes untrue.
+    /// Returns true if moments after the present are known. A change discards them.
     pub fn has_future(&self) -> bool {
         let history = self.history();
         history.at() + 1 < history.len()
@@ -543,7 +544,8 @@ impl Session {
         &self.code
     }
 
-    /// The comment of the source line of an instruction, if the line is one of assembly that is the instruction itself; it may be empty.
+    /// The comment of the source line of an instruction, if the line is assembly that consists of the instruction itself; it may
+    /// be empty.
     pub fn comment(&self, pc: u64) -> Option<&str> {
         let line = self.code.line(pc)?.text.as_deref()?;
         gcn::check::text::repeats(line, &self.code.text(pc, self.memory()))
@@ -598,7 +600,7 @@ impl Session {
         .collect()
     }
 
-    /// The number of launches, with repetitions; of a program, those so far and the next.
+    /// The number of launches, with repetitions; for a program, the launches so far and the next one.
     pub fn launches(&self) -> usize {
         match &self.work {
             Work::Plan(planned) => planned.order.len(),
@@ -673,7 +675,7 @@ impl Session {
         self.stepper().ready().map(WaveId::from)
     }
 
-    /// The wave that commands without a wave are about: the one that stopped last, or that was selected.
+    /// The wave of commands that name none: the one that stopped last, or that was selected.
     pub fn selected(&self) -> Option<WaveId> {
         self.selected
     }
@@ -681,7 +683,7 @@ impl Session {
     /// Selects a wave of a workgroup that has begun and not ended.
     ///
     /// # Errors
-    /// A message that says where the workgroup is.
+    /// A message that gives the state of the workgroup.
     pub fn select(&mut self, wave: WaveId) -> Result<(), Error> {
         let Some(group) = self.stepper().group(wave.workgroup) else {
             return Err(self.no_group(wave.workgroup));
@@ -747,7 +749,7 @@ impl Session {
     /// Selects a call.
     ///
     /// # Errors
-    /// A message if the wave is not in so many calls.
+    /// A message if the wave is in fewer calls.
     pub fn select_level(&mut self, level: usize) -> Result<(), Error> {
         let (wave, _) = self.current()?;
         let depth = self.frames(wave).len();
@@ -762,8 +764,8 @@ impl Session {
         Ok(())
     }
 
-    /// The guest address of a call of the selected wave by its number: of 0 the wave's next instruction, of the others the instruction
-    /// that called.
+    /// The guest address of a call of the selected wave by its number: for 0 the wave's next instruction, for others the
+    /// instruction that called.
     pub fn frame_pc(&self, level: usize) -> Option<u64> {
         let (wave, state) = self.current().ok()?;
         match level {
@@ -777,7 +779,7 @@ impl Session {
         self.frame_pc(self.level())
     }
 
-    /// The stores of this thread from now on are the session's, not the program's.
+    /// Attributes the stores of this thread from now on to the session, not to the program.
     fn note_stores(&self) {
         if self.is_attached() {
             gcn_emu::mem::note_stores(true);
@@ -830,12 +832,12 @@ impl Session {
         stop
     }
 
-    /// Forgets what is known of the code, because it was changed.
+    /// Discards the facts about the code, because it was changed.
     pub(crate) fn code_changed(&mut self) {
         (self.flow, self.stops_compiled) = (None, None);
     }
 
-    /// Returns true if compiled code can run: it stops at breakpoints, and at calls and returns, which the session follows.
+    /// Returns true if compiled code can run: it can stop at breakpoints, and at calls and returns, which the session tracks.
     pub(crate) fn can_sprint(&mut self) -> bool {
         if let Some(known) = self.stops_compiled {
             return known;
@@ -871,8 +873,8 @@ impl Session {
         stops
     }
 
-    /// Runs compiled code up to a tick, or to an address where it stops (the present one may be one), or to the end of the launch, or until the user interrupts. The
-    /// caller has asked [`Session::can_sprint`].
+    /// Runs compiled code up to a tick, to an address where it stops (the present one may be one), to the end of the launch, or
+    /// until the user interrupts. The caller has called [`Session::can_sprint`].
     pub(crate) fn sprint(&mut self, until: u64) {
         self.note_stores();
         let (Some(stepper), Some(history)) = (&mut self.stepper, &mut self.history) else {
@@ -895,7 +897,7 @@ impl Session {
         }
     }
 
-    /// Runs compiled code up to a tick, whatever stops it.
+    /// Runs compiled code up to a tick, past all stops.
     pub(crate) fn sprint_through(&mut self, until: u64) {
         loop {
             self.sprint(until);
@@ -906,7 +908,7 @@ impl Session {
         }
     }
 
-    /// After compiled code: the last instructions run again one by one, so that what the session follows of them is known, and steps
+    /// Runs the last instructions again one by one, after compiled code. The session then has its record of them, and steps
     /// backwards are short.
     pub(crate) fn settle(&mut self) {
         if self.history().has_unseen() && self.status() != Status::Ended {
@@ -947,8 +949,8 @@ impl Session {
         }
     }
 
-    /// Lets a wave run next, before the others, for about a million instructions. That is a change of the machine, since the order of waves
-    /// is another one from here on. Returns false if it is next anyway, and nothing was changed.
+    /// Gives the next turn to a wave, before the others, for about a million instructions. This changes the machine, because the
+    /// order of waves differs from here on. Returns false if the wave is next already, and nothing was changed.
     ///
     /// # Errors
     /// A message: the wave waits or has ended.
@@ -963,7 +965,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Changes the machine: the future is forgotten.
+    /// Changes the machine, and discards the known future.
     pub(crate) fn change<T>(
         &mut self,
         change: impl FnOnce(&mut Stepper, &Memory) -> Result<T, Error>,
@@ -984,7 +986,7 @@ impl Session {
         Ok(result)
     }
 
-    /// After the last launch has ended: compares and saves buffers as the plan says.
+    /// Compares and saves buffers as the plan says, after the last launch has ended.
     ///
     /// # Errors
     /// A message, also if the last launch has not ended.

@@ -1,4 +1,4 @@
-//! What can be looked at: locations that hold values, and waves.
+//! The visible state: locations that hold values, and waves.
 
 use gcn::lang;
 use gcn_emu::dispatch::Waits;
@@ -57,7 +57,7 @@ pub enum ValueLocation {
 }
 
 impl ValueLocation {
-    /// The wave whose registers they are.
+    /// The wave whose registers are named.
     pub fn wave(&self) -> Option<WaveId> {
         match self {
             ValueLocation::Vgpr { wave, .. } | ValueLocation::Scalar { wave, .. } => Some(*wave),
@@ -68,7 +68,7 @@ impl ValueLocation {
         }
     }
 
-    /// The name as the user writes it.
+    /// The name in the user's syntax.
     pub fn name(&self, target: Target) -> String {
         let tuple = |letter: &str, first: u16, count: u8| match count {
             1 => format!("{letter}{first}"),
@@ -99,7 +99,7 @@ impl ValueLocation {
 pub struct WaveView {
     /// The wave.
     pub id: WaveId,
-    /// What it is doing.
+    /// Its state of progress.
     pub doing: Doing,
     /// What it waits for, if it waits.
     pub waits: Option<Waits>,
@@ -168,7 +168,7 @@ impl Session {
         }
     }
 
-    /// The bytes at a location, little-endian; of registers without a lane, those of all lanes one after the other.
+    /// The bytes at a location, little-endian; for registers without a lane, the bytes of all lanes one after the other.
     ///
     /// # Errors
     /// A message if there is no such location.

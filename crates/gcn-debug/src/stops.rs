@@ -4,7 +4,7 @@ use crate::expr::Expr;
 use crate::session::{Error, Session, WaveId};
 use crate::state::ValueLocation;
 
-/// Which waves a breakpoint is for.
+/// The waves that a breakpoint applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only waves of this workgroup.
@@ -14,7 +14,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Returns true if a wave is among those.
+    /// Returns true if the breakpoint applies to a wave.
     pub fn holds(&self, id: WaveId) -> bool {
         self.workgroup.is_none_or(|w| w == id.workgroup) && self.wave.is_none_or(|w| w == id.wave)
     }
@@ -29,11 +29,11 @@ pub struct Breakpoint {
     pub location: String,
     /// Guest addresses.
     pub addresses: Vec<u64>,
-    /// What the location became, where that differs.
+    /// The line that was chosen, if it differs from the requested one.
     pub note: Option<String>,
-    /// The waves that it is for.
+    /// The waves that it applies to.
     pub filter: Filter,
-    /// It stops where this holds.
+    /// It stops only if this holds.
     pub condition: Option<Expr>,
     /// The number of times that it stopped, in either direction.
     pub hits: u64,
@@ -48,26 +48,27 @@ pub struct Watchpoint {
     pub location: ValueLocation,
     /// Any write stops, otherwise only one that changes the value.
     pub any_write: bool,
-    /// It stops where this holds after the instruction.
+    /// It stops only if this holds after the instruction.
     pub condition: Option<Expr>,
     /// The number of times that it stopped, in either direction.
     pub hits: u64,
 }
 
-/// A moment that stops, because something was reported there in a run of the same launches: a wave before an instruction.
+/// A moment at which the session stops: something was reported there in a run of the same launches. It is before an instruction
+/// of a wave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The launch, from 0.
     pub launch: usize,
     /// The wave.
     pub wave: WaveId,
-    /// The instructions that it has executed.
+    /// The number of instructions that it has executed.
     pub executed: u64,
-    /// The kernel, and the instruction's distance in bytes from its beginning.
+    /// The kernel. `offset` is the instruction's distance in bytes from its beginning.
     pub kernel: String,
     /// See `kernel`.
     pub offset: u64,
-    /// What is shown when it stops.
+    /// The text that is shown at the stop.
     pub text: String,
     /// The session has stopped there.
     pub seen: bool,
@@ -275,7 +276,8 @@ impl Session {
         &self.stops.watchpoints
     }
 
-    /// The code has changed: locations are looked for again. Those that it does not have any more stay, without addresses.
+    /// Resolves the locations again after a change of the code. A breakpoint whose location no longer exists stays, without
+    /// addresses.
     pub(crate) fn resolve_breakpoints(&mut self) {
         let entry = self.entry();
         for breakpoint in &mut self.stops.breakpoints {

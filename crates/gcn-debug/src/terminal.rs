@@ -1,4 +1,4 @@
-//! The terminal of `gcn debug`: keys and the command line. Everything that a key does is a command of the session.
+//! The terminal of `gcn debug`: keys and the command line. Every key executes a command of the session.
 
 mod view;
 
@@ -21,7 +21,7 @@ use ratatui::prelude::CrosstermBackend;
 use crate::commands::Commands;
 use crate::{Error, WaveId};
 
-/// What the pane of state shows.
+/// The contents of the state pane.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pane {
     Vector,
@@ -41,7 +41,7 @@ impl Pane {
     ];
 }
 
-/// How registers are shown.
+/// The format of registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Hex,
@@ -49,14 +49,14 @@ pub(crate) enum Format {
     Float,
 }
 
-/// The registers of a wave before the last command, to mark what changed.
+/// The registers of a wave before the last command, to mark changes.
 pub(crate) struct Before {
     pub(crate) wave: WaveId,
     pub(crate) sgprs: [u32; 128],
     pub(crate) vgprs: Vec<[u32; LANES]>,
 }
 
-/// What the terminal shows beside the session.
+/// The state of the terminal, in addition to the session's.
 pub(crate) struct App {
     pub(crate) pane: Pane,
     pub(crate) format: Format,
@@ -65,9 +65,9 @@ pub(crate) struct App {
     /// The first lane and the first line of the pane of state.
     pub(crate) lane: usize,
     pub(crate) scroll: usize,
-    /// The address that the pane of memory begins with.
+    /// The first address in the memory pane.
     pub(crate) memory: u64,
-    /// The instruction that the cursor of the code is on; the selected wave's if `None`.
+    /// The instruction under the cursor of the code; the selected wave's if `None`.
     pub(crate) cursor: Option<u64>,
     pub(crate) log: Vec<String>,
     /// The command line, if it is open.
@@ -76,9 +76,9 @@ pub(crate) struct App {
     pub(crate) before: Option<Before>,
     /// The screen as it was drawn last, while a command runs.
     pub(crate) last: Option<Buffer>,
-    /// The program that is debugged is to end.
+    /// The debugged program is to end.
     kills: bool,
-    /// The screen was given back, and not taken again.
+    /// The screen was handed to the program and not taken back.
     away: bool,
     history: Vec<String>,
     recalled: usize,
@@ -86,20 +86,20 @@ pub(crate) struct App {
     queued: VecDeque<KeyEvent>,
 }
 
-/// A command that runs so long is shown to run.
+/// A command that takes longer than this is shown as running.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// The lines of the log that are kept.
+/// The maximum lines of the log.
 const LOG: usize = 1000;
 
-/// The hand-over of the terminal to a program that goes on, between the thread of a command and that of the terminal.
+/// The hand-over of the terminal to a program that continues, between the thread of a command and the thread of the terminal.
 #[derive(Default)]
 struct HandOver {
     asked: AtomicBool,
     given: AtomicBool,
 }
 
-/// What kernels print, until it is shown.
+/// The text that kernels print, until it is shown.
 #[derive(Clone, Default)]
 struct Printed(Arc<Mutex<Vec<u8>>>);
 
@@ -115,8 +115,8 @@ impl Write for Printed {
     }
 }
 
-/// Runs the terminal until the user leaves. Returns true if the program that is debugged is to end. `output` is the terminal; keys are read from standard input, or if that is no
-/// terminal, from the process's.
+/// Runs the terminal until the user quits. Returns true if the debugged program is to end. `output` is the terminal. Keys are
+/// read from standard input, or, if that is not a terminal, from the process's terminal.
 ///
 /// # Errors
 /// A message if the terminal cannot be used.
@@ -130,7 +130,7 @@ pub fn run(
     let failed = |e: std::io::Error| format!("the terminal: {e}");
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // A message is read on the ordinary screen; there is none if the terminal is gone.
+        // The error is read on the ordinary screen; these calls fail if the terminal is gone.
         let _ = disable_raw_mode();
         let _ = execute!(std::io::stderr(), LeaveAlternateScreen);
         before(panic);
@@ -255,7 +255,7 @@ impl App {
         let done = std::thread::scope(|scope| {
             let running = scope.spawn(|| commands.execute(line));
             while !running.is_finished() {
-                // A program that goes on has the terminal for itself; Ctrl-C is a signal then.
+                // A program that continues uses the terminal itself; Ctrl-C is then a signal.
                 if hand_over.asked.load(SeqCst) {
                     if !hand_over.given.load(SeqCst) {
                         left = leave(terminal);
@@ -285,7 +285,7 @@ impl App {
                         false => self.queued.push_back(key),
                     }
                 }
-                // The session is the command's: the screen says what runs, over what it showed before.
+                // The command owns the session: the screen shows the running command over the earlier contents.
                 if left.is_ok() && (resized || waited >= shown + BUSY) {
                     shown = waited;
                     let draws = terminal.draw(|frame| view::running(frame, self, line));
@@ -323,7 +323,7 @@ impl App {
         }
         let old = self.log.len().saturating_sub(LOG);
         self.log.drain(..old);
-        // What a terminal shows may have been overwritten by an interrupted read.
+        // The contents of the terminal may have been overwritten by an interrupted read.
         terminal.autoresize()?;
         Ok(false)
     }
@@ -333,7 +333,7 @@ impl App {
             .extend(error.to_string().lines().map(|l| format!("! {l}")));
     }
 
-    /// Keeps the registers, so that what the next command changes is marked.
+    /// Copies the registers, to mark the changes of the next command.
     fn remember(&mut self, commands: &Commands) {
         self.before = commands
             .session()
@@ -346,7 +346,7 @@ impl App {
             });
     }
 
-    /// What a key does while the command line is closed.
+    /// Handles a key while the command line is closed.
     fn key(&mut self, key: KeyEvent, commands: &Commands) -> Do {
         let command = |line: &str| Do::Command(line.to_owned());
         if is_interrupt(key) {
@@ -402,7 +402,7 @@ impl App {
         Do::Nothing
     }
 
-    /// Shows the pane of memory, and if it is there already, the next buffer in it.
+    /// Shows the memory pane, or, if it is shown already, the next buffer in it.
     fn next_buffer(&mut self, commands: &Commands) {
         let buffers = commands.session().buffers();
         let at = buffers.iter().position(|b| b.1 == self.memory);
@@ -412,7 +412,7 @@ impl App {
         (self.pane, self.scroll) = (Pane::Memory, 0);
     }
 
-    /// The next or the previous wave that has begun.
+    /// Selects the next or the previous wave that has begun.
     fn other_wave(&mut self, commands: &Commands, forward: bool) -> Do {
         let session = commands.session();
         let waves = session.waves();
@@ -432,7 +432,7 @@ impl App {
         })
     }
 
-    /// Sets or deletes a breakpoint where the cursor is.
+    /// Sets or deletes a breakpoint at the cursor.
     fn toggle(&mut self, commands: &Commands) -> Do {
         let session = commands.session();
         let pc = self.cursor.or(session.selected_pc());
@@ -459,7 +459,7 @@ impl App {
         self.cursor = Some(next.copied().unwrap_or(here));
     }
 
-    /// Edits the command line. Returns the line that is finished.
+    /// Edits the command line. Returns the line when it is finished.
     fn edit(&mut self, key: KeyEvent, commands: &Commands) -> Option<String> {
         let mut line = self.input.take()?;
         self.offers.clear();
@@ -506,7 +506,7 @@ impl App {
     }
 }
 
-/// What a key asks for.
+/// The action of a key.
 enum Do {
     Nothing,
     Quit,
@@ -517,7 +517,7 @@ fn is_interrupt(key: KeyEvent) -> bool {
     key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL)
 }
 
-/// What all words begin with.
+/// The common prefix of all words.
 fn common_beginning(words: &[String]) -> Option<String> {
     let (first, rest) = words.split_first()?;
     let same = |end: &usize| rest.iter().all(|w| w.get(..*end) == first.get(..*end));

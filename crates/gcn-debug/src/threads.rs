@@ -8,7 +8,7 @@ use crate::commands::{position, waiting};
 use crate::session::{Session, Status, WaveId};
 use crate::state::WaveView;
 
-/// The thread that stands for the launches where no wave is running.
+/// The thread that stands for the launches if no wave is running.
 pub(crate) const NOBODY: u32 = 0x7fff_ffff;
 
 /// The numbers of threads. A wave keeps its number.
@@ -33,7 +33,7 @@ impl Threads {
         wave.filter(|wave| session.wave(*wave).is_some())
     }
 
-    /// The wave of a thread, which may have ended, in this launch.
+    /// The wave of a thread in this launch. The wave may have ended.
     pub(crate) fn wave_of_launch(&self, session: &Session, number: u32) -> Option<WaveId> {
         let at = (number as usize).checked_sub(1)?;
         let (launch, wave) = *self.known.get(at)?;
@@ -68,7 +68,7 @@ impl Threads {
         of(selected).or(of(running)).unwrap_or(threads[0].0)
     }
 
-    /// A thread's name, and where it is.
+    /// A thread's name, and the location of its wave.
     pub(crate) fn about(&mut self, session: &Session, number: u32) -> [String; 2] {
         let threads = self.live(session);
         let wave = threads.into_iter().find(|(n, _)| *n == number);

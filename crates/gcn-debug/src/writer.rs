@@ -1,4 +1,4 @@
-//! Which instruction wrote a location.
+//! The search for the instruction that wrote a location.
 
 use std::cell::{Cell, RefCell};
 
@@ -16,7 +16,7 @@ use crate::state::ValueLocation;
 /// The writes of an instruction, as the interpreter reported them to the probe.
 #[derive(Default)]
 pub(crate) struct Log {
-    /// The writes: whether it was to LDS, the address and the size.
+    /// The writes: true for LDS, the address and the size.
     writes: RefCell<Vec<(bool, u64, u64)>>,
     /// The lanes of VGPRs that it wrote.
     lanes: Cell<u64>,
@@ -79,9 +79,9 @@ pub struct Writer {
     pub moment: Moment,
     /// The wave.
     pub wave: WaveId,
-    /// Its guest address.
+    /// The guest address of the instruction.
     pub pc: u64,
-    /// Its text.
+    /// The text of the instruction.
     pub text: String,
     /// The bytes at the location before it.
     pub before: Vec<u8>,
@@ -168,7 +168,7 @@ pub(crate) fn wrote(
     }
 }
 
-/// What [`wrote`] needs to know about a wave before its instruction.
+/// The state of a wave before its instruction that [`wrote`] uses.
 pub(crate) struct WaveBefore {
     indexed: bool,
 }
@@ -182,7 +182,7 @@ impl WaveBefore {
 }
 
 impl Session {
-    /// Returns true if an instruction that may write a location ran in a segment, in the right wave or workgroup.
+    /// Returns true if a segment contains an instruction that may write a location, of the right wave or workgroup.
     pub(crate) fn covers_write(&self, coverage: &Coverage, location: &ValueLocation) -> bool {
         if let Some(wave) = location.wave()
             && !coverage.has_wave(self.number_of(wave.workgroup), wave.wave)
@@ -198,8 +198,8 @@ impl Session {
         (z as u64 * b as u64 + y as u64) * a as u64 + x as u64
     }
 
-    /// The instruction of the current launch, or for memory of any launch before, that wrote a location last. Returns `None` if none did:
-    /// the value is from before. The present stays.
+    /// The last instruction that wrote a location, in the current launch, or for memory in any earlier one. Returns `None` if no
+    /// instruction wrote it. The present does not change.
     ///
     /// # Errors
     /// A message if there is no such location.
@@ -217,7 +217,7 @@ impl Session {
         Ok(writer)
     }
 
-    /// Looks for the last write, and leaves the session anywhere.
+    /// Searches for the last write. The position of the session afterwards is unspecified.
     fn last_write(&mut self, location: ValueLocation) -> Result<Option<Found>, Error> {
         let log = Log::default();
         let crosses = matches!(location, ValueLocation::Memory { .. });
@@ -272,7 +272,8 @@ impl Session {
         })
     }
 
-    /// Goes to the moment before the instruction that wrote a location last; that wave is selected. Returns `None`, and stays, if none did.
+    /// Goes to the moment before the instruction that wrote a location last, and selects its wave. Returns `None`, and stays, if
+    /// no instruction wrote it.
     ///
     /// # Errors
     /// A message if there is no such location.

@@ -1,4 +1,5 @@
-//! Sessions over kernels of testdata: they compute what a run computes, go back to any moment byte for byte, and know who wrote what.
+//! Sessions over kernels of testdata: they compute the same as a run, return to any moment byte for byte, and find the writer of
+//! every value.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -74,7 +75,7 @@ fn buffers(session: &Session) -> Vec<Vec<u8>> {
     buffers.into_iter().map(read).collect()
 }
 
-/// Everything that can be looked at.
+/// A hash of all visible state.
 fn fingerprint(session: &Session) -> u64 {
     let mut hash = DefaultHasher::new();
     fingerprint_in(session, &mut hash);
@@ -132,7 +133,7 @@ fn a_session_computes_what_a_run_computes() {
         let expected: Vec<Vec<u8>> = ready.buffers().iter().map(|b| b.read().unwrap()).collect();
         let mut session = Session::new(plan, Options::default()).unwrap();
         let mut rng = Rng(5);
-        // However it is stepped.
+        // With any kind of step.
         for _ in 0..200 {
             match rng.next(4) {
                 0 => session.reverse(Unit::Instruction).unwrap(),
@@ -147,7 +148,7 @@ fn a_session_computes_what_a_run_computes() {
     }
 }
 
-/// Does one of the session's motions. Returns which.
+/// Performs one of the session's motions. Returns its number.
 fn wander(session: &mut Session, rng: &mut Rng) -> u64 {
     let how = rng.next(12);
     let far = session.now().tick + 400;
@@ -182,7 +183,7 @@ fn wander(session: &mut Session, rng: &mut Rng) -> u64 {
     how
 }
 
-/// Motions of each of the kernels that make a million in all.
+/// The number of motions of each kernel, which is a million in total.
 const MANY: usize = 50_000;
 
 #[test]
@@ -196,10 +197,11 @@ fn a_million_motions_over_compiled_stretches_are_the_same_as_steps() {
     compiled_and_stepped(MANY);
 }
 
-/// Compiled code between stops is not seen: the same motions lead to the same moments, with the same contents of registers and memory.
+/// Compiled code between stops is invisible: the same motions lead to the same moments, with the same contents of registers and
+/// memory.
 fn compiled_and_stepped(steps: usize) {
     for ((name, plan), (_, same)) in plans().into_iter().zip(plans()) {
-        // Little, so that there are many checkpoints, and some are dropped.
+        // Little memory, for many checkpoints, some of which are dropped.
         let options = |compiles| Options {
             compiles,
             spacing: 5,
@@ -219,7 +221,7 @@ fn compiled_and_stepped(steps: usize) {
             let [a, b] = [&stepped, &compiled].map(fingerprint_of_results);
             assert_eq!(a, b, "{told}, {:?}", stepped.now());
         }
-        // Conditions are evaluated where compiled code stops, and writers are found in what it ran.
+        // Conditions are evaluated where compiled code stops, and writers are found in the code that it ran.
         for session in [&mut stepped, &mut compiled] {
             session.restart().unwrap();
             let half = format!("{:#x}", session.code().file_address(session.entry()));
@@ -256,7 +258,7 @@ fn a_million_random_motions_restore_every_moment_byte_for_byte() {
     random_motion(MANY);
 }
 
-/// Whichever way leads to a moment, registers, LDS and memory hold the same there.
+/// Registers, LDS and memory at a moment are the same on every way to it.
 fn random_motion(steps: usize) {
     let plans = plans();
     assert_eq!(plans.len() * MANY, 1_000_000);
@@ -264,7 +266,7 @@ fn random_motion(steps: usize) {
         let mut session = Session::new(
             plan,
             Options {
-                // Little, so that checkpoints are dropped.
+                // Little memory, which causes checkpoints to be dropped.
                 history_bytes: 1 << 20,
                 ..Options::default()
             },
@@ -282,7 +284,7 @@ fn random_motion(steps: usize) {
     }
 }
 
-/// Waves that get the turn out of order compute the same where they do not race, and the history knows the turns.
+/// Waves that get the turn out of order compute the same if they do not race, and the history records the turns.
 #[test]
 fn turns_change_the_order_of_waves_alone() {
     let mut turns = 0;
@@ -319,7 +321,7 @@ fn turns_change_the_order_of_waves_alone() {
             let now = session.now().tick;
             seen.insert(now, fingerprint(&session));
             if step % 5 == 4 {
-                // Any known moment, and here again.
+                // Any known moment, and then the present one again.
                 let (tick, print) = *seen
                     .iter()
                     .map(|(t, p)| (*t, *p))
@@ -342,7 +344,7 @@ fn turns_change_the_order_of_waves_alone() {
     assert!(turns > 80, "{turns}");
 }
 
-/// One wave, or one workgroup, runs while the others stand still.
+/// One wave, or one workgroup, runs while the others do not.
 #[test]
 fn waves_run_alone() {
     let reduce = ["buf:rand:2000:3", "buf:zero:4", "u32:500", "local:512"];
@@ -362,25 +364,25 @@ fn waves_run_alone() {
     );
     let executed = |session: &Session| session.wave(wave(0)).unwrap().clock / 4;
     assert_eq!(executed(&session), 1);
-    // It still waits.
+    // The wave still waits.
     let tick = session.now().tick;
     let stop = session.resume_scope(Scope::WaveAlone).unwrap();
     assert!(matches!(stop.reason, Reason::Waits(..)), "{stop:?}");
     assert_eq!(session.now().tick, tick);
-    // Until the other one has come there.
+    // Until the other wave has reached the same place.
     session.select(wave(0)).unwrap();
     let stop = session.resume_scope(Scope::WorkgroupAlone).unwrap();
     assert_eq!(stop.reason, Reason::WaveEnded(wave(0)));
     let begun: Vec<[u32; 3]> = session.waves().iter().map(|w| w.id.workgroup).collect();
     assert!(!begun.contains(&[0; 3]), "{begun:?}");
     assert!(session.waves().iter().all(|w| w.executed == 0));
-    // And all of it is undone.
+    // All of it is undone.
     session.travel(Moment { launch: 0, tick: 1 }).unwrap();
     assert_eq!((executed(&session), session.waves().len()), (1, 2));
 }
 
-/// `who` and the trace tell the same: an instruction that changed a register in a lane wrote it, and after it until now only
-/// instructions that wrote the same value did.
+/// `who` and the trace agree: an instruction that changed a register in a lane wrote it, and later instructions wrote it only
+/// with the same value.
 #[test]
 fn who_agrees_with_the_trace() {
     for (name, plan) in plans() {
@@ -398,7 +400,7 @@ fn who_agrees_with_the_trace() {
             };
             let id = view.id;
             let registers = session.wave(id).unwrap().vgprs.len();
-            // The first three hold the work-item's IDs at first.
+            // The first three registers initially hold the work-item's IDs.
             let first = 3 + rng.next(registers as u64 - 3) as u16;
             let lane = rng.next(64) as u8;
             let scalar = rng.next(3) == 0;
@@ -420,11 +422,11 @@ fn who_agrees_with_the_trace() {
             let is_it = |line: &&serde_json::Value| {
                 line["workgroup"] == serde_json::json!(id.workgroup) && line["wave"] == id.wave
             };
-            // The last change that the trace tells, by its number.
+            // The last change in the trace, by its number.
             let (mut last, mut value) = (None, None);
             for (n, line) in lines[..tick as usize].iter().enumerate() {
                 let new = listed(line, &location).filter(|_| is_it(&line));
-                // The VGPRs that are asked for begin as zeros.
+                // The tested VGPRs begin as zeros.
                 let old = value.or((!scalar).then_some(0));
                 if new.is_some() && new != old {
                     last = Some(n as u64);
@@ -449,7 +451,7 @@ fn who_agrees_with_the_trace() {
     }
 }
 
-/// The value of the place's register, if a line of the trace lists it.
+/// The value of the location's register, if a line of the trace lists it.
 fn listed(line: &serde_json::Value, location: &ValueLocation) -> Option<u64> {
     let (letter, register, lane) = match location {
         ValueLocation::Vgpr { first, lane, .. } => ('v', *first, lane.unwrap_or(0)),
@@ -525,7 +527,7 @@ fn changes_begin_a_new_history() {
     };
     let old = session.read(sum).unwrap();
     session.write(sum, &7f32.to_le_bytes()).unwrap();
-    // Back and on again: the change stays where it was made.
+    // Back and forward again: the change stays at its moment.
     for _ in 0..5 {
         session.reverse_step().unwrap();
     }

@@ -119,19 +119,19 @@ fn plans() -> Vec<(&'static str, Plan)> {
     ]
 }
 
-/// What is known of a register, in a lane if it has some, or of a byte.
+/// The trace's knowledge of a register, in a lane if it has lanes, or of a byte.
 #[derive(Clone, Copy, Default, Debug)]
 struct Tracked {
     value: u32,
-    /// The last instruction that wrote it, by its number in the trace: it changed it, or writes all of it whatever it was.
+    /// The last instruction that wrote it, by its number in the trace: it changed the value, or always writes all of it.
     written: Option<u64>,
-    /// The last one that changed it.
+    /// The last instruction that changed it.
     changed: Option<u64>,
-    /// The last one of which the trace does not tell whether it wrote it, with what it was.
+    /// The last instruction that may have written the old value, which the trace does not show.
     perhaps: Option<u64>,
 }
 
-/// The registers of a wave, as the trace tells them.
+/// The registers of a wave, from the trace.
 struct Wave {
     scalars: Vec<Tracked>,
     scc: Tracked,
@@ -146,7 +146,7 @@ impl Wave {
     }
 }
 
-/// The instructions up to a moment, as the trace tells them.
+/// The state after the instructions up to a moment, from the trace.
 struct Told {
     lines: Vec<serde_json::Value>,
     at: usize,
@@ -154,7 +154,7 @@ struct Told {
     memory: HashMap<u64, u64>,
     /// By workgroup and address: the last change of a dword.
     lds: HashMap<([u32; 3], u64), u64>,
-    /// What names in the trace stand for.
+    /// The locations that names in the trace stand for.
     names: HashMap<(WaveId, String), ValueLocation>,
 }
 
@@ -166,7 +166,7 @@ fn wave_of(line: &serde_json::Value) -> WaveId {
     }
 }
 
-/// The values of a change: one, or `count`, those of the lanes or of a range; `..` repeats the last.
+/// The values of a change: one, or `count` values of the lanes or of a range; `..` repeats the last.
 fn values(text: &str, count: usize) -> Vec<u64> {
     let list = text.trim_start_matches('[').trim_end_matches(']');
     let number = |t: &str| gcn::run::integer(t.trim()).unwrap() as u64;
@@ -181,7 +181,7 @@ fn values(text: &str, count: usize) -> Vec<u64> {
     }
 }
 
-/// `mem[0x100..0x108]`: whether it is LDS, and the bytes.
+/// `mem[0x100..0x108]`: true for LDS, and the bytes.
 fn range(name: &str) -> Option<(bool, std::ops::Range<u64>)> {
     let (unit, rest) = name.split_once('[')?;
     let size = match unit {
@@ -235,7 +235,7 @@ impl Told {
         }
     }
 
-    /// Goes on to a moment. The session is used for names and decoding.
+    /// Advances to a moment. The session is used for names and decoding.
     fn go_on(&mut self, tick: u64, session: &Session) {
         while self.at < tick as usize {
             self.next(session);
@@ -272,7 +272,7 @@ impl Told {
             let location = match names.get(&key) {
                 Some(location) => *location,
                 None => {
-                    // The wave need not be running: its name is enough.
+                    // The wave need not be running: its name is sufficient.
                     let Ok((location, _)) =
                         session.location_of(&session.expr(name).unwrap(), Some(id))
                     else {
@@ -302,7 +302,7 @@ impl Told {
                 _ => {}
             }
         }
-        // What it writes even if that changes nothing.
+        // The registers that it writes, even if their values do not change.
         let file = gcn::run::integer(line["pc"].as_str().unwrap()).unwrap() as u64;
         let pc = session.entry() - session.kernel().entry + file;
         let info = session.code().decode(pc, session.memory()).unwrap();
@@ -340,7 +340,7 @@ impl Told {
     }
 }
 
-/// Compares what `who` says of a register or a byte with what the trace tells.
+/// Compares the result of `who` for a register or a byte with the trace.
 fn same(
     told: &Told,
     location: ValueLocation,
@@ -388,9 +388,10 @@ impl Rng {
     }
 }
 
-/// Compares at some moments. `most` is the number of places of each kind that are compared at each of them; all without it.
+/// Compares at some moments. `most` is the maximum number of locations of each kind that are compared at each of them; without
+/// it, all are.
 fn compare(name: &str, plan: Plan, moments: u64, most: Option<usize>) -> u64 {
-    // Checks of a plan may fail: absolute has a mistake.
+    // Checks of a plan may fail: absolute has an error.
     let (lines, _) = kernels::trace(&plan);
     let mut session = Session::new(plan, Options::default()).unwrap();
     let total = lines.len() as u64;
@@ -485,7 +486,7 @@ fn who_agrees_with_the_trace_on_ten_kernels() {
     }
 }
 
-/// Everywhere at some moments: half an hour's work of an unoptimised build, minutes of an optimised one.
+/// Compares all locations at some moments: half an hour in an unoptimised build, minutes in an optimised one.
 #[test]
 #[ignore = "takes minutes: cargo test --release -p gcn-debug --test who -- --ignored"]
 fn who_agrees_with_the_trace_everywhere() {

@@ -8,9 +8,9 @@ pub struct Command {
     pub name: &'static str,
     /// Other names.
     pub aliases: &'static [&'static str],
-    /// What follows the name.
+    /// Its parameters, as the help shows them.
     pub takes: &'static str,
-    /// What it does.
+    /// Its help text.
     pub about: &'static str,
     /// An empty line repeats it.
     pub repeats: bool,
@@ -81,7 +81,7 @@ pub const COMMANDS: &[Command] = &[
     command("kill", &[], "", false, "leave, and end the program that is debugged"),
 ];
 
-/// The command of a name, an alias, or the beginning of one name only.
+/// The command with a name, with an alias, or with the only name that begins with this text.
 pub(super) fn find(word: &str) -> Result<&'static Command, Error> {
     let exact = |c: &&Command| c.name == word || c.aliases.contains(&word);
     if let Some(found) = COMMANDS.iter().find(exact) {

@@ -99,7 +99,7 @@ fn bytes_text(bytes: &[u8]) -> String {
     }
 }
 
-/// Where a motion stopped, and why.
+/// The location and the reason of a stop.
 pub fn stop_text(session: &Session, stop: &Stop) -> String {
     let mut text = match &stop.reason {
         Reason::Step => String::new(),
@@ -193,7 +193,7 @@ pub(crate) fn all_lanes(
     Ok(lanes::text(&values, form, mask, "lane", LANES, false))
 }
 
-/// A register lane by lane, eight a line; those of inactive lanes in parentheses.
+/// A register lane by lane, eight lanes per line; inactive lanes in parentheses.
 ///
 /// # Errors
 /// A message if there is no such register or format.
@@ -226,7 +226,7 @@ pub fn lanes_table(
     Ok(text)
 }
 
-/// Bytes as dwords, four a line.
+/// Bytes as dwords, four per line.
 pub fn hexdump(address: u64, data: &[u8]) -> String {
     let mut text = String::new();
     for (n, row) in data.chunks(16).enumerate() {
@@ -275,7 +275,7 @@ pub(crate) fn waiting(waits: &Waits) -> String {
     }
 }
 
-/// The waves that have begun, a line each: where they are, and what they wait for.
+/// The waves that have begun, one per line, with their locations and what they wait for.
 pub fn waves(session: &Session) -> String {
     let waves = session.waves();
     if waves.is_empty() {
@@ -303,7 +303,7 @@ pub fn waves(session: &Session) -> String {
             wave.executed
         );
         text.push_str(line.trim_end());
-        // Last, as a narrow pane has no room for it.
+        // Last, because a narrow pane has no room for it.
         if let Some(line) = session.code().line(wave.pc) {
             let _ = write!(text, "  {line}");
         }
@@ -425,7 +425,7 @@ pub(super) fn backtrace(session: &Session) -> Result<String, Error> {
     Ok(text)
 }
 
-/// A call of the selected wave: where it is, the instruction that called, and its source line.
+/// A call of the selected wave: its location, the instruction that called, and its source line.
 pub(super) fn frame(session: &Session, level: usize) -> String {
     let Some(pc) = session.frame_pc(level) else {
         return String::new();
@@ -576,7 +576,7 @@ pub(super) fn writer(
     )
 }
 
-/// An instruction that a wave has executed, and what it wrote.
+/// An instruction that a wave has executed, and the values that it wrote.
 pub(super) fn traced(session: &Session, (id, pc, exec): (WaveId, u64, u64)) -> String {
     let mut line = format!("{:<56}", instruction(session, pc));
     let Some(info) = session.code().decode(pc, session.memory()) else {

@@ -1,4 +1,4 @@
-//! Breakpoints of editors: each request names all that there are to be of its kind.
+//! Breakpoints of editors: each request lists all breakpoints of its kind.
 
 use std::io::Write;
 use std::path::Path;
@@ -31,7 +31,7 @@ impl<W: Write> Editor<'_, W> {
             .filter(|text| !text.trim().is_empty())
     }
 
-    /// Describes a breakpoint, and remembers it in `ids`.
+    /// Describes a breakpoint, and records its number in `ids`.
     fn set_one(
         &mut self,
         set: Result<crate::stops::Breakpoint, Error>,
@@ -78,7 +78,7 @@ impl<W: Write> Editor<'_, W> {
         Ok((json!({"breakpoints": out}), Then::Nothing))
     }
 
-    /// The file of the line tables that an editor's path is: the one with the most folders in common, from the end.
+    /// The file of the line tables that matches an editor's path: the one with the most folders in common, from the end.
     fn file_of(&mut self, path: &str) -> Result<String, Error> {
         let wanted = Path::new(path);
         let common = |file: &str| {
@@ -126,7 +126,7 @@ impl<W: Write> Editor<'_, W> {
         Ok((json!({"breakpoints": out}), Then::Nothing))
     }
 
-    /// A reference of data is the thread and the expression: `1 v3[17]`.
+    /// Describes a reference to data: the thread and the expression, `1 v3[17]`.
     pub(super) fn data_info(&mut self, args: &Value) -> Answer {
         let name = args["name"].as_str().unwrap_or("");
         let group = args["variablesReference"]

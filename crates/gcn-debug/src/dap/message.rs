@@ -1,4 +1,4 @@
-//! Messages of the Debug Adapter Protocol: JSON after a header with its length; and base64, as which it carries memory.
+//! Messages of the Debug Adapter Protocol: JSON after a header with its length; and base64, the encoding of memory in them.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,14 +11,14 @@ use crate::interrupts::Interrupts;
 /// The maximum bytes of a message.
 const MOST: usize = 16 << 20;
 
-/// What an editor sends.
+/// A message of an editor.
 #[derive(Debug)]
 pub enum Event {
-    /// A message, and whether it has interrupted a motion.
+    /// A message, and true if it has interrupted a motion.
     Message(Value, bool),
-    /// It cannot be read; nothing after it can be.
+    /// The message cannot be read, nor can anything after it.
     Malformed(String),
-    /// The editor is gone.
+    /// The editor has disconnected.
     Closed,
 }
 
@@ -58,8 +58,8 @@ fn read(from: &mut impl BufRead) -> Result<Option<Value>, String> {
     Ok(Some(value))
 }
 
-/// Reads an editor's messages until it is gone. Those that cannot wait interrupt the motion that is under way; `continuing` says that
-/// it is one that goes on by itself afterwards.
+/// Reads an editor's messages until it disconnects. Messages that cannot wait interrupt the current motion. `continuing` is true
+/// if that motion resumes by itself afterwards.
 pub fn listen(
     from: impl Read,
     to: &Sender<Event>,

@@ -14,7 +14,7 @@ use crate::expr::Expr;
 use crate::session::{Error, Session};
 use crate::state::ValueLocation;
 
-/// What a reference of variables stands for, with its thread.
+/// The variables that a reference stands for, with their thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Special(u32),
@@ -438,7 +438,7 @@ fn before(session: &Session, at: u64, count: u64, length: &dyn Fn(u64) -> u64) -
     let mut out: Vec<u64> = Vec::new();
     let mut end = at;
     while (out.len() as u64) < count && code.is_code(end.wrapping_sub(4)) {
-        // From the beginning of the function, since instructions have several lengths.
+        // Decoding starts at the beginning of the function, because instructions have several lengths.
         let Some((start, _)) = code.function(end - 4) else {
             break;
         };
@@ -455,7 +455,7 @@ fn before(session: &Session, at: u64, count: u64, length: &dyn Fn(u64) -> u64) -
     out.split_off(drop)
 }
 
-/// A file as editors want it.
+/// A file in the form that the protocol requires.
 fn source(file: &str) -> Value {
     let path = Path::new(file);
     let name = path

@@ -5,21 +5,21 @@ use std::sync::mpsc::Sender;
 
 use crate::interrupts::Interrupts;
 
-/// The maximum bytes of a packet, which the client asks for.
+/// The maximum bytes of a packet, which the client queries.
 pub const MOST: usize = 0x20000;
 
-/// What a client sends.
+/// An event from a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A packet's contents, without escapes.
     Packet(Vec<u8>),
-    /// Bytes that are no packet: what is wrong with them.
+    /// Bytes that do not form a packet, with the reason.
     Malformed(String),
-    /// The reply did not arrive as it was sent: it is to be sent again.
+    /// The reply arrived with errors and must be sent again.
     Again,
-    /// Ctrl-C. The flag that ends motions was set when the byte came.
+    /// Ctrl-C. The flag that ends motions was already set when the byte arrived.
     Interrupt,
-    /// The client is gone: the error, if it is one.
+    /// The client has disconnected, with the error if there was one.
     Closed(Option<String>),
 }
 
@@ -35,7 +35,7 @@ pub struct Framer {
 }
 
 impl Framer {
-    /// Takes a byte. Returns what it completes.
+    /// Takes a byte. Returns the event that it completes.
     pub fn take(&mut self, byte: u8) -> Option<Event> {
         if let Some(sum) = &mut self.sum {
             sum.push(byte);
@@ -60,7 +60,7 @@ impl Framer {
         };
         match byte {
             b'#' => self.sum = Some(Vec::new()),
-            // A packet that was broken off.
+            // An incomplete packet is dropped.
             b'$' => {
                 body.clear();
                 self.long = false;
@@ -141,8 +141,8 @@ pub fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Reads a client's bytes until it is gone, and hands on what they say. Ctrl-C interrupts at once, since the receiver is busy while
-/// waves run; so does the end.
+/// Reads a client's bytes until it disconnects, and sends the events. Ctrl-C sets the interrupt flag directly, because the
+/// receiver is busy while waves run; so does the end of the connection.
 pub fn listen(mut from: impl Read, to: &Sender<Event>, interrupts: &Interrupts) {
     let mut framer = Framer::default();
     let mut bytes = [0; 4096];
@@ -169,7 +169,7 @@ pub fn listen(mut from: impl Read, to: &Sender<Event>, interrupts: &Interrupts) 
 
 fn close(to: &Sender<Event>, interrupts: &Interrupts, why: Option<String>) {
     interrupts.raise();
-    // Nobody may listen anymore.
+    // The receiver may have ended.
     let _ = to.send(Event::Closed(why));
 }
 

@@ -1,13 +1,13 @@
 //! Registers as GDB sees them.
 //!
-//! GDB of most distributions knows no AMD GPU, but any target may describe registers of its own on top of an architecture that GDB
-//! knows. We take x86-64: its instructions may have 8 and 12 bytes and begin anywhere, GDB leaves steps to the target, and its names of
-//! registers do not hide ours. (RISC-V is stepped by breakpoints after the instruction, which GDB decodes itself; instructions of AArch64
-//! all have 4 bytes.) It demands `rax` and so on, which a wave does not have: they read as 0. `rip` is the PC. GDB gets the scalar
-//! registers in one packet, and VGPRs one by one.
+//! GDB of most distributions does not support AMD GPUs, but a target may describe its own registers on top of an architecture
+//! that GDB supports. We use x86-64: its instructions may have 8 and 12 bytes and begin anywhere, GDB leaves steps to the target,
+//! and its register names do not hide ours. (RISC-V is stepped by breakpoints after the instruction, which GDB decodes itself;
+//! instructions of AArch64 all have 4 bytes.) GDB requires `rax` and so on, which a wave does not have: they read as 0. `rip` is
+//! the PC. GDB gets the scalar registers in one packet, and VGPRs one by one.
 //!
-//! The calls that a wave is in look to GDB like a stack of return addresses, to which `rsp` points. It is nowhere in guest memory:
-//! [`stack`] makes it from what the session knows of the calls.
+//! The calls that a wave is in appear to GDB as a stack of return addresses, to which `rsp` points. The stack is not in guest
+//! memory: [`stack`] computes it from the session's record of the calls.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ pub struct Register {
     holds: Holds,
 }
 
-/// What a register is.
+/// The value of a register.
 #[derive(PartialEq, Eq)]
 enum Holds {
     /// The session's expression for it.
@@ -64,7 +64,7 @@ const X87: [&str; 8] = [
     "fctrl", "fstat", "ftag", "fiseg", "fioff", "foseg", "fooff", "fop",
 ];
 
-/// Registers with names, and whether they have 64 bits.
+/// Registers with names, each with true if it has 64 bits.
 const NAMED: [(&str, bool); 9] = [
     ("exec", true),
     ("vcc", true),
@@ -141,7 +141,7 @@ impl Registers {
         self.all.get(number)
     }
 
-    /// Those that are read together.
+    /// The registers that are read together.
     pub fn scalars(&self) -> &[Register] {
         &self.all[..self.first_vgpr]
     }
@@ -161,7 +161,7 @@ impl Registers {
                 Holds::Value(_) => "general",
                 _ => "system",
             };
-            // For LLDB, which takes no types of vectors.
+            // For LLDB, which does not support vector types.
             let format = match register.kind {
                 "lanes" => " encoding=\"vector\" format=\"vector-uint32\"",
                 _ => "",
@@ -181,11 +181,12 @@ impl Registers {
 
 /// The bits of an address of a thread's stack; the others are the thread's number, from bit 16, and the location in the stack.
 const STACK: u64 = 0x7f00 << 48;
-/// Where a stack ends.
+/// The end of a stack.
 const TOP: u64 = 0x8000;
 
-/// GDB takes the frame without a base for the outermost one, and its base is eight bytes below `rsp`. So the stack of a wave in few calls
-/// ends at this address. Farther below it addresses have no room, and GDB shows a frame at address 0 after the outermost one.
+/// GDB takes the frame without a base for the outermost one, and its base is eight bytes below `rsp`. The stack of a wave in few
+/// calls therefore ends at this address. With a lower end the addresses would have no room, and GDB would show a frame at address
+/// 0 after the outermost one.
 const LAST: u64 = 8;
 const FEW: usize = 2;
 
@@ -198,7 +199,7 @@ fn innermost(frames: &[Frame], thread: u32) -> u64 {
     }
 }
 
-/// The thread whose stack an address is in; `current` is the one that is asked about, in which `frames` calls have not returned.
+/// The thread whose stack contains an address. `current` is the thread of the request, in which `frames` calls have not returned.
 pub fn stack_of(address: u64, current: u32, frames: usize) -> Option<u32> {
     let below = LAST.wrapping_sub(address);
     if (1..=8 * FEW.min(frames) as u64).contains(&below) {
@@ -207,7 +208,7 @@ pub fn stack_of(address: u64, current: u32, frames: usize) -> Option<u32> {
     (address >> 48 << 48 == STACK).then_some((address >> 16) as u32)
 }
 
-/// The word of a stack of return addresses that holds an address.
+/// The word of a stack of return addresses at an address.
 pub fn stack(frames: &[Frame], address: u64) -> u64 {
     let top = match address >> 48 << 48 == STACK {
         true => address & !0xffff | TOP,
@@ -227,7 +228,7 @@ impl Register {
         }
     }
 
-    /// Its bytes in a wave, which is a thread.
+    /// The register's bytes in a wave.
     ///
     /// # Errors
     /// A message: the wave has no such register.
@@ -242,7 +243,7 @@ impl Register {
                 let expr = self.expr(session)?;
                 match session.location_of(&expr, Some(wave)) {
                     Ok((location, _)) => session.read(location)?,
-                    // Some can only be read.
+                    // Some registers can only be read.
                     Err(_) => {
                         let value = session.eval_expr(&expr, Some(wave))?;
                         value.bits().to_le_bytes().to_vec()
@@ -254,10 +255,10 @@ impl Register {
         Ok(bytes)
     }
 
-    /// Changes it in a wave.
+    /// Changes the register in a wave.
     ///
     /// # Errors
-    /// A message: it cannot be changed, or the wave has no such register.
+    /// A message: the register cannot be changed, or the wave does not have it.
     pub fn write(&self, session: &mut Session, wave: WaveId, bytes: &[u8]) -> Result<(), Error> {
         if bytes.len() != self.bytes {
             return Err(format!("{} has {} bytes", self.name, self.bytes).into());

@@ -1,4 +1,4 @@
-//! What the terminal of `gcn debug` shows.
+//! The contents of the terminal of `gcn debug`.
 
 use gcn::emu::wave::{LANES, WaveState};
 use gcn::isa::access::File;
@@ -13,7 +13,7 @@ use super::{App, Format, Pane};
 use crate::commands::{hexdump, position};
 use crate::{Session, Status, ValueLocation};
 
-/// Instructions before the one that a list is about.
+/// Instructions before the central one of a list.
 const CONTEXT: usize = 6;
 
 const KEYS: &str = concat!(
@@ -41,7 +41,8 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App, session: &Session) {
     }
 }
 
-/// What fits into a small terminal: where the wave is, the code around it, below it the chosen pane of state, and the last message.
+/// The layout for a small terminal: the location of the wave, the code around it, below it the chosen state pane, and the last
+/// message.
 fn little(frame: &mut Frame<'_>, app: &App, session: &Session) {
     let area = frame.area();
     // From the most important to the least.
@@ -74,13 +75,13 @@ fn little(frame: &mut Frame<'_>, app: &App, session: &Session) {
     }
 }
 
-/// Shows that a command runs, over what was on the screen.
+/// Shows that a command runs, over the earlier contents.
 pub(crate) fn running(frame: &mut Frame<'_>, app: &App, command: &str) {
     let area = frame.area();
     let same = app.last.as_ref().filter(|last| last.area == area);
     match same {
         Some(last) => frame.buffer_mut().clone_from(last),
-        // What was shown had another size.
+        // The earlier contents had another size.
         None => list_log(frame, area, app),
     }
     let text = format!(" `{command}` runs; Ctrl-C interrupts");
@@ -101,7 +102,7 @@ fn list_log(frame: &mut Frame<'_>, area: Rect, app: &App) {
 fn command_line(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let line = match &app.input {
         Some(text) => {
-            // Its end is what is typed.
+            // The end of the text is shown, where the user types.
             let room = (area.width as usize).saturating_sub(2);
             let hidden = text.chars().count().saturating_sub(room);
             let text: String = text.chars().skip(hidden).collect();
@@ -217,7 +218,7 @@ fn code(frame: &mut Frame<'_>, area: Rect, app: &App, session: &Session) {
     let current = session.current().ok().map(|(_, state)| state.pc);
     let selected = session.selected_pc();
     let near = app.cursor.or(selected).unwrap_or(session.entry());
-    // Without a border where there is little room.
+    // No border if there is little room.
     let block = match area.height > 5 && area.width > 20 {
         true => {
             let name = selected.map_or(String::new(), |pc| match session.level() {
@@ -280,7 +281,7 @@ fn code(frame: &mut Frame<'_>, area: Rect, app: &App, session: &Session) {
         }
         lines.push(line);
     }
-    // The instruction that it is about must be among the lines, with some before it.
+    // The selected instruction must be among the lines, with some before it.
     let first = (shown + 1 + rows / 3).saturating_sub(rows).min(shown);
     lines.drain(..first);
     frame.render_widget(Paragraph::new(lines).block(block), area);
@@ -343,7 +344,7 @@ fn value(bits: u32, format: Format) -> String {
     }
 }
 
-/// VGPRs, a line each, lanes side by side: values, or where they do not fit or the user wants it, a heat map of all lanes.
+/// VGPRs, one per line, lanes side by side: values, or, if they do not fit or the user wants it, a heat map of all lanes.
 fn vectors(area: Rect, app: &App, session: &Session, state: &WaveState) -> Vec<Line<'static>> {
     let wave = session.selected();
     let before = app.before.as_ref().filter(|b| Some(b.wave) == wave);
@@ -391,7 +392,7 @@ fn vectors(area: Rect, app: &App, session: &Session, state: &WaveState) -> Vec<L
     lines
 }
 
-/// A character a lane: the brighter, the greater the value among those of the register. Inactive lanes are dots.
+/// One character per lane: the brighter, the greater the value among those of the register. Inactive lanes are dots.
 fn heat_row(
     values: &[u32; LANES],
     exec: u64,

@@ -1,4 +1,4 @@
-//! Plans of kernels, for the tests and the example that measures.
+//! Plans of kernels, for the tests and the speed example.
 
 #![allow(dead_code)]
 
@@ -20,7 +20,7 @@ pub fn path(text: &str) -> PathBuf {
         .join(text)
 }
 
-/// The launch of a kernel of a file of testdata, with arguments as `gcn run --arg` takes them.
+/// The launch of a kernel of a file of testdata, with arguments in the syntax of `gcn run --arg`.
 pub fn kernel(file: &str, name: &str, grid: [u32; 3], group: [u32; 3], args: &[&str]) -> Plan {
     let file = path("testdata").join(file);
     let object = gcn::io::code_object(&file, None, None).expect("a code object");
