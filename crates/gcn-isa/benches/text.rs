@@ -1,4 +1,4 @@
-//! How fast instructions are decoded and printed: `cargo bench -p gcn-isa`. Counts are instructions.
+//! The speed of decoding and printing: `cargo bench -p gcn-isa`. Counts are instructions.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -14,8 +14,8 @@ fn main() {
 
 const COUNT: usize = 100_000;
 
-/// Instructions of random operands. `few`: as code has them, which repeats a hundred instructions and
-/// sets no modifier; else any that the target decodes.
+/// Instructions with random operands. With `few` they resemble real code, which repeats a hundred instructions and sets no
+/// modifier; otherwise they are any that the target decodes.
 fn code(target: Target, few: bool) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {
@@ -31,7 +31,7 @@ fn code(target: Target, few: bool) -> Vec<u8> {
     while count < COUNT {
         let mut word = next();
         if few && kinds.len() >= 100 {
-            // Other VGPRs in an instruction of before.
+            // Other VGPRs in an earlier instruction.
             word = kinds[next() as usize % kinds.len()] ^ next() & 0x1fe_1e00;
         }
         let bytes = word.to_le_bytes();

@@ -332,9 +332,9 @@ impl Class {
         (first.wrapping_shl(self.op_above as u32) as u64 >> (self.op_down & 63)) as usize
     }
 
-    /// The properties in `what`, which the index says are possible, as far as the sources confirm them; 0 if the
-    /// instruction has four bytes. Computed with tables and without branches, because the sequence of instructions in code is too
-    /// irregular for branch prediction.
+    /// The properties in `what`, which the index marks as possible, if the sources confirm them; 0 if the instruction has four
+    /// bytes. Computed with tables and without branches, because the sequence of instructions in code is too irregular for branch
+    /// prediction.
     #[inline(always)]
     fn true_of(&self, what: u8, first: u32) -> u8 {
         let source0 = SOURCE[(first as u16 & self.source0) as usize & 0x1ff];
@@ -358,8 +358,8 @@ static SOURCE: [u8; 512] = {
 };
 
 impl Insn {
-    /// Returns true if the LDS bit of a MUBUF, FLAT or GLOBAL instruction is set: its data go to LDS at M0 in place of VGPRs,
-    /// or come from there.
+    /// Returns true if the LDS bit of a MUBUF, FLAT or GLOBAL instruction is set: its data go between memory and LDS at M0
+    /// instead of VGPRs.
     pub fn data_in_lds(&self) -> bool {
         self.field(Field::Lds) != 0
     }

@@ -1,7 +1,8 @@
-//! Hazards: dependences that the hardware does not check, so that a program must keep the two instructions apart.
+//! Hazards: dependences that the hardware does not check. The program must keep the two instructions apart.
 //!
-//! [`HAZARDS`] is the one table. The manual prints it with each instruction, and checkers read it: an instruction can be the first
-//! or the second of a hazard, and [`Hazard::first`] and [`Hazard::second`] say which registers make the two depend on each other.
+//! [`HAZARDS`] is the one table. The manual prints it with each instruction, and checkers read it: an instruction can be the
+//! first or the second of a hazard, and [`Hazard::first`] and [`Hazard::second`] return the registers that make the two depend on
+//! each other.
 //!
 //! ```
 //! use gcn_isa::access::InstructionTable;
@@ -43,16 +44,16 @@ const VSKIP_BIT: u32 = 28;
 pub struct Hazard {
     /// Its name in reports and in the manual.
     pub name: &'static str,
-    /// What the two instructions are, and how they must be kept apart.
+    /// The two instructions, and how they must be kept apart.
     pub rule: Rule,
-    /// In gfx6 to gfx9: the wait states that must lie between the two instructions; 0 where the hazard does not exist. For rules
-    /// other than [`Rule::Wait`] it is 1 where the hazard exists.
+    /// For gfx6 to gfx9: the wait states that must lie between the two instructions, or 0 if the hazard does not exist. For rules
+    /// other than [`Rule::Wait`] it is 1 if the hazard exists.
     pub waits: [u8; 4],
-    /// In gfx6 to gfx9: sources disagree whether the hazard exists. Checkers report it as a note.
+    /// For gfx6 to gfx9: true if sources disagree whether the hazard exists. Checkers report it as a note.
     pub disputed: [bool; 4],
     /// A sentence for the manual and for reports.
     pub about: &'static str,
-    /// Where it is described.
+    /// The documents that describe it.
     pub sources: &'static str,
 }
 
@@ -81,7 +82,7 @@ pub enum Clause {
     Vector,
 }
 
-/// What the first instruction of a hazard does.
+/// The first instruction of a hazard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum First {
     /// A vector ALU instruction writes an SGPR, VCC or M0.
@@ -108,11 +109,11 @@ pub enum First {
     SetVskip,
     /// s_setreg of MODE.VSKIP.
     SetregVskip,
-    /// A store of more than 64 bits a lane whose data are still in their VGPRs.
+    /// A store of more than 64 bits per lane whose data are still in their VGPRs.
     WideStore,
 }
 
-/// What the second instruction of a hazard does.
+/// The second instruction of a hazard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Second {
     /// A scalar memory instruction reads an SGPR.
@@ -251,7 +252,7 @@ const fn rule(
 /// The largest number of wait states that a hazard needs.
 pub const MOST_WAITS: u8 = 5;
 
-/// The registers by which an instruction takes part in a hazard.
+/// The registers through which an instruction takes part in a hazard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Concern {
     ranges: [Option<(File, u16, u16)>; 8],
@@ -260,7 +261,7 @@ pub struct Concern {
 }
 
 impl Concern {
-    /// It depends on no register.
+    /// The hazard depends on no register.
     const ALWAYS: Concern = Concern {
         ranges: [None; 8],
         count: 0,
@@ -273,7 +274,7 @@ impl Concern {
                 *range = Some((file, first, count));
                 self.count += 1;
             }
-            // No instruction has that many operands.
+            // No instruction has more operands than fit.
             None => self.always = true,
         }
     }
@@ -307,7 +308,7 @@ impl Concern {
         })
     }
 
-    /// Removes the registers that an instruction writes anew. Returns false if none is left.
+    /// Removes the registers that an instruction overwrites. Returns false if none is left.
     pub fn without(&mut self, file: File, first: u16, count: u16) -> bool {
         if self.always {
             return true;
@@ -342,7 +343,7 @@ impl Hazard {
         self.disputed[target.generation() as usize]
     }
 
-    /// The registers by which an instruction is the first of the hazard. Returns `None` if it is not.
+    /// The registers through which an instruction is the first of the hazard. Returns `None` if it is not.
     pub fn first(&self, insn: &Insn, info: &InstructionInfo) -> Option<Concern> {
         match self.rule {
             Rule::Wait(first, _) => first.concern(insn, info),
@@ -350,7 +351,7 @@ impl Hazard {
         }
     }
 
-    /// The registers by which an instruction is the second of the hazard. Returns `None` if it is not.
+    /// The registers through which an instruction is the second of the hazard. Returns `None` if it is not.
     pub fn second(&self, insn: &Insn, info: &InstructionInfo) -> Option<Concern> {
         match self.rule {
             Rule::Wait(_, second) => second.concern(insn, info),
@@ -415,7 +416,7 @@ pub fn is_vmem(row: &Inst) -> bool {
     )
 }
 
-/// The wait states that an instruction itself is.
+/// The number of wait states for which an instruction counts.
 pub fn wait_states(insn: &Insn, info: &InstructionInfo) -> u32 {
     match info.signals(Signal::Nop) {
         true => {
@@ -430,7 +431,7 @@ pub fn wait_states(insn: &Insn, info: &InstructionInfo) -> u32 {
     }
 }
 
-/// s_setreg, of a hardware register: its number and the first and last bit.
+/// The hardware register of s_setreg: its number and the first and last bit.
 fn setreg(insn: &Insn) -> Option<(u16, u32, u32)> {
     let slots = &insn.row.shape;
     if slots.slot(Role::Imm(Imm::Hwreg)).is_none() || slots.slot(Role::Sdst).is_some() {
@@ -441,7 +442,7 @@ fn setreg(insn: &Insn) -> Option<(u16, u32, u32)> {
     Some(((code & 63) as u16, first, first + (code >> 11 & 31)))
 }
 
-/// s_getreg: the number of its hardware register.
+/// The number of the hardware register of s_getreg.
 fn getreg(insn: &Insn) -> Option<u16> {
     let slots = &insn.row.shape;
     let is = slots.slot(Role::Imm(Imm::Hwreg)).is_some() && slots.slot(Role::Sdst).is_some();
@@ -476,12 +477,12 @@ fn hwreg(number: u16) -> Concern {
     concern
 }
 
-/// Returns true if an operand is this code.
+/// Returns true if an operand has this code.
 fn has_operand(insn: &Insn, code: u16) -> bool {
     insn.operands().any(|o| o.value == Value::Code(code))
 }
 
-/// The VGPRs of a store's data that the hardware reads late: those of more than 64 bits. An image store counts only with a
+/// The VGPRs of a store's data that the hardware reads late: data of more than 64 bits. An image store counts only with a
 /// resource of 128 bits, and a buffer store only with a constant as offset.
 fn wide_store(insn: &Insn, info: &InstructionInfo) -> Option<Concern> {
     let kind = info.memory(insn)?.kind;
@@ -513,7 +514,7 @@ fn wide_store(insn: &Insn, info: &InstructionInfo) -> Option<Concern> {
 }
 
 impl First {
-    /// What it does, for the manual: `a vector ALU instruction writes an SGPR`.
+    /// Its text in the manual: `a vector ALU instruction writes an SGPR`.
     pub const fn text(self) -> &'static str {
         match self {
             First::ValuSgpr => "a vector ALU instruction writes an SGPR or VCC",
@@ -608,7 +609,7 @@ fn writes_slot(row: &Inst, role: Role) -> bool {
 }
 
 impl Second {
-    /// What it does, for the manual: `v_div_fmas reads VCC`.
+    /// Its text in the manual: `v_div_fmas reads VCC`.
     pub const fn text(self) -> &'static str {
         match self {
             Second::SmemSgpr => "a scalar memory instruction reads the SGPR",
@@ -638,7 +639,7 @@ impl Second {
         let row = insn.row;
         let reads = |file: File| registers(insn, info, |a| !a.write && a.file == file);
         let when = |on: bool| on.then_some(Concern::ALWAYS);
-        // EXEC and the VCC or M0 that no operand names are not read as SGPRs.
+        // EXEC, and VCC or M0 without an operand that names them, are not read as SGPRs.
         let sgprs = || {
             registers(insn, info, |a| {
                 !a.write

@@ -129,9 +129,8 @@ pub struct Address {
 
 impl Address {
     /// The address layout of an instruction for an image that takes `coordinates` coordinates (slice, face and sample included),
-    /// and
-    /// `derivatives` derivatives per direction. `half` is gfx9's A16: everything except offsets and the comparison value has 16
-    /// bits. The order is that of the manuals: offset, bias, comparison value, derivatives, coordinates, level.
+    /// and `derivatives` derivatives per direction. `half` is gfx9's A16: everything except offsets and the comparison value has
+    /// 16 bits. The order is that of the manuals: offset, bias, comparison value, derivatives, coordinates, level.
     pub fn new(op: ImageOp, coordinates: u8, derivatives: u8, half: bool) -> Address {
         let mut address = Address::default();
         let mut next = Next::default();

@@ -694,7 +694,7 @@ impl Meaning {
         });
     }
 
-    /// Raises exceptions, of [`exception`], in the lanes where `cond` holds.
+    /// Raises exceptions (see [`exception`]) in the lanes where `cond` holds.
     pub fn raise(&self, exceptions: u8, cond: V<'_>) {
         self.effect(Change::Raise(exceptions), cond, cond);
     }
@@ -935,7 +935,7 @@ impl<'m> V<'m> {
     compares! {
         /// Equal; false where either is NaN.
         eq = Eq;
-        /// Not equal. Of floats: less or greater, so false where either is NaN.
+        /// Not equal. For floats: less or greater; false where either is NaN.
         ne = Ne;
         /// Less.
         lt = Lt;

@@ -136,7 +136,7 @@ impl Modifier {
         }
     }
 
-    /// Whether a name is one of its own.
+    /// Returns true if a name is one of its own.
     fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
@@ -163,13 +163,13 @@ macro_rules! modifiers {
             };
         )+
 
-        /// All modifiers. Of equally near names an assembler suggests the first.
+        /// All modifiers. An assembler suggests the first of equally similar names.
         pub static MODIFIERS: &[&Modifier] = &[$($row),+];
     };
 }
 
 modifiers! {
-    // constant: names, dialect, what it sets, value, syntax, what it does
+    // Columns: constant, names, dialect, the fields that it sets, value, syntax, description.
     CLAMP: "clamp", Both, Sets::Flag(Field::Clamp), Flag, "clamp", "Clamps the result";
     MUL: "mul", Both, Sets::Omod, OneOf(&[(1, 0), (2, 1), (4, 2)]), "mul:2|mul:4", "Multiplies a float result";
     DIV: "div", Both, Sets::Omod, OneOf(&[(1, 0), (2, 3)]), "div:2", "Divides a float result";
@@ -237,9 +237,9 @@ modifiers! {
     SEXT: "sext", Clrx, Sets::Sext, List, "sext:[…]", "Sign-extends the part of source 0, 1";
 }
 
-/// What buffer instructions may have, in the order of LLVM's text.
+/// The modifiers of buffer instructions, in the order of LLVM's text.
 pub const BUFFER: [&Modifier; 8] = [IDXEN, OFFEN, ADDR64, OFFSET, GLC, SLC, TFE, LDS];
-/// What buffer instructions may have, in the order of CLRX's text.
+/// The modifiers of buffer instructions, in the order of CLRX's text.
 pub const BUFFER_CLRX: [&Modifier; 8] = [OFFEN, IDXEN, OFFSET, GLC, SLC, ADDR64, LDS, TFE];
 /// The flags of FLAT, GLOBAL and SCRATCH.
 pub const FLAT: [&Modifier; 5] = [GLC, SLC, TFE, LDS, NV];
@@ -256,7 +256,7 @@ pub const EXPORT: [&Modifier; 3] = [DONE, COMPR, VM];
 /// The selections of SDWA.
 pub const SELECTIONS: [&Modifier; 4] = [DST_SEL, DST_UNUSED, SRC0_SEL, SRC1_SEL];
 
-/// The modifier of a name, in small letters, in any dialect.
+/// The modifier with a name in lower case, in any dialect.
 pub fn by_name(name: &str) -> Option<&'static Modifier> {
     let mut at = hash(name.as_bytes());
     loop {
@@ -268,7 +268,7 @@ pub fn by_name(name: &str) -> Option<&'static Modifier> {
     }
 }
 
-/// The modifier that sets a field to its unchanged value.
+/// The modifier whose value is stored in a field unchanged.
 pub fn of_field(field: Field) -> Option<&'static Modifier> {
     let plain = |row: &&&Modifier| match row.sets {
         Sets::Flag(of) | Sets::Number(of) | Sets::Bits3(of) => of == field,
@@ -279,7 +279,7 @@ pub fn of_field(field: Field) -> Option<&'static Modifier> {
 
 const SLOTS: usize = 256;
 
-/// The rows' numbers where their names' hashes say, or in the next free slot; 255 where none is.
+/// Row numbers, hashed by name with open addressing; 255 marks a free slot.
 static NAMES: [u8; SLOTS] = {
     let mut slots = [u8::MAX; SLOTS];
     let mut n = 0;
@@ -303,7 +303,7 @@ const fn insert(slots: &mut [u8; SLOTS], name: &str, row: u8) {
     slots[at] = row;
 }
 
-/// A few letters tell the names apart.
+/// A hash of a few letters distinguishes the names.
 const fn hash(name: &[u8]) -> usize {
     let n = name.len();
     if n == 0 {

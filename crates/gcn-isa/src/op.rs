@@ -1,22 +1,22 @@
-//! The operations of the IR that meanings are written in: one row an operation.
+//! The operations of the IR that meanings are written in: one row per operation.
 //!
-//! A row of the table at the end of this file has the operation's data, its name, how many operands it takes, what its
-//! result depends on, the type of its result, how it reads its operands, how the manual writes it, and, as its
-//! documentation, the sentence that the manual explains it with. [`Op::info`] gives the row. What an operation computes is
-//! code: `gcn-emu`'s interpreter has it, and compilers may.
+//! A row of the table at the end of this file has the operation's data, its name, the number of its operands, the dependencies of
+//! its result, the type of its result, how it reads its operands, its notation in the manual, and, as its documentation, its
+//! description in the manual. [`Op::info`] returns the row. The computation itself is code in `gcn-emu`'s interpreter and in
+//! compilers.
 
 use crate::format::Field;
 use crate::meaning::{AtomicOp, GwsOp, Space, State};
 use crate::shape::Ty;
 
-/// The dependencies of an operation's result, or that it has an effect.
+/// The dependencies of an operation's result, or the fact that the operation has an effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Kind {
     /// A constant, or part of the state or of the instruction; no operands. Equal leaves of a meaning are one node.
     Leaf,
-    /// Only its operands and MODE, in each lane independently.
+    /// Its operands and MODE alone, in each lane independently.
     Compute,
-    /// Values of other lanes, or which lanes are active.
+    /// Values of other lanes, or the set of active lanes.
     Lanes,
     /// A register whose number is an operand.
     Register,
@@ -29,20 +29,20 @@ pub enum Kind {
 /// The type of an operation's result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Out {
-    /// That which its operands are read as ([`Node::ty`](crate::meaning::Node::ty)).
+    /// The type that its operands are read as ([`Node::ty`](crate::meaning::Node::ty)).
     Operand,
     /// A truth value.
     Bool,
-    /// U32, whatever the operands are.
+    /// U32, for operands of any type.
     U32,
-    /// Whatever the node says.
+    /// The type that the node gives.
     Given,
 }
 
 /// How an operation reads its operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Reads {
-    /// As patterns of bits, whose type does not matter.
+    /// As bit patterns of any type.
     Bits,
     /// As numbers. Signed and unsigned integers give the same bits.
     Numbers,
@@ -50,7 +50,7 @@ pub enum Reads {
     Signed,
 }
 
-/// How tightly an expression of the manual's pseudo-code binds, loosest first.
+/// The precedence of an expression in the manual's pseudo-code, lowest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[allow(missing_docs)]
 pub enum Bind {
@@ -66,7 +66,7 @@ pub enum Bind {
     Atom,
 }
 
-/// How the manual's pseudo-code writes an operation.
+/// The notation of an operation in the manual's pseudo-code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Notation {
     /// `name(x, y)`.
@@ -81,26 +81,26 @@ pub enum Notation {
     Own,
 }
 
-/// What is said of an operation once for all its uses.
+/// The properties of an operation that are the same for all its uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpInfo {
     /// Its name, in the manual and in printed IR.
     pub name: &'static str,
-    /// How many operands it takes.
+    /// The number of its operands.
     pub arity: u8,
-    /// What its result depends on.
+    /// The dependencies of its result.
     pub kind: Kind,
     /// The type of its result.
     pub out: Out,
     /// How it reads its operands.
     pub reads: Reads,
-    /// How many operands, the first ones, are numbers to it if their type is a float: it flushes their denormals and a
-    /// signalling NaN among them is an invalid operation.
+    /// The number of operands, from the first on, that it reads as numbers if their type is a float: it flushes their denormals,
+    /// and a signalling NaN among them is an invalid operation.
     pub floats: u8,
-    /// How the manual writes it.
+    /// Its notation in the manual.
     pub notation: Notation,
-    /// What it computes, in Markdown. It begins with the operation as the manual writes it, as in "`` `ldexp(x, n)`: ``",
-    /// where readers of the manual need the explanation.
+    /// Its description, in Markdown. If readers of the manual need the description, it begins with the operation's notation in
+    /// the manual, as in "`` `ldexp(x, n)`: ``".
     pub doc: &'static str,
 }
 
@@ -110,17 +110,17 @@ impl Op {
         self.info().name
     }
 
-    /// How many of [`Node::args`](crate::meaning::Node::args) it takes.
+    /// The number of [`Node::args`](crate::meaning::Node::args) that it takes.
     pub const fn arity(self) -> usize {
         self.info().arity as usize
     }
 
-    /// Returns true if it changes something by itself, and so happens though nothing may use its result.
+    /// Returns true if it has an effect of its own. It is then executed even if its result is not used.
     pub const fn acts(self) -> bool {
         matches!(self.info().kind, Kind::Act)
     }
 
-    /// The type of its result where its operands are read as `ty`; `None` where each node says it.
+    /// The type of its result if its operands are read as `ty`; `None` if each node gives it.
     pub const fn out(self, ty: Ty) -> Option<Ty> {
         match self.info().out {
             Out::Operand => Some(ty),
@@ -138,7 +138,7 @@ macro_rules! ops {
         $op:ident $(($($data:ty),+))? :
         $name:literal, $arity:literal, $kind:ident, $out:ident, $reads:ident, $floats:literal, $notation:expr;
     )+) => {
-        /// What a node computes.
+        /// The operation of a node.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Op {
             $($(#[doc = $doc])+ $op $(($($data),+))?,)+
@@ -148,7 +148,7 @@ macro_rules! ops {
         pub static OPS: &[&OpInfo] = &[$(ops!(@row $($doc)+, $name, $arity, $kind, $out, $reads, $floats, $notation)),+];
 
         impl Op {
-            /// What is said of it once for all its uses.
+            /// The properties that are the same for all its uses.
             pub const fn info(self) -> &'static OpInfo {
                 match self {
                     $(Op::$op { .. } => {
@@ -176,7 +176,7 @@ macro_rules! ops {
 }
 
 ops! {
-    // operation: name, operands, kind, result, reads, floats, notation
+    // Columns: operation, name, operands, kind, result, reads, floats, notation.
 
     // Leaves.
 
@@ -186,8 +186,8 @@ ops! {
     Src(u8): "operand", 0, Leaf, Given, Bits, 0, Own;
     /// Dword `.1` of the operand in slot `.0`.
     SrcDword(u8, u8): "operand_dword", 0, Leaf, Given, Bits, 0, Own;
-    /// The 16 bits of the packed operand in slot `.0` that belong to half `.1` of the result: op_sel and neg_lo
-    /// choose those of half 0, op_sel_hi and neg_hi those of half 1.
+    /// The 16 bits of the packed operand in slot `.0` that belong to half `.1` of the result: op_sel and neg_lo select those of
+    /// half 0, op_sel_hi and neg_hi those of half 1.
     SrcHalf(u8, u8): "operand_half", 0, Leaf, Given, Bits, 0, Own;
     /// A named state.
     Get(State): "state", 0, Leaf, Given, Bits, 0, Own;
@@ -196,13 +196,13 @@ ops! {
     /// `code(x)`: the operand code of the register x, not its value.
     CodeOf(u8): "code", 0, Leaf, Given, Bits, 0, Own;
 
-    // Registers that are numbered when the instruction runs.
+    // Registers whose numbers are computed at run time.
 
-    /// The scalar register whose code (0 to 127) the operand is: one, or two for a 64-bit result.
-    /// A code outside the generation's SGPRs and VCC reads s0, and a pair its two registers so.
+    /// The scalar register whose code (0 to 127) is the operand: one, or two for a 64-bit result. A code outside the generation's
+    /// SGPRs and VCC reads s0; the registers of a pair are checked separately.
     Sgpr: "sgpr", 1, Register, Given, Bits, 0, Own;
-    /// The VGPR that the operand numbers (from 0), the same in every lane: one, or two for a
-    /// 64-bit result. A number outside the wave's VGPRs reads v0.
+    /// The VGPR whose number (from 0) is the operand, the same in every lane: one, or two for a 64-bit result. A number outside
+    /// the wave's VGPRs reads v0.
     Vgpr: "vgpr", 1, Register, Given, Bits, 0, Own;
     /// `HWREG(x)`: the bits of the hardware register that x names: `x[5:0]` is its number, `x[10:6]` the first bit, `x[15:11]` the number of bits less one.
     Getreg: "HWREG", 1, Register, Given, Bits, 0, Call;
@@ -211,9 +211,9 @@ ops! {
 
     /// The bits inverted.
     Not: "not", 1, Compute, Operand, Bits, 0, Own;
-    /// The operand with the other sign. Of a float it changes that bit alone.
+    /// The operand with the opposite sign. For a float, only the sign bit is flipped.
     Neg: "neg", 1, Compute, Operand, Numbers, 0, Own;
-    /// The magnitude. Of a float it clears the sign bit alone.
+    /// The magnitude. For a float, only the sign bit is cleared.
     Abs: "abs", 1, Compute, Operand, Signed, 0, Call;
     /// `reverse_bits(x)`: the bits of x in reverse order.
     Rev: "reverse_bits", 1, Compute, Operand, Bits, 0, Call;
@@ -265,7 +265,7 @@ ops! {
     Max: "max", 2, Compute, Operand, Signed, 2, Call;
     /// Equal; false where either is a NaN.
     Eq: "eq", 2, Compute, Bool, Numbers, 2, Infix("==", Bind::Compare);
-    /// Not equal. Of floats: less or greater, so false where either is a NaN.
+    /// Not equal. For floats: less or greater; false where either is a NaN.
     Ne: "ne", 2, Compute, Bool, Numbers, 2, Infix("!=", Bind::Compare);
     /// Less.
     Lt: "lt", 2, Compute, Bool, Signed, 2, Infix("<", Bind::Compare);
@@ -310,7 +310,7 @@ ops! {
 
     // Lanes.
 
-    /// The value of the lane that the second operand numbers (modulo 64), EXEC ignored.
+    /// The value of the lane whose number (modulo 64) is the second operand, independently of EXEC.
     ReadLane: "read_lane", 2, Lanes, Operand, Bits, 0, Own;
     /// `send_to_lane(x, n)`: each lane sends x to lane n modulo 64, the highest sender winning; 0 where none sends.
     SendLane: "send_to_lane", 2, Lanes, Operand, Bits, 0, Call;
@@ -321,30 +321,30 @@ ops! {
 
     // Memory.
 
-    /// The byte address of a memory instruction, from its address operands and modifiers; for
-    /// buffers with the range check that every access through it makes.
+    /// The byte address of a memory instruction, from its address operands and modifiers; for buffers with the range check for
+    /// every access through it.
     Address: "address", 0, Memory, Given, Bits, 0, Word;
     /// Reads memory at the address plus a constant.
     Load(Space, i32): "load", 1, Memory, Given, Bits, 0, Own;
-    /// Component `.0` of the typed element at the address, converted to 32 bits, or to 16 where the result has 16. The
-    /// format is the instruction's own or that of its buffer resource.
+    /// Component `.0` of the typed element at the address, converted to 32 bits, or to 16 if the result has 16. The format is the
+    /// instruction's own or that of its buffer resource.
     LoadFormat(u8): "load_format", 1, Memory, Given, Bits, 0, Own;
     /// The dword of LDS that belongs to the lane in a buffer instruction: at M0's low half plus the instruction's offset plus
     /// four times the lane's number.
     LdsOfLane: "lds_of_lane", 0, Memory, Given, Bits, 0, Own;
-    /// The entry of a table of constants that the operand numbers; 0 beyond its end.
+    /// The entry of a table of constants whose index is the operand; 0 beyond its end.
     Table(&'static &'static [u64]): "table", 1, Compute, Given, Bits, 0, Own;
 
-    // What changes something.
+    // Operations with effects.
 
-    /// Reads, computes and writes memory as one; gives the old value. Operands: address, data,
-    /// comparand. It happens whether or not anything uses the old value.
+    /// Reads, computes and writes memory in one atomic step; returns the old value. Operands: address, data, comparand. It is
+    /// executed even if the old value is not used.
     Atomic(Space, AtomicOp): "atomic", 3, Act, Operand, Bits, 0, Own;
-    /// An atomic that happens once for the wave, with the operands of the lowest lane that is on: every lane gets the old
-    /// value. Without a lane it does not happen, and gives 0.
+    /// An atomic that is executed once for the wave, with the operands of the lowest active lane; every lane gets the old value.
+    /// Without an active lane it is not executed, and returns 0.
     WaveAtomic(Space, AtomicOp): "wave_atomic", 3, Act, Operand, Bits, 0, Own;
-    /// An operation of global wave sync, once for the wave, whether or not anything uses its result, which is 0.
-    /// Operands: resource (modulo 64), value; both of lane 0. An operation that must wait leaves the instruction to be run again.
+    /// An operation of global wave sync, executed once for the wave, even if its result, which is 0, is not used. Operands:
+    /// resource (modulo 64), value; both of lane 0. If the operation must wait, the instruction is run again later.
     Gws(GwsOp): "global_wave_sync", 2, Act, U32, Bits, 0, Own;
     /// `wait_for_turn()`: waits until every wave that started before has given up the turn that this one waits for (its first, its second, …) or has ended.
     Turn: "wait_for_turn", 0, Act, U32, Bits, 0, Call;

@@ -47,8 +47,8 @@ pub struct Plans {
 const UNKNOWN: u16 = 0;
 const GENERAL: u16 = 1;
 
-/// The text of an operand code followed by `, `: 14 bytes at most. The byte after the text holds flags, [`Token::LITERAL`]
-/// and the others; the last byte holds the length. So a token is copied as a whole.
+/// The text of an operand code followed by `, `: 14 bytes at most. The byte after the text holds flags, [`Token::LITERAL`] and
+/// the others; the last byte holds the length. A token is copied as a whole.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Token([u8; 16]);
@@ -154,7 +154,7 @@ struct Take {
     rotate: u8,
 }
 
-/// The remaining properties of an operand.
+/// The other properties of an operand.
 #[derive(Clone, Copy)]
 struct Operand {
     take: Take,
@@ -836,7 +836,7 @@ fn piece<const N: usize>(text: &str) -> Piece<N> {
     Piece::new(text).unwrap_or(Piece::EMPTY)
 }
 
-// Making plans.
+// Construction of plans.
 
 impl Plans {
     /// Returns `None` if the general printer must write the instruction.

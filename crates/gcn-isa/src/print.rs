@@ -1,8 +1,7 @@
 //! Converts instructions to text, in two syntaxes.
 //!
-//! Everything that the text does not show by itself is shown by a suffix `bits:0x…`: the difference
-//! between the instruction's bits and the bits that its text assembles to without the suffix. So
-//! the text of every instruction assembles to exactly its bytes.
+//! The suffix `bits:0x…` shows everything that the text does not show by itself: the difference between the instruction's bits
+//! and the bits that its text assembles to without the suffix. The text of every instruction assembles to exactly its bytes.
 
 use crate::decode::{Insn, SrcMods};
 use crate::encode::Encoder;
@@ -1344,7 +1343,7 @@ pub(crate) fn suffix(insn: &Insn) -> &'static str {
         return "";
     }
     match (insn.row.format, insn.encoding) {
-        // If there are no operands, LLVM's text names only VOP3; so the text assembles back to the same encoding.
+        // If there are no operands, LLVM's text names only VOP3. The text then assembles back to the same encoding.
         (Format::Vop1, Encoding::Vop1 | Encoding::Dpp1) if insn.row.shape.slots.is_empty() => "",
         // LLVM's text names no encoding for gfx8's compares; the selections determine it.
         (Format::Vopc, Encoding::SdwaC)

@@ -219,7 +219,7 @@ pub enum Access {
 /// One operand of a shape.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
-    /// Which operand it is.
+    /// The role of the operand.
     pub role: Role,
     /// Its type, which gives its width.
     pub ty: Ty,

@@ -153,7 +153,7 @@ impl core::fmt::Write for Text {
     }
 }
 
-/// A short text that is copied with its full capacity, whatever its length is.
+/// A short text that is copied with its full capacity.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece<const N: usize> {
     pub text: [u8; N],
@@ -196,8 +196,7 @@ impl Line<'_> {
     #[inline(always)]
     pub fn copy<const N: usize>(&mut self, bytes: &[u8; N], len: usize) {
         const { assert!(N <= LONGEST) };
-        // The mask keeps the index in bounds without a comparison. A line that long would be wrong: see
-        // `fits`.
+        // The mask keeps the index in bounds without a comparison. The contents of a longer line would be wrong: see `fits`.
         let at = self.at & (ROOM - 1);
         self.buffer[at..at + N].copy_from_slice(bytes);
         self.at += len;

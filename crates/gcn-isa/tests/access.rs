@@ -1,4 +1,4 @@
-//! Shapes and meanings agree on what is read and written.
+//! Shapes and meanings agree on the registers that are read and written.
 
 use gcn_isa::access::{File, InstructionTable};
 use gcn_isa::encode::Encoder;
@@ -7,7 +7,7 @@ use gcn_isa::operand::{VCC, Value};
 use gcn_isa::shape::{Access, Role};
 use gcn_isa::{Field, Target, decode, insts};
 
-/// Operands that the shape and the meaning see differently.
+/// Operands for which the shape and the meaning differ.
 #[rustfmt::skip]
 const EXCEPTIONS: &[(&str, Role, &str)] = &[
     ("s_movrels_b32", Role::Ssrc0, "M0 says which register is read"),
@@ -37,11 +37,11 @@ fn shapes_and_meanings_agree() {
                 continue;
             }
             let mut encoder = Encoder::new(row, row.format.encoding(), target).expect(row.name);
-            // Operands that depend on it are there with it.
+            // Some operands exist only with GLC.
             encoder.set(Field::Glc, 1);
             encoder.set(Field::Offen, 1);
             for slot in row.shape.slots {
-                // A register for each: 256 is a VGPR, 4 an SGPR.
+                // A register code for each operand: 256 is a VGPR, 4 an SGPR.
                 let _ = encoder.set_code(slot.role, 4) || encoder.set_code(slot.role, 256);
             }
             let (mut bytes, _) = encoder.bytes();
@@ -81,7 +81,7 @@ fn shapes_and_meanings_agree() {
     assert!(wrong.is_empty(), "\n{}", wrong.concat());
 }
 
-/// The rows that read VCC unasked say so, since it takes their place on the constant bus.
+/// The rows that implicitly read VCC are flagged, because VCC takes a place on the constant bus.
 #[test]
 fn implicit_vcc_is_flagged() {
     for target in Target::all() {
@@ -99,7 +99,7 @@ fn implicit_vcc_is_flagged() {
     }
 }
 
-/// Whatever the bits, the registers exist.
+/// For any bits, the registers exist.
 #[test]
 fn accesses_of_random_words() {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;

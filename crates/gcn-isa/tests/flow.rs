@@ -1,11 +1,11 @@
-//! Every row that can go on elsewhere than at the next instruction, and nothing else.
+//! Every row that can continue elsewhere than at the next instruction, and no other row.
 
 use gcn_isa::access::InstructionTable;
 use gcn_isa::encode::Encoder;
 use gcn_isa::flow::{Flow, branch_target};
 use gcn_isa::{Field, Insn, Target, decode, insts};
 
-/// An instruction of each row in its own encoding, SIMM16 being 5 where there is one.
+/// An instruction of each row in its own encoding, with SIMM16 = 5 if it has one.
 fn examples(target: Target) -> impl Iterator<Item = Insn> {
     insts::of_target(target).map(move |row| {
         let mut encoder = Encoder::new(row, row.format.encoding(), target).expect(row.name);
@@ -58,7 +58,7 @@ fn the_rows_that_change_pc() {
     assert_eq!(found, JUMPS);
 }
 
-/// The meaning's target and the shape's are one.
+/// The target in the meaning and the target in the shape are the same.
 #[test]
 fn branches_are_written_as_branches() {
     for target in Target::all() {

@@ -20,7 +20,7 @@ fn names_lead_to_their_rows() {
             "{}",
             row.doc
         );
-        // One row says what a field's value does.
+        // Each field has only one row that describes its value.
         if let (Sets::Flag(field) | Sets::Number(field), Arg::Flag | Arg::Number) =
             (row.sets, row.arg)
         {

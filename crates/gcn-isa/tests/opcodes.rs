@@ -1,22 +1,22 @@
-//! The rows against testdata/opcodes.tsv, which two other tools agree on: every line against the
-//! rows, and every row against the lines. What differs on purpose is in a list with its reason.
+//! Compares the rows with testdata/opcodes.tsv, on which two other tools agree: every line with the rows, and every row with the
+//! lines. Intended differences are in a list with their reasons.
 
 use gcn_isa::{Format, Inst, Target, insts};
 
 /// The targets of the table's columns.
 const TARGETS: [&str; 5] = ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"];
-/// The columns of the table that hold LLVM's text are those of the last three targets.
+/// The columns with LLVM's text are those of the last three targets.
 const FIRST_WITH_TEXT: usize = 2;
 
 struct Line {
     format: Format,
     name: &'static str,
     opcode: [Option<u16>; 5],
-    /// What LLVM prints; `None` where it decodes nothing.
+    /// LLVM's text; `None` if LLVM does not decode the opcode.
     text: [Option<&'static str>; 5],
 }
 
-/// VOP3P's opcodes are counted as VOP3's in the table.
+/// The table lists VOP3P's opcodes as VOP3's.
 const VOP3P_BASE: u16 = 896;
 
 fn table() -> Vec<Line> {
@@ -30,7 +30,7 @@ fn line(line: &'static str) -> Line {
     let cells: Vec<&str> = line.split('\t').collect();
     let name = cells[1];
     let format = match Format::parse(cells[0]).unwrap_or_else(|| panic!("{line}")) {
-        // The table has the three segments under one heading.
+        // The table lists the three segments as one format.
         Format::Flat if name.starts_with("global_") => Format::Global,
         Format::Flat if name.starts_with("scratch_") => Format::Scratch,
         format => format,
@@ -65,11 +65,11 @@ fn targets() -> [Target; 5] {
     TARGETS.map(|name| Target::parse(name).expect("a target"))
 }
 
-/// A difference that is meant.
+/// An intended difference.
 struct Exception {
-    /// `FORMAT name target`, as a difference begins; a `*` stands for any characters.
+    /// The beginning of a difference, `FORMAT name target`; a `*` stands for any characters.
     what: &'static str,
-    /// How many differences it covers.
+    /// The number of differences that it covers.
     count: usize,
     why: &'static str,
 }
@@ -87,8 +87,8 @@ fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Fails with the differences that no exception covers and the exceptions that cover another
-/// number of differences than they say.
+/// Fails with the differences that no exception covers, and the exceptions that cover another number of differences than they
+/// state.
 fn judge(differences: &[(String, String)], exceptions: &[Exception]) {
     let mut wrong = String::new();
     for (what, how) in differences {
@@ -119,7 +119,7 @@ fn every_line_of_the_table_is_a_row() {
                 .filter(|row| insts::exists(row, target))
                 .filter_map(|row| match (row.format, line.format) {
                     (a, b) if a == b => Some(row.opcode_in(target.generation())),
-                    // The table has their VOP3 forms as lines of VOP3.
+                    // The table lists their VOP3 forms as lines of VOP3.
                     (Format::Vintrp, Format::Vop3) => Some(vop3_opcode(row, target)),
                     _ => None,
                 })
@@ -179,7 +179,7 @@ fn the_rows_have_llvms_names() {
             };
             let what = format!("{} {} {}", line.format.name(), line.name, TARGETS[column]);
             let Some(row) = insts::lookup(target, line.format, op as u32) else {
-                // The first test tells.
+                // The first test reports it.
                 continue;
             };
             let word = text.split(' ').next().unwrap_or(text);
@@ -194,13 +194,13 @@ fn the_rows_have_llvms_names() {
     judge(&differences, NAMES);
 }
 
-/// Lines of the table that no row answers.
+/// Lines of the table without a row.
 #[rustfmt::skip]
 const MISSING: &[Exception] = &[
     except("SMEM s_buffer_atomic_* gfx803", 26, "CLRX's claim alone; LLVM's gfx8 has none (docs/errata.md, smem-buffer-atomics)"),
 ];
 
-/// Rows that no line of the table has.
+/// Rows without a line in the table.
 #[rustfmt::skip]
 const EXTRA: &[Exception] = &[
     except("DS ds_write_src2_b32 gfx*", 5, "LLVM and CLRX have it; the table has its 64-bit brother alone"),

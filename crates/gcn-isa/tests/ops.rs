@@ -18,7 +18,7 @@ fn operations_have_names_of_their_own_and_sentences() {
     }
 }
 
-/// Each node of each meaning has the operands and the type that its operation's row says, and comes after its operands.
+/// Each node of each meaning has the operands and the type of its operation's row, and comes after its operands.
 #[test]
 fn meanings_keep_to_the_table() {
     for target in Target::all() {

@@ -1,4 +1,4 @@
-//! Printing by plans gives the general printer's text.
+//! Printing by plans gives the same text as the general printer.
 
 use gcn_isa::decode::{Decoder, decode};
 use gcn_isa::encode::Encoder;
@@ -20,7 +20,7 @@ fn next(state: &mut u64) -> u64 {
     state.wrapping_mul(0x2545_f491_4f6c_dd1d)
 }
 
-/// Both printers' texts, which must be the same.
+/// Prints an instruction with both printers and asserts that the texts are equal.
 fn check(plans: &mut Plans, style: Style, insn: &Insn, label: Option<&str>) {
     let (mut expected, mut text) = (String::new(), Text::new());
     match label {
@@ -32,7 +32,7 @@ fn check(plans: &mut Plans, style: Style, insn: &Insn, label: Option<&str>) {
     assert_eq!(text, expected, "{:?} {insn:?}", insn.target);
 }
 
-/// Bits that a compiler would make, and others.
+/// Some bits as compilers produce them, and some random ones.
 fn operands(encoding: Encoding, target: Target, n: u32, state: &mut u64) -> u64 {
     let random = next(state);
     let Some(layout) = layout_of(encoding, target.generation()) else {
@@ -51,7 +51,7 @@ fn operands(encoding: Encoding, target: Target, n: u32, state: &mut u64) -> u64 
             }
             bits
         }
-        // Registers and constants, and what is set where nothing is said.
+        // Registers and constants, and the defaults of the other fields.
         _ => {
             let mut bits = 0;
             for (field, _, len) in layout.fields {
@@ -131,7 +131,7 @@ fn random_words_and_labels() {
             for n in 0..50_000 {
                 let mut words = next(&mut state);
                 if n % 8 == 0 {
-                    // SOPP and SOPK, where the branches are.
+                    // SOPP and SOPK, which contain the branches.
                     words |= 0xb000_0000;
                 }
                 let bytes = words.to_le_bytes();
@@ -151,7 +151,7 @@ fn random_words_and_labels() {
     }
 }
 
-/// Another target's instruction is printed as itself.
+/// An instruction of another target is printed correctly.
 #[test]
 fn plans_are_for_one_target() {
     let [old, new] = ["gfx600", "gfx900"].map(|name| Target::parse(name).unwrap());

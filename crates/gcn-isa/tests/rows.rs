@@ -1,4 +1,4 @@
-//! What must hold of every row.
+//! Properties of every row.
 
 use gcn_isa::decode::decode;
 use gcn_isa::encode::Encoder;
@@ -105,7 +105,7 @@ fn the_fields_of_a_layout_do_not_overlap() {
     }
 }
 
-/// Each row says what it does, and does it: without effects are the rows that do nothing.
+/// Each row has a description and effects; only the rows that do nothing have no effects.
 #[test]
 fn every_row_has_a_meaning() {
     for target in Target::all() {
@@ -147,7 +147,7 @@ fn bytes_that_are_cut_short_are_no_instruction() {
     assert!(decode(target, &0x8002_ff00u32.to_le_bytes()).is_none());
 }
 
-/// Printing never panics and stays short, whatever the bits.
+/// Printing never panics and the text is short, for any bits.
 #[test]
 fn random_words_print() {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;

@@ -1,4 +1,4 @@
-//! Which rows the targets of a generation differ in: docs/targets.md.
+//! The rows in which the targets of a generation differ: docs/targets.md.
 
 use gcn_isa::{Target, insts};
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ fn names_that_people_know() {
         );
     }
     assert_eq!(Target::parse("navi10"), None);
-    // No name is of two targets.
+    // No name belongs to two targets.
     let mut names: Vec<&str> = Target::all()
         .flat_map(|t| t.info().aliases.iter().copied().chain([t.name()]))
         .collect();
@@ -60,7 +60,7 @@ fn names_that_people_know() {
     let all = names.len();
     names.dedup();
     assert_eq!(names.len(), all);
-    // Each is in the documents.
+    // The document lists each name.
     let document = include_str!("../../../docs/targets.md");
     for name in names {
         assert!(document.contains(name), "docs/targets.md has no {name}");
@@ -91,7 +91,7 @@ fn what_differs() {
             "v_xnor_b32",
         ]
     );
-    // The same names, other widths.
+    // The same names with other widths.
     assert_eq!(rows("gfx803"), rows("gfx810"));
     let d16 = |name: &str| {
         let target = Target::parse(name).unwrap();

@@ -1,4 +1,5 @@
-//! The issue cycles of the rows against testdata/timings.tsv, line by line, and against what the page says of whole formats.
+//! Compares the issue cycles of the rows with testdata/timings.tsv, line by line, and with the page's statements about whole
+//! formats.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +31,7 @@ fn lines() -> Vec<Line> {
     lines.map(line).collect()
 }
 
-/// The rows of one of CLRX's names.
+/// The rows with one of CLRX's names.
 fn rows(name: &str) -> Vec<&'static Inst> {
     let rows: Vec<_> = insts::all().collect();
     let own = rows.iter().filter(|r| r.clrx.unwrap_or(r.name) == name);
@@ -45,7 +46,7 @@ fn rows(name: &str) -> Vec<&'static Inst> {
     }
 }
 
-/// The least and the most cycles of a column's text, by the factor of double precision and with the modifier glc.
+/// The minimum and maximum cycles of a column's text, by the factor of double precision and with the modifier glc.
 fn expected(text: &str, factor: u16) -> Option<(u16, u16)> {
     let number = |text: &str| -> u16 { text.parse().unwrap_or_else(|_| panic!("{text}")) };
     Some(match text {
@@ -95,7 +96,7 @@ fn every_line_of_the_list() {
             }
         }
     }
-    // What the list does not have is not claimed to be in it.
+    // Rows that the list does not have are not marked as listed.
     let by_name = [
         Format::Vop1,
         Format::Vop3,

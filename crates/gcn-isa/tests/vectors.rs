@@ -38,8 +38,8 @@ fn text_is_llvms() {
     }
 }
 
-/// LLVM has no disassembler for gfx6 and gfx7: the vectors are what it assembles, so that only
-/// the mnemonic and the absence of hidden bits can be required.
+/// LLVM has no disassembler for gfx6 and gfx7: the vectors are texts that it assembles, and only the mnemonic and the absence of
+/// hidden bits can be required.
 #[test]
 fn gfx6_and_gfx7_decode_what_llvm_assembles() {
     for name in ["gfx600", "gfx701"] {
@@ -53,7 +53,7 @@ fn gfx6_and_gfx7_decode_what_llvm_assembles() {
             assert_eq!(insn.len as usize, bytes.len(), "{expected}");
             let mut text = String::new();
             print(&insn, &Style::LLVM, &mut text);
-            // What is VOP3 alone on gfx8 may be VOP2 here, and then has a suffix.
+            // An instruction that exists only in VOP3 on gfx8 may be VOP2 here, and then has a suffix.
             let mnemonic = |t: &str| {
                 let name = t.split(' ').next().unwrap_or("");
                 let stem = name.strip_suffix("_e32").or(name.strip_suffix("_e64"));

@@ -1,4 +1,4 @@
-//! What the hardware takes from tables and we compute: exponential, logarithm, sine.
+//! Functions that the hardware takes from tables and that are computed here: exponential, logarithm, sine.
 //!
 //! Each is a fixed formula of sums, products and a quotient in f64, which every engine repeats bit for
 //! bit (docs/errata.md, approximations, has the measured errors). The series are Taylor's: for results

@@ -1,4 +1,4 @@
-//! What the tables of several formats share.
+//! Code that the tables of several formats share.
 
 use crate::meaning::{Meaning, State, V};
 use crate::shape::{Ty, valu};
@@ -50,8 +50,7 @@ pub fn fork<'m>(m: &'m Meaning, condition: V<'m>, target: V<'m>) {
     });
 }
 
-/// Goes on where the control stack's pointer is `base`, else takes EXEC and PC from its top:
-/// s_cbranch_join.
+/// Continues if the control stack's pointer is `base`; otherwise takes EXEC and PC from the top of the stack: s_cbranch_join.
 pub fn join<'m>(m: &'m Meaning, base: V<'m>) {
     let csp = m.get(State::Csp);
     m.when(csp.ne(base), || {

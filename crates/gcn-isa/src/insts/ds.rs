@@ -1,7 +1,7 @@
 //! DS: the local data share.
 //!
-//! GDS set sends the instruction to the global data share, from M0's base and within M0's size:
-//! the meanings say LDS for either, and GDS where no LDS can be meant.
+//! With GDS set, the instruction accesses the global data share, from M0's base and within M0's size. The meanings name LDS for
+//! both, and GDS for instructions that access only GDS.
 
 use crate::format::{Field, Format};
 use crate::inst::{Inst, NO};
@@ -23,7 +23,7 @@ const fn two(slots: &'static [Slot]) -> Shape {
     }
 }
 
-/// The instructions that only the global data share has: GDS is always set.
+/// The instructions that access only the global data share: GDS is always set.
 const fn gds(slots: &'static [Slot]) -> Shape {
     Shape {
         slots,
@@ -38,7 +38,7 @@ static SWIZZLE: Shape = Shape {
     slots: &[write(Vdst, Ty::B32), read(DsAddr, Ty::B32)],
     mods: Mods::Swizzle,
 };
-/// Both values are in LDS: the second address is made of the offset or the address.
+/// Both values are in LDS. The second address is computed from the offset or the address.
 static SRC2: Shape = one(&[read(DsAddr, Ty::B32)]);
 static DST128: Shape = one(&[write(Vdst, Ty::B128)]);
 static BARE_DS: Shape = crate::shape::plain(&[]);
@@ -311,7 +311,7 @@ fn give(m: &Meaning, first: u8, value: V<'_>) {
     }
 }
 
-/// Up to gfx8 the LDS ignores the low bits of an address that is not a multiple of the element's size.
+/// Up to gfx8, LDS ignores the low bits of an address that is not a multiple of the element's size.
 fn aligned<'m>(m: &'m Meaning, address: V<'m>, bytes: u8) -> V<'m> {
     if m.target().generation() == Gen::Gfx9 || bytes == 1 {
         return address;
@@ -333,7 +333,7 @@ fn addresses(m: &Meaning, bytes: u8, stride: u64) -> [V<'_>; 2] {
     })
 }
 
-/// The bytes of a value of consecutive dwords, as far as the address is concerned: three dwords lie like four.
+/// The size for which the address of a value of consecutive dwords is aligned: three dwords are aligned as four.
 fn element(dwords: u8) -> u8 {
     4 * dwords.next_power_of_two()
 }
@@ -449,7 +449,7 @@ fn read_u16_d16_hi(m: &Meaning) {
     to_high(m, read_part(m, Ty::B16, false));
 }
 
-/// The 16-bit offset that the two offset fields make, plus M0's low half, plus four times the lane.
+/// The 16-bit offset that the two offset fields form, plus M0's low half, plus four times the lane.
 fn tid_address(m: &Meaning) -> V<'_> {
     let offset = m.field(Field::Offset0) | (m.field(Field::Offset1) << 8);
     (offset + (m.get(State::M0) & 0xffff) + (m.lane() << 2)).zext(Ty::U64)
@@ -574,7 +574,7 @@ fn src2_addresses(m: &Meaning, bytes: u8) -> [V<'_>; 2] {
     [first.zext(Ty::U64), second.zext(Ty::U64)]
 }
 
-/// An atomic whose data are the value at the second address, which every lane reads before any writes.
+/// An atomic whose data are the value at the second address. Every lane reads it before any lane writes.
 fn atomic_src2(m: &Meaning, op: AtomicOp, bits: u32, kind: Kind) {
     let ty = typed(bits, kind);
     let [first, second] = src2_addresses(m, 4 * ty.dwords());
@@ -738,12 +738,12 @@ fn add_float(m: &Meaning) {
     atomic(m, AtomicOp::Add, Float);
 }
 
-/// The resource of global wave sync: M0 and the offset, modulo 64.
+/// The resource number of global wave sync: M0 plus the offset, modulo 64.
 fn gws_resource(m: &Meaning) -> V<'_> {
     ((m.get(State::M0).as_(Ty::U32) >> 16) + m.field(Field::Offset0)) & 63
 }
 
-/// The value that global wave sync takes from a VGPR: that of the lowest active lane.
+/// The value that global wave sync takes from a VGPR, in the lowest active lane.
 fn gws_value(m: &Meaning) -> V<'_> {
     m.operand(DsAddr).as_(Ty::U32).read_lane(m.first_lane())
 }
@@ -778,7 +778,7 @@ fn gws_barrier(m: &Meaning) {
     m.gws(GwsOp::Barrier, gws_resource(m), gws_value(m));
 }
 
-/// The number of active lanes goes to the dword at M0's low half (GDS: M0's base) plus the offset.
+/// Adds or subtracts the number of active lanes at the dword at M0's low half (GDS: M0's base) plus the offset.
 fn count(m: &Meaning, op: AtomicOp) {
     let lanes = m.get(State::Exec).popcount();
     m.d(m.wave_atomic(Space::Lds, op, address(m, 4), lanes, lanes));
@@ -820,7 +820,7 @@ fn condxchg32(m: &Meaning) {
     }
 }
 
-/// Dword `k` of a conditional exchange of those from `at` on.
+/// A conditional exchange of dword `k` from `at` on.
 fn conditional_exchange<'m>(m: &'m Meaning, at: V<'m>, k: u8, data: V<'m>) {
     let location = at + 4 * k as u64;
     let old = m.atomic(Space::Lds, AtomicOp::CondSwap, location, data, data);

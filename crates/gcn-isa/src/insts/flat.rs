@@ -1,7 +1,7 @@
 //! FLAT, GLOBAL and SCRATCH.
 //!
-//! The address of GLOBAL is a 64-bit VGPR pair, or with SADDR a 32-bit VGPR beside an SGPR pair;
-//! the address of SCRATCH is one VGPR or one SGPR. NV and LDS are not part of the meanings.
+//! The address of GLOBAL is a 64-bit VGPR pair, or with SADDR a 32-bit VGPR plus an SGPR pair; the address of SCRATCH is one VGPR
+//! or one SGPR. NV and LDS are not part of the meanings.
 
 use super::memory::*;
 use crate::format::Format;

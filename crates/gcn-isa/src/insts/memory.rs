@@ -1,5 +1,5 @@
-//! What loads, stores and atomics of SMEM, MUBUF, FLAT, GLOBAL and SCRATCH mean. The address is the
-//! format's own; the row's format and shape say the rest.
+//! The meanings of loads, stores and atomics of SMEM, MUBUF, FLAT, GLOBAL and SCRATCH. The format determines the address; the
+//! row's shape determines the rest.
 
 use crate::format::{Field, Format};
 use crate::meaning::{AtomicOp, Meaning, Space, V};

@@ -13,12 +13,12 @@ const fn image(slots: &'static [Slot]) -> Shape {
     }
 }
 
-/// The data, whose width DMASK says, the address and the resource.
+/// The operands: the data, whose width DMASK gives, the address and the resource.
 const fn plain(data: Slot) -> [Slot; 3] {
     [data, read(ImgAddr, Ty::B32), read(Srsrc, Ty::B256)]
 }
 
-/// A sample: `address` is the least that the address takes.
+/// The operands of a sample. `address` is the smallest address.
 const fn sampled(address: Ty) -> [Slot; 4] {
     [
         write(Vdata, Ty::B32),
@@ -168,8 +168,8 @@ pub static ROWS: &[Inst] = &[
 /// LLVM's names with bit 7 of the opcode, in bit 0.
 const G16_NAMES: &[&str] = &["mimg-g16"];
 
-/// Parts of a sample's variant, as the names have them: C compares, the level of detail comes from D derivatives, CD coarse
-/// derivatives, L the address, LZ nowhere or B with a bias, CL clamps it, O has offsets.
+/// Parts of a sample's variant, as in the names. C: a comparison. Source of the level of detail: D derivatives, CD coarse
+/// derivatives, L the address, LZ level 0, B a bias. CL: the level is clamped. O: offsets.
 const PLAIN: u32 = 0;
 const C: u32 = 1;
 const D: u32 = 2;
@@ -300,7 +300,7 @@ fn lod(m: &Meaning) {
     m.image(ImageOp::Lod);
 }
 
-/// What a chip may do otherwise. See docs/errata.md, image-filter.
+/// The permitted deviation of a chip. See docs/errata.md, image-filter.
 const LOD: &str = "the level of detail within 1/256, anisotropy left out";
 const FILTER: &str = "weights of 8 bits, so within 1/256 of the difference of neighbouring elements an axis; the level of detail within 1/256, anisotropy left out";
 

@@ -1,4 +1,4 @@
-//! The tables: one row an instruction, one file a format.
+//! The tables: one row per instruction, one file per format.
 
 use crate::format::{FORMATS, Format, layout_in};
 use crate::inst::{Inst, NO};
@@ -58,12 +58,12 @@ pub fn all() -> impl Iterator<Item = &'static Inst> {
     ROWS.iter().flat_map(|rows| rows.iter())
 }
 
-/// How many rows there are.
+/// The number of rows.
 pub const fn count() -> usize {
     COUNT
 }
 
-/// The number of each format's first row.
+/// The number of the first row of each format.
 static BASE: [usize; FORMATS] = {
     let mut base = [0; FORMATS];
     let mut f = 1;
@@ -84,8 +84,8 @@ const COUNT: usize = {
     n
 };
 
-/// The number of a row among all: what caches keep of it. The row must be an element of
-/// [`ROWS`], as every row that decoding or a look-up gives is.
+/// The number of a row among all rows, for caches. The row must be an element of [`ROWS`], as every row from decoding or a
+/// look-up is.
 pub fn number(row: &'static Inst) -> usize {
     let f = row.format as usize;
     let rows = ROWS[f];
@@ -94,10 +94,10 @@ pub fn number(row: &'static Inst) -> usize {
     BASE[f] + within
 }
 
-/// How many places the formats have in an index.
+/// The number of entries of all formats in an index.
 pub(crate) const SPAN: usize = offset(FORMATS);
 
-/// Where a format's part of an index begins.
+/// The first entry of a format in an index.
 pub(crate) const fn offset(format: usize) -> usize {
     let mut n = 0;
     let mut f = 0;
@@ -125,12 +125,12 @@ static FLAT: [&Inst; COUNT] = {
     flat
 };
 
-/// What the decoder must know of an instruction beside its row.
+/// The decoder's data about an instruction, in addition to its row.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     /// The row's number, or [`NO`].
     pub number: u16,
-    /// Of [`Entry::LITERAL0`] and the rest.
+    /// Bits: [`Entry::LITERAL0`] and the constants after it.
     pub what: u8,
 }
 
@@ -141,9 +141,9 @@ impl Entry {
     pub const LITERAL1: u8 = 2;
     /// A literal always follows.
     pub const K: u8 = 4;
-    /// SRC0 may say that SDWA follows.
+    /// SRC0 may be the code for SDWA.
     pub const SDWA: u8 = 8;
-    /// SRC0 may say that DPP follows.
+    /// SRC0 may be the code for DPP.
     pub const DPP: u8 = 16;
     /// Its VOP3 encoding is VOP3B.
     pub const VOP3B: u8 = 32;
@@ -152,7 +152,7 @@ impl Entry {
     /// Its encoding has 8 bytes.
     pub const WIDE: u8 = 128;
 
-    /// Whether there is an instruction.
+    /// Returns true if there is an instruction.
     pub const fn exists(self) -> bool {
         self.number != NO
     }
@@ -206,11 +206,10 @@ impl Entry {
     }
 }
 
-/// One table's index: (format, opcode) to row, and last an entry without one. VOP3's part holds the
-/// promoted rows too.
+/// The index of one table: (format, opcode) to row; the last entry has no row. VOP3's part also holds the promoted rows.
 pub(crate) type Index = [Entry; SPAN + 1];
 
-/// The indices of the tables. Two rows on one opcode do not compile.
+/// The indices of the tables. Two rows with one opcode cause a compile error.
 static INDEX: [Index; TABLES] = {
     let mut index = [[Entry::NONE; SPAN + 1]; TABLES];
     let mut t = 0;
@@ -286,14 +285,14 @@ pub fn of_target(target: Target) -> impl Iterator<Item = &'static Inst> {
     all().filter(move |row| exists(row, target))
 }
 
-/// Whether a target has an instruction.
+/// Returns true if a target has an instruction.
 pub fn exists(row: &Inst, target: Target) -> bool {
     row.opcode_in(target.generation()).is_some() && target.features().has(row.needs)
 }
 
 const NAME_SLOTS: usize = 4096;
 
-/// An open hash table of every name, CLRX name and alias to row numbers; made by the compiler.
+/// An open hash table of every name, CLRX name and alias to row numbers, computed at compile time.
 static NAMES: [u16; NAME_SLOTS] = {
     let mut slots = [NO; NAME_SLOTS];
     let mut n = 0;

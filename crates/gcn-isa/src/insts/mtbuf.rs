@@ -1,4 +1,4 @@
-//! MTBUF: buffer accesses whose data and number format are the instruction's.
+//! MTBUF: buffer accesses whose data and number format are in the instruction.
 
 use super::typed::*;
 use crate::format::Format;

@@ -110,7 +110,7 @@ static BSTORE4: Shape = smem_shape(&[
     read(Sbase, Ty::B128),
     read(Soff, Ty::B32),
 ]);
-/// Atomics: SDATA is read, and written with the old value where GLC is set.
+/// Atomics: SDATA is read, and written with the old value if GLC is set.
 static ATOMIC1: Shape = smem_shape(&[
     write(Sdata, Ty::B32).read_too(),
     read(Sbase, Ty::B64),

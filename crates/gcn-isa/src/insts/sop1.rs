@@ -13,7 +13,7 @@ static B64: Shape = plain(&[write(Sdst, Ty::B64), read(Ssrc0, Ty::B64)]);
 static COUNT_B64: Shape = plain(&[write(Sdst, Ty::I32), read(Ssrc0, Ty::B64)]);
 static COUNT_I64: Shape = plain(&[write(Sdst, Ty::I32), read(Ssrc0, Ty::I64)]);
 static COUNT_B32: Shape = plain(&[write(Sdst, Ty::I32), read(Ssrc0, Ty::B32)]);
-/// The destination keeps what is not written.
+/// The other bits of the destination are kept.
 static BITSET_B32: Shape = plain(&[write(Sdst, Ty::B32).read_too(), read(Ssrc0, Ty::B32)]);
 static BITSET_B64: Shape = plain(&[write(Sdst, Ty::B64).read_too(), read(Ssrc0, Ty::B32)]);
 static REPLICATE: Shape = plain(&[write(Sdst, Ty::B64), read(Ssrc0, Ty::B32)]);
@@ -108,7 +108,7 @@ fn s_not(m: &Meaning) {
     m.scc_nonzero(d);
 }
 
-/// Bit 4n says whether any of bits 4n to 4n+3 is 1; the other bits are 0.
+/// Bit 4n is 1 if any of bits 4n to 4n+3 is 1; the other bits are 0.
 fn any_of_quad(x: V<'_>) -> V<'_> {
     let pairs = x | (x >> 1);
     (pairs | (pairs >> 2)) & 0x1111_1111_1111_1111
@@ -158,7 +158,7 @@ fn s_bcnt1(m: &Meaning) {
     m.scc_nonzero(d);
 }
 
-/// `count` zeros were passed in a search of `width` bits: -1 where that is all of them.
+/// The result of a search of `width` bits that passed `count` zeros: -1 if it passed all of them.
 fn or_none<'m>(m: &'m Meaning, count: V<'m>, width: u32) -> V<'m> {
     count
         .eq(m.c(Ty::U32, width as u64))
@@ -199,7 +199,7 @@ fn s_sext_i32_i16(m: &Meaning) {
     m.d(m.s(0).trunc(Ty::I16).sext(Ty::I32));
 }
 
-/// The bit of the destination that the source numbers, modulo the width.
+/// The bit of the destination whose number is the source, modulo the width.
 fn numbered_bit(m: &Meaning) -> V<'_> {
     let ty = m.old().ty;
     m.c(ty, 1) << (m.s(0) & (ty.bits() as u64 - 1))
@@ -324,7 +324,7 @@ fn s_andn2_wrexec(m: &Meaning) {
     write_exec(m, m.s(0) & !m.get(State::Exec));
 }
 
-/// The number of a register plus M0.
+/// The register code plus M0.
 fn by_m0<'m>(m: &'m Meaning, code: V<'m>) -> V<'m> {
     code + m.get(State::M0).as_(Ty::U32)
 }

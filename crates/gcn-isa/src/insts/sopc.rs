@@ -11,7 +11,7 @@ static U32: Shape = plain(&[read(Ssrc0, Ty::U32), read(Ssrc1, Ty::U32)]);
 static U64: Shape = plain(&[read(Ssrc0, Ty::U64), read(Ssrc1, Ty::U64)]);
 /// A 64-bit value and the number of a bit.
 static B64_32: Shape = plain(&[read(Ssrc0, Ty::B64), read(Ssrc1, Ty::B32)]);
-/// An index and the four bits that say which operands it is added to.
+/// An index, and four bits that select the operands to which it is added.
 static GPR_IDX: Shape = plain(&[read(Ssrc0, Ty::B32), imm(ImmKind::GprIdxSsrc1)]);
 
 const fn sopc(
@@ -79,7 +79,7 @@ fn s_cmp_le(m: &Meaning) {
     m.scc(m.s(0).le(m.s(1)));
 }
 
-/// The bit of the first source that the second numbers, modulo the width.
+/// The bit of the first source whose number is the second source, modulo the width.
 fn chosen_bit(m: &Meaning) -> V<'_> {
     let last = m.s(0).ty.bits() as u64 - 1;
     (m.s(0) >> (m.s(1) & last)).trunc(Ty::Bool)

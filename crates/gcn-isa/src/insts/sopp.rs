@@ -1,4 +1,4 @@
-//! SOPP: program flow and the machine around the wave; at most a SIMM16.
+//! SOPP: program flow and the state of the machine; at most a SIMM16.
 
 use crate::format::Format;
 use crate::inst::{Inst, NO};
@@ -6,7 +6,7 @@ use crate::meaning::{Meaning, Signal, State, V};
 use crate::shape::{Imm as ImmKind, Shape, Ty, imm, plain};
 use crate::target::Gen;
 
-/// SIMM16 is ignored, and written where it is not 0.
+/// SIMM16 is ignored, and printed if it is not 0.
 static UNUSED: Shape = plain(&[imm(ImmKind::Optional)]);
 static NUMBER: Shape = plain(&[imm(ImmKind::U16)]);
 static BRANCH: Shape = plain(&[imm(ImmKind::Branch)]);
@@ -23,7 +23,7 @@ const fn sopp(
     Inst::new(Format::Sopp, name, opcode, shape, meaning)
 }
 
-/// The rows. Of those without operands: docs/errata.md, sopp-unused-simm16.
+/// The rows. For those without operands see docs/errata.md, sopp-unused-simm16.
 #[rustfmt::skip]
 pub static ROWS: &[Inst] = &[
     //   name                           gfx6 gfx7 gfx8 gfx9  shape     meaning
@@ -90,7 +90,7 @@ fn s_branch(m: &Meaning) {
     m.set(State::Pc, m.branch_target());
 }
 
-/// Jumps where `condition` holds.
+/// Jumps if `condition` holds.
 fn branch_if(m: &Meaning, condition: V<'_>) {
     m.when(condition, || m.set(State::Pc, m.branch_target()));
 }
@@ -187,7 +187,7 @@ fn s_setprio(m: &Meaning) {
     m.set(State::Prio, (m.simm16() & 3).as_(Ty::B32));
 }
 
-/// Sends SIMM16's message. The answer to gfx9's GET_DOORBELL, a number in bits 9:0 and 0 in bit 31, is in EXEC_LO at once.
+/// Sends SIMM16's message. The answer to gfx9's GET_DOORBELL, a number in bits 9:0 and 0 in bit 31, is in EXEC_LO immediately.
 fn send(m: &Meaning) {
     const GET_DOORBELL: u64 = 10;
     m.signal(Signal::Sendmsg, m.simm16());

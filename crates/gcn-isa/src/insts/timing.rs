@@ -1,7 +1,7 @@
-//! How long instructions occupy the unit that issues them, in cycles of the shader clock.
+//! The number of cycles of the shader clock for which an instruction occupies the unit that issues it.
 //!
-//! The figures are those that CLRX's documentation of timings (GcnTimings.md) lists, as facts; `testdata/timings.tsv` has them one
-//! by one and a test compares. Rows that the page does not list have the figure of their kind, and [`Issue::listed`] is false.
+//! The figures are facts from CLRX's documentation of timings (GcnTimings.md); `testdata/timings.tsv` lists them and a test
+//! compares. Rows that the page does not list have the figure of their kind, and [`Issue::listed`] is false.
 //!
 //! ```
 //! use gcn_isa::insts::timing::{Cycles, issue};
@@ -23,21 +23,21 @@ use crate::shape::{Access, Imm, Role, Ty};
 pub enum Cycles {
     /// The same on every chip.
     Fixed(u16),
-    /// From a least to a most.
+    /// From a minimum to a maximum.
     Range(u16, u16),
     /// This many times the chip's factor of double precision: 1 for half of the rate of single precision, 2 for a
     /// quarter, 4 for an eighth, 8 for a sixteenth.
     Double(u16),
-    /// v_fma_f32: 4 where double precision has an eighth of the rate or more, otherwise 16.
+    /// v_fma_f32: 4 if double precision has an eighth of the rate or more, otherwise 16.
     Fma,
-    /// The first number with the modifier glc unset, and how many more with it.
+    /// The first number without the modifier glc, and the number of additional cycles with it.
     Glc(u16, u16),
     /// A jump: the first if it is not taken, the second if it is.
     Jump(u16, u16),
 }
 
 impl Cycles {
-    /// The least and the most, on a chip with this factor of double precision.
+    /// The minimum and maximum on a chip with this factor of double precision.
     pub const fn on(self, factor: u16) -> (u16, u16) {
         match self {
             Cycles::Fixed(n) => (n, n),
@@ -50,14 +50,14 @@ impl Cycles {
     }
 }
 
-/// What is known about the issue of an instruction.
+/// The issue data of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Issue {
     /// The cycles.
     pub cycles: Cycles,
-    /// For LDS: the least number of cycles between two such instructions of a compute unit.
+    /// For LDS: the minimum number of cycles between two of these instructions of a compute unit.
     pub throughput: Option<u16>,
-    /// The page lists the instruction. Otherwise the figure is that of similar ones.
+    /// True if the page lists the instruction. Otherwise the figure is that of similar instructions.
     pub listed: bool,
 }
 
@@ -81,20 +81,20 @@ const SLOW_DOUBLE: &[&str] = &[
     "v_trig_preop_f64",
 ];
 
-/// A quarter of the rate, beside the instructions of [`Flags::TRANS`].
+/// Instructions with a quarter of the rate, in addition to those with [`Flags::TRANS`].
 #[rustfmt::skip]
 const QUARTER: &[&str] = &[
     "v_div_fixup_f32", "v_div_fmas_f32", "v_div_scale_f32", "v_mad_i64_i32", "v_mad_u64_u32", "v_mqsad_pk_u16_u8",
     "v_mqsad_u32_u8", "v_mul_hi_i32", "v_mul_hi_u32", "v_mul_lo_i32", "v_mul_lo_u32", "v_qsad_pk_u16_u8", "v_qsad_u8",
 ];
 
-/// Shifts of 64 bits, which run where double precision does.
+/// Shifts of 64 bits, which run at the rate of double precision.
 #[rustfmt::skip]
 const SHIFTS: &[&str] = &[
     "v_ashr_i64", "v_ashrrev_i64", "v_lshl_b64", "v_lshlrev_b64", "v_lshr_b64", "v_lshrrev_b64",
 ];
 
-/// Rows of the formats that the page lists one by one that it does not list, or for which it has no figure.
+/// Rows that the page does not list, or lists without a figure, in formats that it otherwise lists row by row.
 #[rustfmt::skip]
 const UNLISTED: &[&str] = &[
     "buffer_store_lds_dword", "buffer_wbinvl1", "buffer_wbinvl1_sc", "buffer_wbinvl1_vol", "ds_add_f32", "ds_add_rtn_f32",
@@ -107,7 +107,7 @@ const UNLISTED: &[&str] = &[
     "v_readlane_regrd_b32", "v_sub_i16", "v_sub_i32", "v_writelane_b32", "v_writelane_regwr_b32",
 ];
 
-/// Parts of the names of others: memory instructions that came with gfx8 and gfx9, and the synchronisation of waves.
+/// Parts of the names of further rows: memory instructions that are new in gfx8 and gfx9, and the synchronisation of waves.
 const UNLISTED_PARTS: &[&str] = &["_d16", "_addtid", "_gws_", "_condxchg32_", "s_scratch_"];
 
 fn unlisted(row: &Inst) -> bool {
@@ -123,7 +123,7 @@ fn unlisted(row: &Inst) -> bool {
             || UNLISTED_PARTS.iter().any(|part| row.name.contains(part)))
 }
 
-/// What is known about the issue of a row's instructions.
+/// The issue data of a row's instructions.
 pub fn issue(row: &Inst) -> Issue {
     let mut issue = match row.format {
         Format::Sop1 => sop1(row),
@@ -208,13 +208,13 @@ fn valu(row: &Inst) -> Issue {
     }
 }
 
-/// A width in dwords, its cycles, and one in so many cycles.
+/// A width in dwords, its cycles, and its throughput in cycles.
 type Width = (u8, u16, u16);
 
 /// LDS, by kind and width.
 #[rustfmt::skip]
 const DS: &[(&str, &[Width])] = &[
-    // The first name that begins an instruction's name (without `ds_`) counts.
+    // The first entry that is a prefix of the instruction's name (without `ds_`) applies.
     ("read2",      &[(1, 8, 4),  (2, 16, 8)]),
     ("read",       &[(1, 4, 2),  (2, 8, 4),  (3, 16, 8),  (4, 16, 8)]),
     ("swizzle",    &[(1, 4, 2)]),
@@ -255,7 +255,7 @@ fn ds(row: &Inst) -> Issue {
     }
 }
 
-/// Vector memory, by its direction and its data.
+/// Vector memory, by direction and data width.
 fn buffer(row: &Inst) -> Issue {
     let slots = row.shape.slots;
     let data = |slot: &&crate::shape::Slot| {
@@ -272,7 +272,7 @@ fn buffer(row: &Inst) -> Issue {
     }
     if row.name.contains("_atomic_") {
         return match row.name.ends_with("_x2") {
-            // The page has no more cycles for this one alone.
+            // The page lists no additional cycles for this instruction.
             true if row.name == "buffer_atomic_and_x2" => fixed(16),
             true => cycles(Cycles::Glc(16, 2)),
             false => cycles(Cycles::Glc(16, 1)),

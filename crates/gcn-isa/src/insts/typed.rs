@@ -1,4 +1,4 @@
-//! What loads and stores of typed elements mean: MUBUF's take the format of the buffer resource, MTBUF's their own.
+//! The meanings of loads and stores of typed elements: MUBUF's take the format of the buffer resource, MTBUF's their own.
 
 use crate::meaning::{Halves, Meaning};
 use crate::shape::{Role, Ty};

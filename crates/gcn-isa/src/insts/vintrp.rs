@@ -1,4 +1,4 @@
-//! VINTRP: interpolation of vertex attributes; and the shapes of what has the VOP3 form only.
+//! VINTRP: interpolation of vertex attributes, and the shapes of the variants that exist only in VOP3.
 
 use crate::format::{Field, Format};
 use crate::inst::Inst;
@@ -89,9 +89,8 @@ enum Parameter {
     P20,
 }
 
-/// Where the parameters of the row's attribute are. M0 has the address of the first in its low half and, above
-/// it, a bit for each quad of lanes but the first: 1 where the quad belongs to another primitive than the quad
-/// before it.
+/// The addresses of the parameters of the row's attribute. The low half of M0 is the address of the first one. The bits above it
+/// stand for the quads of lanes except the first: a bit is 1 if the quad belongs to another primitive than the quad before it.
 fn parameters(m: &Meaning) -> Parameters<'_> {
     let attribute = m.operand(Attr).as_(Ty::U32);
     let m0 = m.get(State::M0).as_(Ty::U32);
@@ -119,7 +118,7 @@ impl<'m> Parameters<'m> {
         self.m.load(Space::Parameters, Ty::F32, at, first)
     }
 
-    /// The half that HIGH chooses, in double precision.
+    /// The half that HIGH selects, in double precision.
     fn half(&self, which: Parameter) -> V<'m> {
         let bits = self.get(which).as_(Ty::B32);
         let high = (self.m.field(Field::Src0) >> 8) & 1;
@@ -128,7 +127,7 @@ impl<'m> Parameters<'m> {
     }
 }
 
-/// What is not known of interpolation.
+/// The undocumented part of interpolation.
 const BOUND: &str =
     "no document says whether the product is rounded before the sum; here it is not";
 

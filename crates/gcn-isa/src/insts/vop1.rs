@@ -201,7 +201,7 @@ fn to_width(m: &Meaning) {
     m.d(m.s(0).to_width(m.row().shape.slots[0].ty));
 }
 
-/// The integer, saturating; of a NaN the end of the range that has its sign.
+/// Writes the integer, saturated; for a NaN the end of the range with its sign.
 fn write_signed<'m>(m: &'m Meaning, whole: V<'m>) {
     let x = m.s(0);
     let end = (x.as_(Ty::B32) >> 31) + 0x7fff_ffff;
@@ -312,18 +312,18 @@ fn fract(m: &Meaning) {
     let x = m.s(0);
     let part = x - x.floor();
     let most = m.c(x.ty, floats(x.ty).below_one);
-    // A minimum would drop a NaN.
+    // A minimum would discard a NaN.
     m.d(part.gt(most).select(most, part));
 }
 
-/// A negative quiet NaN: what the approximations give for an invalid source.
+/// A negative quiet NaN: the result of an approximation for an invalid source.
 fn negative_nan(m: &Meaning, ty: Ty) -> V<'_> {
     let Floats { infinity, .. } = floats(ty);
     m.c(ty, u64::MAX << (ty.bits() - 1) | infinity | (infinity >> 1))
 }
 
-/// A single-precision source or result of an approximation: denormals are zeros, whatever MODE says.
-/// The other precisions do as MODE says.
+/// A single-precision source or result of an approximation: denormals are zeros, independently of MODE. The other precisions
+/// follow MODE.
 fn without_denormals(x: V<'_>) -> V<'_> {
     if x.ty != Ty::F32 {
         return x;
@@ -339,7 +339,7 @@ fn approximated(m: &Meaning) -> V<'_> {
     raising_invalid(m, without_denormals(m.s(0)))
 }
 
-/// The source, which raises the exception where it is a signalling NaN.
+/// The source. A signalling NaN raises the exception.
 fn raising_invalid<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     m.raise(exception::INVALID, x.class(m.c(Ty::B32, 1)));
     x
@@ -367,7 +367,7 @@ fn rcp(m: &Meaning) {
     short_reciprocal(m, result);
 }
 
-/// What [`reciprocal`] gives where it is normal.
+/// The fast path of [`reciprocal`], for normal results.
 fn short_reciprocal<'m>(m: &'m Meaning, result: V<'m>) {
     let x = m.s(0);
     if x.ty != Ty::F16 {
@@ -380,7 +380,7 @@ fn short_reciprocal<'m>(m: &'m Meaning, result: V<'m>) {
     }
 }
 
-/// Whether a float is positive, normal and finite.
+/// Returns true for a float that is positive, normal and finite.
 fn is_plain<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     let bits = x.as_(x.ty.as_bits());
     // The upper half of a double is sufficient for the test.
@@ -405,7 +405,7 @@ fn rcp_iflag(m: &Meaning) {
     short_reciprocal(m, result);
 }
 
-/// The reciprocal of the square root. The narrow ones are computed in f64 and rounded once more.
+/// The reciprocal of the square root. Half and single precision are computed in f64 and rounded once more.
 fn reciprocal_root(m: &Meaning) -> V<'_> {
     let x = approximated(m);
     m.raise(exception::INVALID, is_negative(m, x));
@@ -423,7 +423,7 @@ fn reciprocal_root(m: &Meaning) -> V<'_> {
     is_negative(m, x).select(negative_nan(m, x.ty), quotient)
 }
 
-/// The quotient of the rounded root is up to a unit of the last place off. What is missing in x × y² to 1 corrects it.
+/// Corrects the quotient of the rounded root, which may be off by one unit in the last place, by the difference of x × y² from 1.
 fn better_root<'m>(m: &'m Meaning, x: V<'m>, y: V<'m>) -> V<'m> {
     let product = x * y;
     let lost = x.fma(y, -product);
@@ -464,7 +464,7 @@ fn sqrt(m: &Meaning) {
     }
 }
 
-/// The bound of what is correctly rounded here.
+/// The bound of results that are correctly rounded here.
 const ROUNDED: &str = "the hardware is within 1 ulp (in double precision within 2^-28 of the result); this is the value rounded to nearest even";
 /// The bound of a reciprocal root.
 fn root_bound(m: &Meaning) -> &'static str {
@@ -527,7 +527,7 @@ fn v_bfrev(m: &Meaning) {
     m.d(m.s(0).rev());
 }
 
-/// `count`, or all ones where `x` is 0.
+/// `count`, or all ones if `x` is 0.
 fn or_ones<'m>(m: &'m Meaning, x: V<'m>, count: V<'m>) -> V<'m> {
     x.nonzero().select(count, m.c(Ty::U32, 0xffff_ffff))
 }
@@ -581,7 +581,7 @@ fn v_writelane_regwr(m: &Meaning) {
     m.d(m.s(0));
 }
 
-/// By the low byte of the source, four bits an entry, the lowest first. Source: the Vega manual.
+/// Indexed by the low byte of the source, four bits per entry, the lowest first. Source: the Vega manual.
 static SCREEN_PARTITION: &[u64] = &[
     0xffff_fff7_fff5_f731,
     0xffff_ffbf_ffaf_e62f,
@@ -608,7 +608,7 @@ fn v_screen_partition(m: &Meaning) {
     m.d((row >> ((byte & 15) << 2)).trunc(Ty::B32) & 15);
 }
 
-/// Writes an approximation that `formula` gives in f64. A NaN stays, quieted.
+/// Writes an approximation that `formula` computes in f64. A NaN is quieted.
 fn write_approximation<'m>(
     m: &'m Meaning,
     x: V<'m>,
@@ -623,7 +623,7 @@ fn write_approximation<'m>(
     result
 }
 
-/// The fast path for an approximation of the source: only `formula`, in f64, where `when` is true, which it is for no NaN.
+/// The fast path of an approximation: only `formula`, in f64, in the lanes where `when` is true. `when` must be false for a NaN.
 fn short_approximation<'m>(
     m: &'m Meaning,
     of: V<'m>,
@@ -643,7 +643,7 @@ fn exp(m: &Meaning) {
     m.about("Two to the power of the source. In single precision, a source below -126 gives 0.");
     m.bounded(NEARLY_ROUNDED);
     let x = approximated(m);
-    // The bounds from which on the result is infinite, or zero.
+    // The bounds from which the result is infinite, or zero.
     let (most, least) = match x.ty {
         Ty::F16 => (16.0, -26.0),
         _ => (128.0, -126.0),
@@ -658,7 +658,7 @@ fn exp(m: &Meaning) {
     });
     let x = m.s(0);
     if x.ty == Ty::F32 {
-        // Exponentials of numbers far below zero are as common as others.
+        // Exponentials of large negative numbers are as common as others.
         m.shortcut(result, true, || {
             let c = |value: f32| m.c(Ty::F32, value.to_bits() as u64);
             let (over, under) = (x.ge(c(most as f32)), x.lt(c(least as f32)));
@@ -768,7 +768,7 @@ struct Apart<'m> {
     mantissa: V<'m>,
     /// 32 bits, signed.
     exponent: V<'m>,
-    /// The source is a zero, as MODE lets it be read.
+    /// The source is a zero after MODE's flushing.
     zero: V<'m>,
     /// The source is an infinity or a NaN.
     special: V<'m>,
@@ -840,7 +840,7 @@ fn frexp_mant(m: &Meaning) {
     });
 }
 
-/// The number of the VGPR that is M0 after the one in a role.
+/// The number of the VGPR of a role plus M0.
 fn by_m0(m: &Meaning, role: Role) -> V<'_> {
     (m.code_of(role) - VGPR0 as u64) + m.get(State::M0).as_(Ty::U32)
 }
@@ -860,8 +860,8 @@ fn v_movrelsd(m: &Meaning) {
     m.set_vgpr(by_m0(m, Vdst), m.vgpr(Ty::B32, by_m0(m, Src0)));
 }
 
-/// The nearest integer, as MODE rounds double precision, of the source times `most`; held within
-/// `least` and `most`, and 0 for NaN.
+/// The source times `most`, rounded to an integer with MODE's rounding for double precision, clamped to `least` and `most`; 0 for
+/// NaN.
 fn norm<'m>(m: &'m Meaning, least: f64, most: f64) -> V<'m> {
     let c = |value| approx::f64(m, value);
     let x = m.s(0).to_width(Ty::F64);

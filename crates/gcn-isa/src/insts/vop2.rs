@@ -61,7 +61,7 @@ static I16_REV: Shape = valu(&[
 static LDEXP16: Shape = valu(&[
     write(Vdst, Ty::F16),
     read(Src0, Ty::F16),
-    // It is an integer, but an inline float is used for that float's bits.
+    // It is an integer, but an inline float stands for that float's bits.
     read(Src1, Ty::B16),
 ]);
 static MAC: Shape = valu(&[
@@ -379,7 +379,7 @@ fn xnor(m: &Meaning) {
     m.d(!(m.s(0) ^ m.s(1)));
 }
 
-/// `wrapped`, or with CLAMP, where `overflow` holds, the number `limit`.
+/// `wrapped`, or with CLAMP the number `limit` if `overflow` holds.
 pub(super) fn clamped<'m>(m: &'m Meaning, wrapped: V<'m>, overflow: V<'m>, limit: V<'m>) -> V<'m> {
     // Up to gfx7 the bit applies only to float results (docs/errata.md, integer-clamp).
     if m.target().generation() < Gen::Gfx8 {

@@ -110,7 +110,7 @@ pub(super) static PACK_F32: Shape = valu(&[
     read(Src0, Ty::F32),
     read(Src1, Ty::F32),
 ]);
-/// A float, the number of a byte, and what the other bytes are.
+/// A float, the number of a byte, and the other bytes.
 static PK_U8: Shape = valu(&[
     write(Vdst, Ty::B32),
     read(Src0, Ty::F32),
@@ -347,13 +347,13 @@ pub static ROWS: &[Inst] = &[
     vop3("v_pack_b32_f16",     [ NO,  NO,  NO, 672], &PACK_F16, pack),
 ];
 
-/// Whether one of the first two sources is a zero, so that the legacy product is 0.
+/// Returns true if one of the first two sources is a zero. The legacy product is then 0.
 pub(super) fn either_zero(m: &Meaning) -> V<'_> {
     let zero = m.c(Ty::F32, 0);
     m.s(0).eq(zero) | m.s(1).eq(zero)
 }
 
-/// As [`either_zero`], where denormals are flushed whatever MODE says.
+/// As [`either_zero`], with denormals flushed independently of MODE.
 pub(super) fn either_flushed(m: &Meaning) -> V<'_> {
     let least = m.c(Ty::B32, 0x0080_0000);
     magnitude(m, m.s(0)).lt(least) | magnitude(m, m.s(1)).lt(least)
@@ -382,7 +382,7 @@ pub(super) fn signed24(x: V<'_>) -> V<'_> {
     (x << 8) >> 8
 }
 
-/// The low bits of a signed sum, or with CLAMP the nearest number that the type holds.
+/// Writes the low bits of a signed sum, or with CLAMP the nearest number of the type.
 pub(super) fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
     let low = sum.trunc(ty);
     let top = 1u64 << (ty.bits() - 1);
@@ -391,7 +391,7 @@ pub(super) fn write_signed(m: &Meaning, sum: V<'_>, ty: Ty) {
     m.d(clamped(m, low, low.sext(sum.ty).ne(sum), limit));
 }
 
-/// The low bits of an unsigned sum, or with CLAMP the largest number where it is larger.
+/// Writes the low bits of an unsigned sum, or with CLAMP the largest number if the sum exceeds it.
 pub(super) fn write_unsigned(m: &Meaning, sum: V<'_>, ty: Ty) {
     let low = sum.trunc(ty);
     m.d(clamped(m, low, low.zext(sum.ty).ne(sum), m.c(ty, u64::MAX)));
@@ -500,7 +500,7 @@ fn lerp_u8(m: &Meaning) {
     m.d(byte(0) | byte(1) | byte(2) | byte(3));
 }
 
-/// The low half of the first two sources, the first one above, shifted right.
+/// Writes the low half of the first two sources, the first one above, shifted right.
 fn align(m: &Meaning, count: V<'_>) {
     let pair = (m.s(0).zext(Ty::B64) << 32) | m.s(1).zext(Ty::B64);
     m.d((pair >> count).trunc(Ty::B32));
@@ -526,7 +526,7 @@ fn max3(m: &Meaning) {
     m.d(m.s(0).max(m.s(1)).max(m.s(2)));
 }
 
-/// The larger two without the largest.
+/// The middle one of the three sources: the larger of the two that remain without the largest.
 fn middle(m: &Meaning) -> V<'_> {
     let (a, b, c) = (m.s(0), m.s(1), m.s(2));
     let most = a.max(b).max(c);
@@ -554,7 +554,7 @@ fn med3_float(m: &Meaning) {
     m.d(nan.select(a.min(b).min(c), middle));
 }
 
-/// An integer that compares as a float that is not a NaN does, whatever MODE says of denormals. Of both zeros it is 0.
+/// An integer that compares like a float that is not a NaN, without flushing denormals. It is 0 for both zeros.
 pub(super) fn ordered<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     let zero = m.c(Ty::I32, 0);
     let size = magnitude(m, x).as_(Ty::I32);
@@ -572,7 +572,7 @@ fn byte_distances(m: &Meaning) -> V<'_> {
     d(0) + d(1) + d(2) + d(3)
 }
 
-/// The sum, or with CLAMP the largest number where it does not fit.
+/// Writes the sum, or with CLAMP the largest number if the sum does not fit.
 fn write_sum<'m>(m: &'m Meaning, a: V<'m>, b: V<'m>) {
     let sum = a + b;
     m.d(clamped(m, sum, sum.lt(a), m.c(Ty::U32, u64::MAX)));
@@ -735,7 +735,7 @@ pub(super) fn v_bcnt(m: &Meaning) {
     m.d(m.s(0).popcount().as_(Ty::B32) + m.s(1));
 }
 
-/// The lanes below the lane itself.
+/// The mask of the lanes below the lane itself.
 fn lanes_below(m: &Meaning) -> V<'_> {
     (m.c(Ty::B64, 1) << m.lane()) - 1
 }
@@ -788,17 +788,17 @@ fn pack(m: &Meaning) {
     m.d(low.zext(Ty::B32) | (high.zext(Ty::B32) << 16));
 }
 
-/// What the steps of a division need to know of a float's width.
+/// The constants of the division steps for the width of a float.
 struct Division {
     /// Bits of the fraction field, and the largest exponent field.
     mantissa: u64,
     exponent_max: u64,
     bias: u64,
-    /// By how many powers of two v_div_scale moves a number.
+    /// The number of powers of two by which v_div_scale scales a number.
     scale: u64,
-    /// From which difference of the exponents on the quotient is too near to the ends.
+    /// The difference of the exponents from which the quotient is too near to the ends of the range.
     far: u64,
-    /// A quotient below 2 to the minus this is less than half the smallest denormal.
+    /// A quotient below 2^-`tiny` is less than half the smallest denormal.
     tiny: u64,
 }
 
@@ -897,7 +897,7 @@ fn div_scale(m: &Meaning) {
     m.shortcut(mask, true, || (moderate(m, y, z), m.c(Ty::Bool, 0)));
 }
 
-/// The upper bits of a float's magnitude, in 32 bits, and the place of the exponent in them.
+/// The upper bits of a float's magnitude, in 32 bits, and the position of the exponent in them.
 fn top<'m>(x: V<'m>) -> (V<'m>, u64) {
     let bits = x.as_(x.ty.as_bits());
     let locations = division(x.ty).mantissa;
@@ -908,14 +908,14 @@ fn top<'m>(x: V<'m>) -> (V<'m>, u64) {
     (high & 0x7fff_ffff, location)
 }
 
-/// Whether a number from [`top`] has an exponent field from `least` on and below `end`.
+/// Returns true if a number from [`top`] has an exponent field from `least` on and below `end`.
 pub(super) fn exponent_within<'m>(m: &'m Meaning, x: V<'m>, least: u64, end: u64) -> V<'m> {
     let (top, location) = top(x);
     (top - m.c(Ty::U32, least << location)).lt(m.c(Ty::U32, (end - least) << location))
 }
 
-/// Whether a division of `z` by `y` needs no scaling and no care at all: neither they nor the quotient nor a step on the way
-/// is a denormal, or beyond what a float holds.
+/// Returns true if a division of `z` by `y` needs no scaling: neither the operands nor the quotient nor an intermediate result is
+/// a denormal or beyond the range of a float.
 fn moderate<'m>(m: &'m Meaning, y: V<'m>, z: V<'m>) -> V<'m> {
     let d = division(y.ty);
     let divisor = exponent_within(m, y, 1, d.exponent_max - 2);
@@ -938,13 +938,13 @@ fn div_fmas(m: &Meaning) {
     let result = scaled.select(moved, a.fma_ldexp(b, c, 0));
     m.d(result);
     m.shortcut(result, false, || {
-        // If MODE does not flush operands, so that the least denormal is not read as zero, an fma gives the same.
+        // Without flushing, the least denormal is not read as zero, and an fma gives the same result.
         let kept = !m.c(a.ty, 1).eq(m.c(a.ty, 0));
         (!scaled & kept, a.fma(b, c))
     });
 }
 
-/// A NaN made quiet.
+/// Quiets a NaN.
 fn quiet(x: V<'_>) -> V<'_> {
     let bit = 1 << (division(x.ty).mantissa - 1);
     (x.as_(x.ty.as_bits()) | bit).as_(x.ty)
@@ -1003,21 +1003,20 @@ fn mullit(m: &Meaning) {
     m.d(useful.select(product, lowest));
 }
 
-/// A source of the cube's instructions as they compare it: a denormal is a zero whatever MODE says.
+/// A source of the cube instructions for comparisons: a denormal is a zero, independently of MODE.
 fn coordinate(m: &Meaning, n: usize) -> V<'_> {
     let x = m.s(n);
     let normal = magnitude(m, x).ge(m.c(Ty::B32, 0x0080_0000));
     normal.select(x, m.c(Ty::F32, 0))
 }
 
-/// For the cube's faces: whether Z has the largest magnitude of the vector, and whether Y has it
-/// where Z has not.
+/// For the cube's faces: true if Z has the largest magnitude of the vector; and true if Y has it, for vectors where Z does not.
 fn cube_axis(m: &Meaning) -> (V<'_>, V<'_>) {
     let [x, y, z] = [0, 1, 2].map(|n| coordinate(m, n).abs());
     (z.ge(x) & z.ge(y), y.ge(x))
 }
 
-/// By the axis and its sign, one of six values: for X, Y and Z below zero and not.
+/// Selects one of six values by the axis and its sign: for X, Y and Z, each negative or not.
 fn cube<'m>(m: &'m Meaning, x: [V<'m>; 2], y: [V<'m>; 2], z: [V<'m>; 2]) -> V<'m> {
     let zero = m.c(Ty::F32, 0);
     let (is_z, is_y) = cube_axis(m);
@@ -1025,7 +1024,7 @@ fn cube<'m>(m: &'m Meaning, x: [V<'m>; 2], y: [V<'m>; 2], z: [V<'m>; 2]) -> V<'m
     is_z.select(pick(2, z), is_y.select(pick(1, y), pick(0, x)))
 }
 
-/// A result that is one of the sources: a NaN is made quiet with MODE.IEEE, nothing else changes.
+/// A result that is one of the sources: a NaN is quieted with MODE.IEEE; nothing else changes.
 fn chosen<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     let one = m.c(Ty::F32, 0x3f80_0000);
     x.unordered(x).select(x * one, x)
@@ -1057,13 +1056,13 @@ fn cube_ma(m: &Meaning) {
     );
     let two = m.c(Ty::F32, 0x4000_0000);
     let [x, y, z] = [0, 1, 2].map(|n| coordinate(m, n));
-    // For a vector whose components are all 0 the result is 0, whatever their signs.
+    // For a vector whose components are all 0 the result is 0, independently of their signs.
     let axis = cube(m, [x, x], [y, y], [z, z]);
     let zero = m.c(Ty::F32, 0);
     m.d(axis.eq(zero).select(zero, axis * two));
 }
 
-/// The first source as an unsigned byte, rounded as MODE says, in place of a byte of `other`.
+/// Replaces a byte of `other` by the first source as an unsigned byte, rounded as MODE says.
 fn replace_byte<'m>(m: &'m Meaning, other: V<'m>) {
     let x = m.s(0);
     let c = |value: f32| m.c(Ty::F32, u64::from(value.to_bits()));
@@ -1088,8 +1087,8 @@ pub(super) fn cvt_pkaccum(m: &Meaning) {
     replace_byte(m, m.old());
 }
 
-/// The first two sources, floats, as whole numbers of 16 bits: times `most`, held within `least` and
-/// `most`, rounded to nearest even; 0 for NaN.
+/// The first two sources, floats, as 16-bit integers: times `most`, clamped to `least` and `most`, rounded to nearest even; 0 for
+/// NaN.
 fn pack_norm(m: &Meaning, least: f64, most: f64) {
     let c = |value| approx::f64(m, value);
     let [low, high] = [m.s(0), m.s(1)].map(|x| {
@@ -1136,8 +1135,8 @@ pub(super) fn cvt_pkrtz(m: &Meaning) {
     m.d(low | (high << 16));
 }
 
-/// The sum of the distances of four bytes of the first source, from byte `from` on, and those of the
-/// second; with `masked`, only of those that are not 0 in the second.
+/// The sum of the distances of four bytes of the first source, from byte `from` on, from those of the second source; with
+/// `masked`, only of bytes that are not 0 in the second source.
 fn byte_distances_from(m: &Meaning, from: u32, masked: bool) -> V<'_> {
     let distance_of = |k: u32| {
         let a = m.s(0).bits(8 * (from + k), 8).trunc(Ty::U32);
@@ -1151,7 +1150,7 @@ fn byte_distances_from(m: &Meaning, from: u32, masked: bool) -> V<'_> {
     distance_of(0) + distance_of(1) + distance_of(2) + distance_of(3)
 }
 
-/// Four sums of 16 bits, each of the distances at one offset and 16 bits of the third source.
+/// Four 16-bit sums, each of the distances at one offset and 16 bits of the third source.
 fn four_sums(m: &Meaning, masked: bool) {
     let sum = |k: u32| {
         let sum = byte_distances_from(m, k, masked) + m.s(2).bits(16 * k, 16).trunc(Ty::U32);
@@ -1182,7 +1181,7 @@ fn mqsad_u32(m: &Meaning) {
     }
 }
 
-/// The fraction of 2/π in binary, 1184 places, the first ones on top.
+/// The fraction of 2/π in binary, 1184 digits, the highest first.
 static TWO_BY_PI: &[u64] = &[
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,

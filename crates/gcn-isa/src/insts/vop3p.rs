@@ -39,7 +39,7 @@ const fn product(ty: Ty, sum: Ty) -> [Slot; 4] {
 }
 
 const fn mix(d: Slot) -> [Slot; 4] {
-    // A source is an f32 or, if op_sel_hi says so, a half read as f16; constants are those of f16.
+    // A source is an f32 or, with op_sel_hi, a half read as f16; constants are read as f16.
     [
         d,
         read(Src0, Ty::F16),
@@ -213,7 +213,7 @@ fn dot2_float(m: &Meaning) {
     m.d(half(Src0, 1).mad(half(Src1, 1), low));
 }
 
-/// Extends as the type says.
+/// Extends a value according to its type.
 fn extend<'m>(v: V<'m>, to: Ty) -> V<'m> {
     if to.is_signed() {
         v.sext(to)
@@ -222,7 +222,7 @@ fn extend<'m>(v: V<'m>, to: Ty) -> V<'m> {
     }
 }
 
-/// Adds the products of the elements of `bits` bits of two sources to the third, exactly.
+/// Adds the products of the elements of `bits` bits of two sources to the third source, exactly.
 fn dot(m: &Meaning, bits: u32) -> V<'_> {
     let (narrow, wide) = match m.s(2).ty {
         Ty::I32 => (Ty::I16, Ty::I64),

@@ -51,7 +51,7 @@ static U64: Shape = valu(&[
     read(Src0, Ty::U64),
     read(Src1, Ty::U64),
 ]);
-/// A float and a mask of the classes that are asked for.
+/// A float, and a mask of the classes that are tested.
 static CLASS_F16: Shape = valu(&[
     write(CmpDst, Ty::Mask),
     read(Src0, Ty::F16),
@@ -345,7 +345,7 @@ pub static ROWS: &[Inst] = &[
     vopc("v_cmpx_t_u64",      [247, 247, 255, 255], &U64,   x_t).clrx("v_cmpx_tru_u64").errata(&["vopc-cmpx"]),
 ];
 
-/// cmpx: the result goes to EXEC as well.
+/// cmpx: writes the result to EXEC as well.
 fn and_exec(m: &Meaning, value: V<'_>) {
     m.d(value);
     m.set(State::Exec, value);
