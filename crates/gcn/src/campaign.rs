@@ -1,5 +1,5 @@
-//! Campaigns: many independent items, each a run of a plan with other values (a sweep), a run of a plan with a change of its code (a
-//! mutation), or a random program on all engines (docs/clusters.md).
+//! Campaigns: many independent items. Each is a run of a plan with other values (a sweep), a run of a plan with a change of its
+//! code (a mutation), or a random program on all engines (docs/clusters.md).
 //!
 //! An item's record depends on the campaign and the item's number alone, so items may run in any order, on any machine, and again after a
 //! crash. A [`Journal`] keeps the records of items that have run.
@@ -30,13 +30,13 @@ use crate::shard::Part;
 pub use journal::{Journal, Record};
 pub use summary::{SectionSummary, Summary};
 
-/// What an item came to.
+/// The result of an item.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
     /// It ran, the plan's checks hold, and nothing was reported.
     Ok,
-    /// A mutation of which nothing was noticed.
+    /// A mutation that was not noticed.
     Survived,
     /// The checker reported something.
     Reported,
@@ -81,7 +81,7 @@ impl Outcome {
     }
 }
 
-/// What the items of a section have in common.
+/// The data that the items of a section share.
 enum Kind {
     Sweep(sweep::Sweep),
     Mutate(mutants::Mutants),
@@ -95,7 +95,7 @@ struct Section {
     first: u64,
     items: u64,
     kind: Kind,
-    /// What is looked for in runs; `None`: nothing, and code is compiled.
+    /// The checks of runs. `None`: no checks, and code is compiled.
     checks: Option<dynamic::Options>,
 }
 
@@ -115,7 +115,7 @@ pub struct Campaign {
     target: Option<Target>,
     sections: Vec<Section>,
     max_instructions: u64,
-    /// A hash of the file and of all that it names.
+    /// A hash of the file and of all files that it names.
     print: [u8; 32],
 }
 
@@ -124,7 +124,7 @@ struct Running<'a> {
     checks: Option<&'a dynamic::Options>,
     max_instructions: u64,
     control: &'a Arc<Control>,
-    /// Each launch's time is recorded.
+    /// True if each launch's time is recorded.
     times: bool,
 }
 
@@ -142,7 +142,7 @@ impl Running<'_> {
                 return Some(Outcome::Error);
             }
         };
-        // Items run beside each other, and must not write the same files.
+        // Items run concurrently, and must not write the same files.
         plan.saves.clear();
         options.threads = 1;
         options.deterministic = true;
@@ -197,15 +197,15 @@ impl Running<'_> {
     }
 }
 
-/// How a campaign runs.
+/// The options of a campaign's run.
 pub struct Options<'a> {
-    /// The part of the items that run: those whose number leaves the part's index when divided by the number of parts.
+    /// The part of the items that run: those whose number modulo the number of parts is the part's index.
     pub part: Part,
-    /// Items that run at once.
+    /// The number of items that run at once.
     pub threads: usize,
-    /// Set to end the run; items that have not ended are left for the next one.
+    /// Set to end the run. Items that have not ended are left for the next run.
     pub stop: Arc<AtomicBool>,
-    /// Called after items have been recorded, with their number so far, of this and former runs.
+    /// Called after items have been recorded, with the number recorded so far, in this and earlier runs.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
@@ -233,7 +233,7 @@ impl Campaign {
         self.print.iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// The journal's name where none is given: beside the file, with the extension `.journal`, of a part `.I-of-N.journal`.
+    /// The default name of the journal: beside the file, with the extension `.journal`, for a part `.I-of-N.journal`.
     pub fn journal(&self, part: Option<Part>) -> PathBuf {
         self.path.with_extension(match part {
             None => "journal".to_owned(),
@@ -311,7 +311,7 @@ impl Campaign {
                 });
             }
             drop(sender);
-            // All records that are there are made durable by one fsync.
+            // All records received so far are made durable by one fsync.
             while let Ok(first) = receiver.recv() {
                 let mut batch = vec![first];
                 batch.extend(receiver.try_iter());

@@ -1,11 +1,11 @@
-//! OpenCL C and HIP, compiled by the clang that is installed. Everything else of this crate works without one.
+//! OpenCL C and HIP, compiled by the installed clang. Everything else of this crate works without one.
 
 use gcn_isa::Target;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The target where a command names none: the name in [`Target::parse`].
+/// The default target: a name for [`Target::parse`].
 pub const DEFAULT_TARGET: &str = "gfx900";
 
 /// The language of a source file.
@@ -14,12 +14,12 @@ pub const DEFAULT_TARGET: &str = "gfx900";
 pub enum Language {
     /// OpenCL C (`.cl`).
     OpenCl,
-    /// HIP (`.hip`): the device's half.
+    /// HIP (`.hip`): the device code.
     Hip,
 }
 
 impl Language {
-    /// The language that a file's name says.
+    /// The language according to a file's name.
     pub fn of(path: &Path) -> Option<Language> {
         match path.extension()?.to_str()? {
             "cl" => Some(Language::OpenCl),
@@ -29,28 +29,28 @@ impl Language {
     }
 }
 
-/// Why there is no code object.
+/// The reason why there is no code object.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No compiler was found.
     #[error("{0}")]
     Missing(String),
-    /// The compiler refused the source: its own messages.
+    /// The compiler rejected the source, with its own messages.
     #[error("{0}")]
     Refused(String),
-    /// The compiler could not be run, or its output not be read.
+    /// The compiler could not be run, or its output could not be read.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Compilers that are looked for on PATH, in this order.
+/// Names of compilers that are searched for on PATH, in this order.
 const NAMES: [&str; 10] = [
     "clang", "clang-19", "clang-22", "clang-21", "clang-20", "clang-18", "clang-17", "clang-16",
     "clang-15", "clang-14",
 ];
 
-/// The folders of ROCm's device libraries, as distributions and AMD have them.
+/// The folders of ROCm's device libraries in distributions and in AMD's packages.
 const ROCM: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
     "/opt/rocm/amdgcn/bitcode",
@@ -65,7 +65,7 @@ const LIBCLC: [&str; 3] = [
     "/usr/libexec/clc/amdgcn--amdhsa.bc",
 ];
 
-/// The functions that libclc 19 has wrong from code object v5 on (docs/programs.md).
+/// The functions that are wrong in libclc 19 from code object v5 on (docs/programs.md).
 const OFFSET: &str = "\
 __attribute__((overloadable, const)) size_t get_global_offset(uint d) {
   return d < 3 ? ((constant ulong *)__builtin_amdgcn_implicitarg_ptr())[5 + d] : 0;
@@ -82,7 +82,7 @@ pub struct Compiler {
     version: u32,
 }
 
-/// A source and what is made of it.
+/// A source and the options for its compilation.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
     /// The source file.
@@ -91,7 +91,7 @@ pub struct Job<'a> {
     pub language: Language,
     /// The target of the code.
     pub target: Target,
-    /// Further options of clang. Without an optimisation level among them it is -O3, and without a standard OpenCL C 2.0.
+    /// Further options of clang. The defaults are -O3 and OpenCL C 2.0.
     pub options: &'a [String],
 }
 
@@ -169,7 +169,7 @@ impl Compiler {
         if let Some(rocm) = rocm() {
             command.arg(format!("--rocm-device-lib-path={rocm}"));
             if self.version > 19 {
-                // Distributions' libraries are code object v5's at most.
+                // Distributions' libraries support at most code object v5.
                 command.arg("-mcode-object-version=5");
             }
             return;
@@ -187,7 +187,7 @@ impl Compiler {
         }
     }
 
-    /// The linker beside the compiler, such as ld.lld-19, where there is none of the plain name.
+    /// The linker beside the compiler, such as ld.lld-19, if there is none with the plain name.
     fn linker(&self) -> Option<PathBuf> {
         if on_path("ld.lld".as_ref()).is_some() {
             return None;
@@ -199,7 +199,7 @@ impl Compiler {
         on_path(format!("ld.lld-{suffix}").as_ref())
     }
 
-    /// The words of the command, as a shell takes them, for people who want to run it themselves.
+    /// The words of the command, quoted for a shell, for users who want to run it themselves.
     pub fn words(&self, job: &Job<'_>, out: &Path) -> String {
         let command = self.command(job, Path::new("."), out);
         let words = std::iter::once(command.get_program()).chain(command.get_args());
@@ -258,7 +258,7 @@ fn version(text: &str) -> Option<u32> {
     rest[..end].parse().ok()
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+:,%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -99,7 +99,7 @@ impl Ty {
         }
     }
 
-    /// Whether it is a floating-point type.
+    /// Returns true for a floating-point type.
     pub fn is_float(self) -> bool {
         matches!(self, Ty::F16 | Ty::F32 | Ty::F64)
     }
@@ -316,7 +316,7 @@ fn sized(size: u64) -> Result<usize, String> {
     usize::try_from(size).map_err(|_| format!("a buffer of {size} bytes is too large"))
 }
 
-/// Allocates memory for this number of bytes.
+/// Allocates a vector for this number of bytes.
 fn room(size: usize) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     (out.try_reserve_exact(size))
@@ -393,7 +393,7 @@ impl Contents {
         Ok(out)
     }
 
-    /// Where the bytes begin in a regular file that has them as they are, and how many there are.
+    /// The offset and number of bytes in a regular file that has the contents unconverted.
     fn in_file(path: &Path) -> Option<(usize, usize)> {
         let about = std::fs::metadata(path)
             .ok()
@@ -406,7 +406,7 @@ impl Contents {
         (path.as_os_str() != "-").then_some((start, size - start))
     }
 
-    /// Returns true if [`Contents::pieces`] needs no room for all of it, and may be called again.
+    /// Returns true if [`Contents::pieces`] does not allocate all of the contents, and may be called again.
     pub(crate) fn comes_in_pieces(&self) -> bool {
         match self {
             Contents::File(path) => Contents::in_file(path).is_some(),
@@ -414,8 +414,8 @@ impl Contents {
         }
     }
 
-    /// Gives the bytes in order, piece by piece, so that large contents need no room of their own. All pieces but the last one have a
-    /// multiple of 8 bytes.
+    /// Passes the bytes in order, piece by piece. Large contents then need no memory of their own. All pieces but the last one
+    /// have a multiple of 8 bytes.
     ///
     /// # Errors
     /// See [`Contents::bytes`], and what `take` returns.

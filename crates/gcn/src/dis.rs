@@ -1,8 +1,8 @@
 //! `gcn dis`: bytes to source.
 //!
-//! The source of a code object assembles to the same sections at the same addresses. The linker's sections (symbol and
-//! hash tables, the dynamic section, the global offset table) are rebuilt from the symbols and relocations in the source;
-//! `docs/dis.md` says what is kept.
+//! The source of a code object assembles to the same sections at the same addresses. The linker's sections (symbol and hash
+//! tables, the dynamic section, the global offset table) are rebuilt from the symbols and relocations in the source;
+//! `docs/dis.md` lists the preserved parts.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +111,7 @@ pub fn target_of(object: &CodeObject) -> Result<Target, String> {
         .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", object.target_name()))
 }
 
-/// Writes a code object as source. [`lost`] returns what the source cannot reproduce.
+/// Writes a code object as source. [`lost`] returns the parts that the source cannot reproduce.
 ///
 /// # Errors
 /// Errors of `out`; an error of kind `InvalidData` if the object's target is unknown.
@@ -465,7 +465,7 @@ struct Source<'a> {
     by_name: Arc<ByName>,
     /// The sections in the source, in its order.
     shown: Vec<usize>,
-    /// By section: whether it is in the source.
+    /// True for each section that is in the source.
     is_shown: Vec<bool>,
     /// By section: its group, and the number of sections of the same name and group before it.
     kinds: Vec<(Option<usize>, usize)>,

@@ -1,7 +1,7 @@
 //! `gcn dis --json`: a line with a JSON object for each instruction. docs/json.md describes them.
 //!
-//! Lines are written as they are made, so that memory does not grow with the output. All strings except for symbol names
-//! are printable ASCII.
+//! Lines are written as they are produced, and memory use does not grow with the output. All strings except for symbol names are
+//! printable ASCII.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -321,7 +321,7 @@ fn memory(out: &mut String, info: &InstructionInfo, insn: &Insn) {
     }
 }
 
-/// What kind of instruction it is, as the words of `flags` (docs/json.md).
+/// The kinds of an instruction, as the words of `flags` (docs/json.md).
 pub fn flags(
     info: &InstructionInfo,
     insn: &Insn,

@@ -8,7 +8,7 @@ use gcn_emu::interp::Interp;
 pub enum Kind {
     /// The interpreter, which is the reference.
     Interp,
-    /// The compiling engine, which makes code that the host can run.
+    /// The compiling engine, which compiles waves' code for the host.
     #[cfg(all(feature = "jit", target_arch = "x86_64"))]
     Jit(gcn_jit::Level),
 }
@@ -22,7 +22,7 @@ const COMPILES: bool = cfg!(all(feature = "jit", target_arch = "x86_64"));
 const NO_COMPILER: &str =
     "this build has no jit (the feature `jit`, on x86-64); the engine is interp";
 
-/// The compiling engine if the host can run its code, else the interpreter.
+/// The compiling engine if the host can run its code, otherwise the interpreter.
 impl Default for Kind {
     fn default() -> Kind {
         Kind::jit().unwrap_or(Kind::Interp)
@@ -114,7 +114,7 @@ pub fn pass_names() -> Vec<&'static str> {
     Vec::new()
 }
 
-/// The names of the compiler's optimisations that can be left out.
+/// The names of the compiler's optional optimisations.
 pub fn optional_passes() -> Vec<&'static str> {
     #[cfg(all(feature = "jit", target_arch = "x86_64"))]
     return gcn_jit::Optional::ALL.map(gcn_jit::Optional::name).into();
@@ -136,7 +136,7 @@ impl Default for Engines {
     }
 }
 
-/// The host's time stamp counter, where it has one that can be read cheaply; otherwise 0.
+/// The host's time stamp counter, if it has one that can be read cheaply; otherwise 0.
 pub fn ticks() -> u64 {
     #[cfg(all(feature = "jit", target_arch = "x86_64"))]
     return gcn_jit::ticks();
@@ -144,7 +144,7 @@ pub fn ticks() -> u64 {
     0
 }
 
-/// Counts of a stretch of consecutive instructions.
+/// Counts of a sequence of consecutive instructions.
 pub struct Stretch {
     /// The address of the first instruction.
     pub start: u64,
@@ -172,7 +172,7 @@ impl Engines {
         }
     }
 
-    /// Engines whose code has counters, for [`Engines::counted`], if their kind compiles.
+    /// Engines whose code has counters for [`Engines::counted`], if their kind compiles.
     pub fn counting(kind: Kind) -> Engines {
         Engines {
             kind,
@@ -181,7 +181,7 @@ impl Engines {
         }
     }
 
-    /// The same engines, which keep the IR after a pass, for [`Engines::dump_ir`].
+    /// The same engines, which store the IR after a pass for [`Engines::dump_ir`].
     #[must_use]
     pub fn dumping_ir(self, pass: &str) -> Engines {
         #[cfg(all(feature = "jit", target_arch = "x86_64"))]
@@ -196,7 +196,7 @@ impl Engines {
         }
     }
 
-    /// The same engines, whose code is without an optimisation: one of [`optional_passes`].
+    /// The same engines without an optimisation: one of [`optional_passes`].
     ///
     /// # Errors
     /// A sentence with the expected names.
@@ -244,12 +244,12 @@ impl Engines {
         self
     }
 
-    /// An engine that stops where a debugger wants it to ([`Engine::stop_at`]). `None` if their kind does not compile.
+    /// An engine that stops at a debugger's addresses ([`Engine::stop_at`]). `None` if their kind does not compile.
     pub fn debugging(&self) -> Option<Box<dyn Engine>> {
         self.compile().then(|| self.kind.engine())
     }
 
-    /// The counts of every stretch of code that ran, and the ticks that counting adds to each execution. `None` if their kind
+    /// The counts of every sequence of code that ran, and the ticks that counting adds to each execution. `None` if their kind
     /// does not compile.
     pub fn counted(&self) -> Option<(Vec<Stretch>, u64)> {
         #[cfg(all(feature = "jit", target_arch = "x86_64"))]

@@ -467,7 +467,7 @@ impl Gpu {
 pub fn assemble(source: &str, name: &str, target: Option<Target>) -> Result<CodeObject, Error> {
     let options = gcn_asm::Options {
         target,
-        // The file is named as the caller does.
+        // The line table names the file as the caller does.
         debug: Some(String::new()),
         ..gcn_asm::Options::default()
     };
@@ -1007,8 +1007,8 @@ impl Launch {
         &mut self.options
     }
 
-    /// Runs it under the checks. What can be reported is found in one defined order of workgroups, so the reports are the same every time.
-    /// Observers of [`Launch::observers`] take no part.
+    /// Runs the launch under the checks. Reports are found in one defined order of workgroups and are the same every time.
+    /// Observers of [`Launch::observers`] have no effect.
     pub fn check(&self, options: dynamic::Options) -> Checked {
         let checker = Arc::new(Checker::new(options));
         let buffers = self
@@ -1071,14 +1071,14 @@ impl Launch {
     }
 }
 
-/// What a checked launch came to.
+/// The result of a checked launch.
 #[derive(Debug)]
 pub struct Checked {
-    /// What is wrong, in the order in which it was found first.
+    /// The reports, in the order in which they were found.
     pub reports: Vec<Report>,
-    /// The metrics, if they were asked for.
+    /// The metrics, if they were requested.
     pub metrics: Metrics,
-    /// How it ended.
+    /// The result of the launch.
     pub outcome: Result<Stats, Error>,
 }
 

@@ -563,7 +563,7 @@ fn feature(feature: Feature) -> &'static str {
     }
 }
 
-/// The system that the object is for: the triple's last words.
+/// The system that the object is for: the last words of the triple.
 fn abi(object: &CodeObject) -> String {
     let id = object.target_id();
     let triple = id.split("--").next().unwrap_or("");

@@ -13,7 +13,7 @@ const MOST_READ: u64 = (1 << 32) - 1;
 /// Reads a file or standard input.
 ///
 /// # Errors
-/// A message with the file's name: it cannot be read, or it is larger than is read.
+/// A message with the file's name: it cannot be read, or it is too large.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     read_until(path, |_| None)
 }
@@ -48,7 +48,7 @@ fn read_all(
         Some(_) => MOST_READ,
     };
     let mut bytes = Vec::new();
-    // One more byte than the file has, so that the end is detected without reallocation.
+    // One more byte than the file has, to detect the end without reallocation.
     let room = usize::try_from(size.unwrap_or(0)).unwrap_or(usize::MAX);
     bytes.try_reserve_exact(room.saturating_add(32))?;
     loop {
@@ -148,7 +148,7 @@ pub fn read_text(path: &Path) -> Result<String, String> {
 const NOT_TEXT: &str = "it is not text: it has a zero byte";
 
 fn has_zero(bytes: &[u8]) -> bool {
-    // The bytes of a piece are compared at once.
+    // All bytes of a piece are compared, without an early exit.
     let zero = |piece: &[u8]| piece.iter().fold(false, |zero, byte| zero | (*byte == 0));
     bytes.chunks(256).any(zero)
 }
@@ -156,7 +156,7 @@ fn has_zero(bytes: &[u8]) -> bool {
 /// Returns the bytes of a file as text.
 ///
 /// # Errors
-/// A message with the file's name, the line and the column of the first byte that is no text.
+/// A message with the file's name, the line and the column of the first byte that is not text.
 pub fn text_of<'b>(path: &Path, bytes: &'b [u8]) -> Result<&'b str, String> {
     str::from_utf8(bytes).map_err(|e| {
         let (before, rest) = bytes.split_at(e.valid_up_to());
@@ -305,10 +305,10 @@ pub fn stream_like(
     }
 }
 
-/// A file that is being written. A regular file is written under a temporary name and renamed in [`Output::finish`]: it is
-/// complete or unchanged whatever happens, and may be an input at the same time. The target of a symbolic link is replaced,
-/// and the permissions are kept. Devices, pipes and names of the process's own streams are written directly, and so is a
-/// file in a folder in which no file can be created.
+/// A file that is being written. A regular file is written under a temporary name and renamed in [`Output::finish`]: it is always
+/// complete or unchanged, and may be an input at the same time. The target of a symbolic link is replaced, and the permissions
+/// are kept. Devices, pipes, names of the process's own streams, and files in a folder in which no file can be created are
+/// written directly.
 #[derive(Debug)]
 pub struct Output {
     file: std::io::BufWriter<std::fs::File>,

@@ -272,7 +272,7 @@ fn range(text: &str) -> Option<(u16, u8)> {
     }
 }
 
-/// A number in decimal, `0x…` or `0b…`, `_` between its digits.
+/// A number in decimal, `0x…` or `0b…`, with `_` between its digits.
 pub(crate) fn integer(text: &str) -> Option<i128> {
     let text = text.trim();
     let (negative, digits) = match text.strip_prefix('-') {
@@ -630,7 +630,7 @@ fn dword(bytes: &[u8], at: u32) -> u32 {
         .map_or(0, |b| u32::from_le_bytes(*b))
 }
 
-/// What [`Bench::snapshot`] keeps.
+/// The state that [`Bench::snapshot`] copies.
 pub struct Snapshot {
     wave: WaveState,
     lds: Lds,

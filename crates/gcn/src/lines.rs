@@ -28,12 +28,12 @@ const APART: u64 = 1 << 32;
 /// The maximum size of a source file that is shown.
 const MOST_SOURCE: u64 = 16 << 20;
 
-/// The lines of source files, which are read when a line of them is wanted, and once.
+/// The lines of source files. A file is read once, when one of its lines is requested.
 #[derive(Default)]
 pub struct Files(HashMap<PathBuf, Option<Vec<String>>>);
 
 impl Files {
-    /// The text of a line, counted from 1, if the file is there.
+    /// The text of a line, counted from 1, if the file exists.
     pub fn line(&mut self, path: &Path, line: u64) -> Option<&str> {
         if !self.0.contains_key(path) {
             let small =
@@ -51,20 +51,20 @@ impl Files {
         self.0.get(path)?.as_ref()?.get(number).map(String::as_str)
     }
 
-    /// The text of a line that is named `FILE:LINE`.
+    /// The text of a line, given as `FILE:LINE`.
     pub fn named(&mut self, name: &str) -> Option<&str> {
         let (path, line) = name.rsplit_once(':')?;
         self.line(Path::new(path), line.parse().ok()?)
     }
 }
 
-/// The `FILE:LINE` of a source line (`FILE:LINE`, a line feed, the text) that is a line of assembly, and the instruction itself.
+/// The `FILE:LINE` of a source line (`FILE:LINE`, a line feed, the text) that is assembly and consists of the instruction itself.
 pub fn own<'a>(line: &'a str, instruction: &str) -> Option<&'a str> {
     let (at, text) = line.split_once('\n')?;
     repeats(text, instruction).map(|_| at)
 }
 
-/// A `FILE:LINE` without the folder of the file.
+/// The `FILE:LINE` without the folder of the file.
 pub fn without_folder(at: &str) -> &str {
     at.rsplit('/').next().unwrap_or(at)
 }

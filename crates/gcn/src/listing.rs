@@ -264,7 +264,7 @@ fn assembles(text: &Text) -> bool {
 pub struct Labels<'p, 'a> {
     /// The address of the first byte.
     pub base: u64,
-    /// What is printed.
+    /// The optional parts of the listing.
     pub show: Show,
     /// The existing labels, at addresses that are multiples of 4.
     pub named: &'a Marks,
@@ -317,7 +317,7 @@ impl Scratch {
     }
 }
 
-/// What was printed of one instruction.
+/// The text that was printed for one instruction.
 enum Printed {
     /// A line without its end, for a number of bytes; with `recurs`, their bits alone determine it.
     Line { bytes: usize, recurs: bool },
@@ -387,11 +387,11 @@ impl BitSet {
 /// The number of bytes of code per word of [`BitSet`].
 const BLOCK: usize = 256;
 
-/// Where instructions begin.
+/// The starts of instructions.
 pub(crate) struct Outline {
-    /// The dwords at which instructions begin, or the code ends.
+    /// The dwords at which instructions begin or the code ends.
     starts: BitSet,
-    /// Those of them that are branches.
+    /// The dwords among `starts` that are branches.
     branches: BitSet,
 }
 
@@ -407,8 +407,8 @@ impl Outline {
         Outline { starts, branches }
     }
 
-    /// Returns the bits of the instruction that begins at a position, and its length: those of two dwords if it has two, else
-    /// of one. `None` near the end of the code. The first dword alone tells how many it has.
+    /// Returns the bits of the instruction that begins at a position, and its length: two dwords if it has two, otherwise one.
+    /// `None` near the end of the code. The first dword alone determines the number.
     #[inline(always)]
     pub(crate) fn bits(&self, bytes: &[u8], at: usize) -> Option<(u64, usize)> {
         let both = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
@@ -428,14 +428,14 @@ pub(crate) fn slot_of(bits: u64, size: usize) -> usize {
 /// The length of the longest text of [`Texts`].
 const LONGEST: usize = 54;
 
-/// The texts of instructions printed before, each in the slot that its bits give: in compiled code most instructions recur.
+/// The texts of instructions printed before, each in the slot of a hash of its bits: in compiled code most instructions recur.
 struct Texts {
     /// The bits, in 8 bytes; the length of the text, 0 if there is none; the text.
     list: Vec<[u8; 64]>,
-    /// The number of instructions looked for since the last decision about [`Texts::pause`], and how many were found.
+    /// The number of instructions that were looked up since the last decision about [`Texts::pause`], and the number found.
     sought: u32,
     found: u32,
-    /// The number of instructions that are not looked for, because few of those before were found.
+    /// The number of instructions that are not looked up, because few of the earlier ones were found.
     pause: u32,
 }
 
@@ -449,7 +449,7 @@ impl Texts {
         }
     }
 
-    /// Makes room for the instructions of code of this many bytes. Texts that are there remain if there is room.
+    /// Reserves slots for the instructions of code of this many bytes. Existing texts remain if there is room.
     fn reserve(&mut self, bytes: usize) {
         let slots = (bytes / 16).next_power_of_two().clamp(1 << 6, 1 << 12);
         if self.list.len() < slots {
@@ -457,7 +457,7 @@ impl Texts {
         }
     }
 
-    /// Returns the slot for an instruction of these bits; `None` if it is not looked for.
+    /// Returns the slot for an instruction of these bits; `None` if it is not looked up.
     #[inline(always)]
     fn slot(&mut self, bits: u64) -> Option<usize> {
         const SOME: u32 = 1 << 10;
@@ -494,7 +494,7 @@ impl Texts {
         true
     }
 
-    /// Keeps the text of an instruction of these bits.
+    /// Stores the text of an instruction of these bits.
     #[inline]
     fn keep(&mut self, slot: usize, bits: u64, text: &[u8]) {
         if let Some(known) = self.list.get_mut(slot)
@@ -1012,7 +1012,7 @@ impl<'a> Listing<'a> {
         (to > at && whole).then_some(to)
     }
 
-    /// Returns true if an instruction breaks a rule about its operands, so that its text is an error without `.gcn_permissive`.
+    /// Returns true if an instruction breaks a rule about its operands. Its text is then an error without `.gcn_permissive`.
     /// `head` is the directives that set the target.
     ///
     /// The assembler decides. Instructions that cannot break a rule, or that are like earlier ones, are skipped.
@@ -1021,7 +1021,7 @@ impl<'a> Listing<'a> {
             *scratch = Scratch::new(self.target, Style::LLVM);
         }
         let mut seen: HashSet<(u64, u8), BuildHasherDefault<BitsHasher>> = HashSet::default();
-        // The bits of instructions that were looked at, each in the slot that they give.
+        // The bits of instructions that were examined, each in the slot of its hash.
         let mut known = vec![
             0u64;
             (self.bytes.len() / 16)
@@ -1455,7 +1455,7 @@ mod tests {
     fn instructions_that_recur_have_the_same_text() {
         for name in ["gfx600", "gfx803", "gfx906"] {
             let target = Target::parse(name).expect("a target");
-            // Each of a few instructions comes many times, among others of the same slots.
+            // Each of a few instructions occurs many times, among others of the same slots.
             let some = random_instructions(target, 3000);
             let bytes: Vec<u8> = (0..20_000usize)
                 .map(|n| &some[n * n / 13 % if n % 3 == 0 { 40 } else { some.len() }])

@@ -28,7 +28,7 @@ impl Header {
         format!("{order}{}{}", self.kind, self.size)
     }
 
-    /// Where the elements begin in a file of so many bytes, if they are in it as [`elements`] gives them.
+    /// The offset of the elements in a file of this many bytes, if the file has them in the form that [`elements`] returns.
     pub(crate) fn plain(&self, file: u64) -> Option<usize> {
         let reordered = self.big_endian || self.fortran && self.shape.len() > 1;
         let whole = self.bytes()?.checked_add(self.start)? as u64 == file;
@@ -222,7 +222,7 @@ pub fn elements(mut file: Vec<u8>) -> Result<(Header, Vec<u8>), String> {
     }
     file.drain(..header.start);
     if header.big_endian {
-        // A complex number is two.
+        // A complex number is two numbers.
         let number = header.size / if header.kind == 'c' { 2 } else { 1 };
         file.chunks_exact_mut(number).for_each(<[u8]>::reverse);
     }
@@ -291,7 +291,8 @@ pub fn file(data: &[u8], descr: &str) -> Vec<u8> {
     )
 }
 
-/// Returns what comes before the elements in the file of [`file()`], and how many of `bytes` bytes the file has.
+/// Returns the bytes before the elements in the file of [`file()`], and the size of the elements: `bytes`, rounded down to whole
+/// elements.
 pub fn before_elements(bytes: usize, descr: &str) -> (Vec<u8>, usize) {
     let size = descr.get(2..).and_then(|n| n.parse().ok());
     let size: usize = size.unwrap_or(1).max(1);
@@ -305,7 +306,7 @@ pub fn array(data: &[u8], descr: &str, shape: &[usize]) -> Vec<u8> {
     out
 }
 
-/// Returns what comes before the elements in the file of [`array()`].
+/// Returns the bytes before the elements in the file of [`array()`].
 pub fn before_array(descr: &str, shape: &[usize]) -> Vec<u8> {
     let shape = match shape {
         [one] => format!("{one},"),

@@ -45,7 +45,7 @@ impl Observer for Each {
         self.0.iter_mut().for_each(|o| o.begin(about));
     }
 
-    /// Of the only one that has a probe: the checker.
+    /// The probe of the only observer that has one: the checker.
     fn probe(&self) -> Option<&dyn Probe> {
         self.0.iter().find_map(|o| o.probe())
     }

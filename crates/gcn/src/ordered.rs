@@ -1,4 +1,4 @@
-//! Writes text in order whose parts several threads make.
+//! Writes text in order while several threads produce its parts.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A part with this many bytes waits until it is the next to be written.
 const MOST_OF_ONE: usize = 1 << 20;
-/// The limit of the bytes in finished parts that are not yet written; one part more may exceed it.
+/// The maximum bytes in finished parts that are not yet written; one further part may exceed it.
 const MOST_HELD: usize = 1 << 25;
 /// The maximum number of buffers kept for reuse.
 const MOST_BUFFERS: usize = 16;

@@ -136,7 +136,7 @@ pub struct Tolerance {
     pub ulps: Option<u64>,
     /// The difference.
     pub absolute: Option<f64>,
-    /// The difference over the expected value.
+    /// The difference divided by the expected value.
     pub relative: Option<f64>,
 }
 
@@ -162,7 +162,7 @@ pub struct SavePlan {
     pub buffer: usize,
     /// The file, a .npy or raw by its name.
     pub file: PathBuf,
-    /// The type of the elements in numpy's notation; by default that of the kernel's parameter.
+    /// The type of the elements in numpy's notation; by default the type of the kernel's parameter.
     pub descr: Option<String>,
     /// Elements in each dimension.
     pub shape: Option<Vec<usize>>,
@@ -187,7 +187,7 @@ pub struct Options {
     pub observers: Observers,
     /// The engine.
     pub engines: crate::engine::Engines,
-    /// Gets the names of buffers before each launch. It observes only if it is among the observers of [`Options::observers`].
+    /// Gets the names of buffers before each launch. It observes only if [`Options::observers`] includes it.
     pub checker: Option<Arc<Checker>>,
 }
 
@@ -306,16 +306,16 @@ impl Plan {
     }
 }
 
-/// The contents of a buffer before the first launch. They are no second copy of it, unless they can be read only once.
+/// The contents of a buffer before the first launch. They are not stored a second time, unless they can be read only once.
 struct Filled {
     size: usize,
     /// `None`: zeros.
     contents: Option<Contents>,
-    /// It is a variable, whose memory is not zero at first.
+    /// True for a variable, whose memory is not initially zero.
     variable: bool,
-    /// Addresses in it, and where.
+    /// Addresses in the contents, with their locations.
     pointers: Vec<(usize, u64)>,
-    /// What messages begin with.
+    /// The beginning of messages.
     at: String,
     name: String,
 }
@@ -341,7 +341,7 @@ impl Filled {
         })
     }
 
-    /// Gives a buffer these contents. `new`: it has not been written yet.
+    /// Gives a buffer these contents. `new` is true if it has not been written yet.
     fn fill(&self, buffer: &Buffer<u8>, new: bool) -> Result<(), String> {
         let told = |e: crate::gpu::Error| e.to_string();
         match &self.contents {
@@ -363,7 +363,7 @@ impl Filled {
     }
 }
 
-/// The addresses that belong into `size` bytes, and where.
+/// The addresses that `size` bytes contain, with their locations.
 fn addresses(
     size: usize,
     pointers: &[PointerPlan],
@@ -610,7 +610,7 @@ impl Ready {
         &self.launches
     }
 
-    /// Fills the buffers as before the first launch. `new`: they have not been written yet.
+    /// Fills the buffers as before the first launch. `new` is true if they have not been written yet.
     ///
     /// # Errors
     /// A message.
@@ -637,7 +637,7 @@ impl Ready {
         Ok(())
     }
 
-    /// A report of nothing yet.
+    /// An empty report.
     pub(crate) fn report(&self) -> Report {
         Report {
             launches: (self.launches.iter())
@@ -734,7 +734,7 @@ pub fn run(plan: &Plan, options: &Options) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// The buffers, as a launch knows them: those that are arguments by number and name.
+/// The allocations of a launch's buffers: those that are arguments by number and name.
 fn allocations(
     plan: &Plan,
     launch: &LaunchPlan,
@@ -779,8 +779,8 @@ impl BufferPlan {
     }
 }
 
-/// Returns the type of a file's elements in numpy's notation, and the dimensions; `None` stands for one dimension. The type
-/// is the plan's, or that of the array that the buffer was read from, or that of the kernel's parameter.
+/// Returns the type of a file's elements in numpy's notation, and the dimensions; `None` stands for one dimension. The type comes
+/// from the plan, from the array that the buffer was read from, or from the kernel's parameter.
 fn array(plan: &Plan, launches: &[gpu::Launch], save: &SavePlan) -> (String, Option<Vec<usize>>) {
     let buffer = &plan.buffers[save.buffer];
     let from_file = buffer.contents.array();
@@ -815,7 +815,7 @@ fn compare(plan: &Plan, check: &CheckPlan, buffers: &[Buffer<u8>]) -> Result<Che
     };
     let got = &buffers[check.buffer];
     let have = whole(got.len(), name)?;
-    // What can be read only once is read here.
+    // Expected contents that can be read only once are read here.
     let once = match &check.expected {
         Expected::Contents(contents) if !contents.comes_in_pieces() => {
             Some(Contents::Bytes(contents.bytes()?))
@@ -857,7 +857,7 @@ fn compare(plan: &Plan, check: &CheckPlan, buffers: &[Buffer<u8>]) -> Result<Che
             once.as_ref().unwrap_or(contents).pieces(&mut |piece| {
                 let begin = at;
                 at += piece.len();
-                // A list may be one piece, however long it is.
+                // A list of any length may be one piece.
                 for (k, part) in piece.chunks(PIECE).enumerate() {
                     let begin = begin + k * PIECE;
                     let part = &part[..part.len().min(bytes.saturating_sub(begin))];
@@ -879,10 +879,10 @@ fn compare(plan: &Plan, check: &CheckPlan, buffers: &[Buffer<u8>]) -> Result<Che
     Ok(report)
 }
 
-/// Bytes at a time, a multiple of every type's size.
+/// The size of a piece in bytes, a multiple of every type's size.
 const PIECE: usize = 1 << 16;
 
-/// Bytes from `begin` on, with those of addresses that belong into them.
+/// Bytes from `begin` on, with the addresses that they contain.
 fn with_addresses<'a>(bytes: &'a [u8], begin: usize, pointers: &[(usize, u64)]) -> Cow<'a, [u8]> {
     let mut bytes = Cow::Borrowed(bytes);
     for (at, address) in pointers {
@@ -897,7 +897,7 @@ fn with_addresses<'a>(bytes: &'a [u8], begin: usize, pointers: &[(usize, u64)]) 
 }
 
 impl CheckReport {
-    /// Compares a piece of what is expected with a buffer's elements from `first` on.
+    /// Compares a piece of the expected contents with a buffer's elements from `first` on.
     fn compare(
         &mut self,
         check: &CheckPlan,

@@ -81,7 +81,7 @@ struct RampToml {
     step: Option<NumberToml>,
 }
 
-/// TOML's integers end at 2^63 - 1; larger ones are written as text.
+/// TOML's integers end at 2^63 - 1; larger ones are written as strings.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(try_from = "Written")]
 struct NumberToml(Number);
@@ -209,7 +209,7 @@ pub fn read(path: &Path, target: Option<Target>) -> Result<(Plan, Options), Stri
     parse(&io::read_text(path)?, path, target)
 }
 
-/// Reads a plan's text as [`read`] does; `path` is for messages, and what files are relative to.
+/// Reads a plan's text as [`read`] does. `path` is for messages, and files are relative to it.
 ///
 /// # Errors
 /// A message with file, line and column.
@@ -225,7 +225,7 @@ pub fn parse(text: &str, path: &Path, target: Option<Target>) -> Result<(Plan, O
 /// The index of the named buffer; the name has a location in the plan.
 type Numbers<'n> = &'n dyn Fn(&str, &str) -> Result<usize, String>;
 
-/// Addresses among bytes, of buffers that `buffer` finds by their names.
+/// The addresses among bytes. `buffer` finds buffers by their names.
 fn pointers(
     list: &[PointerToml],
     at: &str,
@@ -281,7 +281,7 @@ impl Reader<'_> {
         object.map_err(|e| format!("{}: {e}", self.of(name)))
     }
 
-    /// The number of an object by its name, or of the first.
+    /// The index of an object by its name, or of the first object.
     fn object_number(
         &self,
         names: &[&str],
@@ -720,7 +720,7 @@ pub fn read_object(
 }
 
 fn compiled(path: &Path, language: Language, target: Option<Target>) -> Result<CodeObject, String> {
-    // Compilers name a file that is not there in their own ways.
+    // Compilers report a missing file in different ways.
     std::fs::metadata(path).map_err(|e| io::named(path, e))?;
     let default = Target::parse(compile::DEFAULT_TARGET).expect("it is a target's name");
     let options = ["-g".to_string()];

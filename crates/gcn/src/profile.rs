@@ -158,8 +158,8 @@ pub struct Row {
     pub vector: bool,
     /// The time of the compiled code that begins with it.
     pub spent: Spent,
-    /// The source line that it begins, or is part of, if the object has line tables: file and number, and after a line break its text, if it was
-    /// found.
+    /// The source line that the instruction begins or is part of, if the object has line tables: file and number, and after a
+    /// line break its text, if it was found.
     pub line: Option<String>,
     /// Its name: a function's, or a label's.
     pub label: Option<String>,
@@ -397,7 +397,7 @@ fn row(
 }
 
 impl Row {
-    /// The file and number of a line of assembly that is the instruction itself.
+    /// The file and number of a line of assembly that consists of the instruction itself.
     fn own_line(&self) -> Option<&str> {
         lines::own(self.line.as_deref()?, &self.text)
     }
@@ -464,7 +464,7 @@ impl Result {
     pub fn text(&self) -> String {
         let total = self.total().max(1);
         let mut out = self.mix_text();
-        // The lines of assembly are those of the code below.
+        // The lines of assembly are shown with the code below.
         fn file(line: &str) -> &str {
             let at = line.split('\n').next().unwrap_or(line);
             at.rsplit_once(':').map_or(at, |(file, _)| file)

@@ -302,7 +302,7 @@ fn object<'a>(value: &'a Json, name: &str) -> Result<&'a Map<String, Json>, Stri
         .ok_or_else(|| format!("`{name}`: expected registers with their values"))
 }
 
-/// Memory from files: `address`, `file`, and optionally `size`, up to which zeros follow the file.
+/// Fills memory from files: `address`, `file`, and optionally `size`, up to which zeros follow the file.
 fn segments(bench: &mut Bench, list: &Json, path: Option<&Path>) -> Result<(), String> {
     let list = list.as_array().ok_or("`segments` is not a list")?;
     for (n, segment) in list.iter().enumerate() {

@@ -82,7 +82,7 @@ pub fn parse_arg(text: &str) -> Result<ArgSpec, String> {
     })
 }
 
-/// The bytes of a number; an integer of a signed type may be given by its bits.
+/// The bytes of a number. An integer of a signed type may be given by its bits.
 fn scalar(ty: Ty, text: &str) -> Result<Vec<u8>, String> {
     let wrong = || format!("`{text}` is not a number");
     let bits = match ty {

@@ -1,8 +1,8 @@
-//! Shards: a plan's workgroups in parts, each on a machine of its own, and the union of what they changed (docs/clusters.md).
+//! Shards: a plan's workgroups in parts, each on its own machine, and the union of their changes (docs/clusters.md).
 //!
-//! A shard runs a range of each launch's workgroups under a probe, which records for each byte who read and wrote it. So the
-//! union is exact: bytes that one shard alone writes and no other reads or writes are its own, atomics that commute are united by their
-//! operator, and everything else is refused by name.
+//! A shard runs a range of each launch's workgroups under a probe, which records the reader and writer of each byte. The union is
+//! therefore exact: bytes that only one shard accesses and writes are taken from that shard, commutative atomics are united by
+//! their operator, and everything else is refused with its name.
 
 mod code;
 mod file;
@@ -35,7 +35,7 @@ impl Part {
     /// Reads `I/N`.
     ///
     /// # Errors
-    /// A sentence with what is expected.
+    /// A sentence with the expected form.
     pub fn parse(text: &str) -> Result<Part, String> {
         let expected = || "expected I/N with 0 ≤ I < N ≤ 1048576, as 0/4".to_string();
         let (index, count) = text.split_once('/').ok_or_else(expected)?;
@@ -62,13 +62,13 @@ impl fmt::Display for Part {
     }
 }
 
-/// Why a plan cannot be sharded.
+/// The reason why a plan cannot be sharded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// An atomic gives the old value to registers.
+    /// An atomic returns the old value to registers.
     ReturnedAtomic,
-    /// Sums of floats depend on their order.
+    /// Sums of floats, which depend on their order.
     FloatAtomic,
     /// Atomics whose result depends on their order: compare-and-swap, increments with a limit, and others.
     OrderedAtomic,
@@ -78,11 +78,11 @@ pub enum Refusal {
     OrderedAppend,
     /// The global data share.
     Gds,
-    /// It prints, allocates memory, or calls the host otherwise.
+    /// The kernel prints, allocates memory, or makes other calls to the host.
     Host,
-    /// Workgroups wait for others.
+    /// Workgroups wait for other workgroups.
     Waits,
-    /// A workgroup reads what one of another shard writes.
+    /// A workgroup reads a value that a workgroup of another shard writes.
     Reads,
 }
 
@@ -102,7 +102,7 @@ impl Refusal {
         }
     }
 
-    /// What the plan does.
+    /// Describes what the plan does.
     pub const fn why(self) -> &'static str {
         match self {
             Refusal::ReturnedAtomic => {
@@ -133,7 +133,7 @@ fn refused(refusal: Refusal, location: &str) -> Failure {
     ))
 }
 
-/// Runs a part of a plan, interpreted. Nothing is checked or saved; the plan's buffers are set once, whatever its repetitions.
+/// Runs a part of a plan with the interpreter. Nothing is checked or saved; the plan's buffers are set once, without repetitions.
 ///
 /// # Errors
 /// A plan that cannot be sharded, and the errors of [`crate::plan::run`].
@@ -227,7 +227,7 @@ fn regions(plan: &Plan, ready: &Ready) -> Vec<Region> {
     regions
 }
 
-/// A hash of everything that the shards of a plan must have in common: the launches, and the contents of memory before the first.
+/// A hash of everything that the shards of a plan must share: the launches, and the contents of memory before the first one.
 fn fingerprint(plan: &Plan, ready: &Ready, regions: &[Region]) -> Result<[u8; 32], Failure> {
     let mut hash = blake3::Hasher::new();
     hash.update(b"gcn shard 1");
@@ -264,5 +264,5 @@ fn fingerprint(plan: &Plan, ready: &Ready, regions: &[Region]) -> Result<[u8; 32
     Ok(*hash.finalize().as_bytes())
 }
 
-/// A control that nothing has stopped.
+/// A control that was never stopped.
 type Stop = Arc<Control>;

@@ -249,7 +249,7 @@ impl Observer for Tracer {
         let next = scene.wave.pc.wrapping_sub(scene.base);
         let offset = pc.wrapping_sub(scene.kernel.entry) as i64;
         let source = self.sink.sources.line(&scene.kernel.name, offset);
-        // A line of assembly that is the instruction itself is only named.
+        // For a line of assembly that consists of the instruction itself, only the name is shown.
         let own = source.and_then(|source| lines::own(source, &before.text));
         let line = if self.sink.json {
             let mut map = Map::new();

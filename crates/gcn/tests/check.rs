@@ -13,7 +13,7 @@ use gcn::{Buffer, Gpu, Target};
 
 type Marks = BTreeSet<(Severity, String)>;
 
-/// A case: its name, targets, launch, and lines of code with what is reported there.
+/// A case: its name, targets, launch, and lines of code with their expected reports.
 struct Case {
     name: String,
     targets: Vec<String>,
@@ -55,7 +55,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The source of a case for a target, and by the number of an instruction what is to be reported.
+/// The source of a case for a target, and the expected reports by instruction number.
 fn source(case: &Case, target: &str) -> (String, BTreeMap<usize, Marks>) {
     let (mut code, mut marks) = (String::new(), BTreeMap::new());
     let mut number = 0;
@@ -149,7 +149,7 @@ fn cases_report_what_is_marked() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Each check has a case that it reports and a case that nothing reports.
+/// Each check has a case that it reports and a similar case without a report.
 #[test]
 fn every_check_has_cases() {
     let marks: BTreeSet<String> = (cases().iter())
@@ -161,7 +161,7 @@ fn every_check_has_cases() {
     }
 }
 
-/// Names, places and the other half of a report.
+/// A report contains names, locations and the other access.
 #[test]
 fn a_report_tells_where() {
     let cases = cases();
@@ -188,13 +188,13 @@ fn a_report_tells_where() {
         (at.launch, at.workgroup, at.wave, at.step),
         (0, [0; 3], 0, 7)
     );
-    // The report is the same on any number of threads, and the store was not made.
+    // The report is the same on any number of threads, and the store was suppressed.
     let again = run(&source, "gfx900", &case.launch, Options::default());
     assert_eq!(again.reports, checked.reports);
     assert!(checked.outcome.is_ok());
 }
 
-/// Compiled kernels of four kinds are right, on each target.
+/// Compiled kernels of four kinds cause no reports, on each target.
 #[test]
 fn compiled_kernels_are_right() {
     for target in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
@@ -272,7 +272,7 @@ fn gpu_of(target: &str, kind: Kind) -> Gpu {
     Gpu::with_engines(target, 1 << 26, &Engines::new(kind)).expect("memory")
 }
 
-/// Metrics need an observer, so with them nothing is screened.
+/// Metrics require an observer, so runs with metrics are not screened.
 fn observed(list: &str) -> Options {
     Options {
         metrics: true,
@@ -286,7 +286,7 @@ fn screened(list: &str) -> Options {
 
 const LISTS: [&str; 3] = ["oob,waitcnt,hazard", "oob,race", ""];
 
-/// Runs that need no observer give what observed ones do: reports, the end, and memory. Buffers end at all places of a page.
+/// Screened runs give the same reports, results and memory as observed runs. The ends of buffers cover all offsets in a page.
 #[test]
 fn screened_runs_are_as_observed_ones() {
     let run = |kind: Kind, threads: usize, bytes: usize, options: Options| {
@@ -319,7 +319,7 @@ fn screened_runs_are_as_observed_ones() {
     }
 }
 
-/// The cases give the same reports whether they are screened or observed.
+/// The cases give the same reports screened and observed.
 #[test]
 fn cases_are_screened_as_they_are_observed() {
     let key =
@@ -338,7 +338,7 @@ fn cases_are_screened_as_they_are_observed() {
     }
 }
 
-/// Bank conflicts and lines are those of a count by hand.
+/// Bank conflicts and lines equal a count by hand.
 #[test]
 fn metrics_are_those_of_a_count() {
     for stride in [1u64, 2, 3, 4, 8, 16, 32, 33, 64] {
@@ -380,11 +380,12 @@ fn metrics_are_those_of_a_count() {
     }
 }
 
-/// The allocations of a program beside which kernels run. The table is looked at while a launch is observed, and its version then alone.
+/// The allocations of a program beside which kernels run. During an observed launch the whole table is read, at other times only
+/// its version.
 #[derive(Default)]
 struct Program {
     allocations: Mutex<Vec<Allocation>>,
-    /// Those that the program accesses, too.
+    /// The allocations that the program accesses, too.
     of_host: Mutex<Vec<u64>>,
     observed: AtomicBool,
 }
@@ -437,7 +438,7 @@ impl Beside {
         }
     }
 
-    /// A buffer that the program has allocated, for its own use, too, or as memory of the GPU.
+    /// A buffer that the program has allocated, also for its own use (`of_host`) or as memory of the GPU.
     fn buffer(&self, words: usize, of_host: bool) -> Buffer<u32> {
         let buffer = self.gpu.zeros::<u32>(words).expect("a buffer");
         let (address, bytes) = (buffer.address(), 4 * words as u64);
@@ -458,7 +459,7 @@ impl Beside {
         buffer
     }
 
-    /// Runs code on two buffers. Returns what was reported first, and whether it was observed.
+    /// Runs code on two buffers. Returns the first reports, and true if the launch was observed.
     fn run(
         &mut self,
         code: &str,
@@ -492,8 +493,8 @@ impl Beside {
 const COPY: &str = "s_load_dwordx4 s[4:7], s[0:1], 0x0\nv_lshlrev_b32_e32 v1, 2, v0\ns_waitcnt lgkmcnt(0)\n\
     global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]\ns_endpgm";
 
-/// Beside a program that allocates memory, a launch that does nothing wrong is not observed, and one that does is, with what was undefined
-/// before.
+/// Beside a program that allocates memory, a correct launch is not observed. A wrong one is observed, with the memory that was
+/// undefined before it.
 #[test]
 fn launches_beside_a_program_are_observed_if_they_must_be() {
     let mut beside = Beside::new();
@@ -505,7 +506,7 @@ fn launches_beside_a_program_are_observed_if_they_must_be() {
     let shared = beside.buffer(64, true);
     let numbers: Vec<u32> = (0..64).collect();
     shared.write(0, &numbers).expect("it fits");
-    // What the program has written is defined, and what a launch writes from then on.
+    // Memory that the program has written is defined, and so is memory that a launch has written.
     assert_eq!(beside.run(COPY, &shared, &first), (vec![], false));
     assert_eq!(beside.run(COPY, &first, &second), (vec![], false));
     assert_eq!(second.read().expect("memory"), numbers);
@@ -529,7 +530,7 @@ fn launches_beside_a_program_are_observed_if_they_must_be() {
         beside.run(&shifted, &third, &first),
         (vec!["undefined"], true)
     );
-    // Stores to memory of the program cannot be taken back.
+    // Stores to memory of the program cannot be rolled back.
     assert_eq!(beside.run(COPY, &second, &shared), (vec![], true));
     // Out of bounds, and freed.
     assert_eq!(
@@ -545,7 +546,7 @@ fn launches_beside_a_program_are_observed_if_they_must_be() {
     );
 }
 
-/// Who allocates memory while a kernel waits for him does not wait for the kernel.
+/// A program that allocates memory while a kernel waits for it is not blocked by the kernel.
 #[test]
 fn a_launch_that_waits_for_the_program_does_not_stop_it() {
     let mut beside = Beside::new();

@@ -76,7 +76,7 @@ fn errors_name_their_cause() {
         .arg(1u32)
         .run();
     assert!(matches!(error, Err(Error::Run(RunError::Launch { .. }))));
-    // Buffers are given back with the last that has them.
+    // The memory of a buffer is freed with its last owner.
     let free = gpu.machine().memory.free_bytes();
     let arg = {
         let b = gpu.zeros::<u64>(1000).expect("a buffer");
@@ -90,7 +90,7 @@ fn errors_name_their_cause() {
     assert!(gpu.machine().memory.free_bytes() > free);
 }
 
-/// Kernels of one GPU on several threads, through shared references.
+/// Kernels of one GPU run concurrently on several threads, through shared references.
 #[test]
 fn launches_side_by_side() {
     let gpu = Gpu::new(Target::parse("gfx900").expect("a target")).expect("a GPU");

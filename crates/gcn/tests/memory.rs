@@ -1,5 +1,5 @@
-//! Memory: a plan's run takes what its buffers have, and little more. No buffer has a second copy: not of its contents before the run,
-//! nor of what a check expects, nor of what is saved.
+//! Memory: a plan's run allocates the size of its buffers, and little more. No buffer has a second copy: neither of its initial
+//! contents, nor of expected contents, nor of saved data.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -10,10 +10,10 @@ use gcn::plan_toml;
 
 /// Bytes of each of the two buffers.
 const BUFFER: usize = 64 << 20;
-/// What is taken beside them, at most.
+/// The maximum number of bytes in addition to the buffers.
 const BESIDE: usize = 60 << 20;
 
-/// The most memory that the process has had since the last reset.
+/// The peak memory of the process since the last reset.
 fn peak() -> usize {
     let status = fs::read_to_string("/proc/self/status").expect("the process's status");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -56,7 +56,7 @@ fn no_buffer_has_a_second_copy() {
     );
     let wrong: Vec<usize> = report.checks.iter().map(|check| check.wrong).collect();
     assert_eq!((wrong[0], wrong[2]), (0, 0));
-    // The kernel wrote doubles of the first 1024, and the rest is random.
+    // The kernel wrote the doubles of the first 1024; the rest is random.
     assert!(wrong[1] > 4000, "{wrong:?}");
     let first = |name: &str, from: usize| {
         let bytes = fs::read(path(name)).expect("saved");

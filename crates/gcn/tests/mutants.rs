@@ -1,7 +1,7 @@
-//! Damaged code objects to source and back: each comes back as it is loaded and linked, or `gcn dis` refuses it and says what
-//! would be lost.
+//! Damaged code objects are disassembled and assembled: each gives the same loaded and linked data, or `gcn dis` refuses it and
+//! reports what would be lost.
 //!
-//! `MUTANTS=100000 SEED=7 cargo test -p gcn --test mutants -- --nocapture` looks at more of them.
+//! `MUTANTS=100000 SEED=7 cargo test -p gcn --test mutants -- --nocapture` tests more of them.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use gcn::isa::print::Style;
 use gcn::object::read::{CodeObject, FileKind};
 use gcn::object::{SectionKind, SymbolSection};
 
-/// How many damaged files of each fixture a run without `MUTANTS` looks at.
+/// The number of damaged files of each fixture in a run without `MUTANTS`.
 const FEW: u64 = 60;
 
 struct Random(u64);
@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// The fixtures of other tests that are small, and one that lld 22 has linked (`padded-gfx900.co`).
+/// The small fixtures of other tests, and one that lld 22 has linked (`padded-gfx900.co`).
 fn fixtures() -> Vec<PathBuf> {
     const LARGEST: u64 = 20_000;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -50,8 +50,7 @@ fn fixtures() -> Vec<PathBuf> {
     files
 }
 
-/// Changes one to three places: where sections, symbols, relocations, notes, descriptors and headers are rather than
-/// anywhere.
+/// Changes one to three places, mostly in sections, symbols, relocations, notes, descriptors and headers.
 fn damage(object: &CodeObject, random: &mut Random) -> Vec<u8> {
     let mut file = object.data().to_vec();
     let number = |at: usize, size: usize| -> usize {
@@ -105,7 +104,7 @@ fn damage(object: &CodeObject, random: &mut Random) -> Vec<u8> {
     file
 }
 
-/// A source, and the object that it assembles to.
+/// Disassembles an object. Returns the source, assembled.
 fn there_and_back(object: &CodeObject, style: Style) -> Result<CodeObject, String> {
     let mut text = Vec::new();
     dis::object(object, &dis::Options::new(style), &mut text).map_err(|e| e.to_string())?;
@@ -132,7 +131,7 @@ fn same<T: PartialEq + Debug>(what: &str, a: T, b: T) -> Result<(), String> {
     }
 }
 
-/// What is loaded, byte for byte but for the headers, whose tables lie elsewhere; of relocatable files what is linked.
+/// Compares the loaded bytes, except the headers, whose tables are elsewhere; for relocatable files the linked data.
 fn compare(a: &CodeObject, b: &CodeObject) -> Result<(), String> {
     same("the header", &a.data()[..32], &b.data()[..32])?;
     same("the flags", a.flags, b.flags)?;
@@ -281,7 +280,7 @@ fn damaged_objects_come_back_or_are_refused() {
         .collect::<Vec<_>>()
         .join("\n");
     assert!(wrong.is_empty(), "{} go wrong:\n{first}", wrong.len());
-    // What a linker makes is refused where it is damaged; much else can be said.
+    // Damage to a linker's own sections is refused; most other damage can be expressed.
     assert!(
         whole > refused / 4,
         "{whole} come back, {refused} are refused"

@@ -1,4 +1,4 @@
-//! Shards: their union is what an unsharded run leaves, byte for byte, or they are refused.
+//! Shards: their union equals the result of an unsharded run, byte for byte, or they are refused.
 
 use std::path::{Path, PathBuf};
 
@@ -121,7 +121,7 @@ fn read(name: &str, text: &str) -> (Plan, plan::Options) {
     (plan, options)
 }
 
-/// Runs all shards, by way of their files.
+/// Runs all shards, and writes and reads their files.
 fn shards(plan: &Plan, options: &plan::Options, count: u64) -> Result<Vec<Shard>, String> {
     let one = |index| {
         let ran = shard::run(plan, options, Part { index, count });
@@ -159,7 +159,7 @@ fn the_union_is_what_an_unsharded_run_leaves() {
                 .for_each(|f| std::fs::remove_file(f).expect("saved"));
             let made = shards(&plan, &options, count);
             let mut made = named(made.unwrap_or_else(|e| panic!("{name}, {count}: {e}")));
-            // In any order.
+            // The order of shards does not matter.
             made.reverse();
             let merged = shard::merge(&plan, &options, made)
                 .unwrap_or_else(|e| panic!("{name}, {count}: {}", e.text()));
@@ -170,8 +170,9 @@ fn the_union_is_what_an_unsharded_run_leaves() {
     }
 }
 
-/// Kernels for refusals: name, what is expected, whether it is seen before anything runs, number of work-items, and code. On entry s[4:5] is the
-/// address of a buffer of 1024 dwords, s8 the workgroup's number, v0 the work-item's, and v1 4 times the work-item's number in the grid.
+/// Kernels for refusals: name, expected reason, true if it is found before anything runs, number of work-items, and code. On
+/// entry s[4:5] is the address of a buffer of 1024 dwords, s8 the workgroup's number, v0 the work-item's, and v1 4 times the
+/// work-item's number in the grid.
 const REFUSED: [(&str, &str, &str, bool, &str); 11] = [
     (
         "returned",
@@ -229,7 +230,7 @@ const REFUSED: [(&str, &str, &str, bool, &str); 11] = [
         true,
         "v_mov_b32_e32 v2, 0\n ds_add_u32 v2, v0 gds",
     ),
-    // Each workgroup waits until the one before has stored.
+    // Each workgroup waits until the previous one has stored.
     (
         "waits",
         "gfx900",
@@ -308,7 +309,7 @@ fn what_cannot_be_sharded_is_refused_by_name() {
         let word = format!("({expected})");
         let is_it = message.contains(&word) || message.starts_with(expected);
         assert!(is_it, "{name}: {message}");
-        // What is seen in the code has an address there, and no workgroup.
+        // A refusal that is found in the code has an address there, and no workgroup.
         let seen = message.contains(&format!("kernel {name}, 0x"));
         assert_eq!(early, seen, "{name}: {message}");
         assert!(!files[0].exists(), "{name} has saved its buffer");
@@ -334,7 +335,7 @@ fn races_name_both_workgroups() {
     assert_eq!((races[0].region.as_str(), races[0].byte), ("buffer 'x'", 0));
 }
 
-/// Printing, sums in two launches of which the second reads what others wrote, and grid barriers.
+/// Printing, sums in two launches of which the second reads values of other workgroups, and grid barriers.
 #[test]
 fn programs_that_cannot_be_sharded() {
     let prints = testdata().join("programs/objects/prints-gfx900-libclc-v4-O2.co");
@@ -346,7 +347,7 @@ fn programs_that_cannot_be_sharded() {
     );
     let (plan, options) = read("prints", &text);
     let message = shards(&plan, &options, 2).expect_err("it prints");
-    // The place for a text is taken from the host's buffer by an atomic.
+    // An atomic allocates space for a text in the host's buffer.
     assert!(message.contains("returned-atomic"), "{message}");
     let sums = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/sums.toml");
     let (plan, options) = plan_toml::read(&sums, None).expect("a plan");

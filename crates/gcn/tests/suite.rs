@@ -1,9 +1,8 @@
-//! Every line of testdata/*.gcn, for every generation it names, as a test of its own.
+//! Runs every line of testdata/*.gcn, for every generation that it names, as a test of its own.
 //!
-//! A line is assembled; the bytes are decoded, printed in both spellings, and each text assembled
-//! again; then it is run, and every change compared with what the line lists. `BLESS=1` rewrites what stands after `=>`
-//! in lines of one generation's result. Two last tests list the rows that no line exercises, and those
-//! that fewer than three lines do.
+//! A line is assembled; the bytes are decoded, printed in both syntaxes, and each text is assembled again; then it is run, and
+//! every change is compared with the line's list. `BLESS=1` rewrites the text after `=>` in lines of one generation's result. The
+//! last two tests list the rows that no line exercises, and those that fewer than three lines exercise.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,7 +21,7 @@ fn testdata() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
 
-/// `gfx8` stands for its generation; other names are targets.
+/// `gfx8` names a generation; other names are targets.
 fn target(word: &str) -> Target {
     let name = match word {
         "gfx6" => "gfx600",
@@ -37,7 +36,7 @@ fn target(word: &str) -> Target {
 /// Rows that lines have exercised: the row's number and the target's table.
 type Seen = Arc<Mutex<BTreeSet<(usize, usize)>>>;
 
-/// How many lines with `=>` a row with a meaning must have.
+/// The minimum number of lines with `=>` of a row with a meaning.
 const LINES: usize = 3;
 
 fn main() {
@@ -70,7 +69,7 @@ fn main() {
             }
             let mut rows = BTreeSet::new();
             for target in targets {
-                // Which rows are exercised is known before any trial runs, whatever is filtered.
+                // The exercised rows are collected before any trial runs, independently of filters.
                 if let Ok(code) = lang::parse(&line, target).and_then(|l| assemble(target, &l.inst))
                 {
                     let mut seen = seen.lock().expect("no trial runs yet");
@@ -226,8 +225,8 @@ fn run(
     Ok((bench, changes, outcome))
 }
 
-/// How many rows have a meaning, and those that too few lines run. Rows of one name and one shape
-/// share theirs: they differ in opcode or form.
+/// The number of rows with a meaning, and the rows that too few lines run. Rows of one name and one shape count together: they
+/// differ in opcode or form.
 fn with_few_lines(lines_of: &BTreeMap<usize, usize>) -> (usize, Vec<String>) {
     let mut meant = 0;
     let mut lines: BTreeMap<_, usize> = BTreeMap::new();
@@ -248,15 +247,15 @@ fn with_few_lines(lines_of: &BTreeMap<usize, usize>) -> (usize, Vec<String>) {
     (meant, few)
 }
 
-/// The rows that exist in a table and no line of its targets runs.
+/// The rows of a table that no line of its targets runs.
 fn without_line(seen: &BTreeSet<(usize, usize)>) -> Vec<String> {
     let mut missing = Vec::new();
     for row in insts::all() {
         let number = insts::number(row);
         for generation in ["gfx6", "gfx7", "gfx8", "gfx9"] {
             let target = target(generation);
-            // A generation whose opcode and meaning are another's needs no line of its own, but
-            // the generations are few and lines name several.
+            // A generation with the same opcode and meaning as another would need no line of its own, but the generations are few
+            // and lines name several.
             let tables: Vec<usize> = Target::all()
                 .filter(|t| t.generation() == target.generation() && insts::exists(row, *t))
                 .map(|t| t.table())
@@ -273,7 +272,7 @@ fn without_line(seen: &BTreeSet<(usize, usize)>) -> Vec<String> {
     missing
 }
 
-/// The file with what stands after `=>` replaced by what happens on the first target of each line.
+/// The file, with the text after `=>` replaced by the result on the first target of each line.
 fn blessed(text: &str) -> String {
     let tests = lines(text);
     let mut out = String::new();

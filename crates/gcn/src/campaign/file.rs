@@ -259,7 +259,7 @@ impl Campaign {
     }
 }
 
-/// Adds bytes to a hash, separate from those before.
+/// Adds bytes to a hash, delimited from those before.
 pub(super) fn part(hash: &mut blake3::Hasher, bytes: &[u8]) {
     hash.update(&(bytes.len() as u64).to_le_bytes());
     hash.update(bytes);

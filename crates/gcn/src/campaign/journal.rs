@@ -1,8 +1,9 @@
 //! The journal of a campaign: a line for each item that has run.
 //!
-//! A line is 16 hexadecimal digits, a space, JSON, and a line break; the digits are the first half of the JSON's BLAKE3 hash. The first line names the
-//! campaign. Records are appended and synchronised before they count, so a crash loses what was not synchronised: a last record that is torn, or any that
-//! follow it, are cut off when the journal is opened again, and their items run again.
+//! A line is 16 hexadecimal digits, a space, JSON, and a line break; the digits are the first half of the JSON's BLAKE3 hash. The
+//! first line names the campaign. Records are appended and synchronised before they count. A crash loses only records that were
+//! not synchronised: an incomplete record and all after it are cut off when the journal is opened again, and their items run
+//! again.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -18,9 +19,9 @@ use crate::io;
 pub struct Record {
     /// The item's number.
     pub item: u64,
-    /// What it came to.
+    /// The result.
     pub outcome: Outcome,
-    /// All of it.
+    /// The complete record.
     pub json: Json,
 }
 
@@ -56,29 +57,29 @@ pub fn line(text: &str) -> String {
     format!("{} {text}\n", checksum(text))
 }
 
-/// The text of an intact line, without its line break.
+/// The text of an undamaged line, without its line break.
 fn intact(line: &[u8]) -> Option<&str> {
     let line = std::str::from_utf8(line).ok()?;
     let (sum, text) = line.split_once(' ')?;
     (sum == checksum(text)).then_some(text)
 }
 
-/// What a journal's bytes hold.
+/// The contents of a journal.
 pub struct Contents {
     /// The campaign's hash.
     pub campaign: String,
     /// The campaign's items.
     pub items: u64,
-    /// The intact records, in their order.
+    /// The undamaged records, in their order.
     pub records: Vec<Record>,
-    /// The length of the header and the intact records; what follows is torn.
+    /// The length of the header and the undamaged records. The rest is incomplete.
     pub intact: usize,
 }
 
 /// Reads a journal's bytes.
 ///
 /// # Errors
-/// A sentence: they are no journal.
+/// A sentence: the bytes are not a journal.
 pub fn parse(bytes: &[u8]) -> Result<Contents, String> {
     let mut lines = bytes.split_inclusive(|b| *b == b'\n');
     let mut next = || {
@@ -116,7 +117,7 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     records: Vec<Record>,
-    /// Bytes that were cut off: what a crash left of records that had not been synchronised.
+    /// Bytes that were cut off: records that a crash left incomplete.
     torn: usize,
 }
 
@@ -124,7 +125,7 @@ impl Journal {
     /// Opens the campaign's journal, or begins it.
     ///
     /// # Errors
-    /// A message: the file is no journal or that of another campaign, another process has it open, or it cannot be written.
+    /// A message: the file is not a journal or belongs to another campaign, another process has it open, or it cannot be written.
     pub fn open(path: &Path, campaign: &Campaign) -> Result<Journal, String> {
         let named = |e: std::io::Error| io::named(path, e);
         let mut options = OpenOptions::new();
@@ -147,7 +148,7 @@ impl Journal {
             &json!({"gcn-campaign": 1, "campaign": campaign.print(), "items": campaign.items()})
                 .to_string(),
         );
-        // A header that was not written to its end has no records after it.
+        // A header that was not written completely has no records after it.
         if header.as_bytes().starts_with(&bytes) && bytes.len() < header.len() {
             file.set_len(0).map_err(named)?;
             file.rewind().map_err(named)?;
@@ -181,7 +182,7 @@ impl Journal {
         })
     }
 
-    /// The records, of items in ascending order as far as they were read, then in the order in which they were added.
+    /// The records: those that were read, in ascending order of items, then the added ones in their order.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
@@ -205,10 +206,10 @@ impl Journal {
     }
 }
 
-/// The records of journals of a campaign, for their union; items in ascending order.
+/// The records of several journals of a campaign, merged; items in ascending order.
 ///
 /// # Errors
-/// A message: a file is no journal of the campaign, or two have different records of one item.
+/// A message: a file is not a journal of the campaign, or two have different records of one item.
 pub fn unite(paths: &[PathBuf], campaign: &Campaign) -> Result<Vec<Record>, String> {
     let mut all: Vec<(usize, Record)> = Vec::new();
     for (n, path) in paths.iter().enumerate() {

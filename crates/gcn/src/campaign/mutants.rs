@@ -1,4 +1,4 @@
-//! Mutations: a plan whose code is changed in one instruction, to measure what the checks of the plan and the checker notice.
+//! Mutations: a plan whose code is changed in one instruction, to measure which changes the plan's checks and the checker notice.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,10 +23,10 @@ use super::file::Reader;
 use super::{Outcome, Running};
 use crate::plan_toml;
 
-/// `s_nop 0`, which takes the place of what is taken out.
+/// `s_nop 0`, which replaces removed instructions.
 const NOP: u32 = 0xbf80_0000;
 
-/// What can be changed.
+/// The kinds of changes.
 const KINDS: [&str; 4] = ["waits", "nops", "barriers", "operands"];
 
 /// A change of an instruction.
@@ -37,7 +37,7 @@ struct Mutation {
     before: String,
     after: String,
     object: usize,
-    /// Where it is in the object's file.
+    /// The offset in the object's file.
     file: usize,
     bytes: Vec<u8>,
 }
@@ -69,7 +69,7 @@ fn changes(graph: &Graph<'_>, at: usize) -> Vec<(&'static str, Vec<u8>)> {
                     add("waits", word);
                 }
             }
-            // Code keeps its length, so an s_nop can only become shorter.
+            // Code keeps its length, and an s_nop can only become shorter.
             Change::ShorterNop => add("nops", site.insn.bits as u32 - 1),
             Change::NoNop => {}
         }
@@ -82,7 +82,7 @@ fn changes(graph: &Graph<'_>, at: usize) -> Vec<(&'static str, Vec<u8>)> {
     out
 }
 
-/// The instruction with each source in turn the next register or number.
+/// The instruction with one source replaced by the next register or number, for each source.
 fn operands(insn: &Insn) -> Vec<Vec<u8>> {
     use Format::*;
     let mut out = Vec::new();
@@ -210,7 +210,7 @@ impl Mutants {
         })
     }
 
-    /// The number of items: the code as it is, and with each mutation.
+    /// The number of items: the unchanged code, and each mutation.
     pub fn items(&self) -> u64 {
         self.mutations.len() as u64 + 1
     }

@@ -1,4 +1,4 @@
-//! Random programs: a seed makes instructions that run on every engine, and whose text must assemble to their bytes.
+//! Random programs: a seed determines instructions that run on every engine, and whose text must assemble to their bytes.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const MOST: u32 = 4096;
 /// Registers that programs use: s0 to s15 and v0 to v15.
 const REGISTERS: u64 = 16;
 
-/// The rows that programs have, by format, and what they do.
+/// The rows that programs use, by format, with their properties.
 struct Rows {
     target: Target,
     table: InstructionTable,
@@ -40,7 +40,7 @@ pub struct Programs {
     engines: Vec<Kind>,
 }
 
-/// The formats that programs have: no memory but LDS, and nothing that waits or branches.
+/// The formats that programs use: no memory except LDS, and no waits or branches.
 const FORMATS: [Format; 10] = {
     use Format::*;
     [Sop1, Sop2, Sopc, Sopk, Vop1, Vop2, Vopc, Vop3, Vop3p, Ds]
@@ -201,7 +201,7 @@ impl Rows {
         Ok(program)
     }
 
-    /// A random instruction that goes on with the next; nothing if the bits give none.
+    /// A random instruction that continues with the next one; `None` if the bits do not form one.
     fn instruction(&self, random: &mut SplitMix) -> Option<Vec<u8>> {
         let mut below = |n: u64| ((u128::from(random.next_u64()) * u128::from(n)) >> 64) as u64;
         let (_, rows) = self
@@ -237,7 +237,7 @@ impl Rows {
             encoder.set(field, (value & ((1u64 << length) - 1)) as u32);
         }
         let (mut bytes, mut length) = encoder.bytes();
-        // A literal, where the bits ask for one.
+        // A literal, if the bits require one.
         bytes[length..length + 4].copy_from_slice(&(below(1 << 32) as u32).to_le_bytes());
         let insn = decode(self.target, &bytes[..length + 4])?;
         length = insn.len as usize;

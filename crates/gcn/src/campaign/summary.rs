@@ -1,4 +1,4 @@
-//! What a campaign came to.
+//! The results of a campaign.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Campaign, Kind, Outcome, Record};
 /// The maximum number of items that the text lists for each section.
 const LISTED: usize = 20;
 
-/// What a section came to.
+/// The results of a section.
 pub struct SectionSummary {
     /// Its name.
     pub name: String,
@@ -23,13 +23,13 @@ pub struct SectionSummary {
     pub outcomes: BTreeMap<Outcome, u64>,
     /// The number of items in which a check reported something.
     pub checks: BTreeMap<String, u64>,
-    /// The items that need attention: what is not right in a sweep or with a random program; mutations that survived.
+    /// The items that need attention: failures in a sweep or with a random program, and mutations that survived.
     pub notable: Vec<Record>,
-    /// The number of items that should have been right.
+    /// The number of items that should have passed and did not.
     pub bad: u64,
 }
 
-/// What a campaign came to.
+/// The results of a campaign.
 pub struct Summary {
     /// Its file.
     pub campaign: String,
@@ -42,7 +42,7 @@ pub struct Summary {
 }
 
 impl Campaign {
-    /// Sums records up, whatever their order.
+    /// Summarizes records, in any order.
     pub fn summary(&self, records: &[Record]) -> Summary {
         let mut records: Vec<&Record> = records.iter().collect();
         records.sort_by_key(|r| r.item);
@@ -72,7 +72,7 @@ impl Campaign {
                 for check in checks {
                     *summary.checks.entry(check.to_owned()).or_default() += 1;
                 }
-                // The first item of mutations is the code as it is.
+                // The first item of mutations is the unchanged code.
                 let mutation =
                     matches!(section.kind, Kind::Mutate(_)) && record.item != range.start;
                 let (notable, bad) = match record.outcome {
@@ -98,7 +98,7 @@ impl Campaign {
     }
 }
 
-/// An item in a line.
+/// An item as one line.
 fn line(record: &Record) -> String {
     let json = &record.json;
     let mut text = format!("item {} {}", record.item, record.outcome.name());
@@ -127,7 +127,7 @@ fn line(record: &Record) -> String {
 }
 
 impl Summary {
-    /// The number of items that should have been right and are not.
+    /// The number of items that should have passed and did not.
     pub fn bad(&self) -> u64 {
         self.sections.iter().map(|s| s.bad).sum()
     }

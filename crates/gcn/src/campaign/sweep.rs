@@ -16,9 +16,9 @@ use crate::{io, plan_toml};
 
 /// The values of a parameter.
 pub enum Values {
-    /// These.
+    /// A list of values.
     List(Vec<Value>),
-    /// Integers: the first and how many.
+    /// Integers: the first and the number of them.
     Range(i64, u64),
 }
 
@@ -40,7 +40,7 @@ impl Values {
     }
 }
 
-/// A place of the plan, and what is written there.
+/// A location in the plan, and the value that is written there.
 struct Edit {
     span: Range<usize>,
     template: Value,
@@ -54,11 +54,11 @@ pub struct Sweep {
     /// In ascending order.
     edits: Vec<Edit>,
     parameters: Vec<(String, Values)>,
-    /// The combinations that are left, if some are left out.
+    /// The remaining combinations, if some are excluded.
     left: Option<Vec<u64>>,
     /// Further combinations.
     include: Vec<Table>,
-    /// Each launch's time is recorded.
+    /// True if each launch's time is recorded.
     pub times: bool,
 }
 
@@ -93,7 +93,7 @@ impl Sweep {
         for (name, list) in matrix {
             let at = |e: String| format!("{}: {e}", reader.of(list));
             parameters.push((name.clone(), values(list.get_ref()).map_err(at)?));
-            // What `set` does not use is a place of the plan.
+            // A name that `set` does not use is a location in the plan.
             if !used.contains(name) {
                 let span = find(&parsed, &text, name).map_err(|e| {
                     at(format!(
@@ -136,7 +136,7 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// Leaves combinations out, and adds others.
+    /// Excludes combinations, and adds others.
     ///
     /// # Errors
     /// A message with its location.
@@ -223,7 +223,7 @@ impl Sweep {
         left + self.include.len() as u64
     }
 
-    /// A combination of all; the last parameter changes fastest.
+    /// Combination `n` of all; the last parameter changes fastest.
     fn combination(&self, mut n: u64) -> Parameters {
         let mut out = Parameters::new();
         for (name, values) in self.parameters.iter().rev() {
@@ -249,7 +249,7 @@ impl Sweep {
         }
     }
 
-    /// The plan's text with the values of an item; lines stay where they are.
+    /// The plan's text with the values of an item. Lines keep their positions.
     fn plan(&self, parameters: &Parameters) -> Result<String, String> {
         let (mut out, mut at) = (String::new(), 0);
         for edit in &self.edits {
@@ -281,7 +281,7 @@ impl Sweep {
     }
 }
 
-/// The text of a value's place in a plan, as `launch.0.grid`.
+/// The range in a plan's text of the value at a location such as `launch.0.grid`.
 fn find(plan: &Spanned<DeTable<'_>>, text: &str, location: &str) -> Result<Range<usize>, String> {
     let mut here = Node::Table(plan.get_ref());
     let (mut span, mut way) = (0..0, String::from("the plan"));
@@ -312,7 +312,7 @@ fn find(plan: &Spanned<DeTable<'_>>, text: &str, location: &str) -> Result<Range
             location[..name.as_ptr() as usize - location.as_ptr() as usize + name.len()].trim()
         );
     }
-    // A [table] is no value that text could replace.
+    // A [table] is not a value that text could replace.
     let value = text.get(span.clone()).unwrap_or("");
     match toml::from_str::<Table>(&format!("x = {value}")) {
         Ok(_) => Ok(span),
@@ -350,7 +350,7 @@ fn names(template: &Value, out: &mut BTreeSet<String>) {
     }
 }
 
-/// A template with values. A text that is one `${name}` becomes the value.
+/// A template with values. A text that consists of one `${name}` becomes the value.
 fn fill(template: &Value, parameters: &Parameters) -> Result<Value, String> {
     let filled = match template {
         Value::String(text) => {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Writes one directive of data without labels. Returns the number of bytes it stands for.
+/// Writes one directive of data without labels. Returns the number of bytes that it represents.
 pub(super) fn plain_data(bytes: &[u8], strings: bool, out: &mut Vec<u8>) -> usize {
     let zeros = match bytes {
         [0, ..] => bytes.iter().take_while(|b| **b == 0).count(),
@@ -79,7 +79,7 @@ fn hex_digits(value: u64) -> [u8; 16] {
         digits = (digits | digits << 16) & 0x0000_ffff_0000_ffff;
         digits = (digits | digits << 8) & 0x00ff_00ff_00ff_00ff;
         digits = (digits | digits << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-        // Those from ten on are letters.
+        // Digits from ten on are letters.
         let letters = (digits + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
         digits + 0x3030_3030_3030_3030 + letters * (b'a' - b'0' - 10) as u64
     };

@@ -50,7 +50,7 @@ impl<'a> Source<'a> {
         out
     }
 
-    /// Returns the assembler's output as far as addresses depend on it.
+    /// Returns the parts of the assembler's output on which addresses depend.
     pub(super) fn builder(&self) -> write::Builder {
         let object = self.object;
         let mut builder = write::Builder::new(object.target, object.abi());

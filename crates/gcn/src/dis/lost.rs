@@ -1,8 +1,8 @@
 //! The check that an object's source reproduces the object.
 //!
 //! A short source, with zeros for code and data without symbols and relocations, is assembled, linked and compared with the
-//! object. So the time depends on the number of symbols, relocations and sections, not on the instructions, whose text
-//! is checked by other tests.
+//! object. The time therefore depends on the number of symbols, relocations and sections, not on the instructions, whose text is
+//! checked by other tests.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ const RELRO_PADDING: &str = ".relro_padding";
 /// The maximum number of differences that are reported.
 const MOST_REPORTED: usize = 8;
 
-/// Returns what disassembling and assembling an object would lose, each as a few words. With `loaded_only`, sections that
-/// are not loaded are ignored.
+/// Returns the parts that disassembling and assembling an object would lose, each as a few words. With `loaded_only`, sections
+/// that are not loaded are ignored.
 ///
 /// # Errors
 /// See [`super::object`].
@@ -23,10 +23,10 @@ pub fn lost(object: &CodeObject, loaded_only: bool) -> io::Result<Vec<String>> {
     Reading::new(object, loaded_only, 1)?.lost()
 }
 
-/// Returns what a short source loses.
+/// Returns the parts that a short source loses.
 pub(super) fn lost_of(source: &Source) -> io::Result<Vec<String>> {
     if source.addresses.get().is_none() {
-        // In most files the sections are where the linker puts them. Finding that out takes longer than trying it.
+        // In most files the sections are where the linker puts them. Computing the addresses takes longer than trying it.
         let lost = lost_at(source, "")?;
         let addresses = match lost.is_empty() {
             true => source.addresses.get_or_init(String::new),
@@ -39,7 +39,7 @@ pub(super) fn lost_of(source: &Source) -> io::Result<Vec<String>> {
     lost_at(source, source.section_addresses())
 }
 
-/// Returns what a short source loses that has these directives for the addresses of sections.
+/// Returns the parts that a short source with these directives for the addresses of sections loses.
 fn lost_at(source: &Source, addresses: &str) -> io::Result<Vec<String>> {
     let object = source.object;
     let mut text = Vec::new();

@@ -24,7 +24,7 @@ pub fn quoted(name: &str) -> Cow<'_, str> {
 
 /// Returns true if a name is a word that operands use, in upper or lower case, or the half of such a register.
 fn is_reserved(name: &str) -> bool {
-    // This is asked of every symbol, so the list is searched by its words' lengths first.
+    // This is called for every symbol. Comparing the lengths first is fast.
     let halves = name.strip_suffix("_lo").or(name.strip_suffix("_hi"));
     RESERVED
         .iter()
@@ -86,13 +86,13 @@ impl ByName {
     /// Room for the symbols of a table.
     fn new(table: &[Symbol]) -> ByName {
         ByName {
-            // At least half of the slots are free, so that a free one comes soon.
+            // At least half of the slots are free, which keeps searches short.
             slots: vec![0; (2 * table.len()).next_power_of_two()],
             hasher: foldhash::fast::RandomState::default(),
         }
     }
 
-    /// Returns the symbol of a name, or else the free slot for it and what identifies its hash there.
+    /// Returns the symbol of a name, or the free slot for it and the part of its hash that is stored there.
     fn find(&self, table: &[Symbol], name: &str) -> Result<usize, (usize, u64)> {
         let hash = self.hasher.hash_one(name);
         let (most, upper) = (self.slots.len() - 1, hash & !(u32::MAX as u64));

@@ -49,7 +49,7 @@ fn pairs(target: Target, bytes: &[u8], base: u64, outline: &Outline) -> Vec<Pair
     let mut pairs = Vec::new();
     // By form: true if its instructions store the program counter in registers; determined at first use.
     let mut keeps: Vec<Option<bool>> = vec![None; Insn::forms()];
-    // First dwords of instructions that do not, each in the slot that it gives.
+    // First dwords of instructions that do not store it, each in the slot of its hash.
     let mut others = vec![0u32; (bytes.len() / 16).next_power_of_two().clamp(64, 1 << 12)];
     let mut at = 0;
     while at < bytes.len() {

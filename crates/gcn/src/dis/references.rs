@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// Returns the expression for a relocated address, a literal or a branch target.
+/// The kind of expression for a relocated address, a literal or a branch target.
 pub(super) enum Fixed {
     Expression(String),
-    /// Returns the entry of the global offset table at an address of the file.
+    /// The entry of the global offset table at an address of the file.
     Got(u64),
 }
 
@@ -29,7 +29,7 @@ impl<'a> Source<'a> {
     /// Returns a named symbol that begins at or contains an address, preferably one of the given section.
     pub(super) fn symbol_over(&self, address: u64, sorted: &[(u64, usize)]) -> Option<usize> {
         let after = sorted.partition_point(|(a, _)| *a <= address);
-        // Symbols may share an address, so several are tried.
+        // Symbols may share an address, and several are tried.
         let near = sorted[..after].iter().rev().take(8);
         let over = |n: usize| {
             let symbol = &self.table[n];
@@ -79,8 +79,8 @@ impl<'a> Source<'a> {
         sorted
     }
 
-    /// Replaces literals that are added to the program counter by expressions with the symbol at the sum, so that the code
-    /// between may be edited.
+    /// Replaces literals that are added to the program counter by expressions with the symbol at the sum. The code between may
+    /// then be edited.
     pub(super) fn code_references(&mut self, mut pairs: Vec<Vec<Pair>>) {
         let got = (self.object.sections.iter())
             .position(|s| s.name == ".got" && s.kind == SectionKind::PROGBITS);

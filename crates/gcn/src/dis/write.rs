@@ -411,7 +411,7 @@ impl<'a> Source<'a> {
             out.write_all(notes.isa.as_bytes())?;
         }
         let [before, text, after] = &notes.metadata;
-        // In short source, which is assembled with what they give, the metadata are an empty block.
+        // In short source the metadata are an empty block; the assembler gets their note separately.
         let made = notes.made.as_ref().filter(|_| !self.short);
         let made = made.map_or("", |made| made.text());
         [before, text, made, after]

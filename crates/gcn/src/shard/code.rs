@@ -1,4 +1,4 @@
-//! What the code of kernels shows without a run: instructions that connect the workgroups of a grid.
+//! Static checks of kernels' code: instructions that connect the workgroups of a grid.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use gcn_isa::shape::Ty;
 use super::{Refusal, refused};
 use crate::plan::{Failure, Plan, located};
 
-/// How atomics of several shards on one value are united.
+/// The operator that unites atomics of several shards on one value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Unite {
     /// Addition and subtraction: the differences are added.
@@ -45,7 +45,7 @@ impl Unite {
         self as u8
     }
 
-    /// The way of a number.
+    /// The operator with a number.
     pub fn of(number: u8) -> Option<Unite> {
         Unite::ALL.get(usize::from(number)).copied()
     }
@@ -67,14 +67,14 @@ impl Unite {
     }
 }
 
-/// What an instruction means for shards.
+/// The effect of an instruction on sharding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// It concerns its own workgroup, or it loads and stores.
+    /// It affects only its own workgroup, or it loads and stores.
     Plain,
     /// An atomic that can be united.
     Unites(Unite),
-    /// It is refused if it accesses global memory; its address alone says whether it does.
+    /// It is refused if it accesses global memory, which its address determines at run time.
     InMemory(Refusal),
     /// It is refused.
     Refused(Refusal),
@@ -137,7 +137,7 @@ pub fn classify(insn: &Insn, info: &InstructionInfo) -> Class {
     Class::Plain
 }
 
-/// Looks at all code that the plan's kernels reach by branches and direct calls.
+/// Checks all code that the plan's kernels reach by branches and direct calls.
 ///
 /// # Errors
 /// The first instruction that is refused.
@@ -159,7 +159,7 @@ pub fn look(plan: &Plan) -> Result<(), Failure> {
             Some(kernel) => name == kernel,
             None => true,
         };
-        // A name that is not the symbol's is looked up when the launch is prepared; all kernels are looked at then.
+        // A name other than the symbol's is resolved when the launch is prepared; in that case all kernels are checked here.
         let named = kernels.iter().any(|r| r.kernel.is_some() && name(&r.name));
         let wanted = kernels
             .iter()

@@ -1,8 +1,8 @@
 //! The file of a shard: compressed records of bytes.
 //!
-//! After eight bytes of magic: zlib data of LEB128 numbers and bytes. The part and the fingerprint; counts of instructions and waves; the
-//! times of each launch in microseconds; the workgroups that accessed memory; and for each region runs of bytes with the same history, then the
-//! bytes that were written.
+//! After eight bytes of magic: zlib data of LEB128 numbers and bytes. They are the part and the fingerprint; counts of
+//! instructions and waves; the times of each launch in microseconds; the workgroups that accessed memory; and for each region
+//! runs of bytes with the same history, then the bytes that were written.
 
 use std::io::{Read, Write};
 
@@ -15,7 +15,7 @@ use super::observers::{ATOMIC, MIXED, STORED};
 
 const MAGIC: &[u8; 8] = b"GCNshrd1";
 
-/// zlib makes at most this many bytes of one.
+/// The maximum number of bytes that zlib expands one byte to.
 const MOST_EXPANSION: u64 = 1032;
 
 /// A workgroup of a launch.
@@ -34,7 +34,7 @@ pub struct Run {
     pub start: u64,
     /// The number of bytes.
     pub len: u64,
-    /// How they were written: 0 not at all.
+    /// The kind of their writes; 0 for none.
     pub kind: u8,
     /// The number, from 1, of the workgroup that wrote them last; 0 none.
     pub writer: u32,
@@ -42,7 +42,7 @@ pub struct Run {
     pub reader: u32,
 }
 
-/// What a shard did to a region.
+/// The accesses of a shard to a region.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Touched {
     /// The size of the region.
@@ -53,12 +53,12 @@ pub struct Touched {
     pub data: Vec<u8>,
 }
 
-/// A shard that has run.
+/// The result of a shard.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shard {
-    /// Which part of the plan it is.
+    /// The part of the plan.
     pub part: Part,
-    /// The hash of what all shards of the plan have in common.
+    /// The hash of the data that all shards of the plan share.
     pub(super) print: [u8; 32],
     /// Instructions that it executed.
     pub instructions: u64,
@@ -176,7 +176,7 @@ impl Reader<'_> {
         T::try_from(self.number()?).ok()
     }
 
-    /// A number of things, of which each takes at least a byte.
+    /// A count of items that each take at least a byte.
     fn count(&mut self) -> Option<usize> {
         let n: usize = self.small()?;
         (n <= self.0.len()).then_some(n)
@@ -320,11 +320,11 @@ mod tests {
             for bit in 0..8 {
                 let mut file = file.clone();
                 file[at] ^= 1 << bit;
-                // zlib's header has bits that change nothing.
+                // zlib's header has bits without effect.
                 let _ = Shard::from_bytes(&file);
             }
         }
-        // What is inside may be anything.
+        // The contents may be any bytes.
         let mut random = crate::data::SplitMix(1);
         for _ in 0..20_000 {
             let mut out = Vec::new();

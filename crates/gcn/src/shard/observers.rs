@@ -1,4 +1,4 @@
-//! The probe of a shard: who read and wrote each byte.
+//! The probe of a shard, which records the reader and writer of each byte.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ pub const MIXED: u8 = 2;
 /// The first kind of atomics: the operator's number times two, plus one for 64 bits, is added.
 pub const ATOMIC: u8 = 4;
 
-/// The record of a page: by byte the kind of its writes, and who wrote and who read it: numbers of workgroups from 1.
+/// The record of a page: for each byte the kind of its writes, its writer and its reader, as numbers of workgroups from 1.
 struct Page {
     kind: [u8; PAGE as usize],
     writer: [u32; PAGE as usize],
@@ -49,7 +49,7 @@ pub struct Tracker {
     regions: usize,
 }
 
-/// What a shard changed and read.
+/// The bytes that a shard changed and read.
 pub struct Changed {
     pub groups: Vec<Group>,
     pub regions: Vec<Touched>,
@@ -75,17 +75,17 @@ impl Tracker {
         }
     }
 
-    /// A launch begins.
+    /// Begins a launch.
     pub fn begin(&self, launch: u32) {
         lock(&self.state).launch = launch;
     }
 
-    /// The reason why the plan cannot be sharded, and the place, if one was met.
+    /// The reason why the plan cannot be sharded, and the location, if one was found.
     pub fn refused(&self) -> Option<(Refusal, String)> {
         lock(&self.state).refused.clone()
     }
 
-    /// What the launches changed and read, with the bytes that memory holds now.
+    /// The bytes that the launches changed and read, with their present values in memory.
     pub fn changed(&self, memory: &Memory) -> Result<Changed, String> {
         let mut state = lock(&self.state);
         let mut regions: Vec<Touched> = (0..self.regions).map(|_| Touched::default()).collect();
@@ -236,7 +236,7 @@ impl Inner {
         }
     }
 
-    /// The plan cannot be sharded: the dispatch ends.
+    /// Records a refusal, and ends the dispatch.
     fn refuse(&mut self, refusal: Refusal) {
         let [x, y, z] = self.who.1;
         let text = match self.text.as_str() {
@@ -279,7 +279,7 @@ impl Inner {
         let next = state.regions.partition_point(|r| r.0 <= at);
         let region = next.checked_sub(1).map(|n| state.regions[n]);
         let Some((start, end, region)) = region.filter(|r| at + size <= r.1) else {
-            // What reaches beyond a buffer faults, or is in the rest of its last page, which is nobody's.
+            // An access beyond a buffer faults, or is in the rest of its last page, which belongs to no buffer.
             if kind != 0 {
                 drop(state);
                 self.refuse(Refusal::Host);

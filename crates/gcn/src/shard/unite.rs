@@ -12,22 +12,22 @@ use gcn_emu::mem::Memory;
 /// The maximum number of races that are listed.
 const LISTED: usize = 16;
 
-/// What the union came to.
+/// The result of the union.
 pub struct Merged {
-    /// As of an unsharded run, with the sums of instructions and waves, and for each launch the sum of the shards' times.
+    /// The report of an unsharded run, with the sums of instructions and waves, and for each launch the sum of the shards' times.
     pub report: Report,
     /// The number of shards.
     pub shards: u64,
 }
 
-/// Two workgroups of different shards that write different values, or the same place in ways that cannot be united.
+/// Two workgroups of different shards that write different values, or whose writes to the same byte cannot be united.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Race {
     /// The buffer or object.
     pub region: String,
     /// The byte of it.
     pub byte: u64,
-    /// What the two wrote there: workgroup and byte.
+    /// The two writes: workgroup and byte.
     pub writes: [(Group, u8); 2],
 }
 
@@ -56,7 +56,7 @@ fn shown(group: &Group) -> String {
     format!("workgroup ({x}, {y}, {z}) of launch {}", group.launch)
 }
 
-/// Why shards could not be united.
+/// The reason why shards could not be united.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -108,7 +108,7 @@ impl Error {
 /// Unites shards, in any order, and then checks and saves as an unsharded run does. The names of files are for messages.
 ///
 /// # Errors
-/// Files that are not all shards of the plan, races, reads of what another shard writes.
+/// If files are not all shards of the plan, for races, and for reads of bytes that another shard writes.
 pub fn merge(
     plan: &Plan,
     options: &Options,
@@ -260,7 +260,7 @@ fn unite(
     let read = memory.read(region.address, &mut before);
     read.map_err(|e| e.to_string())?;
     let mut now = before.clone();
-    // The shard that wrote a byte first, from 1; and in what way.
+    // For each byte: the number of the first shard that wrote it, from 1, and the kind of its writes.
     let (mut owner, mut kinds) = (vec![0u32; size], vec![0u8; size]);
     let mut several: Vec<(usize, u32)> = Vec::new();
     for (s, shard) in shards.iter().enumerate() {
@@ -334,8 +334,8 @@ fn unite(
     store(memory, region, &before, &now)
 }
 
-/// The value that two shards leave at `byte` together; `None` if it depends on their order. Stores have units of a byte, atomics those
-/// of their size.
+/// The value that results at `byte` from the writes of two shards; `None` if it depends on their order. The unit of stores is a
+/// byte, that of atomics their size.
 fn united(
     before: &[u8],
     now: &[u8],
@@ -350,7 +350,7 @@ fn united(
         return (kinds[byte] == STORED && now[byte] == bytes[0]).then_some(out);
     }
     let op = Unite::of(run.kind.checked_sub(ATOMIC)? / 2)?;
-    // Atomics are aligned, so the unit begins where both of them do.
+    // Atomics are aligned: the unit begins where both of them begin.
     let whole = kinds.get(byte..byte + unit)?;
     if !byte.is_multiple_of(unit) || bytes.len() < unit || whole.iter().any(|k| *k != run.kind) {
         return None;
@@ -365,7 +365,7 @@ fn united(
     Some(op.unite(was, a, b, bits).to_le_bytes())
 }
 
-/// Stores what has changed.
+/// Stores the changed bytes.
 fn store(memory: &Memory, region: &Region, before: &[u8], now: &[u8]) -> Result<(), Failure> {
     const PIECE: usize = 4096;
     let pieces = now.chunks(PIECE).zip(before.chunks(PIECE)).enumerate();
