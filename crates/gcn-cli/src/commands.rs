@@ -1,4 +1,4 @@
-//! The subcommands, a file each, and the options that several of them share.
+//! The subcommands, one file each, and the options that several of them share.
 
 pub mod analyze;
 pub mod asm;
@@ -59,7 +59,7 @@ impl From<SourceSyntax> for gcn::asm::Syntax {
     }
 }
 
-/// Selects a code object of a file.
+/// Selects a code object in a file.
 #[derive(Args)]
 struct Choice {
     /// In a bundle, or a program or library with bundles: the code for this target (gfx906,
@@ -77,7 +77,7 @@ impl Choice {
         plan_toml::read_object(path, arch, self.target.as_deref(), self.entry)
     }
 
-    /// The selected code object of a file, for its source: kernels may be without their metadata.
+    /// The selected code object of a file, for its source: kernels may lack their metadata.
     fn object_for_source(&self, path: &Path, arch: Option<Target>) -> Result<CodeObject, String> {
         let target = self.target.as_deref().or(arch.map(|arch| arch.name()));
         io::code_object_for_source(path, target, self.entry)
@@ -96,7 +96,7 @@ struct Engine {
 }
 
 impl Engine {
-    /// The selected engine, by default `rest`.
+    /// The selected engine; `rest` if none is selected.
     ///
     /// # Errors
     /// A sentence: the host does not support the level, or the interpreter is selected with a level.
@@ -126,7 +126,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// The columns of the terminal, where the system says.
+/// The columns of the terminal, if the system reports them.
 pub fn columns() -> Option<usize> {
     #[cfg(unix)]
     if let Ok(size) = rustix::termios::tcgetwinsize(std::io::stdout())

@@ -7,7 +7,7 @@ use gcn::engine::Engines;
 use gcn::object::CodeObject;
 use serde_json::Value as Json;
 
-/// The objects that ran, each with the number that was added to its addresses.
+/// The objects that ran, each with the offset added to its addresses.
 pub type Objects<'a> = &'a [(&'a CodeObject, u64)];
 
 /// All code that the engines compiled, as text. `None` if their kind does not compile.

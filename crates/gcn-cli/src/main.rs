@@ -97,12 +97,12 @@ fn parsed() -> Result<Cli, clap::Error> {
     if let Some(command) = named() {
         return Ok(Cli { command });
     }
-    // Laying out all help takes as long as assembling a small file: it is done only if some is printed.
+    // Wrapping all help texts takes as long as assembling a small file: it is done only if one is printed.
     parse(Cli::command()).or_else(|_| parse(definition()))
 }
 
-/// The subcommand that the first argument names, if it is one of those for a file and its arguments are right. Defining all
-/// subcommands takes longer than assembling a small file: that is done for the others, for help and for messages.
+/// The subcommand that the first argument names, if it is one of the frequent ones that take a file, and its arguments are valid.
+/// Defining all subcommands takes longer than assembling a small file: it is done only for the others, for help and for messages.
 fn named() -> Option<Command> {
     fn options<T: Args>() -> Option<T> {
         let definition = T::augment_args(clap::Command::new("gcn"));

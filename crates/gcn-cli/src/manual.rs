@@ -1,4 +1,4 @@
-//! The manual: everything `gcn doc` prints, made from the rows.
+//! The manual: all output of `gcn doc`, generated from the rows.
 //!
 //! Pages are Markdown. pages.rs finds them by name; terminal.rs and html.rs show them. For each format they contain the diagrams of the encodings, the opcode table of every generation, and
 //! each instruction with its syntax, opcodes, description and operation, as AMD's documents do, and also errata, tables of
@@ -546,7 +546,7 @@ fn encoding_tables(out: &mut String, row: &'static Inst, targets: &[Target]) {
     }
 }
 
-/// Writes what the instruction does in words, and how exact it is.
+/// Writes the description of the instruction, and how exact it is.
 fn description(out: &mut String, row: &'static Inst, targets: &[Target], alone: bool) {
     let abouts = by_text(targets, |t| meaning(row, t).about);
     for (of, about) in &abouts {
@@ -653,7 +653,7 @@ fn wait_states(out: &mut String, row: &'static Inst, targets: &[Target]) {
     }
 }
 
-/// The page of a check, from docs/check.md, with the table of hazards where it belongs.
+/// The page of a check, from docs/check.md, including the table of hazards.
 pub fn check_page(name: &str) -> Option<String> {
     let check = Check::ALL.into_iter().find(|check| check.name() == name)?;
     let mut page = section(CHECKS, name)?;
@@ -721,7 +721,7 @@ fn has_word(text: &str, word: &str) -> bool {
         .any(|w| w == word)
 }
 
-/// The explanations of notation that does not belong to one operation of the IR: the words, and the text.
+/// The explanations of notation that belongs to several operations: the words, and the text.
 const WORDS: &[(&[&str], &str)] = &[
     (
         &[
@@ -866,7 +866,7 @@ const WORDS: &[(&[&str], &str)] = &[
         "`MEM.b32[a]`: the 32 bits of memory from byte address a on; `LDS` is the workgroup's memory, `GDS` that of the whole dispatch, `SCRATCH` the lane's own, `FLAT` whichever of them the address lies in.",
     ),
     (
-        // Of images.
+        // For images.
         &[
             "atomic_add",
             "atomic_sub",
@@ -1125,7 +1125,7 @@ fn suffix(row: &Inst, encoding: Encoding) -> &'static str {
     }
 }
 
-/// Returns texts of encodings with their targets, in the order of encodings and targets.
+/// Texts of encodings with their targets, in the order of encodings and targets.
 #[derive(Default)]
 struct Lines(Vec<(u8, String, Vec<Target>)>);
 
@@ -1236,7 +1236,7 @@ fn example(row: &'static Inst, encoding: Encoding, target: Target) -> Option<Vec
     example_with(row, encoding, target, false)
 }
 
-/// As [`example`], with GLC if asked for.
+/// As [`example`], with GLC if requested.
 fn example_with(
     row: &'static Inst,
     encoding: Encoding,
@@ -1329,7 +1329,7 @@ fn example_with(
             e.set(Field::BankMask, 15);
         }
         Encoding::Vop3p => {
-            // The assembler's value if op_sel_hi is not written.
+            // The assembler's default for op_sel_hi.
             let hi = gcn::isa::print::packed_default(row.shape.mods, false);
             e.set(Field::OpSelHi, hi & 3);
             e.set(Field::OpSelHi2, hi >> 2);

@@ -45,7 +45,7 @@ pub fn operand_name(program: &Program, slot: usize) -> &'static str {
     };
     if slots.iter().position(|s| is_d(s.role)) == Some(slot) {
         return match s.role {
-            // Data that is read is a source; of atomics, also the destination.
+            // Data that is read is a source, as is the destination of atomics.
             Role::Sdata | Role::Vdata if s.access != Access::Write => "DATA",
             _ => "D",
         };
@@ -85,7 +85,7 @@ fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// Returns the suffix by which a value is read as a type: `.u`, `.i`, `.f`, `.d`, with the width where it is not 32 bits.
+/// Returns the suffix for reading a value as a type: `.u`, `.i`, `.f`, `.d`, with the width unless it is 32 bits.
 pub fn suffix(ty: Ty) -> &'static str {
     match ty {
         Ty::Bool | Ty::B96 | Ty::B128 | Ty::B256 | Ty::B512 => "",
@@ -137,7 +137,7 @@ fn float(ty: Ty) -> Ty {
 enum Idiom {
     /// A float without its denormals.
     Flush(u16),
-    /// Whether a float is a signaling NaN.
+    /// The test for a signaling NaN.
     SignalingNan(u16),
     /// The low bits, or with CLAMP the nearest value that fits.
     Saturate(u16, Ty),
@@ -821,7 +821,7 @@ impl<'p> Printer<'p> {
         match node.op {
             Op::Src(slot) => {
                 let ty = self.program.row.shape.slots[slot as usize].ty;
-                // Of mixed precision a source may have another width than the slot.
+                // With mixed precision a source may have another width than the slot.
                 if ty == Ty::Mask || ty.bits() != node.out.bits() {
                     node.out
                 } else {
@@ -883,7 +883,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// Returns the text of a value of which bits are taken.
+    /// Returns the text of a value from which bits are taken.
     fn bits_of(&self, at: u16) -> String {
         match (&self.names[at as usize], self.node(at).op) {
             (None, Op::Src(_) | Op::SrcHalf(..)) => self.read_as(at, unsigned(self.own_type(at))),

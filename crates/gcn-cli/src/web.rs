@@ -8,7 +8,7 @@ use gcn_web::Manual;
 use crate::manual::html::{self, Links};
 use crate::manual::pages::{self, Kind};
 
-/// Links between the pages: each is at its name.
+/// Links between the pages: the address of each page is its name.
 static LINKS: LazyLock<Links> = LazyLock::new(|| Links::with(&pages::all(), file_name));
 
 /// The name of a page's file, beside the others.

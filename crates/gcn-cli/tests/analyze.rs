@@ -1,4 +1,4 @@
-//! `gcn analyze` as a user calls it.
+//! Tests of the command `gcn analyze`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -89,7 +89,7 @@ fn the_text_labels_every_figure() {
     assert!(!out.contains("nanosecond"), "{out}");
 }
 
-/// The page is well-formed as far as its own elements go, refers to nothing outside, and every link has its target.
+/// The page is well-formed as far as its own elements go, has no references to other sites, and every link has its target.
 #[test]
 fn the_page_stands_alone() {
     let path = folder("page").join("page.html");

@@ -1,4 +1,5 @@
-//! `gcn bundle`: what it prints and writes; and with clang's bundler, a C compiler or hipcc where they are installed, that others read it.
+//! `gcn bundle`: its output and files; and with clang's bundler, a C compiler or hipcc, if they are installed, that these tools
+//! accept the files.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod common;
@@ -24,7 +25,7 @@ k:
 .end_amdhsa_kernel
 ";
 
-/// A code object with so many more instructions.
+/// A code object with this number of additional instructions.
 fn code(target: &str, more: usize) -> Vec<u8> {
     let source = SOURCE
         .replace("TARGET", target)
@@ -74,7 +75,7 @@ impl Folder {
         done(&args);
     }
 
-    /// Runs another tool here.
+    /// Runs another tool in the folder.
     fn tool(&self, tool: &Path, args: &[&str]) -> String {
         let mut command = Command::new(tool);
         let ran = command.args(args).current_dir(self.dir.path()).output();
@@ -89,14 +90,14 @@ impl Folder {
     }
 }
 
-/// Runs `gcn`, which must succeed, and gives what it printed.
+/// Runs `gcn`, which must succeed, and returns its output.
 fn done(args: &[&str]) -> String {
     let ran = gcn(args);
     assert_eq!(ran.status, 0, "gcn {args:?}: {}", ran.stderr);
     ran.text()
 }
 
-/// The tool under one of its names; `None`, loudly, where it is not installed.
+/// The tool under one of its names; `None`, with a message, if it is not installed.
 fn find(test: &str, names: &[&str]) -> Option<PathBuf> {
     let works = |name: &&&str| {
         let ran = Command::new(**name)
@@ -179,7 +180,7 @@ fn lists_and_extracts() {
         let ran = gcn(&["bundle", "extract", &fat, "--target", target, "-o", "-"]);
         assert_eq!(ran.stdout, folder.read(&format!("{target}.co")));
     }
-    // Several bundles in one file do not overwrite one another, whatever their ids are.
+    // Several bundles in one file do not overwrite one another, even with equal ids.
     let two = [
         folder.read("fat.hipfb"),
         vec![0; 4096],
@@ -252,7 +253,7 @@ fn replaces() {
             let ran = gcn(&["bundle", "extract", &out, "--entry", "1", "-o", "-"]);
             assert_eq!(ran.stdout, folder.read("gfx900.co"), "{options:?}");
         }
-        // The same again is the same file, and a file may be changed where it is.
+        // Repeating the command gives the same file, and a file may be changed in place.
         assert_eq!(folder.read("out"), folder.read("b"), "{options:?}");
         let large = folder.path("large.co");
         done(&[
@@ -396,7 +397,7 @@ fn clangs_bundler_writes_and_reads_the_same() {
     assert!(folder.read("one") == folder.read("large.co"));
 }
 
-/// A program that finds its bundle as HIP's does, through the wrapper, and prints its entries.
+/// A program that finds its bundle through the wrapper, as HIP's runtime does, and prints its entries.
 static PROGRAM: &str = r#"
 #include <stdint.h>
 #include <stdio.h>
@@ -470,7 +471,7 @@ fn changed_programs_still_run() {
     }
 }
 
-/// A kernel of a HIP program is changed as text and put back.
+/// A kernel of a HIP program is edited as text and replaced.
 #[test]
 fn a_hip_program_is_changed() {
     let test = "a_hip_program_is_changed";

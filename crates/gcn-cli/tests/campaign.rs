@@ -1,4 +1,4 @@
-//! `gcn campaign`: items, journals, and what is left when it is killed.
+//! `gcn campaign`: items, journals, and their state after a kill.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -34,7 +34,7 @@ fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The message of a campaign that is refused.
+/// The message for a campaign that is refused.
 fn refused(campaign: &str) -> String {
     let (_folder, path) = folder(campaign);
     let output = gcn(&path, &[]);
@@ -64,7 +64,7 @@ fn a_sweep_runs_every_combination() {
         &path,
         &["--json", "--results", &results.display().to_string()],
     );
-    // With the factor 1 the plan's check does not hold.
+    // With the factor 1 the plan's check fails.
     assert_eq!(output.status.code(), Some(1), "{}", err(&output));
     assert!(
         err(&output).contains("2 of 6 items are not right"),
@@ -261,7 +261,7 @@ fn a_journal_belongs_to_its_campaign() {
         err(&output)
     );
     std::fs::write(folder.path().join("saxpy.s"), source).expect("a file");
-    // Something else under its name is not overwritten.
+    // Another file under its name is not overwritten.
     std::fs::write(&journal, "notes of mine\n").expect("a file");
     let output = gcn(&path, &[]);
     assert!(
@@ -270,7 +270,7 @@ fn a_journal_belongs_to_its_campaign() {
         err(&output)
     );
     assert_eq!(std::fs::read(&journal).expect("a file"), b"notes of mine\n");
-    // A torn end, at every byte of the last line.
+    // The journal is cut off at every byte of the last line.
     let last = bytes[..bytes.len() - 1]
         .iter()
         .rposition(|b| *b == b'\n')
@@ -294,7 +294,7 @@ fn a_journal_belongs_to_its_campaign() {
     }
 }
 
-/// A campaign of this many items is killed five times while it runs, and its end is that of one that runs undisturbed.
+/// A campaign of this many items is killed five times while it runs, and its results equal those of an uninterrupted run.
 fn killed(items: u64) {
     let campaign = format!(
         "checks = \"none\"\n{SWEEP}\n[[mutate]]\nplan = \"sums.toml\"\n[[fuzz]]\ntarget = [\"gfx701\", \"gfx900\"]\nseeds = \"0..{}\"\ninstructions = 8\n",

@@ -1,9 +1,9 @@
-//! `gcn check` as a user calls it.
+//! Tests of the command `gcn check`.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// Early uses of a scalar and a vector load, and wait states that are missing.
+/// Early uses of a scalar and a vector load, and missing wait states.
 const WRONG: &str = "\
 .amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"
 .text
@@ -190,7 +190,7 @@ fn command_lines() {
     assert!(text(&missing.stderr).contains("there is no kernel or function `other`"));
 }
 
-/// Compiled code has nothing that is wrong.
+/// Compiled code causes no reports.
 #[test]
 fn compiled_kernels_are_silent() {
     let folders = ["testdata/kernels", "testdata/bench", "testdata/listings"];
@@ -275,7 +275,7 @@ fn one_run_finds_all() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let reports = json["reports"].as_array().expect("reports");
     let of = |check: &str| reports.iter().filter(|r| r["check"] == check).count();
-    // The last four lanes of a wave also store where the other wave does.
+    // The last four lanes of a wave also store to addresses of the other wave.
     assert_eq!((of("waitcnt"), of("race"), of("oob")), (2, 2, 1), "{json}");
     assert!(
         reports.iter().any(|r| r["check"] == "uninit"
@@ -293,11 +293,11 @@ fn one_run_finds_all() {
         json["metrics"]["lds"][0]["instruction"],
         "ds_write_b32 v2, v0"
     );
-    // Any number of threads and either engine is the same run.
+    // Any number of threads and either engine give the same result.
     let again = check(&["--json", "--metrics", "--threads", "2"]);
     let again: serde_json::Value = serde_json::from_slice(&again.stdout).expect("JSON");
     assert_eq!(again["reports"], json["reports"]);
-    // A check alone, one taken out, and suppressions of all.
+    // One check alone, one check removed, and suppressions of all reports.
     let only = check(&["--json", "--checks", "oob"]);
     let only: serde_json::Value = serde_json::from_slice(&only.stdout).expect("JSON");
     assert_eq!(only["total"], 1);
@@ -347,7 +347,7 @@ fn plans_are_checked_and_wrong_lists_refused() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// A source that is checked or fails is named with its line, without an object.
+/// Reports and errors of a source name its lines, without an object.
 #[test]
 fn sources_are_named_with_their_lines() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("check-lines");
@@ -397,7 +397,7 @@ fn sources_are_named_with_their_lines() {
     assert!(!profile.contains("source line"), "{profile}");
 }
 
-/// What a run says whose buffers are far too small.
+/// The report of a run whose buffers are far too small.
 fn far_away(file: &str, launch: &[&str]) -> String {
     let mut launch = launch.to_vec();
     launch[1] = "65536";

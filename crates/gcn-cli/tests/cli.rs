@@ -1,4 +1,4 @@
-//! The command, as its users call it: arguments, streams, exit status and messages.
+//! The command from a user's view: arguments, streams, exit status and messages.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn exit_status_says_who_was_wrong() {
         (&["doc", "--stats", "--exactness"], 2),
         (&["doc", "s_bfe_u32"], 0),
         (&["doc"], 0),
-        // The command line.
+        // Errors in the command line.
         (&[], 2),
         (&["nonsense"], 2),
         (&["asm"], 2),
@@ -38,7 +38,7 @@ fn exit_status_says_who_was_wrong() {
         ),
         (&["doc", "--all"], 2),
         (&["run", "x.co"], 2),
-        // The input.
+        // Errors in the input.
         (&["asm", "no-such-file.s"], 1),
         (&["dis", "no-such-file.co"], 1),
         (&["dis", "Cargo.toml"], 1),
@@ -174,7 +174,7 @@ fn plain_text_is_one_instruction_a_line() {
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
 }
 
-/// Bytes with many instructions in them, and some that are none; SplitMix64.
+/// Bytes that contain many instructions and some invalid ones; SplitMix64.
 fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = gcn::run::SplitMix(seed);
     let tops = [
@@ -238,7 +238,7 @@ fn section(file: &[u8], name: &str) -> Vec<u8> {
     index.map_or(Vec::new(), |i| object.section_data(i).to_vec())
 }
 
-/// What a loader sees: the loaded sections' names, addresses and sizes, and the dynamic symbols.
+/// The parts that a loader uses: the loaded sections' names, addresses and sizes, and the dynamic symbols.
 fn layout(file: &[u8]) -> Vec<String> {
     let object = gcn::object::read::CodeObject::parse(file).expect("a code object");
     let sections = (object.sections.iter())
@@ -352,7 +352,7 @@ fn compilers_source_assembles() {
             let ran = gcn(&["asm", &source, "-o", out.to_str().expect("UTF-8")]);
             assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{source}");
             let ours = std::fs::read(&out).expect("the output");
-            // Not .rodata: the compiler counts VCC among the SGPRs where its own listing does not.
+            // Not .rodata: the compiler counts VCC among the SGPRs, but its own listing does not.
             same_sections(&file, &ours, &[".text", ".note"], &source);
             assert_eq!(
                 section(&file, ".rodata").len(),
@@ -546,7 +546,7 @@ fn a_bad_json_line_does_not_stop_the_stream() {
         lines.extend(line.bytes());
         lines.extend(b"\n");
     }
-    // Not UTF-8, then an empty line, which has no answer, then a good one without a line's end.
+    // A line that is not UTF-8, an empty line, which has no answer, and a valid one without a line's end.
     lines.extend(b"\xff\xfe\n\n{\"arch\":\"gfx900\",\"inst\":\"s_nop 0\"}");
     let ran = with_input(&["eval", "--json", "-"], &lines);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
@@ -756,7 +756,7 @@ s_endpgm
     );
 }
 
-/// A folder that goes away, and the path of a file in it.
+/// A temporary folder, and the path of a file in it.
 #[cfg(unix)]
 fn folder() -> (tempfile::TempDir, impl Fn(&str) -> String) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -766,7 +766,7 @@ fn folder() -> (tempfile::TempDir, impl Fn(&str) -> String) {
     })
 }
 
-/// Runs `gcn` out of a shell: the words before it, and those after it.
+/// Runs `gcn` in a shell: the words before it, and those after it.
 #[cfg(unix)]
 fn in_shell(before: &str, after: &str) -> (i32, String) {
     let line = format!("{before} {} {after}", env!("CARGO_BIN_EXE_gcn"));
@@ -789,7 +789,7 @@ fn outputs_are_whole_or_as_they_were() {
         gcn(&["dis", &kernel("vadd", "gfx900")]).stdout,
     )
     .expect("a file");
-    // A link to a link to a file of some permissions: the links stay, the file is another, the permissions are its own.
+    // A link to a link to a file with certain permissions: the links stay, the file is replaced, its permissions are kept.
     std::fs::write(path("old.co"), "old").expect("a file");
     let permissions = std::fs::Permissions::from_mode(0o640);
     std::fs::set_permissions(path("old.co"), permissions).expect("permissions");
@@ -808,7 +808,7 @@ fn outputs_are_whole_or_as_they_were() {
     let made = gcn(&["asm", &path("vadd.s"), "-o", &path("dangling.co")]);
     assert_eq!(made.status, 0, "{}", made.stderr);
     assert_eq!(std::fs::read(path("new.co")).expect("a file"), object);
-    // A disk that is full, as a limit on files has it, leaves the old file and nothing beside it.
+    // A full disk, simulated by a limit on the file size, leaves the old file unchanged and creates no other file.
     let many = format!(".text\n{}", "s_nop 0\n".repeat(20_000));
     std::fs::write(path("long.s"), many).expect("a file");
     let before = std::fs::read_dir(folder.path()).expect("a folder").count();
@@ -827,7 +827,7 @@ fn outputs_are_whole_or_as_they_were() {
         let after = std::fs::read_dir(folder.path()).expect("a folder").count();
         assert_eq!(after, before);
     }
-    // What is no plain file is written as it is.
+    // An output that is not a regular file is written directly.
     let fifo = path("fifo");
     let made = in_shell(
         &format!("mkfifo {fifo}; (cat {fifo} > {}) &", path("read.co")),
@@ -871,7 +871,7 @@ fn what_cannot_be_written_is_told() {
 #[cfg(target_os = "linux")]
 #[test]
 fn holes_and_endless_input_take_little_memory() {
-    // No more than this may be asked of the host: 1.5 GiB.
+    // The maximum memory: 1.5 GiB.
     const LIMIT: &str = "ulimit -v 1572864;";
     let (_folder, path) = folder();
     std::fs::copy(kernel("vadd", "gfx900"), path("hole.co")).expect("a copy");
@@ -958,7 +958,7 @@ fn parts_of_raw_bytes_and_plain_objects() {
             ran.stderr
         );
     }
-    // Of an object: the bytes of its code.
+    // With --raw on an object: the bytes of its code.
     let object = kernel("vadd", "gfx900");
     let file = std::fs::read(&object).expect("a kernel");
     let object = gcn::object::CodeObject::parse(&file).expect("an object");
@@ -1049,7 +1049,7 @@ fn the_manual_has_contents() {
     for name in ["sop2-bfe", "buffer-range"] {
         assert!(text.contains(name) && gcn(&["doc", name]).status == 0);
     }
-    // Columns of opcodes are named once.
+    // The columns of opcodes are not repeated.
     for format in gcn::isa::Format::ALL {
         let page = gcn_cli::manual::format_page(format);
         let head = page

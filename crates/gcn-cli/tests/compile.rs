@@ -1,5 +1,5 @@
-//! `gcn compile`, and the commands that take OpenCL C and HIP as they are. Where no clang with the AMDGPU target is installed, the tests
-//! say so and pass.
+//! `gcn compile`, and the commands that accept OpenCL C and HIP. If no clang with the AMDGPU target is installed, the tests
+//! report it and pass.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod common;

@@ -1,4 +1,4 @@
-//! `gcn debug`: the transcript of docs/debug.md, scripts, and mistakes.
+//! `gcn debug`: the transcript of docs/debug.md, scripts, and errors.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -26,7 +26,7 @@ fn gcn(args: &[&str], input: &str) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
-/// Standard output of commands that can all be done.
+/// Standard output of commands that must all succeed.
 fn done(args: &[&str]) -> String {
     let out = gcn(args, "");
     let errors = String::from_utf8_lossy(&out.stderr);
@@ -34,7 +34,7 @@ fn done(args: &[&str]) -> String {
     String::from_utf8(out.stdout).expect("text")
 }
 
-/// The message of commands of which one cannot be done.
+/// The message of commands of which one must fail.
 fn fails(args: &[&str]) -> String {
     let out = gcn(args, "");
     assert_eq!(out.status.code(), Some(1), "{args:?}");
@@ -335,7 +335,7 @@ fn callers_are_shown_behind_three_calls() {
         // In the list and by `up 2`.
         assert_eq!(text.lines().filter(kernel).count(), 2, "{text}");
         assert!(text.contains("s_swappc_b64"), "{text}");
-        // What `list` is about is the selected caller's, until a motion selects the innermost again.
+        // `list` shows the selected caller, until a motion selects the innermost call again.
         assert!(text.contains("// calls.cl:14"), "{text}");
         let last = text.lines().rev().find(|l| l.starts_with("0  "));
         assert!(
@@ -386,7 +386,7 @@ fn time_goes_through_the_launches_of_a_plan() {
         ],
         "{text}"
     );
-    // The plan's checks hold, whatever was visited.
+    // The plan's checks pass after any sequence of motions.
     assert!(text.contains("all: 1 elements are as expected\n"), "{text}");
 }
 
@@ -397,7 +397,7 @@ fn the_terminal_is_used_with_keys_alone() {
     screen.shows("absolute on gfx900  launch 0, tick 0  workgroup (0,0,0) wave 0");
     screen.shows("=> 0x1300 s_load_dwordx4 s[4:7], s[0:1], 0x0");
     screen.press("?");
-    // All of them, in columns.
+    // All keys, in columns.
     screen.shows("│ s n l f    step, next, line, finish     S N L F    the same backwards ");
     screen.shows("│ Ctrl-C Esc interrupt what runs          Esc        leave the cursor or this");
     screen.shows("│ q          leave ");
@@ -458,7 +458,7 @@ fn a_terminal_of_any_size_shows_what_fits() {
         screen.resize(rows, columns);
         screen.press("1h2h3?4?5vs");
     }
-    // Each key was done: the last size shows where the wave is, the code, the pane and the command line.
+    // Each key was handled: the last size shows the location of the wave, the code, the pane and the command line.
     screen.shows("tick 9");
     screen.shows("=> 0x1");
     screen.press(":print exec\r");
@@ -485,7 +485,7 @@ fn the_terminal_says_what_runs_at_any_size() {
     args.extend(words.split_whitespace());
     let mut screen = screen::Screen::new(&args, &[]);
     screen.shows(" mandelbrot on gfx900");
-    // It never ends.
+    // The kernel never ends.
     screen.press("c");
     screen.shows(" `continue` runs; Ctrl-C interrupts");
     screen.resize(6, 40);
@@ -517,7 +517,7 @@ fn the_picture_of_the_terminal_is_what_it_shows() {
     let mut drawn = screen.svg();
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     let bless = std::env::var_os("BLESS").is_some();
-    // The last command may not be drawn in full yet.
+    // The last command may not be completely drawn yet.
     for _ in 0..50 {
         if drawn == kept {
             return;
@@ -615,7 +615,7 @@ fn one_wave_runs_alone() {
     );
 }
 
-/// Where branches go is shown by name.
+/// Targets of branches are shown by name.
 #[test]
 fn targets_of_branches_are_named() {
     let file = concat!(
@@ -661,7 +661,7 @@ fn case(text: &str) -> Option<(String, Vec<String>)> {
     Some((source, launch.split(' ').map(str::to_owned).collect()))
 }
 
-/// Reports of every check: the session opens before their instruction, and `--check` stops there.
+/// Reports of every check: the session opens before the reported instruction, and `--check` stops there.
 #[test]
 fn every_kind_of_report_opens_at_its_moment() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -722,7 +722,7 @@ fn every_kind_of_report_opens_at_its_moment() {
     assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), all);
 }
 
-/// A source is assembled with its lines, so that it is debugged by them without an object.
+/// A source is assembled with line tables, and can be debugged by its lines without an object.
 #[test]
 fn sources_are_debugged_by_their_lines() {
     let plan = "examples/saxpy.toml";
@@ -755,7 +755,7 @@ fn sources_are_debugged_by_their_lines() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(text.contains("v_add_u32_e32 v0, vcc, s2, v0"), "{text}");
-    // A line that other directives name is kept.
+    // A line that other directives set is kept.
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("named.s");
     let source = std::fs::read_to_string(

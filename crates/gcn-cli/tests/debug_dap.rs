@@ -72,7 +72,7 @@ fn an_editor_stops_looks_changes_and_goes_back() {
     );
     assert_eq!(lanes_of["variables"].as_array().unwrap().len(), 2);
 
-    // A changed lane is what the store writes.
+    // A changed lane is stored.
     let set =
         json!({"variablesReference": v2["variablesReference"], "name": "[3]", "value": "2.5f"});
     assert_eq!(editor.body("setVariable", set)["value"], "0x40200000 (2.5)");
@@ -189,7 +189,7 @@ fn an_editor_stops_at_lines_of_a_source() {
         (one["verified"].clone(), one["line"].clone())
     };
     assert_eq!(of(0), (json!(true), json!(27)), "{set}");
-    // A label has no code; the next line has.
+    // A label has no code; the next line does.
     assert_eq!(of(1).0, json!(true), "{set}");
     assert_eq!(of(2).0, json!(false), "{set}");
     editor.body("configurationDone", json!({}));

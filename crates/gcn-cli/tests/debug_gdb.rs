@@ -1,6 +1,6 @@
 //! `gcn debug --gdb`: GDB itself, and a client that misbehaves.
 //!
-//! Debian's gdb-multiarch runs scripts whose answers are known. Without it those tests pass over, saying so.
+//! Debian's gdb-multiarch runs scripts with known answers. Without it those tests are skipped with a message.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ fn gcn(args: &[&str]) -> Command {
     command
 }
 
-/// What a kernel of the fixtures is run with.
+/// The arguments for a kernel of the fixtures.
 fn vadd(chip: &str) -> Vec<String> {
     let file = format!("{KERNELS}/vadd-{chip}.co");
     let args = "--kernel vadd --grid 256 --group 128 --arg buf:randf32:1024:1 --arg buf:randf32:1024:2 --arg buf:zero:1024 --arg u32:256";
@@ -145,7 +145,7 @@ fn gdb_watches_and_changes() {
         out[8].contains("global_store_dword v[0:1], v2, off"),
         "{out:#?}"
     );
-    // The new value of the register is what the store writes.
+    // The new value of the register is stored.
     assert_eq!(out[11], "$6 = 2");
     assert_eq!(out[12], "$7 = 2");
     assert_eq!(out[14], "scc = 1");
@@ -156,7 +156,7 @@ fn gdb_watches_and_changes() {
     assert!(out[16].contains("can only be read"), "{out:#?}");
 }
 
-/// With the symbols and tables of an object without optimisation: its tables for unwinding are empty, the calls are known anyhow.
+/// With the symbols and tables of an object without optimisation: its tables for unwinding are empty, but the calls are known.
 #[test]
 fn gdb_knows_the_calls() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/debug");
@@ -235,7 +235,7 @@ fn detached_launches_run_on_and_save() {
     assert_eq!(std::fs::metadata(sum).unwrap().len(), 1024);
 }
 
-/// A server on a port of its own, and the lines that it says.
+/// A server on its own port, and the lines that it prints.
 struct Server {
     child: Child,
     port: u16,
@@ -348,7 +348,7 @@ fn a_client_that_hangs_up_or_errs_loses_nothing() {
     assert!(server.line().contains("GDB is connected"));
     let features = ask(&mut client, "qSupported:swbreak+");
     assert!(features.contains("ReverseStep+"), "{features}");
-    // A wrong checksum is refused, and asked for again.
+    // A packet with a wrong checksum is refused, and requested again.
     client.write_all(b"$?#00").unwrap();
     assert!(
         server
@@ -356,7 +356,7 @@ fn a_client_that_hangs_up_or_errs_loses_nothing() {
             .contains("the checksum `00`; its contents have 3f")
     );
     assert!(ask(&mut client, "?").starts_with("T05thread:1;"));
-    // What is unknown has an empty answer, and what is wrong an error.
+    // The answer to an unknown packet is empty, and to an invalid one an error.
     assert_eq!(ask(&mut client, "vMustReplyEmpty"), "");
     assert_eq!(ask(&mut client, "m10,4"), "E01");
     assert_eq!(ask(&mut client, "mxyz"), "E01");
@@ -376,7 +376,7 @@ fn a_client_that_hangs_up_or_errs_loses_nothing() {
     std::thread::sleep(Duration::from_millis(50));
     client.write_all(&[3]).unwrap();
     assert_eq!(answer(&mut client).get(..3), Some("T02"));
-    // It hangs up while the kernel runs.
+    // The client hangs up while the kernel runs.
     send(&mut client, "c");
     drop(client);
     let line = server.line();
@@ -384,7 +384,7 @@ fn a_client_that_hangs_up_or_errs_loses_nothing() {
     let mut client = server.connect();
     assert!(server.line().contains("GDB is connected"));
     assert!(ask(&mut client, "?").starts_with("T05thread:1;"));
-    // The kernel has come further.
+    // The kernel has run further.
     let text = ask(&mut client, "qRcmd,70207338");
     // `s8 = 0x`, and at least two digits.
     assert!(text.starts_with("O7338203d203078"), "{text}");

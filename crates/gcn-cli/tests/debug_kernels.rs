@@ -1,8 +1,8 @@
-//! The same session on 21 kernels, of which some are in several versions, in the text, the terminal, GDB and an editor: stop at a place, look, step and go back. What is there to
-//! see is known from the source of the kernel.
+//! The same session on 21 kernels, some of them in several versions, in the text, the terminal, GDB and an editor: stop at a
+//! location, inspect, step and go back. The expected values follow from the kernels' sources.
 //!
-//! The compiled kernels are those of testdata/debug, with line tables of three versions of clang; the others are hand-written, of examples and
-//! of testdata/debug/written.s.
+//! The compiled kernels are those of testdata/debug, with line tables of three versions of clang; the others are handwritten,
+//! from examples and testdata/debug/written.s.
 #![cfg(unix)]
 
 use std::path::Path;
@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 mod dap;
 mod screen;
 
-/// A kernel, and what is known of it.
+/// A kernel and its expected values.
 struct KernelCase {
-    /// A plan, or an object and how one of its kernels is launched.
+    /// A plan, or an object and the launch of one of its kernels.
     program: String,
     kernel: &'static str,
     args: &'static [&'static str],
     grid: u32,
-    /// Where waves stop, and for FILE:LINE the line.
+    /// The location at which waves stop.
     location: &'static str,
-    /// What has a value there that follows from the source.
+    /// An expression whose value at this location follows from the source.
     expression: &'static str,
     value: &'static str,
 }
@@ -51,19 +51,19 @@ impl KernelCase {
     }
 }
 
-/// Kernels of testdata/debug/written.s: names, places, and values that follow from the code.
+/// Kernels of testdata/debug/written.s: names, locations, and values that follow from the code.
 const LABELS: [(&str, &str, &str, &str); 5] = [
-    // Lane 16 has what the last lane of its row had.
+    // Lane 16 has the value of the last lane of its row.
     ("turned", "turned+0x14", "v2[16]", "0x1f"),
     // 1, 3 and 5 are odd.
     ("numbered", "numbered+0x28", "v2[7]", "0x3"),
     ("factorial", "factorial+0x24", "s4", "0x375f00"),
-    // Behind two calls.
+    // Inside two calls.
     ("squares", "square", "v3[5]", "0x5"),
     ("swapped", "swapped+0x28", "v2[5]", "0x4"),
 ];
 
-/// Plans of examples: kernels, places and values.
+/// Plans of examples: kernels, locations and values.
 const WRITTEN: [(&str, &str, &str, &str, &str); 5] = [
     // The branch for the negative elements, -8 to -1.
     ("absolute", "absolute", "absolute+0x34", "exec", "0xff"),
@@ -71,7 +71,7 @@ const WRITTEN: [(&str, &str, &str, &str, &str); 5] = [
     ("saxpy", "saxpy", "saxpy+0x68", "f32(v5[10])", "22.0"),
     // One work-item of a workgroup stores.
     ("sums", "block_sums", "block_sums+0x38", "exec", "0x1"),
-    // Nothing is summed up yet where the function begins.
+    // Nothing is summed yet at the beginning of the function.
     ("sums", "grid_sum", "add_up", "wave", "0"),
     // Every element of the picture is 0 before the first store.
     (
@@ -83,7 +83,7 @@ const WRITTEN: [(&str, &str, &str, &str, &str); 5] = [
     ),
 ];
 
-/// A kernel's name, arguments, work-items, place, expression and value.
+/// A kernel's name, arguments, work-items, location, expression and value.
 type Compiled = (
     &'static str,
     &'static [&'static str],
@@ -95,7 +95,7 @@ type Compiled = (
 
 /// Kernels of testdata/debug/kernels.cl.
 const COMPILED: [Compiled; 5] = [
-    // Of 64 elements from 0 on every third one.
+    // Every third of 64 elements, from 0 on.
     (
         "thirds",
         &["buf:zero:1024"],
@@ -169,7 +169,7 @@ const MORE: [Compiled; 6] = [
         "exec",
         "0x2222222222222222",
     ),
-    // Work-item 0 begins with 1, where the others are to come.
+    // Work-item 0 begins with 1, the value that the others will reach.
     (
         "steps",
         &["buf:zero:256"],
@@ -187,7 +187,7 @@ const MORE: [Compiled; 6] = [
         "f64(v[1:2][10])",
         "25.0",
     ),
-    // The least of 0 to 7, and the greatest.
+    // The minimum of 0 to 7, and the maximum.
     (
         "sorted",
         &["buf:zero:256"],
@@ -273,7 +273,7 @@ fn in_text() {
             "{}: {text}",
             known.name()
         );
-        // Where it stopped, after the steps and back, and after the way to the beginning and here again.
+        // The locations of the stop, after the steps forward and back, and after going to the beginning and here again.
         let locations: Vec<&str> = text.lines().filter(|l| l.contains(", tick ")).collect();
         let [first, again, stepped, back, and_again, .., last] = locations.as_slice() else {
             panic!("{}: {text}", known.name());

@@ -103,7 +103,7 @@ fn one_object_an_instruction() {
     }
 }
 
-/// The bytes of all lines are the file's, and the texts those of --plain.
+/// The bytes of all lines are those of the file, and the texts those of --plain.
 #[test]
 fn nothing_is_lost() {
     let mut state = 0x1234_5678_9abc_def1u64;

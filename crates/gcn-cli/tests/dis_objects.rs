@@ -1,4 +1,4 @@
-//! Whole code objects to source and back.
+//! Whole code objects are disassembled and assembled again.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::process::Command;
 use common::{gcn, kernel, with_input};
 use gcn::object::CodeObject;
 
-/// A file's source, and what it assembles to.
+/// A file's source, and the file assembled from it.
 fn there_and_back(file: &[u8], options: &[&str]) -> (String, Vec<u8>) {
     let mut args = vec!["dis", "-"];
     args.extend(options);
@@ -25,7 +25,7 @@ fn there_and_back(file: &[u8], options: &[&str]) -> (String, Vec<u8>) {
     (text, again.stdout)
 }
 
-/// The file comes back byte for byte, in both spellings.
+/// The file is reproduced byte for byte, in both syntaxes.
 fn whole(file: &[u8], what: &str) -> String {
     let mut first = String::new();
     for syntax in ["clrx", "llvm"] {
@@ -172,7 +172,7 @@ fn symbols_sections_and_references_come_back() {
     ] {
         assert!(text.contains(part), "no {part} in\n{text}");
     }
-    // Nothing is placed by hand where the linker would put it anyway.
+    // No section gets an explicit address if the linker would choose the same.
     assert!(!text.contains(".gcn_section_at"), "{text}");
     let relocatable = asm(&["-c"], RICH);
     let text = whole(&relocatable, "relocatable");
@@ -330,7 +330,7 @@ fn one_kernel_alone() {
     assert_eq!(a.metadata, b.metadata);
     let code = |object: &CodeObject, entry| object.read(entry, 316).map(<[u8]>::to_vec);
     assert_eq!(code(&object, a.entry), code(&whole, b.entry));
-    // A symbol, and what is none.
+    // A symbol, and a name that is none.
     let loadable = asm(&[], RICH);
     let table = with_input(&["dis", "-", "--symbol", "table"], &loadable);
     assert!(
@@ -354,7 +354,7 @@ fn one_kernel_alone() {
     );
 }
 
-/// What a kernel reaches moves when its code grows.
+/// The data that a kernel references moves when its code grows.
 #[test]
 fn an_edited_kernel_reaches_its_data() {
     let (text, _) = there_and_back(&asm(&[], RICH), &[]);
@@ -431,7 +431,7 @@ fn control_flow_graphs() {
             assert!(starts.contains(&&edge["to"]), "{edge}");
         }
     }
-    // Graphviz takes it.
+    // Graphviz accepts it.
     match Command::new("dot").arg("-V").output() {
         Ok(_) => {
             let folder = tempfile::tempdir().expect("a folder");
@@ -446,7 +446,7 @@ fn control_flow_graphs() {
         }
         Err(_) => eprintln!("SKIPPED: dot is not installed"),
     }
-    // The only kernel need not be named; of several, one must be.
+    // The only kernel need not be named; if there are several, one must be.
     assert_eq!(gcn(&["dis", &path, "--cfg"]).text(), dot);
     let several = gcn(&["dis", &kernel("reduce", "gfx906"), "--cfg"]);
     assert_eq!(several.status, 2, "{}", several.stderr);
@@ -489,7 +489,7 @@ fn entries_of_bundles_are_chosen() {
     assert_eq!(processors, ["gfx803", "gfx906"]);
 }
 
-/// Damaged files end in a message or in source, never in a panic.
+/// Damaged files cause a message or give source, never a panic.
 #[test]
 fn damaged_objects_are_survived() {
     let mut files = vec![asm(&[], RICH), asm(&["-c"], RICH)];
@@ -543,7 +543,7 @@ fn damaged_objects_are_survived() {
     assert!(read > 200, "{read} were read");
 }
 
-/// What clang and lld make, with functions, tables and debugging information.
+/// Objects of clang and lld, with functions, tables and debugging information.
 #[test]
 fn objects_of_clang_and_lld_come_back() {
     let tools = ["clang-14", "ld.lld-14"];
@@ -610,7 +610,7 @@ fn objects_of_clang_and_lld_come_back() {
         let (text, again) = there_and_back(&bytes, &[]);
         let [a, b] = [&bytes, &again].map(|f| CodeObject::parse(f).expect("a code object"));
         for (n, section) in a.sections.iter().enumerate() {
-            // Tables of names and symbols may be ordered otherwise; the linker does not care.
+            // Tables of names and symbols may have another order, which the linker ignores.
             if section.name.starts_with(".rela")
                 || [".symtab", ".strtab"].contains(&section.name.as_str())
             {
@@ -619,7 +619,7 @@ fn objects_of_clang_and_lld_come_back() {
             let same = b.section(&section.name).map(|m| b.section_data(m));
             assert_eq!(same, Some(a.section_data(n)), "{}\n{text}", section.name);
         }
-        // Linked again it is the same file.
+        // Linked again, it gives the same file.
         std::fs::write(&object, &again).expect("a file");
         run("ld.lld-14", &["-shared", "-o"], &[&linked, &object]);
         let linked_again = std::fs::read(&linked).expect("a file");
@@ -641,7 +641,7 @@ fn objects_of_clang_and_lld_come_back() {
     }
 }
 
-/// The source of what compilers make is LLVM's assembly, too.
+/// The source of compiled objects is also LLVM's assembly.
 #[test]
 fn llvm_takes_the_source_of_compiled_kernels() {
     for name in ["vadd", "mandelbrot", "matmul", "reduce"] {
@@ -679,7 +679,7 @@ fn llvm_takes_the_source_of_compiled_kernels() {
     }
 }
 
-/// Code that breaks operand rules says so in its source, and only then.
+/// The source of code that breaks operand rules contains a directive about it, and other source does not.
 #[test]
 fn broken_rules_are_allowed_where_they_are() {
     let sound = ".arch gfx900\nv_add_f32 v0, s0, v1\ns_mov_b64 s[0:1], s[2:3]\ns_endpgm\n";
@@ -698,7 +698,7 @@ fn broken_rules_are_allowed_where_they_are() {
     }
 }
 
-/// A C++ function is found by its name alone, where there is one of it.
+/// A C++ function is found by its name alone, if only one function has it.
 #[test]
 fn functions_by_their_own_names() {
     let labels = [
@@ -727,7 +727,7 @@ fn functions_by_their_own_names() {
     assert_eq!(found("cub_"), Err("there is no symbol `cub_`".into()));
 }
 
-/// Flags that are not the target's, as CLRX's `.eflags` sets them, and the notes that name it then.
+/// Flags other than the target's, as CLRX's `.eflags` sets them, and the notes that then name the target.
 #[test]
 fn odd_flags_come_back() {
     let source = ".rocm\n.gpu Fiji\n.eflags 2\n.kernel k\n.config\n.dims x\n.sgprsnum 8\n\
@@ -738,6 +738,6 @@ fn odd_flags_come_back() {
     assert!(again == object, "{text}");
     let object = CodeObject::parse(&object).expect("ours");
     assert_eq!((object.target_name(), object.flags), ("gfx803", 2));
-    // The loader and the packet processor want kernels at multiples of 256 bytes.
+    // The loader and the packet processor require kernels at multiples of 256 bytes.
     assert_eq!(object.kernels[0].entry % 256, 0);
 }

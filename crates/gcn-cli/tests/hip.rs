@@ -1,7 +1,7 @@
-//! `gcn hip`: what it tells of a program's launches, what it records, what it says of mistakes.
+//! `gcn hip`: its reports about a program's launches, its records, and its error messages.
 //!
-//! It needs hipcc and the library that `cargo xtask hsa` links: that of GCN_HSA, or of target/release or target/debug. Without
-//! one of them the tests that start programs pass over, saying so.
+//! It needs hipcc and the library that `cargo xtask hsa` links: the one in GCN_HSA, or in target/release or target/debug. Without
+//! them the tests that start programs are skipped with a message.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use std::sync::OnceLock;
 
 mod screen;
 
-/// The library's folder and the program of the tests, if there are both.
+/// The library's folder and the tests' program, if both exist.
 fn ready() -> Option<&'static (PathBuf, PathBuf)> {
     static READY: OnceLock<Option<(PathBuf, PathBuf)>> = OnceLock::new();
     let find = || {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let named = std::env::var_os("GCN_HSA").map(PathBuf::from);
         let built = ["release", "debug"].map(|p| target.with_file_name(p).join("gcn-hsa"));
-        // Of the two builds the newer one: the other may be of older sources.
+        // The newer one of the two builds: the other may be from older sources.
         let linked = |p: &PathBuf| {
             let file = p.join("libhsa-runtime64.so.1").metadata();
             file.and_then(|f| f.modified()).ok()
@@ -127,7 +127,7 @@ fn launches_are_counted_and_listed() {
     assert_eq!((row[1], row[4]), ("1", "16"), "{table}");
 }
 
-/// The launch of a kernel, by what `--trace` says.
+/// The number of a kernel's launch in the output of `--trace`.
 fn number_of(kernel: &str) -> Option<String> {
     let output = start(&["--trace"], &[])?;
     let lines = text(&output.stderr);
@@ -155,7 +155,7 @@ fn instructions_are_traced() {
     );
     assert!(trace.contains("(0,0,0):0 "), "{trace}");
     assert!(trace.contains("s_endpgm"), "{trace}");
-    // Lines of source, as the program is compiled with -g; what was stored.
+    // Lines of source, because the program is compiled with -g, and the stored values.
     assert!(
         trace.contains("launches.cpp:") && trace.contains("mem["),
         "{trace}"
@@ -178,8 +178,8 @@ fn instructions_are_traced() {
     assert!(!trace.contains("(0,0,0):"), "{trace}");
 }
 
-/// Recorded launches come to the same when they are run again, with either engine: arguments, variables and addresses in them,
-/// in structures and in memory are kept.
+/// Recorded launches give the same results when they are run again, with either engine: arguments, variables and addresses in
+/// them, in structures and in memory are kept.
 #[test]
 fn records_are_replayed() {
     let folder = tempfile::tempdir().unwrap();
@@ -250,7 +250,7 @@ fn a_failure_names_its_launch() {
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     let failure = told["failures"][0].as_str().unwrap();
     assert!(failure.contains("launch 1 failed"), "{failure}");
-    // What failed fails again.
+    // A recorded failure occurs again.
     let run = Command::new(env!("CARGO_BIN_EXE_gcn"))
         .arg("run")
         .arg(record.join("000001/plan.toml"))
@@ -308,12 +308,12 @@ fn mistakes_are_told() {
         return;
     }
     fails(&["--", "/nonexistent/program"], 1, "/nonexistent/program");
-    // Chips that HIP has not got.
+    // Chips that HIP does not support.
     let output = start(&["--target", "gfx704"], &[]).unwrap();
     let err = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains("HIP does not run on gfx704"), "{err}");
-    // A program without code for the target that is asked for.
+    // A program without code for the requested target.
     let output = start(&["--target", "gfx803"], &[]).unwrap();
     assert!(!output.status.success());
 }
@@ -345,7 +345,7 @@ fn the_device_is_described() {
     assert!(out.contains("export LD_LIBRARY_PATH='"), "{out}");
 }
 
-/// The debugger's text, which is on standard error, and whether the program ended well.
+/// The debugger's text, which is on standard error, and the output of the program.
 fn debugged(options: &[&str], own: &[&str]) -> Option<(String, Output)> {
     let mut all = vec!["--debug"];
     all.extend(options);
@@ -406,7 +406,7 @@ fn kernels_are_debugged_while_the_program_waits() {
     assert!(told.contains("mem32(arg1 + 12) = 0x0"), "{told}");
     assert!(told.ends_with("the program has ended\n"), "{told}");
 
-    // A program that goes on alone after the last command, in the midst of a launch.
+    // A program that continues without the debugger after the last command, in the middle of a launch.
     let number = number_of("_Z5scale4View").unwrap();
     let options = ["--launches", &number, "-e", "step 7", "-e", "p exec == ~0"];
     let (told, output) = debugged(&options, &[]).unwrap();
@@ -440,7 +440,7 @@ fn mistakes_do_not_lose_the_debugged_program() {
         told.ends_with("gcn: the program was ended by the debugger\n"),
         "{told}"
     );
-    // A program that has nothing to do with HIP.
+    // A program that does not use HIP.
     let (folder, _) = ready().unwrap();
     for (program, status) in [("true", 1), ("false", 1)] {
         let output = gcn(&["--debug", "-e", "run", "--", program])
@@ -481,13 +481,13 @@ fn checks_stop_the_debugger_where_they_report() {
         return;
     };
     let told = text(&output.stderr);
-    // Its own reports make the status 1, as without the debugger.
+    // Reports give the exit status 1, as without the debugger.
     assert_eq!(
         (output.status.code(), text(&output.stdout).as_str()),
         (Some(1), "ok\n"),
         "{told}"
     );
-    // It stops before the store, forward and after going back, with the report and what it says of the program.
+    // It stops before the store, forward and after going back, with the report and its remark about the program.
     assert_eq!(told.matches("error[oob]").count(), 2, "{told}");
     for part in [
         "at the end of allocation",
@@ -506,21 +506,22 @@ fn checks_stop_the_debugger_where_they_report() {
         "{told}"
     );
 
-    // What was not come to is told when the debugger leaves.
+    // Reports that were not reached are printed when the debugger detaches.
     let options = ["--debug", "--check", "-e", "p 1"];
     let output = start_other("planted", &options, &["race"]).unwrap();
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("error[race]"), "{told}");
 
-    // A program without mistakes stops nowhere, and launches what it launches once.
+    // A program without errors never stops, and runs each launch once.
     let options = ["--debug", "--check", "-e", "run", "-e", "c"];
     let output = start_other("planted", &options, &[]).unwrap();
     is_right(&output);
     assert!(!text(&output.stderr).contains("error["));
 }
 
-/// A kernel of a million instructions runs compiled between stops, is gone back in, and the host's own memory is left alone meanwhile.
+/// A kernel of a million instructions runs compiled between stops and can be stepped back. The host's own memory is left alone
+/// meanwhile.
 #[test]
 fn a_long_kernel_is_debugged_beside_the_host() {
     let script = [
@@ -662,7 +663,7 @@ fn gdb_debugs_a_program() {
             .trim()
             .to_owned()
     };
-    // A client that hangs up leaves the program where it is.
+    // After a client hangs up, the program remains stopped.
     let target = waits();
     let port = target.rsplit(' ').next().unwrap();
     drop(std::net::TcpStream::connect(port).unwrap());
@@ -682,7 +683,7 @@ fn gdb_debugs_a_program() {
     assert!(said.contains("breakpoint 1 of monitor"), "{said}");
     assert!(said.contains("wave 0, _Z4walkP4NodePi, "), "{said}");
     assert!(said.contains("exited normally"), "{said}");
-    // Nobody has called the kernel.
+    // The kernel has no caller.
     assert!(!said.contains("#1 "), "{said}");
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());

@@ -1,4 +1,4 @@
-//! Files and sources made to be troublesome: each has an answer soon, in little memory, and not a panic.
+//! Hostile files and sources: each gets an answer soon, with little memory, and without a panic.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod common;
@@ -9,10 +9,10 @@ mod source;
 use common::{kernel, with_input};
 use std::time::{Duration, Instant};
 
-/// Generous, as the tests of a workspace share the processors; what is meant by "soon" is a tenth of it.
+/// Generous, because the tests of a workspace share the processors; a tenth of it is expected.
 const SOON: Duration = Duration::from_secs(10);
 
-/// A source that is refused, with these words and a place in the text.
+/// A source that is refused with these words and this location in the text.
 #[track_caller]
 fn refused(text: &str, location: &str, words: &str) {
     let start = Instant::now();
@@ -131,7 +131,7 @@ fn text_that_is_none() {
     );
 }
 
-/// A name that the linker gives to a section of its own.
+/// A section with a name that the linker gives to a section of its own.
 #[test]
 fn a_section_named_like_a_table() {
     refused(
@@ -141,7 +141,7 @@ fn a_section_named_like_a_table() {
     );
 }
 
-/// Without section headers there are symbols whose sections are not there.
+/// Without section headers, the sections of symbols are missing.
 #[test]
 fn objects_without_sections() {
     let mut file = std::fs::read(kernel("vadd", "gfx900")).expect("a code object");
@@ -156,7 +156,7 @@ fn objects_without_sections() {
     assert!(source::source(&file));
 }
 
-/// Sections that share their bytes would make a small file into a large source.
+/// Sections that overlap would expand a small file into a large source.
 #[test]
 fn sections_over_each_other() {
     const COUNT: usize = 2000;

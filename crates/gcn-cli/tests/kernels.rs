@@ -1,5 +1,4 @@
-//! Compiled kernels under `gcn run`, for five targets, against what the host computes; and how
-//! kernels that go wrong are reported.
+//! Compiled kernels in `gcn run`, for five targets, compared with the host's results; and the reports of kernels that fail.
 
 mod common;
 
@@ -65,7 +64,7 @@ fn bytes_of<const N: usize, T: Copy>(values: &[T], bytes: impl Fn(T) -> [u8; N])
     values.iter().flat_map(|v| bytes(*v)).collect()
 }
 
-/// What `buf:randf32:4·n:seed` holds.
+/// The contents of `buf:randf32:4·n:seed`.
 fn uniform(n: usize, seed: u64) -> Vec<f32> {
     let mut rng = SplitMix(seed);
     (0..n)
@@ -103,7 +102,7 @@ fn vadd() {
         );
         same(&f32s(&files.read("sum.bin")), &expected, target);
     }
-    // The same after a round through source.
+    // The same after disassembling and assembling.
     let source = gcn(&["dis", &kernel("vadd", "gfx803")]);
     let again = files.path("again.co");
     let ran = with_input(&["asm", "-", "-o", &again], &source.stdout);
@@ -139,7 +138,7 @@ fn saxpy_takes_and_gives_numpy_files() {
         let got = f32s(&gcn::npy::data(&file).expect("a .npy file"));
         assert_eq!(got.len(), 404, "{target}");
         for i in 0..404 {
-            // v_mac_f32 rounds twice, v_fma_f32 once: OpenCL's mad may be either.
+            // v_mac_f32 rounds twice, v_fma_f32 once: OpenCL's mad permits both.
             let (fused, apart) = (1.5f32.mul_add(x[i], y[i]), 1.5 * x[i] + y[i]);
             let good = if i < 400 {
                 got[i] == fused || got[i] == apart
@@ -185,7 +184,7 @@ fn mandelbrot() {
                 differ += !near.contains(&n) as usize;
             }
         }
-        // Which products are fused is the compiler's choice, which chaos near the border shows.
+        // The compiler chooses which products are fused; chaos near the border makes the choice visible.
         assert!(
             differ * 100 < got.len(),
             "{target}: {differ} of {} pixels",
@@ -236,7 +235,7 @@ fn reduce_sum_with_local_memory() {
     let out = files.path("sum.bin");
     let expected = values.iter().fold(0i32, |a, v| a.wrapping_add(*v));
     for target in TARGETS {
-        // Three workgroups, on one thread and on two; twice more, from zero each time.
+        // Three workgroups, on one thread and on two; two repetitions, each from zeros.
         for threads in [1, 2] {
             let ran = run_well(
                 &kernel("reduce", target),
@@ -446,7 +445,7 @@ fn a_buffer_that_is_too_small_is_reported_with_the_place() {
     }
 }
 
-/// Assembles a kernel `k` for gfx900 that says nothing of its arguments.
+/// Assembles a kernel `k` for gfx900 without metadata of its arguments.
 fn assemble(files: &Files, body: &str) -> String {
     let source = format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n{body}\n\
@@ -474,7 +473,7 @@ fn arguments_without_metadata_lie_one_after_another() {
         &format!("--kernel k --grid 1 --group 1 --arg u32:77 --arg buf:zero:4 --out 1={out}"),
     );
     assert_eq!(i32s(&files.read("out.bin")), [77]);
-    // Nobody says what the buffer holds but the file that it is from, which the output replaces.
+    // Only the file that the buffer is read from gives its type, and the output replaces that file.
     let file = files.write("x.npy", &gcn::npy::file(&[0; 8], "<i8"));
     run_well(
         &k,
@@ -483,7 +482,7 @@ fn arguments_without_metadata_lie_one_after_another() {
     let file = files.read("x.npy");
     assert_eq!(gcn::npy::element_type(&file).as_deref(), Ok("<i8"));
     assert_eq!(gcn::npy::data(&file), Ok(77u64.to_le_bytes().to_vec()));
-    // A wild pointer, in lane 1 alone of wave 1.
+    // A wild pointer, only in lane 1 of wave 1.
     let k = assemble(
         &files,
         "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v1, s4\nv_mov_b32 v2, s5\n\

@@ -1,4 +1,4 @@
-//! The manual holds what the rows hold: every opcode, name and field, in Markdown that reads.
+//! The manual contains the data of the rows: every opcode, name and field, in valid Markdown.
 //!
 //! One page of each format is compared with tests/pages/NAME.md; `BLESS=1` rewrites those files.
 
@@ -44,7 +44,7 @@ fn section<'p>(page: &'p str, heading: &str) -> &'p str {
     body.find("\n#").map_or(body, |end| &body[..end])
 }
 
-/// The cells of a table's line; `\|` is no border.
+/// The cells of a table's line; `\|` is not a separator.
 fn cells(line: &str) -> Vec<String> {
     line.replace("\\|", "\u{1}")
         .split('|')
@@ -88,7 +88,7 @@ fn every_opcode_and_name_of_every_generation_stands_in_its_page() {
         let page = format_page(format);
         let table = tables(section(page, "## Instructions by opcode")).remove(0);
         for row in rows {
-            // Two rows of one name have their targets in the heading.
+            // If two rows have one name, their targets are in the heading.
             let heading = format!("### {}", row.name);
             let part: String = page
                 .lines()
@@ -295,7 +295,7 @@ fn tables_and_fences_are_whole() {
                 assert_eq!(line.len(), table[0].len(), "{}: {line:?}", format.name());
             }
         }
-        // A table begins after an empty line, or Markdown takes it for the paragraph's next line.
+        // A table must follow an empty line, or Markdown takes it for a part of the paragraph.
         let lines: Vec<&str> = page.lines().collect();
         for pair in lines.windows(3) {
             if pair[2].starts_with("--") && pair[2].contains('|') {
@@ -348,7 +348,7 @@ fn every_name_has_its_page() {
     }
 }
 
-/// Each modifier of the lines of syntax is explained on the page, and each operand has the names that it has there.
+/// Each modifier in the lines of syntax is explained on the page, and the operands have the same names there.
 #[test]
 fn modifiers_and_operands_are_those_of_the_syntax() {
     for (row, page) in ROWS.iter() {
@@ -394,7 +394,7 @@ fn modifiers_and_operands_are_those_of_the_syntax() {
     }
 }
 
-/// Rows that share a name stand on one page, and each says where the other is.
+/// Rows that share a name are on one page, which refers to each of them.
 #[test]
 fn targets_of_another_row_are_not_left_out() {
     let page = manual::instruction_page(&manual::find("v_readlane_b32"));
@@ -448,7 +448,7 @@ fn every_decision_stands_in_a_page() {
     assert!(count > 40, "{count} entries");
 }
 
-/// A page of each format, whole.
+/// A complete page of each format.
 #[test]
 fn pages_are_as_they_were() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/pages");

@@ -1,4 +1,4 @@
-//! The pages that instructions share, the search, the comparison of targets, and the site.
+//! The pages about shared subjects, the search, the comparison of targets, and the site.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use gcn::object::descriptor::DIRECTIVES;
 use gcn_cli::manual::pages::{self, Kind};
 use gcn_cli::manual::{diff, html};
 
-/// The program with its exit status, standard output and errors.
+/// Runs the program. Returns its exit status, standard output and errors.
 fn gcn(args: &[&str]) -> (Option<i32>, String, String) {
     let out = Command::new(env!("CARGO_BIN_EXE_gcn"))
         .args(args)
@@ -31,7 +31,7 @@ fn fences(page: &str) -> Vec<(String, String)> {
     out
 }
 
-/// The tutorial as a reader does it: its files are saved, its commands run in order, and what it shows comes out.
+/// Follows the tutorial: its files are saved, its commands run in order, and their output is compared.
 #[cfg(unix)]
 #[test]
 fn the_tutorial_works_to_the_end() {
@@ -135,7 +135,7 @@ fn the_comparison_says_what_changed() {
         "\nv_mov_b32 | VOP1 1/385 | VOP1 1/321\n",
     ] {
         match line {
-            // It is the same in both.
+            // It is the same on both.
             "\ns_add_u32 " => assert!(!page.contains(line)),
             _ => assert!(page.contains(line), "no {line:?} in\n{}", &page[..3000]),
         }
@@ -296,7 +296,7 @@ fn names_in_a_page_are_links() {
     assert!(html::body(Kind::Instruction, "v_nothing", &links).is_none());
 }
 
-/// What a terminal of some columns shows, with its control sequences.
+/// The output on a terminal of some columns, with its control sequences.
 #[cfg(unix)]
 fn on_terminal(args: &[&str], cols: u16, env: &[(&str, &str)]) -> String {
     use portable_pty::{CommandBuilder, PtySize, native_pty_system};

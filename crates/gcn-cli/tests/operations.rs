@@ -1,5 +1,5 @@
-//! The operation that the manual prints of each instruction is what the instruction does: the text is evaluated, statement by
-//! statement, and so are the nodes of the semantics, on the same values.
+//! The manual's operation of each instruction agrees with its semantics: the text is evaluated, statement by statement, and so
+//! are the nodes of the semantics, with the same values.
 
 mod notation;
 
@@ -196,7 +196,7 @@ pub fn before(program: &Program, inputs: &Inputs, slot: u8) -> [u32; 16] {
     }
 }
 
-/// What the nodes and effects do; `None` if something is not modelled here.
+/// The results of the nodes and effects; `None` if something is not modelled here.
 fn reference(program: &Program, target: Target, inputs: &Inputs) -> Option<Outcome> {
     let values = values(program, target, inputs)?;
     let mut out = Outcome::default();
@@ -207,7 +207,7 @@ fn reference(program: &Program, target: Target, inputs: &Inputs) -> Option<Outco
         let arg = |n: usize| values[node.args[n] as usize];
         let is_lds = space == Space::Lds;
         let new = match op {
-            // Memory adds and compares floats by rules of its own.
+            // Memory adds and compares floats by other rules.
             _ if node.ty.is_float() => return None,
             _ => eval::atomic(op, node.ty, *value, arg(1), arg(2), inputs.mode, is_lds),
         };

@@ -1,4 +1,4 @@
-//! The README's shell lines run as they stand, in a copy of the files that they name.
+//! The README's shell lines run unchanged, in a copy of the files that they name.
 #![cfg(unix)]
 
 use std::path::Path;
@@ -16,7 +16,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The commands in a text's shell blocks, lines that end in `\` with the next.
+/// The commands in a text's shell blocks. A line that ends in `\` is joined with the next.
 fn commands(text: &str) -> Vec<String> {
     let blocks = text.split("```").skip(1).step_by(2);
     let shell = blocks.filter_map(|block| block.strip_prefix("sh\n"));

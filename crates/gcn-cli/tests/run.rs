@@ -75,7 +75,7 @@ fn the_examples() {
             assert!(list("checks").iter().all(|c| c["ok"] == true));
         }
     }
-    // What was saved is what was expected.
+    // The saved data equal the expected data.
     let read = |name: &str| std::fs::read(folder.path(name)).expect("an array");
     assert!(read("mandelbrot-out.npy") == read("mandelbrot-64x32.npy"));
 }
@@ -98,7 +98,7 @@ fn checks_that_fail_are_told() {
     let check = &json(&ran)["checks"][0];
     assert_eq!((ran.status, &check["wrong"]), (1, &Json::from(999)));
     assert_eq!(check["first"][0]["index"], 1);
-    // Tolerances, of which one is enough. The elements near 0 are far off in ulps and by their ratio.
+    // Tolerances, of which one must hold. The elements near 0 differ by many ulps and by a large ratio.
     for (tolerance, status) in [
         ("ulps = 400000", 0),
         ("ulps = 300", 1),
@@ -207,7 +207,7 @@ fn mistakes_in_plans_are_told_with_their_places() {
     }
 }
 
-/// Buffers of every kind, offsets, repetitions and several objects.
+/// The features of plans: buffers of every kind, offsets, repetitions and several objects.
 #[test]
 fn what_a_plan_can_say() {
     let folder = Folder::new();
@@ -385,7 +385,7 @@ fn traces() {
     assert!(lines[5].ends_with(fifth), "{}", lines[5]);
     assert!(lines[20].contains("flat_store_dword v[2:3], v5") && lines[20].contains("  mem[0x"));
     assert!(lines[21].ends_with("ends  // saxpy.s:36"));
-    // To a file, as JSON, some addresses only.
+    // To a file, as JSON, only some addresses.
     let to = folder.path("trace.json");
     let pc = lines[3].split_whitespace().nth(1).expect("an address");
     let last = u64::from_str_radix(&pc[2..], 16).expect("hexadecimal") + 4;
@@ -458,7 +458,7 @@ fn profiles_and_counts() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // By the lines of the source, where the object has them.
+    // By the lines of the source, if the object has them.
     let object = folder.path("lines.co");
     let ran = gcn(&["asm", "-g", &folder.path("saxpy.s"), "-o", &object]);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
@@ -484,7 +484,7 @@ fn profiles_and_counts() {
 #[test]
 fn raw_code_on_given_registers() {
     let folder = Folder::new();
-    // s2 = s0 + 1; LDS dword 0 += s2; all meet; v1 = LDS dword 0; v2 = the dword at s[4:5]; a store there.
+    // s2 = s0 + 1; LDS dword 0 += s2; a barrier; v1 = LDS dword 0; v2 = the dword at s[4:5]; a store there.
     let source = folder.write(
         "code.s",
         "s_add_u32 s2, s0, 1\nv_mov_b32 v0, s2\nv_mov_b32 v3, 0\ns_mov_b32 m0, -1\ns_mov_b64 exec, 1\nds_add_u32 v3, v0\n\
@@ -523,7 +523,7 @@ fn raw_code_on_given_registers() {
         text.starts_with("wave 0: s2 = 2, s3 = 0x12345678, "),
         "{text}"
     );
-    // Mistakes.
+    // Errors.
     for (text, message) in [
         ("s = { 0 = 'x' }", "s.0: "),
         ("q = 1", "has no such register"),
@@ -541,7 +541,7 @@ fn raw_code_on_given_registers() {
     }
 }
 
-/// What was run of each instruction, by both engines: counted by the interpreter, or by compiled code.
+/// Both engines count the same executions of each instruction: the interpreter itself, and counters in compiled code.
 #[test]
 fn compiled_code_counts_as_the_interpreter_does() {
     if gcn::engine::Kind::jit().is_none() {
@@ -702,7 +702,7 @@ fn compiled_code_is_shown_beside_its_source() {
     assert!(folder.text("code.txt").contains("v_add_f32"));
 }
 
-/// A kernel that counts for ever.
+/// A kernel that counts endlessly.
 const FOR_EVER: &str = r#"
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx900"
 	.text
@@ -723,7 +723,7 @@ counts:
 	.end_amdhsa_kernel
 "#;
 
-/// After ten seconds it is said where a run is that does not end; Ctrl-C ends it then.
+/// After ten seconds the locations of an endless run are reported; then Ctrl-C ends it.
 #[cfg(unix)]
 #[test]
 fn a_run_that_does_not_end() {
@@ -771,7 +771,7 @@ fn a_run_that_does_not_end() {
     assert!(report.contains(&line), "{report}");
 }
 
-/// Where the first Ctrl-C ends nothing, as the report of the run cannot be written, the second ends the process.
+/// If the first Ctrl-C cannot end the run, because its report cannot be written, the second ends the process.
 #[cfg(unix)]
 #[test]
 fn the_second_interrupt_ends_at_once() {
@@ -783,7 +783,7 @@ fn the_second_interrupt_ends_at_once() {
     std::fs::write(&source, FOR_EVER).expect("a file");
     let made = gcn(&["asm", &source, "-o", &object]);
     assert_eq!((made.status, made.stderr.as_str()), (0, ""));
-    // Nobody reads the trace, and a pipe holds little of it.
+    // Nobody reads the trace, and a pipe has little room for it.
     let mut child = Command::new(env!("CARGO_BIN_EXE_gcn"))
         .args([
             "run", &object, "--kernel", "counts", "--grid", "128", "--group", "64", "--trace",
@@ -809,7 +809,7 @@ fn the_second_interrupt_ends_at_once() {
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
-/// Threads that the host refuses are done without.
+/// The run succeeds if the host refuses threads.
 #[cfg(unix)]
 #[test]
 fn refused_threads() {
@@ -865,7 +865,7 @@ fn refused_threads() {
             "u32:65536",
         ],
     ] {
-        // No host has room for such a stack.
+        // No host has memory for this stack.
         let mut gcn = Command::new(env!("CARGO_BIN_EXE_gcn"));
         let ran = gcn
             .args(args)
@@ -965,7 +965,7 @@ fn arguments_are_of_the_kernels_types() {
         assert_eq!(ran.status, 1, "{first} {last}");
         assert!(ran.stderr.contains(message), "{message}: {}", ran.stderr);
     }
-    // What is signed or not is the same, what says nothing is good, and so is everything that is asked for.
+    // Signed and unsigned types are compatible; types that are unknown, and any types with the option, are accepted.
     for (first, last, more) in [
         ("buf:zero:64xf32", "i32:64", ""),
         (&format!("buf:{complex}"), "bytes:40000000", ""),
@@ -1117,7 +1117,7 @@ fn arrays_keep_their_shapes() {
         (header("bytes.npy").0.as_str(), header("bytes.npy").1),
         ("|u1", vec![256])
     );
-    // What is not an array of numbers.
+    // A file that is not an array of numbers.
     let bad = folder.write("bad.npy", "no array");
     let ran = vadd(
         &[&format!("buf:{bad}"), "buf:zero:4", "buf:zero:4", "u32:1"],
@@ -1148,7 +1148,7 @@ fn the_only_kernel_need_not_be_named() {
     assert_eq!(gcn(&["asm", &saxpy, "-o", &object]).status, 0);
     assert!(gcn(&["dis", &object, "--cfg"]).text().contains("digraph"));
     let two = kernel("vadd", "gfx900");
-    // A missing `--kernel` is a wrong call of `dis`, as a missing option is (exit status 2).
+    // A missing `--kernel` is a usage error of `dis`, like a missing option (exit status 2).
     for (words, status) in [
         (&["run", &two, "--grid", "4", "--group", "64"][..], 1),
         (&["dis", &two, "--cfg"], 2),
@@ -1278,14 +1278,14 @@ fn faults_tell_operands_and_source() {
         other => panic!("{other:?}"),
     }
     assert!(error.any_type(true).run().is_ok());
-    // Of a few instructions.
+    // The faults of a few instructions.
     let state = "v0 = 0x5000, v1 = 1, v2 = 1.5, exec = 2";
     for (inst, told) in [
         (
             "global_store_dword v[0:1], v2, off",
             "\n  v[0:1] = 0x100005000\n  v2 = 0x3fc00000 (1.5)",
         ),
-        // What is only written has no part in the fault.
+        // Registers that are only written are not listed.
         (
             "global_load_dword v2, v[0:1], off",
             "\n  v[0:1] = 0x100005000",
@@ -1353,7 +1353,7 @@ fn traces_are_short_and_profiles_begin_with_what_is_hot() {
         "{}",
         alone.stderr
     );
-    // The loop of mandelbrot takes nearly everything.
+    // The loop of mandelbrot takes nearly all of the time.
     let path = kernel("mandelbrot", "gfx900");
     let words = "--grid 32,32 --group 16,16 --arg buf:zero:4096 --arg i32:32 --arg i32:32 --arg f32:-2.2 --arg f32:-1.5 \
                  --arg f32:0.09 --arg f32:0.09 --arg i32:64 --profile";
@@ -1438,7 +1438,7 @@ fn parts_of_a_plan_and_their_union() {
         "{}",
         incomplete.stderr
     );
-    // Workgroups that meet, seen before anything runs.
+    // Workgroups that meet at a barrier, which is detected before anything runs.
     let sums = folder.path("sums.toml");
     let refused = gcn(&["run", &sums, "--shard", "0/2", "--out-shard", &files[0]]);
     assert_eq!(refused.status, 1);

@@ -1,5 +1,5 @@
-//! The static pages of `gcn doc --html` and `gcn web --export` from the file system, in headless Chromium. Where it or axe-core is missing,
-//! the test says that it is skipped.
+//! The static pages of `gcn doc --html` and `gcn web --export` from the file system, in headless Chromium. If Chromium or
+//! axe-core is missing, the test reports that it is skipped.
 
 #[path = "../../gcn-web/tests/driver/mod.rs"]
 mod driver;
@@ -64,7 +64,7 @@ fn static_pages_have_no_barriers() {
         if dark {
             driver.prefer_dark();
         }
-        // Colours are the same on all pages.
+        // The colours are the same on all pages.
         for page in pages.iter().step_by(if dark { 5 } else { 1 }) {
             assert!(Path::new(page).is_file(), "no {page}");
             driver.go(&format!("file://{page}"));
@@ -87,7 +87,7 @@ fn static_pages_have_no_barriers() {
             json!([]),
             "the search, {width} wide"
         );
-        // Down to the first result, and there.
+        // Selects the first result and opens it.
         driver.keys("\u{e015}\u{e007}");
         driver.until("return !location.pathname.endsWith('/index.html')");
     }

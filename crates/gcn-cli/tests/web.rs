@@ -1,4 +1,4 @@
-//! `gcn web` as a user calls it.
+//! Tests of the command `gcn web`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -82,7 +82,7 @@ fn files_are_opened() {
     let server = start(&[&file("examples/saxpy.toml")]);
     let (_, page) = server.get(&format!("/?token={}", server.token));
     assert!(page.contains("plan:x\\nplan:y\\nu32:1000\\nf32:2.0"));
-    // A code object is shown as source, which assembles.
+    // A code object is shown as source that assembles.
     let server = start(&[&file("testdata/kernels/vadd-gfx906.co")]);
     let (_, page) = server.get(&format!("/?token={}", server.token));
     assert!(page.contains("\"name\":\"vadd-gfx906.co\""));

@@ -1,4 +1,4 @@
-//! `gcn analyze`: what kernels cost before they run.
+//! `gcn analyze`: static figures of kernels.
 
 mod page;
 mod text;

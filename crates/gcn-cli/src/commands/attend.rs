@@ -1,4 +1,4 @@
-//! Feedback about long runs on the terminal: a progress bar, and reports of where waves are when no workgroup ends; and Ctrl-C.
+//! Feedback about long runs on the terminal: a progress bar, reports of the locations of waves if no workgroup ends, and Ctrl-C.
 
 use gcn::emu::dispatch::observers::{Control, Progress, Whereabouts};
 use gcn::object::CodeObject;
@@ -15,10 +15,11 @@ use std::time::{Duration, Instant};
 /// The exit status of an interrupted run, like a shell's: 128 plus SIGINT's number.
 const INTERRUPTED: u8 = 130;
 
-/// The time without the end of a workgroup after which the locations of waves are printed; and again after ten times as long.
+/// The time without the end of a workgroup after which the locations of waves are printed. They are printed again after ten times
+/// as long.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// The number of waves in such a report.
+/// The maximum number of waves in a report.
 const LISTED: usize = 4;
 
 /// The effect of Ctrl-C while plans run: the first ends the dispatch with a report, the second ends the process.
@@ -53,7 +54,7 @@ impl Drop for Interrupts {
     }
 }
 
-/// Runs the plan, with a progress bar on the terminal after a second. Also returns whether it was interrupted.
+/// Runs the plan, with a progress bar on the terminal after a second. Returns true in the second value if it was interrupted.
 pub fn run(plan: &Plan, options: &mut plan::Options) -> (Result<Report, plan::Failure>, bool) {
     run_by(plan, options, plan::run)
 }
@@ -72,7 +73,7 @@ pub fn run_by<T>(
     let result = std::thread::scope(|scope| {
         let (done, finished) = std::sync::mpsc::channel::<()>();
         let attend = move || attend(plan, &progress, &control, &finished);
-        // The run succeeds without this thread, too.
+        // The run also succeeds without this thread.
         let _ = std::thread::Builder::new().spawn_scoped(scope, attend);
         let result = by(plan, options);
         drop(done);
@@ -81,7 +82,7 @@ pub fn run_by<T>(
     (result, interrupts.pressed.load(SeqCst))
 }
 
-/// Prints where an interrupted run was, and ends the process with the status that shells expect.
+/// Prints the report of an interrupted run, and ends the process with the status that shells expect.
 pub fn end_interrupted(message: &str) -> ! {
     io::complain(&format!("gcn: {}\n", message.trim_end()));
     std::process::exit(INTERRUPTED.into())
@@ -130,7 +131,7 @@ fn attend(plan: &Plan, progress: &Progress, control: &Control, finished: &Receiv
     }
 }
 
-/// The report of where waves are.
+/// The report of the locations of waves.
 fn told(objects: &[CodeObject], found: &Whereabouts, silence: Duration) -> String {
     let kernel = found.waves.first().map_or("", |w| &w.location.kernel);
     let mut text = format!(

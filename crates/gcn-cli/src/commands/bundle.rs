@@ -174,7 +174,7 @@ fn chosen<'a>(
     };
     let list = container.matching(target);
     match list.is_empty() {
-        // Its message says what there is.
+        // Its message lists the entries.
         true => Ok(vec![container.choose(Some(target), None)?]),
         false => Ok(list),
     }
@@ -208,7 +208,7 @@ fn list(args: &ListOptions) -> Result<(), String> {
             text.push_str(&format!("{line}\n"));
             continue;
         }
-        // An id may hold anything; a line must stay one.
+        // An id may contain any characters; the line must remain one line.
         let id: String = entry
             .id
             .chars()

@@ -84,10 +84,10 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs a campaign, or what is left of it.
+/// Runs the remaining items of a campaign.
 ///
 /// # Errors
-/// A message: an invalid file, a journal of another campaign, items that are not right.
+/// A message: an invalid file, a journal of another campaign, or items that failed.
 pub fn run(args: &Options) -> Result<(), String> {
     let campaign = Campaign::read(&args.file, args.arch)?;
     if let Some(item) = args.item {
@@ -158,7 +158,7 @@ fn one(campaign: &Campaign, item: u64) -> Result<(), String> {
     }
 }
 
-/// Prints and writes what records come to.
+/// Prints and writes the summary of records.
 fn print(args: &Options, campaign: &Campaign, records: &[Record]) -> Result<(), String> {
     let summary = campaign.summary(records);
     if let Some(path) = &args.results {

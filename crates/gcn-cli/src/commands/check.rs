@@ -1,4 +1,4 @@
-//! `gcn check`: what is wrong with kernels.
+//! `gcn check`: finds errors in kernels.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ pub struct Options {
 /// Reads LIST.
 ///
 /// # Errors
-/// The word that is no check.
+/// The word that is not the name of a check.
 fn checks(list: &str) -> Result<statically::Options, String> {
     let mut options = statically::Options::default();
     let defaults = options.checks.clone();
@@ -107,18 +107,18 @@ fn checks(list: &str) -> Result<statically::Options, String> {
     Ok(options)
 }
 
-/// A run that is checked.
+/// A run with checks.
 pub struct Checking(Arc<Checker>);
 
-/// What a checked run came to.
+/// The result of a checked run.
 pub struct Outcome {
-    /// What is wrong.
+    /// The reports.
     pub reports: Vec<Report>,
     metrics: Option<Metrics>,
 }
 
 impl Checking {
-    /// Prepares a run. A wrong LIST ends the command.
+    /// Prepares a run. An invalid LIST ends the command.
     pub fn begin(
         command: &str,
         list: Option<&str>,
@@ -140,7 +140,7 @@ impl Checking {
         self.0.clone()
     }
 
-    /// What was found.
+    /// Returns the results.
     pub fn found(self, plan: &Plan) -> Outcome {
         let sources = Sources::new(&plan.objects);
         let found = self.0.found(|kernel, offset| {
@@ -202,7 +202,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     }
 }
 
-/// The reports of code that does not run.
+/// The reports of the static checks.
 fn all_paths(args: &Options) -> Result<Vec<Report>, String> {
     let options = match args.checks.as_deref().map(checks) {
         None => statically::Options::default(),
@@ -228,7 +228,7 @@ fn all_paths(args: &Options) -> Result<Vec<Report>, String> {
     Ok(reports)
 }
 
-/// Prints reports, and what else a run gave: metrics, and its own JSON. `failed` says why it failed.
+/// Prints reports and the other results of a run: metrics, and its own JSON. `failed` is the reason of a failure.
 fn print(
     args: &Options,
     mut reports: Vec<Report>,

@@ -1,4 +1,4 @@
-//! `gcn compile`: OpenCL C or HIP to a code object, by the clang that is installed.
+//! `gcn compile`: OpenCL C or HIP to a code object, with the installed clang.
 
 use std::path::PathBuf;
 

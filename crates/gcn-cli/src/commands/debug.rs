@@ -16,7 +16,7 @@ use gcn_debug::{dap, gdb, terminal};
 use serde_json::Value;
 
 #[derive(Args)]
-// Without a file these have `-`, which is not read.
+// With these options the default file is `-`, which is not read.
 #[command(mut_arg("file", |file| file.required(false).required_unless_present_any(["gdb_script", "dap"])
     .default_value_if("gdb_script", ArgPredicate::IsPresent, "-")
     .default_value_if("dap", ArgPredicate::IsPresent, "-")))]
@@ -76,7 +76,7 @@ pub struct Options {
     dap: bool,
 }
 
-/// The command line that a launch configuration makes.
+/// The command line from a launch configuration.
 #[derive(Parser)]
 #[command(name = "gcn debug", no_binary_name = true)]
 struct Configuration {
@@ -87,7 +87,7 @@ struct Configuration {
 /// Runs a session.
 ///
 /// # Errors
-/// A message: FILE is wrong, or a command could not be done.
+/// A message: FILE is invalid, or a command failed.
 pub fn run(args: &Options) -> Result<(), String> {
     if args.gdb_script {
         return io::print(gdb::SCRIPT.as_bytes());
@@ -178,7 +178,8 @@ fn open(
     Ok(Commands::new(session))
 }
 
-/// Runs the launches with checks, and saves nothing. What fails ends the launches here, too, and is seen when the session comes there.
+/// Runs the launches with checks, and saves nothing. A failure ends the launches here, too; the session shows it when it reaches
+/// it.
 fn check(launch: &super::run::Launching, list: &str) -> Result<Vec<gcn_debug::Report>, String> {
     let (mut plan, mut options) = super::run::plan_of(launch, "debug")?;
     plan.saves.clear();
@@ -247,7 +248,7 @@ fn serve_editor(args: &Options, interrupt: &Arc<AtomicBool>) -> Result<(), Strin
     served.map_err(|e| e.to_string())
 }
 
-/// Goes to the moment of a report, and says what it is about.
+/// Goes to the moment of a report, and returns its text.
 fn go_to_report(commands: &mut Commands, at: &str) -> Result<String, String> {
     let (path, number) = match at
         .rsplit_once(':')
@@ -294,7 +295,7 @@ fn go_to_report(commands: &mut Commands, at: &str) -> Result<String, String> {
     ))
 }
 
-/// Executes the lines of standard input. On a terminal a mistake does not end the session.
+/// Executes the lines of standard input. On a terminal an error does not end the session.
 fn stdin(commands: &mut Commands) -> Result<(), String> {
     let terminal = std::io::stdin().is_terminal();
     let mut input = std::io::stdin().lock();
@@ -328,7 +329,7 @@ fn stdin(commands: &mut Commands) -> Result<(), String> {
     }
 }
 
-/// Executes a line of a script, in which an empty one does nothing.
+/// Executes a line of a script. An empty line has no effect.
 fn script_line(commands: &mut Commands, line: &str, location: &str) -> Result<bool, String> {
     match line.split('#').next().unwrap_or("").trim() {
         "" => Ok(false),

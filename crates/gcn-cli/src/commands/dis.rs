@@ -187,7 +187,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     }
 }
 
-/// Writes the source of a whole object, if it gives the same object again.
+/// Writes the source of a whole object, if it assembles to the same object.
 fn write_proven(
     args: &Options,
     reading: dis::Reading,
@@ -210,7 +210,7 @@ fn write_proven(
     written
 }
 
-/// Refuses an object that the source could not reproduce, or reports what would be lost.
+/// Refuses an object that the source could not reproduce, or reports the losses.
 fn report_lost(args: &Options, lost: &[String]) -> Result<(), String> {
     if lost.is_empty() {
         return Ok(());

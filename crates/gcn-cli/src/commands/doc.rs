@@ -133,10 +133,10 @@ fn unknown(name: &str) -> String {
     )
 }
 
-/// The most pages that a search prints.
+/// The maximum number of pages that a search prints.
 const MOST: usize = 40;
 
-/// Prints the pages that have all words.
+/// Prints the pages that contain all words.
 fn search(words: &[String]) -> Result<(), String> {
     let found = pages::search(words);
     if found.is_empty() {
@@ -158,7 +158,7 @@ fn search(words: &[String]) -> Result<(), String> {
     io::print(text.as_bytes())
 }
 
-/// Prints a page: as it is into a file or a pipe, formatted and through $PAGER on a terminal.
+/// Prints a page: unchanged to a file or a pipe, formatted and through $PAGER to a terminal.
 fn show(page: &str) -> Result<(), String> {
     let out = std::io::stdout();
     if !out.is_terminal() {
@@ -184,14 +184,14 @@ fn paged(text: &str) -> bool {
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::piped());
     if std::env::var_os("LESS").is_none() {
-        // Colours, and no pager for what fits the screen.
+        // Colours, and no paging of text that fits the screen.
         command.env("LESS", "FRX");
     }
     let Ok(mut child) = command.spawn() else {
         return false;
     };
     if let Some(mut input) = child.stdin.take() {
-        // The reader may leave before the end.
+        // The pager may end before it has read everything.
         let _ = input.write_all(text.as_bytes());
     }
     child.wait().is_ok()

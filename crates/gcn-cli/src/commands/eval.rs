@@ -1,4 +1,4 @@
-//! `gcn eval`: runs instructions on one wave and prints what they changed.
+//! `gcn eval`: runs instructions on one wave and prints the changes.
 
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -39,10 +39,10 @@ pub struct Options {
     line: Option<String>,
 }
 
-/// Runs a line, or JSON lines, and prints what changed.
+/// Runs a line, or JSON lines, and prints the changes.
 ///
 /// # Errors
-/// A message: a mistake in the line, or the differences from its `=>`.
+/// A message: an error in the line, or the differences from its `=>`.
 pub fn run(args: &Options) -> Result<(), String> {
     let engine = args.engine.kind(gcn::engine::Kind::Interp)?;
     let syntax = args.syntax.into();

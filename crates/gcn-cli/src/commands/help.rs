@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Command};
 use gcn::io;
 
-/// The columns that help takes at most, as clap's own.
+/// The maximum width of help in columns, the same as clap's.
 const COLUMNS: usize = 100;
 
-/// The columns that an explanation in a second column needs; where there are fewer, it goes to a line of its own.
+/// The minimum width in columns of an explanation in a second column; with less space, it goes to a line of its own.
 const EXPLANATION: usize = 24;
 
-/// Lays out the texts that stand after the options for the width of the terminal, for the command and its subcommands.
+/// Wraps the texts after the options to the width of the terminal, for the command and its subcommands.
 pub fn laid_out(command: Command) -> Command {
     let columns = super::columns().map_or(COLUMNS, |n| n.min(COLUMNS));
     laid_out_for(command, columns)
@@ -27,8 +27,8 @@ fn laid_out_for(command: Command, columns: usize) -> Command {
     command.mut_subcommands(|sub| laid_out_for(sub, columns))
 }
 
-/// Fills paragraphs to a number of columns. Indented lines are kept; an explanation in a second column, three blanks or more after the
-/// first, is wrapped within that column.
+/// Wraps paragraphs to a number of columns. Indented lines are kept; an explanation in a second column, at least three blanks
+/// after the first, is wrapped within that column.
 fn layout(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut paragraph = String::new();

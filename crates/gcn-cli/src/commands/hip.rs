@@ -1,4 +1,4 @@
-//! `gcn hip`: a HIP program on the machine in software.
+//! `gcn hip`: runs a HIP program on the software machine.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use gcn::isa::Target;
 /// The library that replaces ROCm's.
 const LIBRARY: &str = "libhsa-runtime64.so.1";
 
-/// The program beside it that prints its agents.
+/// The program in the same folder that prints its agents.
 const INFO: &str = "gcn-hsa-info";
 
 /// The variable with the library path.
@@ -149,7 +149,7 @@ fn launches(text: &str) -> Result<String, String> {
     }
 }
 
-/// The folder that holds the library.
+/// The folder that contains the library.
 fn folder() -> Result<PathBuf, String> {
     let mut looked = Vec::new();
     let mut locations = Vec::new();
@@ -254,7 +254,7 @@ impl Options {
     fn debugger(&self) -> Result<Vec<(&'static str, OsString)>, String> {
         let mut all: Vec<(&str, OsString)> = Vec::new();
         if let Some(address) = &self.gdb {
-            // The program takes the port; here a mistake is known before it starts.
+            // The program opens the port; trying it here reports an error before the program starts.
             gcn_debug::gdb::listen(address).map_err(|e| format!("--gdb {address}: {e}"))?;
             all.push(("GCN_HIP_GDB", address.into()));
         }
@@ -277,7 +277,7 @@ impl Options {
         Ok(all)
     }
 
-    /// The commands of -e and --script, a line each: its place, a tab, and the command.
+    /// The commands of -e and --script, one per line: the location, a tab, and the command.
     fn script_lines(&self) -> Result<String, String> {
         let mut lines = String::new();
         let mut add = |location: String, command: &str| {
@@ -352,8 +352,8 @@ pub fn run(options: &Options) -> Result<(), String> {
     Err(start(command, program))
 }
 
-/// Runs the program under the debugger and waits for it: to say so if it never came to the debugger, and to give the terminal back as it was,
-/// however the program ends.
+/// Runs the program under the debugger and waits for it. Reports if the program never reached the debugger, and restores the
+/// terminal, however the program ends.
 #[cfg(unix)]
 fn attend(
     mut command: Command,
@@ -378,7 +378,7 @@ fn attend(
     let status = status.map_err(|e| format!("{}: {e}", program.to_string_lossy()))?;
     drop(tells);
     if let (Some(terminal), Some(modes)) = (&terminal, modes) {
-        // A terminal that is gone needs no modes.
+        // If the terminal is gone, its modes need not be restored.
         let _ = tcsetattr(terminal, OptionalActions::Drain, &modes);
     }
     if !was_written(&loaded) {
@@ -407,7 +407,7 @@ fn wait(command: &mut Command) -> std::io::Result<std::process::ExitStatus> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
-    // Ctrl-C is for the program, which gets it from the terminal, too, and interrupts its debugger.
+    // Ctrl-C is handled by the program, which also gets it from the terminal, and interrupts its debugger.
     let _ = signal_hook::flag::register(SIGINT, Arc::default());
     let ends = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGTERM] {
@@ -428,7 +428,7 @@ fn wait(command: &mut Command) -> std::io::Result<std::process::ExitStatus> {
 /// Returns true if a byte was written to a pipe.
 #[cfg(unix)]
 fn was_written(pipe: &std::os::fd::OwnedFd) -> bool {
-    // Another process may hold the other end still.
+    // Another process may still hold the other end.
     let set = rustix::io::ioctl_fionbio(pipe, true);
     set.is_ok() && rustix::io::read(pipe, &mut [0u8; 1][..]) == Ok(1)
 }

@@ -28,7 +28,7 @@ pub struct Options {
     json: bool,
 }
 
-/// Prints it.
+/// Prints the information.
 ///
 /// # Errors
 /// A message with the file's name.
@@ -48,7 +48,7 @@ pub fn run(args: &Options) -> Result<(), String> {
         };
         return io::print(text.as_bytes());
     }
-    // One after another, as a library may carry gigabytes.
+    // One after another, because a library may contain gigabytes.
     let describe = |n: usize, entry: &Entry| -> Result<String, String> {
         let object = container.object(entry).map_err(named)?;
         let info = Info::new(&object)?;

@@ -39,7 +39,7 @@ pub struct Options {
 /// Unites, checks and saves.
 ///
 /// # Errors
-/// A message: files that are no shards of the plan, races, checks that fail.
+/// A message: files that are not shards of the plan, races, or failed checks.
 pub fn run(args: &Options) -> Result<(), String> {
     let (plan, options) = plan_toml::read(&args.plan, args.arch)?;
     let shards = args.files.iter().map(|path| {

@@ -1,4 +1,4 @@
-//! `gcn run`: a kernel of a code object, on the machine in software.
+//! `gcn run`: runs a kernel of a code object on the software machine.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::wrong_usage;
 
-/// What is launched, and how.
+/// The launch and its options.
 #[derive(Args)]
 pub struct Launching {
     /// A plan, source, a code object, or a file that contains one; or `-`
@@ -164,7 +164,7 @@ pub struct Options {
     json: bool,
 }
 
-/// Parses one to three numbers separated by commas; missing ones are `rest`.
+/// Parses one to three numbers separated by commas; missing ones get the value `rest`.
 fn three<T: Copy>(
     text: &str,
     rest: T,
@@ -200,7 +200,7 @@ fn out_file(text: &str) -> Result<(usize, PathBuf), String> {
     Ok((n, PathBuf::from(file)))
 }
 
-/// The plan that a command line gives, and how it is run.
+/// The plan of a command line, and the options of its run.
 ///
 /// # Errors
 /// A message: an invalid file, or a value on the command line that does not fit the kernel.
@@ -264,8 +264,8 @@ pub fn plan_of(args: &Launching, command: &str) -> Result<(Plan, plan::Options),
 /// Runs a kernel or a plan and prints its times.
 ///
 /// # Errors
-/// A message: an invalid file, a value on the command line that does not fit the kernel, a fault of the program, or results
-/// that differ from the plan's expectation.
+/// A message: an invalid file, a value on the command line that does not fit the kernel, a fault of the program, or results that
+/// differ from those that the plan expects.
 pub fn run(args: Options) -> Result<(), String> {
     if args.raw {
         return run_raw(&args);
@@ -283,7 +283,7 @@ pub fn run(args: Options) -> Result<(), String> {
             "--dump-{name}: the interpreter generates no code; use --engine jit"
         ));
     }
-    // An observer makes the interpreter run each instruction.
+    // With an observer, the interpreter runs each instruction.
     let counted = counts && traced(&args).is_none() && options.engines.compile();
     if counted {
         options.engines = Engines::counting(kind);
@@ -297,7 +297,7 @@ pub fn run(args: Options) -> Result<(), String> {
     if let Some(pass) = &args.dump_ir {
         options.engines = options.engines.clone().dumping_ir(pass);
     }
-    // Standard output is for JSON, or the bytes of `--out N=-`.
+    // Standard output is used for JSON, or for the bytes of `--out N=-`.
     options.text_to_stderr = args.json || to_stdout(&args);
     let profile = (counts && !counted).then(|| Arc::new(Profile::default()));
     let mut observers: Vec<Arc<dyn Observe>> = Vec::new();
@@ -367,7 +367,7 @@ pub fn run(args: Options) -> Result<(), String> {
     }
 }
 
-/// Runs a part of a plan, and writes what it changed.
+/// Runs a part of a plan, and writes its changes.
 fn run_shard(
     args: &Options,
     plan: &Plan,
@@ -418,10 +418,10 @@ fn run_shard(
     Ok(())
 }
 
-/// The plan's checks that failed.
+/// Returns an error if checks of the plan failed.
 ///
 /// # Errors
-/// A message about each.
+/// A message with each failed check.
 pub fn failed_checks(report: &Report) -> Result<(), String> {
     let wrong = report.checks.iter().filter(|c| c.wrong > 0).count();
     if wrong > 0 {
@@ -589,7 +589,7 @@ fn print(
     Ok(())
 }
 
-/// The name of an optimisation that can be left out.
+/// The name of an optional optimisation.
 fn optional_pass(text: &str) -> Result<String, String> {
     let names = gcn::engine::optional_passes();
     if names.contains(&text) {
@@ -645,7 +645,7 @@ fn to_stdout(args: &Options) -> bool {
         .any(|(_, file)| file.as_os_str() == "-")
 }
 
-/// A run that ended, as JSON: launches, counts, and the plan's checks.
+/// A completed run as JSON: launches, counts, and the plan's checks.
 pub fn report_json(report: &Report) -> serde_json::Value {
     let launches: Vec<_> = (report.launches.iter())
         .map(|l| json!({ "kernel": l.kernel, "ms": l.ms }))

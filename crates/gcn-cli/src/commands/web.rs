@@ -62,7 +62,7 @@ pub fn run(args: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns what the page opens, and the plan that it may take buffers from.
+/// Returns the document that the page opens, and the plan from which it may take buffers.
 fn document(args: &Options) -> Result<(Value, Option<Opened>), String> {
     let path = args.file.as_deref();
     if let Some(path) = path.filter(|p| p.extension().is_some_and(|e| e == "toml")) {

@@ -1,4 +1,4 @@
-//! x86-64 code beside the GCN code that it was made of.
+//! x86-64 code beside the GCN code from which it was compiled.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ struct Part<'a> {
     address: u64,
     /// Address and text of each GCN instruction.
     gcn: Vec<(u64, String)>,
-    /// Place in the region's code and text of each host instruction, and what it is about.
+    /// Offset in the region's code and text of each host instruction, and a remark about it.
     host: Vec<(u64, String, Option<String>)>,
 }
 
@@ -51,7 +51,7 @@ fn gcn_text(piece: &Piece, objects: Objects<'_>) -> (u64, Vec<(u64, String)>) {
     (piece.start, Vec::new())
 }
 
-/// What the memory operand of an instruction is.
+/// Describes the memory operand of an instruction.
 fn about(insn: &Instruction) -> Option<String> {
     let memory = (0..insn.op_count()).any(|n| insn.op_kind(n) == OpKind::Memory);
     if !memory || insn.memory_base() == Register::None || insn.is_ip_rel_memory_operand() {
@@ -123,14 +123,14 @@ fn parts<'a>(region: &'a RegionCode, objects: Objects<'_>) -> Vec<Part<'a>> {
         .collect()
 }
 
-/// Units in the order of their addresses.
+/// Regions in the order of their addresses.
 fn sorted(report: &Report) -> Vec<&RegionCode> {
     let mut regions: Vec<&RegionCode> = report.regions.iter().collect();
     regions.sort_by_key(|u| (u.pieces.iter().map(|p| p.start).min(), u.mode, u.vgprs));
     regions
 }
 
-/// Everything that was compiled, as text.
+/// All compiled code, as text.
 pub fn text(report: &Report, objects: Objects<'_>) -> String {
     let mut out = String::new();
     for region in sorted(report) {
@@ -196,7 +196,7 @@ fn each(host: f64, instructions: u64) -> String {
     }
 }
 
-/// Everything that was compiled, as JSON.
+/// All compiled code, as JSON.
 pub fn json(report: &Report, objects: Objects<'_>) -> Json {
     let regions = sorted(report).into_iter().map(|region| {
         let pieces = parts(region, objects).into_iter().map(|part| {

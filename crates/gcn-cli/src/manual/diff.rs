@@ -1,4 +1,4 @@
-//! What differs between two targets: instructions that one of them has, names, opcodes, operations.
+//! The differences between two targets: instructions of only one of them, names, opcodes, operations.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ fn operation(row: &'static Inst, target: Target) -> String {
     operations::text(&meaning(row, target), target)
 }
 
-/// Returns format and opcode: `VOP2 37`, with that in VOP3.
+/// Returns format and opcode, `VOP2 37`, and its opcode in VOP3.
 fn opcode(row: &'static Inst, target: Target) -> String {
     let all = encodings(row, target)
         .into_iter()
@@ -157,7 +157,7 @@ fn list(out: &mut String, title: &str, rows: &[&'static Inst], target: Target) {
     }
 }
 
-/// Takes out of both lists the pairs of rows that do the same under different names.
+/// Removes from both lists the pairs of rows with the same semantics and different names.
 fn renames(
     gone: &mut Vec<&'static Inst>,
     come: &mut Vec<&'static Inst>,

@@ -1,4 +1,4 @@
-//! Examples that run: a line for `gcn eval`, and what it prints.
+//! Examples that run: a line for `gcn eval`, and its output.
 
 use gcn::engine::Kind;
 use gcn::eval;
@@ -13,18 +13,18 @@ use gcn::isa::target::{Gen, Target};
 /// Examples of instructions whose operands need a setting of their own: a target and a line for `gcn eval`.
 static BY_HAND: &str = include_str!("examples.txt");
 
-/// An example: the target, the line, and what `gcn eval` prints.
+/// An example: the target, the line, and the output of `gcn eval`.
 pub struct Example {
     /// The target.
     pub target: Target,
-    /// The line, as `gcn eval` takes it.
+    /// The line, in the syntax of `gcn eval`.
     pub line: String,
     /// The output of `gcn eval`.
     pub result: String,
 }
 
 impl Example {
-    /// Returns the values of a float destination as numbers, where the result shows its bits.
+    /// Returns the values of a float destination as numbers, if the result shows its bits.
     pub fn as_floats(&self, row: &Inst) -> Option<String> {
         let first = self.line.split(';').next()?;
         let (_, operands) = first.trim().split_once(' ')?;
@@ -41,7 +41,7 @@ impl Example {
         let at = first_number(register)?;
         let name = |n: u32| format!("{}{n}", &register[..1]);
         let low = match slot.ty {
-            // Half of a number may be what it was: 0.
+            // An unchanged half of a number is 0.
             Ty::F64 => self.values(&name(at)).unwrap_or_default(),
             _ => self.values(&name(at))?,
         };
@@ -68,7 +68,7 @@ impl Example {
         Some(numbers.join(", "))
     }
 
-    /// Returns the values that the result shows of a register, a lane each.
+    /// Returns the values of a register in the result, one per lane.
     fn values(&self, register: &str) -> Option<Vec<u32>> {
         let number = |text: &str| match text.trim().strip_prefix("0x") {
             Some(hex) => u32::from_str_radix(hex, 16).ok(),
@@ -96,7 +96,7 @@ const PREFERRED: [&str; 9] = [
     "gfx900", "gfx906", "gfx904", "gfx803", "gfx810", "gfx701", "gfx700", "gfx600", "gfx90c",
 ];
 
-/// Returns two examples of a row, on one of the targets: those by hand, then some with values for the operands.
+/// Returns two examples of a row, on one of the targets: first handwritten ones, then generated ones.
 pub fn examples(row: &'static Inst, targets: &[Target]) -> Vec<Example> {
     let mut out = by_hand(row, targets);
     let preferred = PREFERRED.iter().filter_map(|name| Target::parse(name));
@@ -106,7 +106,7 @@ pub fn examples(row: &'static Inst, targets: &[Target]) -> Vec<Example> {
     let Some(target) = target.or(targets.last().copied()) else {
         return out;
     };
-    // Examples with results that are there already are the last choice.
+    // Examples whose results equal the old values are the last choice.
     let mut same = Vec::new();
     for set in 0..SETS {
         if out.len() >= 2 {
@@ -137,10 +137,10 @@ pub fn examples(row: &'static Inst, targets: &[Target]) -> Vec<Example> {
     out
 }
 
-/// What `gcn eval` prints if nothing changed.
+/// The output of `gcn eval` if nothing changed.
 const UNCHANGED: &str = "nothing changed";
 
-/// Returns the first two examples by hand.
+/// Returns the first two handwritten examples.
 fn by_hand(row: &'static Inst, targets: &[Target]) -> Vec<Example> {
     let mut out = Vec::new();
     for line in BY_HAND.lines().filter(|l| !l.starts_with('#')) {
@@ -161,7 +161,7 @@ fn by_hand(row: &'static Inst, targets: &[Target]) -> Vec<Example> {
     out
 }
 
-/// Runs a line. A result that is there already changes nothing to see, so then the destination gets another value first.
+/// Runs a line. If the result equals the destination's old value, the line runs again with another old value.
 fn visible(target: Target, line: String) -> Option<Example> {
     let presets = ["", "scc = 1", "v0 = 1", "s4 = 1"];
     let tries = presets
@@ -179,7 +179,7 @@ fn visible(target: Target, line: String) -> Option<Example> {
     }
 }
 
-/// Runs a line; `None` if it is none or does not end well.
+/// Runs a line; `None` if it is invalid or ends in an error.
 fn run(target: Target, line: String) -> Option<Example> {
     let answer = eval::line(
         target,
@@ -199,7 +199,7 @@ fn run(target: Target, line: String) -> Option<Example> {
 /// The number of sets of values: the first two that show different results become examples.
 const SETS: usize = 4;
 
-/// The values of a type: of each set, for the first, second and third source.
+/// The values of a type in each set, for the first, second and third source.
 fn values(ty: Ty, set: usize) -> [&'static str; 3] {
     let sets: [[&str; 3]; SETS] = match ty {
         Ty::F16 => [
@@ -323,7 +323,7 @@ fn line(row: &'static Inst, target: Target, set: usize) -> Option<String> {
         )
         && text.contains("v0")
     {
-        // The second example has an offset, where the instruction can.
+        // The second example has an offset, if the instruction can have one.
         let offset = match (row.format, target.generation()) {
             (Format::Flat, g) if g < Gen::Gfx9 => "",
             _ if text.contains("offset") || text.contains("_2") || text.contains("gws") => "",
@@ -548,7 +548,7 @@ mod tests {
             assert_ne!(first, (examples[1].target.name(), &examples[1].line));
             same += usize::from(examples[0].result == examples[1].result);
         }
-        // Compares that are always false, the same image for two targets, and what changes nothing.
+        // Compares that are always false, images that are the same for two targets, and instructions without effect.
         assert!(same < 170, "{same} rows with the same result twice");
     }
 
@@ -580,7 +580,7 @@ mod tests {
                 "v_add_f16 v0, v1, v2   v1 = 1.5h, v2 = 2.0h",
                 "3.5",
             ),
-            // The mask that changed is not taken for the result.
+            // A changed mask is not taken for the result.
             (
                 "v_div_scale_f32",
                 "v_div_scale_f32 v0, vcc, v1, v1, v2   v1 = 0x7e800000, v2 = 1.0",

@@ -1,4 +1,4 @@
-//! Parts of an instruction's page: operands, counters, cycles of issue, and what differs between targets.
+//! Parts of an instruction's page: operands, counters, cycles of issue, and differences between targets.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::meaning_text;
 
-/// Writes the operands: their names in the syntax and in the operation, their types, what they are.
+/// Writes the operands: their names in the syntax and in the operation, their types and their roles.
 pub fn operands(out: &mut String, row: &'static Inst, targets: &[Target]) {
     let program = meaning(row, targets[0]);
     if row.shape.slots.is_empty() {
@@ -66,7 +66,7 @@ fn syntax_names(row: &'static Inst, slot: &Slot, targets: &[Target]) -> String {
     names.join(", ").replace('|', "\\|")
 }
 
-/// Returns what an operand is.
+/// Returns the role of an operand.
 fn role_text(row: &Inst, role: Role) -> &'static str {
     let short = matches!(row.format, Format::Vop1 | Format::Vop2 | Format::Vopc);
     // The source of an instruction that moves a lane's value into an SGPR.
@@ -136,7 +136,7 @@ fn role_text(row: &Inst, role: Role) -> &'static str {
     }
 }
 
-/// Writes the counters that the instruction raises, and the order in which such instructions complete.
+/// Writes the counters that the instruction increments, and the order in which these instructions complete.
 pub fn counters(out: &mut String, row: &'static Inst, targets: &[Target]) {
     let of = |target: Target| -> Option<(Counters, bool, bool)> {
         let encoding = encodings(row, target).into_iter().next()?;
@@ -268,7 +268,7 @@ pub fn issue(out: &mut String, row: &'static Inst) {
     }
 }
 
-/// Writes what the targets have, a row each, if they differ.
+/// Writes a table of the targets, one row each, if they differ.
 pub fn differences(out: &mut String, row: &'static Inst) {
     let targets = super::table_targets();
     let have = row_targets(row);
@@ -278,7 +278,7 @@ pub fn differences(out: &mut String, row: &'static Inst) {
     };
     let variants = by_text(&have, operation);
     let line = |t: Target| -> [String; 4] {
-        // Another row of the same name may stand for it there: v_readlane_b32 is VOP2, then VOP3.
+        // Another row of the same name may exist on the target: v_readlane_b32 is VOP2, then VOP3.
         let row = match have.contains(&t) {
             true => Some(row),
             false => insts::by_name(row.name).find(|r| insts::exists(r, t)),

@@ -1,6 +1,6 @@
-//! The manual as HTML: one page by its name, for a server, and a static site that needs none.
+//! The manual as HTML: single pages for a server, and a static site that needs no server.
 //!
-//! Nothing is fetched from elsewhere: the style and the search are two files beside the pages.
+//! Nothing is fetched from elsewhere: the style and the search are two files in the same folder.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ pub static STYLE: &str = include_str!("style.css");
 /// The search in the browser; it reads the index that [`search_index`] writes.
 pub static SEARCH: &str = include_str!("search.js");
 
-/// Names of pages, and how links to them are written.
+/// Names of pages, and the addresses of links to them.
 pub struct Links {
     names: HashMap<String, String>,
     errata: BTreeSet<String>,
@@ -82,7 +82,7 @@ pub fn body(kind: Kind, name: &str, links: &Links) -> Option<String> {
     Some(from_markdown(&markdown, links))
 }
 
-/// Returns a whole page.
+/// Returns a complete page.
 pub fn document(title: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -99,7 +99,7 @@ pub fn document(title: &str, body: &str) -> String {
     )
 }
 
-/// Returns a page by its name, whole; `None` if there is no such page.
+/// Returns a complete page by its name; `None` if there is no such page.
 pub fn page(kind: Kind, name: &str, links: &Links) -> Option<String> {
     Some(document(name, &body(kind, name, links)?))
 }
@@ -127,7 +127,7 @@ pub fn site() -> impl Iterator<Item = (String, String)> {
     fixed.into_iter().chain(pages)
 }
 
-/// The first page: the topics, the formats, and where the rest is.
+/// The first page: the topics, the formats, and links to the rest.
 pub fn front(links: &Links) -> Option<String> {
     let mut out = body(Kind::Topic, "index", links)?;
     out.push_str("<h2 id=\"formats\">Formats</h2>\n<ul class=\"formats\">\n");
@@ -152,7 +152,7 @@ pub fn front(links: &Links) -> Option<String> {
     Some(out)
 }
 
-/// All instructions with what they are for.
+/// All instructions with their purposes.
 pub fn instructions(entries: &[Entry], links: &Links) -> String {
     let mut out = String::from(
         "<h1>Instructions</h1>\n<table>\n<thead><tr><th>Instruction</th><th>What it is for</th></tr></thead>\n<tbody>\n",
@@ -266,7 +266,7 @@ pub fn from_markdown(markdown: &str, links: &Links) -> String {
     out
 }
 
-/// Code in a line: `gcn doc NAME` and names of instructions are links.
+/// Inline code: `gcn doc NAME` and names of instructions become links.
 fn code_link<'a>(text: CowStr<'a>, links: &Links) -> Event<'a> {
     let name = text.strip_prefix("gcn doc ").unwrap_or(&text);
     match links.to(name) {
@@ -277,7 +277,7 @@ fn code_link<'a>(text: CowStr<'a>, links: &Links) -> Event<'a> {
     }
 }
 
-/// Plain text: names of instructions and hazards are links.
+/// Plain text: names of instructions and hazards become links.
 fn text_links(text: &str, links: &Links) -> String {
     let mut out = String::new();
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -285,7 +285,7 @@ fn text_links(text: &str, links: &Links) -> String {
     while !rest.is_empty() {
         let end = rest.find(|c| !part(c)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
-        // Only words that are no English ones.
+        // Only words that are not English ones.
         let format = || word.len() > 1 && Format::parse(word).is_some_and(|f| f.name() == word);
         let known = (word.contains('_') || word.contains('-') || format())
             .then(|| links.to(word))

@@ -1,4 +1,4 @@
-//! The modifiers of an instruction: as its lines of syntax have them, and what each does.
+//! The modifiers of an instruction in its lines of syntax, and their descriptions.
 
 use std::fmt::Write as _;
 
@@ -41,7 +41,7 @@ const DPP_TEXT: Takes = Text(
     ],
 );
 
-/// Returns the modifiers after the operands, as the assembler accepts them.
+/// Returns the modifiers that the assembler accepts after the operands.
 fn list(row: &Inst, encoding: Encoding, generation: Gen) -> Vec<Takes> {
     use Encoding::*;
     use modifier::*;
@@ -131,14 +131,14 @@ pub fn syntax(row: &Inst, encoding: Encoding, generation: Gen) -> String {
         .collect()
 }
 
-/// A line of the table: the modifier, what it does, and the encodings that have it, each with its targets.
+/// A line of the table: the modifier, its description, and the encodings that have it, each with its targets.
 struct Line {
     syntax: String,
     doc: String,
     on: Vec<(&'static str, Vec<Target>)>,
 }
 
-/// Writes what each modifier does, and where it is allowed.
+/// Writes the description of each modifier, and where it is allowed.
 pub fn table(out: &mut String, row: &'static Inst, targets: &[Target]) {
     let mut lines: Vec<Line> = Vec::new();
     // The encodings of the instruction, with their targets.
@@ -199,7 +199,7 @@ pub fn table(out: &mut String, row: &'static Inst, targets: &[Target]) {
     }
 }
 
-/// Adds a target to an encoding's.
+/// Adds a target to an encoding.
 fn note(list: &mut Vec<(&'static str, Vec<Target>)>, name: &'static str, target: Target) {
     match list.iter_mut().find(|(other, _)| *other == name) {
         Some((_, of)) if of.contains(&target) => {}
@@ -242,7 +242,7 @@ fn sources(row: &Inst, encoding: Encoding, generation: Gen) -> Vec<(String, Stri
     found
 }
 
-/// What a modifier does to this instruction.
+/// The description of a modifier for this instruction.
 fn doc(row: &Inst, m: &Modifier) -> String {
     let result = row.shape.slots.iter().find(|s| s.access != Access::Read);
     let float = result.is_some_and(|s| s.ty.is_float());

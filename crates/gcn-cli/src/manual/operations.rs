@@ -1,5 +1,5 @@
-//! What each instruction does, in the notation of AMD's manuals: from the nodes of its semantics, or by hand where those
-//! would read badly (operations.txt, which a test evaluates beside the nodes).
+//! The operation of each instruction, in the notation of AMD's manuals: generated from the nodes of its semantics, or handwritten
+//! if the generated text would be hard to read (operations.txt, which a test compares with the nodes).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use crate::meaning_text;
 
 static BY_HAND: &str = include_str!("operations.txt");
 
-/// Returns the operation of a row on a target, a statement a line.
+/// Returns the operation of a row on a target, one statement per line.
 pub fn text(program: &Program, target: Target) -> String {
     by_hand(program.row, target.generation()).unwrap_or_else(|| meaning_text::text(program))
 }

@@ -1,5 +1,5 @@
 //! The pages of the manual by name: instructions, formats, topics, hazards, checks, errata. The terminal, the static site and a
-//! server read them here.
+//! server read them from here.
 
 use gcn::check::report::Check;
 use gcn::isa::format::Format;
@@ -10,10 +10,10 @@ use gcn::isa::target::Target;
 
 use super::{check_page, erratum, find, format_page, hazard_page, page_of, purpose, purposes};
 
-/// What a page is about.
+/// The kind of a page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// What instructions share.
+    /// A subject that several instructions share.
     Topic,
     /// One instruction.
     Instruction,
@@ -23,7 +23,7 @@ pub enum Kind {
     Hazard,
     /// A check of `gcn check`.
     Check,
-    /// A decision where documents are silent or wrong.
+    /// A decision where the documents are silent or wrong.
     Erratum,
 }
 
@@ -64,13 +64,13 @@ pub struct Entry {
     pub kind: Kind,
     /// The name that `gcn doc` takes.
     pub name: String,
-    /// A sentence.
+    /// A sentence about the page.
     pub about: String,
     /// Other names.
     pub also: Vec<&'static str>,
 }
 
-/// Returns all pages, with what they are about.
+/// Returns all pages, with a sentence about each.
 pub fn all() -> Vec<Entry> {
     let mut out = Vec::new();
     for (name, text) in topics() {
@@ -122,7 +122,7 @@ fn entry(kind: Kind, name: &str, about: &str) -> Entry {
 
 /// Returns a page in Markdown, on one target or on all; `None` if there is no such page.
 pub fn page(name: &str, only: Option<Target>) -> Option<(Kind, String)> {
-    // `exp` is an instruction, EXP its format.
+    // `exp` is an instruction, EXP is its format.
     let instruction_first = insts::by_name(name).next().is_some();
     if let Some(format) = Format::parse(name)
         && !instruction_first
@@ -161,7 +161,7 @@ pub fn other(name: &str) -> Option<(Kind, String)> {
         .or_else(|| Some((Kind::Erratum, titled(erratum(name)?))))
 }
 
-/// Returns the pages in which all words occur, the best first: those that have them in their name, then in what they are for.
+/// Returns the pages that contain all words, best first: words in the name count more than words in the purpose.
 pub fn search(words: &[String]) -> Vec<Entry> {
     let words: Vec<String> = words.iter().map(|w| w.to_lowercase()).collect();
     let mut found: Vec<(u32, Entry)> = Vec::new();

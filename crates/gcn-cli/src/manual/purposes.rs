@@ -1,4 +1,4 @@
-//! What each instruction is for, in plain English: purposes.txt has a sentence for each family of instructions.
+//! The purpose of each instruction, in plain English: purposes.txt has a sentence for each family of instructions.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -51,7 +51,7 @@ impl Book {
         let Some(name) = name.strip_prefix(before) else {
             return false;
         };
-        // The longest list's name that the pattern goes on with.
+        // The longest name of a list with which the pattern continues.
         let lists = self.lists.keys().filter(|list| rest.starts_with(**list));
         let Some(list) = lists.max_by_key(|list| list.len()) else {
             return false;
@@ -79,7 +79,7 @@ impl Book {
     }
 }
 
-/// Returns what an instruction is for; `None` if no pattern has its name.
+/// Returns the purpose of an instruction; `None` if no pattern matches its name.
 pub fn purpose(name: &str) -> Option<String> {
     let mut texts = Vec::new();
     let sentence = BOOK.patterns.iter().find_map(|(pattern, sentence)| {

@@ -1,4 +1,4 @@
-//! What the manuals say of an instruction beside its operation: limits, and what belongs before and after it.
+//! The manuals' remarks on an instruction: limits, and instructions that must come before or after it.
 
 static TEXT: &str = include_str!("remarks.txt");
 

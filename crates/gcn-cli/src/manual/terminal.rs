@@ -10,12 +10,12 @@ const END: &str = "\x1b[0m";
 
 /// The columns of a terminal whose size is not known.
 pub const WIDTH: usize = 100;
-/// Lines longer than this are hard to read, however wide the terminal is.
+/// The maximum length of lines: longer ones are hard to read.
 const WIDEST: usize = 130;
-/// Narrower terminals break the lines themselves.
+/// The minimum width: narrower terminals wrap the lines themselves.
 const NARROWEST: usize = 40;
 
-/// Returns a page for a terminal of some columns.
+/// Returns a page formatted for a number of columns.
 pub fn render(markdown: &str, colour: bool, columns: usize) -> String {
     let columns = columns.clamp(NARROWEST, WIDEST);
     let mut out = String::new();
@@ -59,7 +59,7 @@ pub fn render(markdown: &str, colour: bool, columns: usize) -> String {
             };
             continue;
         }
-        // A paragraph goes on until an empty line, a line break, or something else.
+        // A paragraph continues until an empty line, a line break, or another kind of block.
         let mut text = line.trim_end().to_string();
         let mut last = line;
         while !text.is_empty() && !last.ends_with("  ") && at < lines.len() {
@@ -124,7 +124,7 @@ fn is_rule(line: &str) -> bool {
         && line.chars().all(|c| matches!(c, '-' | '|' | ' ' | ':'))
 }
 
-/// The cells of a table's line; `\|` is no border.
+/// The cells of a table's line; `\|` is not a separator.
 fn cells(line: &str) -> Vec<String> {
     let line = line.trim().trim_start_matches('|').replace("\\|", "\u{1}");
     line.trim_end_matches('|')
@@ -133,10 +133,10 @@ fn cells(line: &str) -> Vec<String> {
         .collect()
 }
 
-/// Characters without the marks of Markdown, and whether each is code.
+/// Characters without Markdown's marks, each with true if it is code.
 type Line = Vec<(char, bool)>;
 
-/// Breaks a text into lines between words. Words that are longer than a line are broken where the line ends.
+/// Wraps a text between words. Words that are longer than a line are broken at its end.
 fn wrap(text: &str, columns: usize, item: bool) -> Vec<Line> {
     let mut code = false;
     let mut chars: Line = Vec::new();
@@ -149,7 +149,7 @@ fn wrap(text: &str, columns: usize, item: bool) -> Vec<Line> {
     let columns = columns.max(1);
     let mut out = Vec::new();
     let mut rest = chars.as_slice();
-    // The mark of an item stands before its first line.
+    // The mark of an item is printed before its first line.
     let mut room = columns + if item { 2 } else { 0 };
     while rest.len() > room {
         let end = rest[..=room].iter().rposition(|(c, _)| *c == ' ');
@@ -182,15 +182,15 @@ fn painted(line: &[(char, bool)], colour: bool) -> String {
     out
 }
 
-/// The characters that a cell takes on the screen.
+/// The width of a cell on the screen.
 fn width(cell: &str) -> usize {
     cell.chars().filter(|c| *c != '`').count()
 }
 
-/// The least that a column of a table gets where its cells are wider.
+/// The minimum width of a column whose cells are wider.
 const COLUMN: usize = 10;
 
-/// The widths of the columns: as their cells need, or less where a line would be too long.
+/// The widths of the columns: those of their cells, or less if a line would be too long.
 fn widths(table: &[Vec<String>], columns: usize) -> Vec<usize> {
     let count = table.iter().map(Vec::len).max().unwrap_or(0);
     let mut widths: Vec<usize> = (0..count)

@@ -1,9 +1,9 @@
-//! The command's binary, run by tests.
+//! Runs the command's binary in tests.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What a run came to.
+/// The result of a run.
 pub struct Ran {
     pub status: i32,
     pub stdout: Vec<u8>,
@@ -33,7 +33,7 @@ pub fn with_input(args: &[&str], input: &[u8]) -> Ran {
         .expect("gcn starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_vec();
-    // Its own thread, as gcn may answer before it has read everything. It may also not read at all.
+    // A thread writes, because gcn may answer before it has read everything, or not read at all.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let out = child.wait_with_output().expect("gcn ends");
     writer.join().expect("the writer ends");

@@ -12,7 +12,7 @@ pub struct Editor {
     pub child: Child,
     pub input: ChildStdin,
     pub messages: Receiver<Value>,
-    /// Events that came before an answer.
+    /// Events that arrived before an answer.
     pub events: Vec<Value>,
     pub seq: u64,
 }
@@ -69,7 +69,7 @@ impl Editor {
         }
     }
 
-    /// As `ask`, and the answer's body.
+    /// As `ask`; returns the answer's body.
     pub fn body(&mut self, command: &str, arguments: Value) -> Value {
         let answer = self.ask(command, arguments);
         assert_eq!(answer["success"], true, "{answer}");

@@ -40,7 +40,7 @@ fn tokens(text: &str) -> Vec<String> {
     out
 }
 
-/// The operators by precedence, loosest first.
+/// The operators by precedence, lowest first.
 const LEVELS: [&[&str]; 8] = [
     &["||"],
     &["&&"],
@@ -75,7 +75,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Applies an operation to values, which take the type of the one that has one.
+    /// Applies an operation to values. Values without a type take the type of the other.
     fn operate(&mut self, op: Op, values: &[Value], out: Option<Ty>) -> Answer {
         let ty = values.iter().find_map(|v| match v {
             Value::Typed(_, ty) => Some(*ty),
@@ -518,7 +518,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// A parameter of the lane's primitive, where the manual says it is.
+    /// A parameter of the lane's primitive, at the address that the manual gives.
     fn parameter(&mut self, which: &str) -> Answer {
         let inputs = self.machine.inputs;
         let m0 = inputs.named("M0", 32);
@@ -597,7 +597,7 @@ impl Reader<'_, '_> {
             .ok_or("an operand")?;
         self.at = start + x;
         let operand = self.unary()?;
-        // As MODE says of denormals.
+        // Denormals are treated as MODE says.
         let exact = match operand {
             Value::Typed(bits, ty) if ty != Ty::F64 => {
                 f64::from_bits(super::convert(bits, ty, Ty::F64, self.machine.inputs.mode))

@@ -1,7 +1,7 @@
 //! An evaluator of the notation in which the manual writes operations.
 //!
-//! A value is an integer or float of a type, or a plain number, which takes the type of what it is combined with: constants, truth
-//! values and ranges of bits are plain.
+//! A value is an integer or float of a type, or a plain number, which takes the type of the value that it is combined with:
+//! constants, truth values and ranges of bits are plain.
 
 mod expression;
 
@@ -36,13 +36,13 @@ pub fn load(space: &str, at: u64, bits: u32) -> u64 {
     value & (u64::MAX >> (64 - bits.clamp(1, 64)))
 }
 
-/// What a statement changes.
+/// The changes of a statement.
 #[derive(Default, Debug)]
 pub struct Outcome {
     values: BTreeMap<String, u64>,
     registers: BTreeMap<String, [u32; 16]>,
     pub exceptions: u8,
-    /// The width of a value that is approximated.
+    /// The width of an approximated value.
     approximated: Option<Ty>,
 }
 
@@ -55,7 +55,7 @@ impl Outcome {
         self.registers.entry(name.into()).or_insert(before)
     }
 
-    /// Compares with what is expected.
+    /// Compares with the expected outcome.
     ///
     /// # Errors
     /// The first difference.
@@ -142,7 +142,7 @@ impl Value {
         }
     }
 
-    /// The number that an integer is.
+    /// The value of an integer.
     pub fn number(self) -> i128 {
         match self {
             Value::Plain(n) => n,
@@ -260,7 +260,7 @@ impl<'a> Machine<'a> {
 
     fn block(&mut self, lines: &[&str]) -> Result<(), String> {
         let mut at = 0;
-        // Whether a branch of the chain of `if` has been taken.
+        // True if a branch of the chain of `if` has been taken.
         let mut taken = false;
         while at < lines.len() {
             let line = lines[at];

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-/// The terminal on a pseudo-terminal, and what is on its screen.
+/// The terminal on a pseudo-terminal, and the contents of its screen.
 pub struct Screen {
     parser: std::sync::Arc<std::sync::Mutex<vt100::Parser>>,
     keys: Box<dyn std::io::Write + Send>,
     pub child: Box<dyn portable_pty::Child + Send + Sync>,
-    /// It closes the terminal when it is dropped.
+    /// Dropping it closes the terminal.
     master: Box<dyn portable_pty::MasterPty + Send>,
 }
 
@@ -48,7 +48,7 @@ impl Screen {
         }
     }
 
-    /// Gives the terminal another size, and the program under it the signal.
+    /// Resizes the terminal; the program gets the signal.
     #[allow(dead_code)]
     pub fn resize(&self, rows: u16, cols: u16) {
         let size = portable_pty::PtySize {
@@ -132,7 +132,7 @@ impl Screen {
     }
 }
 
-/// How a cell looks.
+/// The style of a cell.
 #[derive(PartialEq)]
 struct Look {
     fore: String,

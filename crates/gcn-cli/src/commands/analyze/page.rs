@@ -1,4 +1,4 @@
-//! An analysis as one page of HTML, which needs nothing else.
+//! An analysis as one self-contained page of HTML.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ svg polyline{fill:none;stroke:var(--dim)}svg polyline.k{stroke:var(--taken)}svg 
 svg .h{stroke:var(--hot);stroke-width:2}a{color:var(--taken)}
 ";
 
-/// Text within HTML.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -273,7 +273,7 @@ fn table(out: &mut String, number: usize, kernel: &Analysis) {
     out.push_str("</tbody></table>\n");
 }
 
-/// A number with its noun, in the plural where it is not 1.
+/// A number with its noun, in the plural unless it is 1.
 fn counted(n: usize, noun: &str) -> String {
     match n {
         1 => format!("1 {noun}"),

@@ -7,7 +7,7 @@ use gcn::analyze::liveness::Bound;
 use gcn::analyze::occupancy::MOST_WAVES;
 use gcn::analyze::{Analysis, Instruction, KernelOccupancy, Peak};
 
-/// Addresses that are listed of a peak, or of what a wait waits for.
+/// The maximum number of listed addresses of a peak or of a wait.
 const LISTED: usize = 4;
 
 /// All kernels.
@@ -26,7 +26,7 @@ pub fn text(chip: &Chip, kernels: &[Analysis]) -> String {
     out
 }
 
-/// Addresses, and how many more there are.
+/// The first addresses, and the number of the others.
 fn addresses(all: &[u64]) -> String {
     let shown: Vec<String> = all
         .iter()
@@ -39,7 +39,7 @@ fn addresses(all: &[u64]) -> String {
     }
 }
 
-/// What a figure of live registers is.
+/// Describes the accuracy of a figure of live registers.
 pub fn bound(bound: Bound) -> &'static str {
     match bound {
         Bound::Exact => "counted",
@@ -62,7 +62,7 @@ fn peak(out: &mut String, name: &str, peak: &Peak) {
     out.push('\n');
 }
 
-/// The limits of the occupancy, a line each.
+/// The limits of the occupancy, one per line.
 pub fn limits(o: &KernelOccupancy) -> Vec<String> {
     let of = &o.occupancy;
     let fewer = |n: Option<u64>, what: &str, waves: u32| match n {
@@ -97,7 +97,7 @@ pub fn limits(o: &KernelOccupancy) -> Vec<String> {
     ]
 }
 
-/// The number of waves, and what limits it.
+/// The number of waves and its limit.
 pub fn waves(o: &KernelOccupancy) -> String {
     let waves = o.occupancy.waves();
     let limit = match o.occupancy.limited_by().as_slice() {
@@ -107,7 +107,7 @@ pub fn waves(o: &KernelOccupancy) -> String {
     format!("{waves} of {MOST_WAVES} waves a SIMD, {limit}")
 }
 
-/// What stalls cost; `None` if there are none.
+/// The cost of stalls; `None` if there are none.
 pub fn stalls(kernel: &Analysis) -> Option<String> {
     let stalls = kernel.stalls();
     let waves = kernel.waves();
