@@ -3,7 +3,7 @@
 use gcn_check::code::Graph;
 use gcn_isa::flow::Flow;
 
-/// Instructions that run one after the other.
+/// A sequence of instructions that run one after the other.
 pub struct Block {
     /// The numbers of its instructions in the graph.
     pub sites: Vec<usize>,
@@ -34,7 +34,7 @@ pub struct Loop {
     pub blocks: Vec<usize>,
     /// The innermost loop around it.
     pub parent: Option<usize>,
-    /// How many loops contain it, with itself.
+    /// The number of loops that contain it, including itself.
     pub depth: usize,
 }
 
@@ -48,9 +48,9 @@ pub struct Blocks {
     pub of_site: Vec<usize>,
     /// Outer loops before inner ones.
     pub loops: Vec<Loop>,
-    /// A topological order of the blocks if jumps back are left out: the position of each block.
+    /// The position of each block in a topological order without back edges.
     pub position: Vec<usize>,
-    /// Jumps back to blocks that do not dominate them, as pairs of blocks: loops with several entries.
+    /// Back edges to blocks that do not dominate their source, as pairs of blocks: loops with several entries.
     pub irreducible: Vec<(usize, usize)>,
 }
 
@@ -109,7 +109,7 @@ impl Blocks {
         all
     }
 
-    /// Returns true if an edge goes back, against [`Blocks::position`].
+    /// Returns true for a back edge, against [`Blocks::position`].
     pub fn goes_back(&self, from: usize, edge: Edge) -> bool {
         self.position[edge.to] <= self.position[from]
     }
@@ -207,7 +207,7 @@ impl Blocks {
     }
 }
 
-/// The position of each block in reverse postorder of a walk in depth first.
+/// The position of each block in reverse postorder of a depth-first walk.
 fn positions(blocks: &[Block], entry: usize) -> Vec<usize> {
     let mut seen = vec![false; blocks.len()];
     let mut postorder = Vec::new();

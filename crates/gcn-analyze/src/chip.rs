@@ -1,4 +1,4 @@
-//! Chips: a target, and what differs between cards of one target.
+//! Chips: a target, and the differences between cards of one target.
 
 use gcn_isa::target::Target;
 
@@ -7,14 +7,13 @@ use gcn_isa::target::Target;
 pub struct Chip {
     /// Its name: a code name, the name of a target, or that of a card (`hawaii-pro`).
     pub name: &'static str,
-    /// What it runs.
+    /// The target of its code.
     pub target: Target,
-    /// How much longer double precision takes than at half of the rate of single precision: 1 for 1/2, 2 for 1/4, 4 for
-    /// 1/8, 8 for 1/16.
+    /// The time of double precision relative to a rate of half of single precision: 1 for 1/2, 2 for 1/4, 4 for 1/8, 8 for 1/16.
     pub double_factor: u16,
 }
 
-/// Names beside those of targets: the name, the target, the factor of double precision.
+/// Names other than those of targets: the name, the target, the factor of double precision.
 const OTHERS: [(&str, &str, u16); 2] = [("hawaii-pro", "gfx701", 1), ("radeonvii", "gfx906", 2)];
 
 /// Names and targets whose double precision has another rate than 1/16.

@@ -1,4 +1,4 @@
-//! Cycles: of the issue of an instruction, of what it waits for without memory, of an iteration of a loop.
+//! Cycles: of the issue of an instruction, of its stalls other than for memory, and of an iteration of a loop.
 
 use gcn_check::code::Graph;
 use gcn_check::registers::sets;
@@ -21,7 +21,7 @@ const VECTOR_TO_SCALAR: u32 = 16;
 /// Cycles that a jump waits for its condition.
 const CONDITION: u32 = 4;
 
-/// The least and the most cycles of an instruction's issue.
+/// The minimum and maximum cycles of an instruction's issue.
 pub fn issue(graph: &Graph<'_>, at: usize, chip: Chip) -> (u32, u32) {
     let site = &graph.sites[at];
     if site.wait_states > 1 {
@@ -43,7 +43,8 @@ pub fn issue(graph: &Graph<'_>, at: usize, chip: Chip) -> (u32, u32) {
 }
 
 /// The cycles that an instruction waits for the one before it, by the rules of the public page: a scalar instruction after a
-/// vector instruction that writes an SGPR other than by a compare, and a jump after what its condition depends on. Other waves fill them.
+/// vector instruction that writes an SGPR other than by a compare, and a jump after an instruction that computes its condition.
+/// Other waves fill these cycles.
 pub fn stall(graph: &Graph<'_>, at: usize) -> u32 {
     let before = graph.sites[at].previous.iter();
     before
@@ -84,7 +85,7 @@ fn stall_after(graph: &Graph<'_>, at: usize, before: usize) -> u32 {
     }
 }
 
-/// The cycles of a jump that is taken, and of one that is not; none if the instruction is no jump.
+/// The cycles of a taken jump, and of one that is not taken; `None` if the instruction is not a jump.
 fn jump(graph: &Graph<'_>, at: usize) -> Option<(u64, u64)> {
     match timing::issue(graph.sites[at].insn.row).cycles {
         Cycles::Jump(not_taken, taken) => Some((taken.into(), not_taken.into())),
@@ -122,7 +123,7 @@ pub fn loops(graph: &Graph<'_>, blocks: &Blocks, instructions: &[Instruction]) -
         .collect()
 }
 
-/// The cycles of an iteration on the paths with the fewest and the most, with one iteration of each loop within.
+/// The cycles of an iteration on the paths with the fewest and the most cycles, with one iteration of each inner loop.
 fn iteration(
     graph: &Graph<'_>,
     blocks: &Blocks,

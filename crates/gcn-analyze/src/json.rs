@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::chip::Chip;
 use crate::{Analysis, Instruction, KernelOccupancy, LoopInfo, Peak};
 
-/// The kernels of a file, and what kind each figure is of.
+/// The kernels of a file, and the kind of each figure.
 pub fn all(kernels: &[Analysis], chip: &Chip) -> Value {
     let kernels: Vec<Value> = kernels.iter().map(Analysis::json).collect();
     json!({

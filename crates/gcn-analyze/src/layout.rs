@@ -1,4 +1,4 @@
-//! A drawing of a graph in layers: edges go down where they can, and those that go back run beside the blocks.
+//! A drawing of a graph in layers: edges go down if possible, and back edges run beside the blocks.
 
 use crate::BlockInfo;
 use crate::blocks::Edge;
@@ -9,11 +9,11 @@ pub const WIDTH: i64 = 176;
 pub const HEIGHT: i64 = 58;
 const GAP_X: i64 = 28;
 const GAP_Y: i64 = 44;
-/// Between edges that go back.
+/// The distance between back edges.
 const LANE: i64 = 12;
-/// More points than these of edges over several layers, and they are drawn straight.
+/// With more points than this on edges over several layers, the edges are drawn straight.
 const MOST_POINTS: usize = 20_000;
-/// How often the layers are sorted.
+/// The number of times that the layers are sorted.
 const SWEEPS: usize = 8;
 
 /// A drawing.
@@ -22,23 +22,23 @@ pub struct Layout {
     pub boxes: Vec<(i64, i64)>,
     /// The edges with the points of their lines.
     pub edges: Vec<Line>,
-    /// Width and height of everything.
+    /// The total width and height.
     pub size: (i64, i64),
 }
 
 /// The line of an edge.
 pub struct Line {
-    /// The block from which it comes.
+    /// The source block.
     pub from: usize,
-    /// Where it goes.
+    /// The edge, with its target.
     pub edge: Edge,
-    /// It goes back.
+    /// True for a back edge.
     pub back: bool,
-    /// Its points, the first at the block it comes from.
+    /// Its points, the first at the source block.
     pub points: Vec<(i64, i64)>,
 }
 
-/// A node of a layer: a block, or a point of an edge that passes.
+/// A node of a layer: a block, or a point of an edge that crosses the layer.
 struct Node {
     block: Option<usize>,
     layer: usize,
@@ -224,14 +224,14 @@ fn arrange(nodes: &mut [Node], layers: &mut [Vec<usize>]) {
             let mut sorted = wanted;
             sorted.sort_by_key(|(_, x)| *x);
             layers[n] = sorted.iter().map(|(k, _)| *k).collect();
-            // As near to where each wants to be as those to its left allow, then to the right's.
+            // As near to its wanted position as the nodes on its left allow, then those on its right.
             let mut at = i64::MIN / 2;
             for &(k, x) in &sorted {
                 let half = nodes[k].width() / 2;
                 nodes[k].x = x.max(at + half);
                 at = nodes[k].x + half + GAP_X;
             }
-            // Shifted back so that the layer is on average where it wants to be.
+            // Shifted back: the mean distance of the nodes from their wanted positions becomes 0.
             let off: i64 = sorted.iter().map(|(k, x)| nodes[*k].x - x).sum();
             let off = off / sorted.len().max(1) as i64;
             for (k, _) in &sorted {
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// A branch, a loop and an edge over a layer: no boxes overlap, and edges that do not go back go down.
+    /// A branch, a loop and an edge over a layer: no boxes overlap, and edges other than back edges go down.
     #[test]
     fn boxes_do_not_overlap() {
         let blocks = [

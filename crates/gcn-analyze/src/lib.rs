@@ -1,12 +1,12 @@
-//! What GCN kernels cost before they run.
+//! Static figures of GCN kernels.
 //!
-//! For each kernel of a code object: the registers that are live before each instruction and where most are ([`liveness`]), how
-//! many waves a SIMD can hold and what limits them ([`occupancy`]), the cycles that each instruction occupies the unit that
-//! issues it ([`gcn_isa::insts::timing`], by [`chip`]), the memory instructions that each s_waitcnt waits for ([`waits`]), and loops with
-//! their cost ([`cost`]). The counts of a run can stand beside them ([`profile`]).
+//! For each kernel of a code object: the registers that are live before each instruction and the points with the most
+//! ([`liveness`]), the number of waves that a SIMD can hold and its limits ([`occupancy`]), the cycles that each instruction
+//! occupies the unit that issues it ([`gcn_isa::insts::timing`], by [`chip`]), the memory instructions that each s_waitcnt waits
+//! for ([`waits`]), and loops with their cost ([`cost`]). The counts of a run can be added ([`profile`]).
 //!
-//! Each figure is one of three kinds: *measured* (in a run), *counted* (it follows from the code), or *modelled* (from public tables
-//! about the hardware, and rules). Nothing here is a time.
+//! Each figure is one of three kinds: *measured* (in a run), *counted* (it follows from the code), or *modelled* (from public
+//! tables about the hardware, and rules). No figure is a time.
 
 #![forbid(unsafe_code)]
 
@@ -34,24 +34,24 @@ use crate::liveness::Bound;
 use crate::occupancy::Occupancy;
 use crate::profile::Counts;
 
-/// What is known about an instruction.
+/// The figures of an instruction.
 #[derive(Clone, Debug)]
 pub struct Instruction {
     /// Its address, as `gcn dis` shows it.
     pub pc: u64,
     /// Its text.
     pub text: String,
-    /// The least cycles of its issue. Modelled.
+    /// The minimum cycles of its issue. Modelled.
     pub cycles: u32,
-    /// The most cycles of its issue. Modelled.
+    /// The maximum cycles of its issue. Modelled.
     pub most_cycles: u32,
-    /// The public table lists the instruction; otherwise the cycles are those of similar ones.
+    /// True if the public table lists the instruction; otherwise the cycles are those of similar ones.
     pub listed: bool,
-    /// For LDS: the least number of cycles between two such instructions of a compute unit. Modelled.
+    /// For LDS: the minimum number of cycles between two of these instructions of a compute unit. Modelled.
     pub lds_throughput: Option<u16>,
     /// Cycles that it waits for the instruction before it, if no other wave of the SIMD fills them. Modelled.
     pub stall: u32,
-    /// What is live before it. Counted.
+    /// The registers that are live before it. Counted.
     pub live: RegisterSet,
     /// VGPRs among them.
     pub live_vgprs: u32,
@@ -63,7 +63,7 @@ pub struct Instruction {
     pub line: Option<String>,
     /// The block that contains it.
     pub block: usize,
-    /// How often it ran. Measured.
+    /// The number of its executions. Measured.
     pub counts: Option<Counts>,
 }
 
@@ -76,9 +76,9 @@ pub struct BlockInfo {
     pub last: usize,
     /// The blocks that may follow.
     pub next: Vec<Edge>,
-    /// How many loops contain it.
+    /// The number of loops that contain it.
     pub depth: usize,
-    /// The sum of the least cycles of its instructions, and of the most.
+    /// The sums of the minimum and of the maximum cycles of its instructions.
     pub cycles: (u64, u64),
 }
 
@@ -93,22 +93,23 @@ pub struct LoopInfo {
     pub blocks: Vec<usize>,
     /// The number of the loop around it.
     pub parent: Option<usize>,
-    /// How many loops contain it, with itself.
+    /// The number of loops that contain it, including itself.
     pub depth: usize,
-    /// Its instructions, with those of the loops in it.
+    /// The number of its instructions, including those of inner loops.
     pub instructions: usize,
-    /// The cycles of an iteration on the path with the fewest and on that with the most, each loop in it once. Modelled.
+    /// The cycles of an iteration on the path with the fewest and on the path with the most, with one iteration of each inner
+    /// loop. Modelled.
     pub cycles: (u64, u64),
     /// The most VGPRs and SGPRs that are live in it.
     pub live: (u32, u32),
-    /// How often its header ran. Measured.
+    /// The number of executions of its header. Measured.
     pub iterations: Option<u64>,
 }
 
 /// The point with the most live registers of a kind.
 #[derive(Clone, Debug, Default)]
 pub struct Peak {
-    /// How many.
+    /// The number of live registers.
     pub count: u32,
     /// The addresses of all instructions before which this number is live.
     pub at: Vec<u64>,
@@ -116,15 +117,15 @@ pub struct Peak {
     pub registers: Vec<String>,
 }
 
-/// What is known about a kernel or function.
+/// The figures of a kernel or function.
 pub struct Analysis {
     /// Its name.
     pub name: String,
-    /// It is a kernel; otherwise a function, which has no occupancy of its own.
+    /// The occupancy of a kernel; `None` for a function, which has none of its own.
     pub occupancy: Option<KernelOccupancy>,
     /// The chip for which cycles are given.
     pub chip: Chip,
-    /// Its instructions, by ascending address: those that paths from the entry reach.
+    /// Its instructions that are reachable from the entry, by ascending address.
     pub instructions: Vec<Instruction>,
     /// Its blocks, by ascending address.
     pub blocks: Vec<BlockInfo>,
@@ -134,7 +135,7 @@ pub struct Analysis {
     pub loops: Vec<LoopInfo>,
     /// Loops with several entries: the addresses of a jump back and of its target. They have no cost.
     pub irreducible: Vec<(u64, u64)>,
-    /// How far to trust the counts of live registers.
+    /// The accuracy of the counts of live registers.
     pub bound: Bound,
     /// The most live VGPRs.
     pub vgprs: Peak,
@@ -142,22 +143,22 @@ pub struct Analysis {
     pub sgprs: Peak,
 }
 
-/// The occupancy of a kernel, and what would raise it.
+/// The occupancy of a kernel, and the reductions that would raise it.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelOccupancy {
     /// The occupancy.
     pub occupancy: Occupancy,
-    /// VGPRs and SGPRs that the kernel uses: those of the metadata, or those that are allocated.
+    /// VGPRs and SGPRs that the kernel uses: from the metadata, or the allocated ones.
     pub used: (u32, u32),
-    /// How many VGPRs fewer would allow one wave more, of VGPRs alone; `None` if they allow the most.
+    /// The number of VGPRs by which fewer would allow one more wave, counting VGPRs alone; `None` if they allow the maximum.
     pub fewer_vgprs: Option<u32>,
-    /// The same of SGPRs; `None`, too, if the chip gives every wave the same number.
+    /// The same for SGPRs; also `None` if the chip gives every wave the same number.
     pub fewer_sgprs: Option<u32>,
-    /// The same of bytes of LDS.
+    /// The same for bytes of LDS.
     pub fewer_lds: Option<u64>,
 }
 
-/// What stalls cost on each path once, at the occupancy of the kernel. Modelled.
+/// The cost of stalls with each counted once, at the occupancy of the kernel. Modelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stalls {
     /// The number of instructions that wait for the one before them.
@@ -168,7 +169,7 @@ pub struct Stalls {
     pub exposed: u64,
 }
 
-/// The least cycles that a SIMD issues for a wave before it is the wave's turn again.
+/// The minimum cycles that a SIMD issues for a wave before the next wave's turn.
 const LEAST_ISSUE: u32 = 4;
 
 impl Analysis {
@@ -183,7 +184,7 @@ impl Analysis {
         stall.saturating_sub(LEAST_ISSUE * self.waves().saturating_sub(1))
     }
 
-    /// Adds the stalls up, each once.
+    /// Sums the stalls, each once.
     pub fn stalls(&self) -> Stalls {
         let stalls = || self.instructions.iter().map(|i| i.stall).filter(|s| *s > 0);
         Stalls {
@@ -194,7 +195,7 @@ impl Analysis {
     }
 }
 
-/// What to analyze.
+/// The options of the analysis.
 pub struct Options<'a> {
     /// The kernel or function; by default all kernels.
     pub kernel: Option<&'a str>,
@@ -337,7 +338,7 @@ fn sgprs(set: &RegisterSet, generation: Gen) -> impl Iterator<Item = u16> {
         .filter(move |n| *n < generation.sgprs())
 }
 
-/// The names of registers, with ranges in one.
+/// The names of registers; consecutive registers are joined to ranges.
 fn ranges(file: File, all: impl Iterator<Item = u16>, generation: Gen) -> Vec<String> {
     let mut ranges: Vec<(u16, u16)> = Vec::new();
     for register in all {

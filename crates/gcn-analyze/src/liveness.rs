@@ -1,7 +1,7 @@
-//! Live registers: those whose value some path still reads.
+//! Live registers: registers whose value is still read on some path.
 //!
-//! The analysis is that of a lane, as a compiler's: a write of a VGPR ends the life of the value before it, although inactive lanes
-//! keep theirs. Writes of one lane, of one half, and under a condition do not.
+//! The analysis is per lane, as a compiler's: a write of a VGPR ends the life of the old value, although inactive lanes keep
+//! theirs. Writes of one lane, of one half, and under a condition do not.
 
 use gcn_check::code::Graph;
 use gcn_check::registers::RegisterSet;
@@ -10,16 +10,16 @@ use gcn_isa::meaning::Op;
 use gcn_isa::operand::EXEC;
 use gcn_isa::shape::{Imm, Role};
 
-/// How far the counts can be trusted.
+/// The accuracy of the counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
     /// All reads and writes are in the code.
     Exact,
-    /// The code calls, returns or jumps through registers, and what is read there is not known: there may be more.
+    /// The code calls, returns or jumps through registers, and the reads there are not known: the counts may be too low.
     Lower,
-    /// The numbers of some registers are computed, so that every register of the file may be read there: there may be fewer.
+    /// The numbers of some registers are computed, and every register of the file may be read there: the counts may be too high.
     Upper,
-    /// Both.
+    /// Both: the counts may be too low or too high.
     Estimate,
 }
 
@@ -35,11 +35,11 @@ impl Bound {
     }
 }
 
-/// What is live before each instruction.
+/// The registers that are live before each instruction.
 pub struct Liveness {
     /// By the numbers of instructions in the graph.
     pub before: Vec<RegisterSet>,
-    /// How far to trust it.
+    /// The accuracy.
     pub bound: Bound,
 }
 
@@ -51,8 +51,8 @@ pub struct Accesses {
     pub replaces: RegisterSet,
 }
 
-/// The registers that an instruction reads and replaces. `named`: those that stand for a register whose number is computed.
-/// `indexed`: M0 may move the numbers of VGPRs.
+/// The registers that an instruction reads and replaces. `named` are the registers that may be meant by a computed number. With
+/// `indexed`, M0 may move the numbers of VGPRs.
 pub fn accesses(graph: &Graph<'_>, at: usize, named: &RegisterSet, indexed: bool) -> Accesses {
     let insn = &graph.sites[at].insn;
     let info = graph.info(at);
@@ -95,7 +95,7 @@ fn named(graph: &Graph<'_>) -> RegisterSet {
     named
 }
 
-/// Before which instructions MODE.GPR_IDX_EN may be set.
+/// Returns true for each instruction before which MODE.GPR_IDX_EN may be set.
 pub fn indexed(graph: &Graph<'_>) -> Vec<bool> {
     let sets = |at: usize| {
         let shape = &graph.sites[at].insn.row.shape;
@@ -125,7 +125,7 @@ pub fn indexed(graph: &Graph<'_>) -> Vec<bool> {
     states.into_iter().map(|s| s.unwrap_or(false)).collect()
 }
 
-/// Computes what is live.
+/// Computes the live registers.
 pub fn liveness(graph: &Graph<'_>) -> Liveness {
     let count = graph.sites.len();
     let (named, indexed) = (named(graph), indexed(graph));
@@ -135,7 +135,7 @@ pub fn liveness(graph: &Graph<'_>) -> Liveness {
     let mut before = vec![RegisterSet::EMPTY; count];
     let mut queued = vec![true; count];
     let mut queue: std::collections::BinaryHeap<usize> = (0..count).collect();
-    // The highest address first: most paths go down.
+    // The highest address first, because most paths go to higher addresses.
     while let Some(at) = queue.pop() {
         queued[at] = false;
         let mut live = RegisterSet::EMPTY;

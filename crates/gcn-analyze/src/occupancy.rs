@@ -1,17 +1,17 @@
-//! How many waves a SIMD can hold at once, and what limits them.
+//! The number of waves that a SIMD can hold at once, and its limits.
 
 use gcn_isa::Gen;
 use gcn_object::read::{CodeObject, Kernel};
 
 /// Work-items of a wave.
 const WAVE: u64 = 64;
-/// The most waves of a SIMD.
+/// The maximum number of waves per SIMD.
 pub const MOST_WAVES: u32 = 10;
-/// SIMDs of a compute unit.
+/// SIMDs per compute unit.
 const SIMDS: u64 = 4;
-/// LDS of a compute unit in bytes.
+/// LDS per compute unit in bytes.
 const LDS: u64 = 64 << 10;
-/// The most workgroups of a compute unit, if they have more than one wave.
+/// The maximum number of workgroups per compute unit, if they have more than one wave.
 const MOST_GROUPS: u64 = 16;
 
 /// The occupancy: the number of concurrent waves of a SIMD, and the resources that limit it.
@@ -65,7 +65,7 @@ const fn sgpr_granule(generation: Gen) -> (u32, u32) {
 }
 
 impl Occupancy {
-    /// The occupancy for numbers of registers, bytes of LDS, and work-items of a workgroup. `fixed_sgprs`: the chip gives
+    /// The occupancy for numbers of registers, bytes of LDS, and work-items of a workgroup. With `fixed_sgprs` the chip gives
     /// every wave 96 SGPRs.
     pub fn new(
         generation: Gen,
@@ -99,7 +99,7 @@ impl Occupancy {
         }
     }
 
-    /// For a kernel of a code object, in the largest workgroup that it allows.
+    /// The occupancy of a kernel of a code object, in the largest workgroup that it allows.
     pub fn of(object: &CodeObject, kernel: &Kernel, generation: Gen) -> Occupancy {
         let descriptor = &kernel.descriptor;
         let metadata = kernel.metadata.as_ref();
@@ -151,14 +151,14 @@ impl Occupancy {
             .collect()
     }
 
-    /// How many bytes of LDS fewer would allow a wave more, of LDS alone; `None` if it allows the most.
+    /// The number of bytes of LDS by which less would allow one more wave, counting LDS alone; `None` if it allows the maximum.
     pub fn fewer_lds(&self, generation: Gen) -> Option<u64> {
         if self.by_lds >= MOST_WAVES {
             return None;
         }
         let granule = lds_granule(generation);
         let more = |lds: u64| lds_waves(lds, self.workgroup_waves) > self.by_lds;
-        // The fewest granules that have to go.
+        // The minimum number of granules to remove.
         let all = self.lds / granule;
         let (mut few, mut many) = (0, all);
         while few + 1 < many {
@@ -171,12 +171,12 @@ impl Occupancy {
         Some(many * granule)
     }
 
-    /// The most VGPRs with which this number of waves fits.
+    /// The maximum number of VGPRs with which this number of waves fits.
     pub fn most_vgprs(waves: u32) -> u32 {
         256 / waves.max(1) / 4 * 4
     }
 
-    /// The most SGPRs with which this number of waves fits. Instructions can name fewer.
+    /// The maximum number of SGPRs with which this number of waves fits. Instructions can name fewer.
     pub fn most_sgprs(generation: Gen, waves: u32) -> u32 {
         let (granule, all) = sgpr_granule(generation);
         (all / waves.max(1) / granule * granule).min(match generation {

@@ -1,4 +1,4 @@
-//! The counts of a run: what `gcn run --profile --json` wrote.
+//! The counts of a run: the output of `gcn run --profile --json`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::Analysis;
 
-/// How often an instruction ran.
+/// The number of executions of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Executions by a wave.
@@ -65,7 +65,7 @@ impl Profile {
         Ok(Profile { rows })
     }
 
-    /// Puts the counts beside the instructions. Those that the run does not have did not run.
+    /// Adds the counts to the instructions. Instructions without a count in the run did not run.
     ///
     /// # Errors
     /// A sentence: another instruction ran at an address, or none of the kernels ran.
@@ -98,7 +98,7 @@ impl Profile {
 }
 
 impl Analysis {
-    /// The cycles of issue of all executions: the least of each instruction times its count. Measured counts, modelled cycles.
+    /// The cycles of issue of all executions: the minimum of each instruction times its count. Measured counts, modelled cycles.
     pub fn issued(&self) -> Option<u64> {
         let of = |i: &crate::Instruction| Some(i.counts?.times.saturating_mul(i.cycles.into()));
         let mut sum = self.instructions.iter().map(of);

@@ -1,4 +1,4 @@
-//! What each s_waitcnt waits for: the memory instructions that are complete after it and may not have been before.
+//! The memory instructions that each s_waitcnt waits for: those that are complete after it and may not have been before.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use gcn_check::waitcnt::{Event, events, wait};
 
 use crate::blocks::Blocks;
 
-/// The outstanding events: the instruction and which of its events, with the number of later ones of the same order, on the
+/// The outstanding events: the instruction and the number of its event, with the number of later events of the same order, on the
 /// path with the fewest.
 type State = BTreeMap<(usize, usize), u8>;
 
-/// The largest number of younger instructions that is counted: that of VM_CNT on gfx9.
+/// The maximum number of younger instructions that is counted: VM_CNT's maximum on gfx9.
 const MOST: u8 = 63;
 
 fn step(graph: &Graph<'_>, all: &[Vec<Event>], at: usize, state: &mut State) -> Vec<usize> {
@@ -30,7 +30,7 @@ fn step(graph: &Graph<'_>, all: &[Vec<Event>], at: usize, state: &mut State) -> 
         return waits_for;
     }
     if graph.sites[at].calls {
-        // A function waits for all that its caller has outstanding, and returns when nothing is.
+        // A function waits for all events that its caller has outstanding, and has none outstanding when it returns.
         state.clear();
     }
     for (n, event) in all[at].iter().enumerate() {
@@ -63,7 +63,7 @@ fn merge(old: &mut State, new: &State) -> bool {
     changed
 }
 
-/// The instructions that each instruction waits for, by their numbers in the graph; empty for those that are no s_waitcnt.
+/// The instructions that each instruction waits for, by their numbers in the graph; empty for instructions other than s_waitcnt.
 pub fn waits(graph: &Graph<'_>, blocks: &Blocks) -> Vec<Vec<usize>> {
     let all: Vec<Vec<Event>> = (0..graph.sites.len())
         .map(|at| events(graph.info(at), &graph.sites[at].insn))

@@ -1,4 +1,4 @@
-//! Small kernels whose figures are known by hand.
+//! Small kernels whose figures were computed by hand.
 
 use gcn_analyze::chip::Chip;
 use gcn_analyze::liveness::Bound;
@@ -50,7 +50,7 @@ fn live_registers() {
     assert_eq!(found.vgprs.at, [found.instructions[2].pc]);
 }
 
-/// A lane, a half and a masked lane keep the rest of the register, so that it is live before them.
+/// A write of one lane, of a half or of a masked lane keeps the rest of the register, which is therefore live before it.
 #[test]
 fn writes_of_a_part_keep_the_rest() {
     for (part, before) in [
@@ -190,7 +190,7 @@ fn registers_by_computed_numbers() {
         "v_mov_b32 v1, s0\nv_mov_b32 v2, s0\ns_mov_b32 m0, 1\nv_movrels_b32 v3, v1\nds_write_b32 v3, v3\ns_endpgm",
     );
     assert_eq!(found.bound, Bound::Upper);
-    // All that the code names may be read.
+    // All registers that the code names may be read.
     assert_eq!(vgprs(&found)[3], 3);
     let indexed = of(
         "gfx900",

@@ -1,5 +1,5 @@
-//! Liveness against another algorithm, over all committed code objects: from each read of a register, a walk against the control
-//! flow until an instruction replaces the register.
+//! Compares liveness with another algorithm, over all committed code objects: from each read of a register, a walk against the
+//! control flow until an instruction replaces the register.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn registers(access: &RegAccess) -> impl Iterator<Item = (File, u16)> + use<> {
     (first..first + u16::from(access.count)).map(move |n| (file, n))
 }
 
-/// Each read is followed back by itself.
+/// Follows each read back separately.
 fn by_walks(graph: &Graph<'_>) -> Vec<RegisterSet> {
     let mut live = vec![RegisterSet::EMPTY; graph.sites.len()];
     let counts = |a: &RegAccess| {
@@ -47,7 +47,7 @@ fn by_walks(graph: &Graph<'_>) -> Vec<RegisterSet> {
         let reads = graph.info(at).accesses(&site.insn);
         for access in reads.filter(|a| !a.write && counts(a)) {
             for register in registers(&access) {
-                // EXEC is not followed, whichever access names it.
+                // EXEC is not tracked.
                 if register.0 == File::Scalar && (EXEC..EXEC + 2).contains(&register.1) {
                     continue;
                 }
@@ -92,7 +92,7 @@ fn equal_to_walks_from_each_read() {
             };
             let found = liveness(&graph);
             graphs += 1;
-            // Registers whose numbers are computed stand for all of them: the walks do not know which.
+            // Registers with computed numbers stand for all registers, and the walks do not model that.
             if matches!(found.bound, Bound::Upper | Bound::Estimate) {
                 continue;
             }

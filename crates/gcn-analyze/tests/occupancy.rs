@@ -1,4 +1,4 @@
-//! Occupancy against LLVM's, as its compilers print it.
+//! Compares the occupancy with the figures that LLVM's compilers print.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ fn testdata(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Where LLVM's figure is not that of the hardware (docs/analyze.md).
+/// Returns true if LLVM's figure differs from the hardware's (docs/analyze.md).
 fn differs(generation: Gen, sgprs: u32, lds: u64) -> bool {
     match generation {
-        // It takes a compute unit's LDS to be as large as a workgroup's may be.
+        // LLVM takes a compute unit's LDS to be as large as a workgroup's maximum.
         Gen::Gfx6 if lds > 0 => true,
-        // It takes no wave to have more than 96.
+        // LLVM assumes that no wave has more than 96.
         Gen::Gfx6 | Gen::Gfx7 => sgprs > 96,
-        // It does not round up to the 16 that are given out at once.
+        // LLVM does not round up to the granule of 16.
         Gen::Gfx8 | Gen::Gfx9 => (81..=88).contains(&sgprs) || (97..=100).contains(&sgprs),
     }
 }
@@ -43,7 +43,7 @@ fn figures_of_compiled_kernels() {
             panic!("{line}");
         };
         let target = Target::parse(cells[0]).expect("a target");
-        // The chips whose first waves need their SGPRs set get 96 for each.
+        // The first waves of these chips need initialized SGPRs; each wave gets 96.
         let fixed = target.name() == "gfx802";
         let generation = target.generation();
         if differs(generation, sgprs, lds.into()) {
@@ -63,7 +63,7 @@ fn figures_of_compiled_kernels() {
     assert!(compared > 150, "{compared} lines");
 }
 
-/// The kernels of testdata/kernels, whose objects stand beside the assembly that names their occupancy.
+/// The kernels of testdata/kernels, whose objects are in the same folder as the assembly that states their occupancy.
 #[test]
 fn committed_kernels() {
     let mut compared = 0;
