@@ -7,8 +7,8 @@ use std::ops::{Deref, DerefMut};
 #[cfg(target_os = "linux")]
 use memmap2::{Advice, MmapMut};
 
-/// Bytes of a fixed number. Many of them are in large pages, where the system has such: the first access to each small page
-/// takes longer than reading its bytes from a file.
+/// A fixed number of bytes. Large amounts are in large pages, if the system supports them: the first access to each
+/// small page takes longer than reading its bytes from a file.
 pub struct Bytes(Storage);
 
 enum Storage {
@@ -18,7 +18,7 @@ enum Storage {
     Pages(MmapMut, usize),
 }
 
-/// The least number of bytes for which large pages are worth their clearing.
+/// The minimum number of bytes for which large pages are worth the time to clear them.
 #[cfg(target_os = "linux")]
 const MANY: usize = 3 << 18;
 
@@ -41,7 +41,7 @@ impl Bytes {
     /// Reads this many bytes.
     ///
     /// # Errors
-    /// If there are fewer, they cannot be read, or there is not enough memory.
+    /// If there are fewer bytes, they cannot be read, or there is not enough memory.
     pub fn read(mut from: impl Read, len: usize) -> io::Result<Bytes> {
         #[cfg(target_os = "linux")]
         if let Some(mut pages) = pages(len) {
@@ -58,7 +58,7 @@ impl Bytes {
     }
 }
 
-/// Returns zeros in large pages; `None` if they are too few, or cannot be had so.
+/// Returns zeros in large pages; `None` if the size is too small, or the system refuses.
 #[cfg(target_os = "linux")]
 fn pages(len: usize) -> Option<Bytes> {
     const PAGE: usize = 2 << 20;
@@ -66,7 +66,7 @@ fn pages(len: usize) -> Option<Bytes> {
         return None;
     }
     let pages = MmapMut::map_anon(len.checked_next_multiple_of(PAGE)?).ok()?;
-    // Small pages do as well.
+    // Small pages are sufficient.
     let _ = pages.advise(Advice::HugePage);
     Some(Bytes(Storage::Pages(pages, len)))
 }

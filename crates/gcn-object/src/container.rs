@@ -1,8 +1,7 @@
-//! Containers: detects what a file is and lists the code objects in it. A file may be a code object itself, an offload
-//! bundle, or a host program, library, object file or archive that contains bundles.
+//! Containers: detects the kind of a file and lists the code objects in it. A file may be a code object itself, an
+//! offload bundle, or a host program, library, object file or archive that contains bundles.
 //!
-//! Opening reads only headers, so that a library of gigabytes is listed at once; an entry's bytes are read when
-//! requested.
+//! Opening reads only headers: a library of gigabytes is listed quickly, and an entry's bytes are read when requested.
 
 use crate::bundle::{self, Compressed, Item, MAX_ENTRIES};
 use crate::bytes::Bytes;
@@ -51,7 +50,7 @@ pub enum Packing {
 pub struct Bundle {
     /// Its format.
     pub packing: Packing,
-    /// Where it starts in the file.
+    /// The offset of its start in the file.
     pub offset: u64,
     /// Its size in the file in bytes.
     pub size: u64,
@@ -178,7 +177,7 @@ pub(crate) struct HostSection {
 /// An opened file.
 #[derive(Debug)]
 pub struct Container {
-    /// What the file is.
+    /// The kind of the file.
     pub kind: Kind,
     /// Its bundles in file order.
     pub bundles: Vec<Bundle>,
@@ -216,8 +215,8 @@ fn elf_extent(source: &Source, start: u64, size: u64) -> Result<u64, Error> {
     let number = |bytes: &[u8], at: usize, count: usize| -> u64 {
         (bytes.iter().skip(at).take(count).rev()).fold(0, |n, b| n << 8 | u64::from(*b))
     };
-    // The program and section tables: the offset, the number and size of entries, and where in an entry the offset,
-    // size and type of its bytes are.
+    // The program and section tables: the offset, the number and size of entries, and the positions in an entry of the
+    // offset, size and type of its bytes.
     let tables = [
         (
             number(&header, 32, 8),
@@ -348,7 +347,7 @@ impl Container {
         CodeObject::for_source(self.code(entry)?)
     }
 
-    /// Returns the bytes of an entry that is no bitcode.
+    /// Returns the bytes of an entry that is not bitcode.
     fn code(&self, entry: &Entry) -> Result<Bytes, Error> {
         let bytes = self.object_bytes(entry)?;
         if bytes.starts_with(b"BC\xc0\xde") {
@@ -745,14 +744,14 @@ impl List {
     }
 }
 
-/// Returns true if a file begins like source text: with ASCII characters alone.
+/// Returns true if a file begins like source text: with ASCII characters only.
 fn is_text(start: &[u8]) -> bool {
     let plain = |c: &u8| matches!(c, b'\t' | b'\n' | b'\r' | b' '..=b'~');
     !start.is_empty() && start.iter().all(plain)
 }
 
-/// Returns the start of the next bundle: after zeros, or else at the start of a page, as HIP's bundles are aligned.
-/// Pages count from `start`; `other` is true if there was something that is neither.
+/// Returns the start of the next bundle: after zeros, or otherwise at the start of a page, as HIP's bundles are
+/// aligned. Pages count from `start`; `other` is true if there were bytes that are neither.
 fn next_bundle(
     source: &Source,
     start: u64,

@@ -191,10 +191,10 @@ impl SymbolKind {
     }
 }
 
-/// Where a symbol is defined.
+/// The location of a symbol's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SymbolSection {
-    /// Undefined: another file defines it.
+    /// None: another file defines it.
     Undefined,
     /// A plain number.
     Absolute,

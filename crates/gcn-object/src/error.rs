@@ -3,11 +3,11 @@
 use crate::metadata::MetadataError;
 use std::fmt;
 
-/// Why a code object could not be read, loaded or written.
+/// The reason why a code object could not be read, loaded or written.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The bytes are not a readable ELF file; the text says which part is wrong and why.
+    /// The bytes are not a readable ELF file; the text names the wrong part and the reason.
     Elf(String),
     /// The ELF machine is not `EM_AMDGPU` (224).
     Machine(u16),
@@ -43,14 +43,14 @@ pub enum Error {
     Kernel {
         /// The kernel's name.
         name: String,
-        /// What is wrong.
+        /// The error.
         detail: String,
     },
     /// A relocation cannot be applied.
     Relocation {
         /// The location: a virtual address, or an offset in a section of a relocatable file.
         offset: u64,
-        /// What is wrong.
+        /// The error.
         detail: String,
     },
     /// The input of the builder, or the request to the loader, cannot be laid out.

@@ -12,7 +12,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Why metadata cannot be read or is refused.
+/// The reason why metadata cannot be read or is refused.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum MetadataError {
@@ -22,7 +22,7 @@ pub enum MetadataError {
     Yaml {
         /// Line in the text, from 1.
         line: usize,
-        /// What is wrong.
+        /// The error.
         detail: String,
     },
     /// The tree does not have the shape of kernel metadata.
@@ -339,7 +339,7 @@ fn key_order(a: &Value, b: &Value) -> Ordering {
     })
 }
 
-/// Converts a scalar to its type: by its tag, else by its text.
+/// Converts a scalar to its type: by its tag, otherwise by its text.
 fn scalar(text: &str, tag: Option<&Tag>) -> Result<Value, String> {
     let tag = match tag {
         Some(tag) if tag.handle == "!" => tag.suffix.as_str(),
@@ -466,12 +466,12 @@ pub fn faithful_text(descriptor: &[u8]) -> Option<String> {
     quick::text_of(descriptor).or_else(|| faithful_text_of_tree(descriptor))
 }
 
-/// The text of a note, with what [`assemble`] gives for it.
+/// The text of a note, with the results of [`assemble`] for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faithful {
     /// The text.
     pub text: String,
-    /// The descriptor: the note's.
+    /// The descriptor, equal to the note's.
     pub descriptor: Vec<u8>,
     /// The minor version of the metadata, if it is a number.
     pub minor: Option<u64>,
@@ -1379,7 +1379,7 @@ fn renamed(value: &Value, keys: &'static [(&'static str, &'static str, V2)]) -> 
                 None => value.clone(),
             },
             V2::Word => match value.as_str() {
-                // The default access is left out in v3.
+                // The default access is omitted in v3.
                 Some("Default") => continue,
                 Some(word) => Value::from(v3_word(word)),
                 None => value.clone(),

@@ -286,7 +286,7 @@ impl CodeObject {
     /// Reads a code object of version 2 to 6, of Mesa or PAL, for gfx6 to gfx9.
     ///
     /// # Errors
-    /// Any [`Error`] but `Layout`, if the file is of another kind or damaged.
+    /// Any [`Error`] except `Layout`, if the file is of another kind or damaged.
     pub fn parse(data: &[u8]) -> Result<CodeObject, Error> {
         CodeObject::from_bytes(data.to_vec())
     }
@@ -302,7 +302,7 @@ impl CodeObject {
         Ok(object)
     }
 
-    /// Like [`CodeObject::from_bytes`], for source: kernels may be without their metadata.
+    /// Like [`CodeObject::from_bytes`], for source: kernels may lack their metadata.
     ///
     /// # Errors
     /// See [`CodeObject::parse`].
@@ -665,7 +665,8 @@ impl CodeObject {
         })
     }
 
-    /// Reads what a loader uses: the dynamic section's relocations and, in files without sections, its symbols.
+    /// Reads the data that a loader uses: the dynamic section's relocations and, in files without sections, its
+    /// symbols.
     fn read_dynamic(
         &mut self,
         programs: &[raw::ProgramHeader64<LE>],
@@ -755,7 +756,7 @@ impl CodeObject {
                 .filter(|s| s.kind == SectionKind::NOTE)
                 .map(|s| s.file.clone()),
         );
-        // A table of overlapping notes would be searched again and again.
+        // Overlapping notes would be searched repeatedly.
         let mut seen = HashSet::new();
         let mut known = HashSet::new();
         let mut left = self.data.len().saturating_mul(OVERLAP);

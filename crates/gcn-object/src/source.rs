@@ -1,4 +1,4 @@
-//! Bytes that are read on demand: a file of gigabytes is never read as a whole.
+//! Bytes that are read on demand: a file of gigabytes is never read completely.
 
 use crate::bytes::Bytes;
 use crate::error::Error;
@@ -40,7 +40,7 @@ impl Source {
     }
 
     /// Reads a stream, such as a pipe, to its end. A stream that does not begin like a file that can contain code is
-    /// not read further, so that endless zeros do no harm.
+    /// not read further, which protects against endless zeros.
     ///
     /// # Errors
     /// [`Error::Read`] if it cannot be read, or does not end within 1 GiB.
@@ -73,7 +73,7 @@ impl Source {
         self.size
     }
 
-    /// Fills `out` from `offset` on, as far as the bytes go, and returns the number of bytes read.
+    /// Fills `out` from `offset` on, as far as there are bytes, and returns the number of bytes read.
     fn fill(&self, offset: u64, out: &mut [u8]) -> std::io::Result<usize> {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = out.len().min(left);
@@ -97,13 +97,13 @@ impl Source {
     /// Returns `size` bytes from `offset` on.
     ///
     /// # Errors
-    /// [`Error::Read`] if they are not all there.
+    /// [`Error::Read`] if there are fewer bytes.
     pub fn read(&self, offset: u64, size: u64) -> Result<Vec<u8>, Error> {
         let count = self.checked(offset, size)?;
         let mut bytes = Vec::new();
         (bytes.try_reserve_exact(count))
             .map_err(|_| Error::Read(format!("{size} bytes do not fit into memory")))?;
-        // The room is not filled with zeros before.
+        // The buffer is not filled with zeros first.
         let read = match &self.from {
             From::Bytes(all) => {
                 bytes.extend_from_slice(&all[offset as usize..][..count]);
@@ -141,7 +141,7 @@ impl Source {
         })
     }
 
-    /// Returns a number of bytes from `offset` on if there are so many.
+    /// Returns the number of bytes from `offset` on, checked against the size and the address space.
     fn checked(&self, offset: u64, size: u64) -> Result<usize, Error> {
         let end = offset.checked_add(size).filter(|end| *end <= self.size);
         match (end, usize::try_from(size)) {

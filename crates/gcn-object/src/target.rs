@@ -135,7 +135,7 @@ impl Os {
                 return Ok((os, id));
             }
         }
-        // There are several ways to leave out unknown parts of a triple. A feature may end in `-`.
+        // Unknown parts of a triple may be left out in several ways. A feature may end in `-`.
         let end = text.find(":").unwrap_or(text.len());
         // A processor's name may have a dash, too: gfx9-generic.
         let processor = text[..end].rfind("-gfx");
@@ -220,7 +220,7 @@ pub struct Machine {
     pub xnack: bool,
     /// True if the processor's registers can have error correction, so that target ids may name SRAMECC.
     pub sramecc: bool,
-    /// True if the processor starts waves with a fixed allocation of 96 SGPRs, whatever the kernel requests.
+    /// True if the processor starts waves with a fixed allocation of 96 SGPRs, independently of the kernel's request.
     pub sgpr_init_bug: bool,
     /// The version of a generic processor, which is the common subset of several processors; 0 for real
     /// processors.

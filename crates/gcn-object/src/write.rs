@@ -1,7 +1,7 @@
 //! Writes code objects: relocatable files for a linker, and loadable files laid out as ld.lld 14 lays them out.
 //!
-//! The loadable layout follows lld's so closely that code, data and every address come out the same for the same input:
-//! distances between sections, which the code contains, then stay valid after disassembling and assembling again.
+//! The loadable layout follows lld's: code, data and every address are the same for the same input. Distances between
+//! sections, which the code contains, then stay valid after disassembling and assembling again.
 
 use crate::descriptor::KernelDescriptor;
 use crate::elf::*;
@@ -572,7 +572,7 @@ impl Builder {
                 None => 0,
             };
             let mut data = Cow::Borrowed(section.data.as_slice());
-            // If the relocation holds the addend, its location is zero, whatever is known already.
+            // If the relocation holds the addend, its location is zero, even if the value is already known.
             for r in &by_section[i] {
                 let (start, width) = (r.offset as usize, r.kind.width());
                 let addend = if has_addends { 0 } else { r.addend };
@@ -719,7 +719,7 @@ impl<'a> File<'a> {
         let mut file = vec![0; self.size as usize];
         for (offset, part) in &self.parts {
             let location = file.get_mut(*offset as usize..).unwrap_or_default();
-            // The system gives memory to a page at its first write, and pages of zeros need none.
+            // The system allocates a page at its first write, and pages of zeros need no write.
             for (location, page) in location.chunks_mut(PAGE).zip(part.chunks(PAGE)) {
                 if *page != ZEROS[..page.len()] {
                     location[..page.len()].copy_from_slice(page);
@@ -737,7 +737,7 @@ struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    /// With room for so many names, equal ones of which have one place.
+    /// With room for this number of names; equal names share a location.
     fn shared(count: usize) -> Strings<'a> {
         Strings {
             bytes: vec![0],

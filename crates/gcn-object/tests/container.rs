@@ -1,4 +1,4 @@
-//! Bundles and their containers: reading, writing, changing.
+//! Bundles and their containers: reading, writing, patching.
 
 mod common;
 
@@ -95,7 +95,7 @@ fn bundles_are_listed_and_read() {
                 panic!("{:?}", container.bundles[0]);
             };
             assert_eq!(header.uncompressed, plain.len() as u64);
-            // Several in a section; the first one, of version 1, does not record its size.
+            // Several bundles in a section; the first one, of version 1, does not record its size.
             let mut several = packed.clone();
             several.resize(several.len().next_multiple_of(4096), 0);
             several.extend(&plain);
@@ -311,7 +311,7 @@ fn one_entry_is_chosen_or_all_are_listed() {
             other => panic!("{target:?} {number:?}: {other:?}"),
         }
     }
-    // The only one that this crate reads.
+    // The only entry that this crate reads.
     let one = bundle_of(
         &[(HOST, b""), (&id("gfx1030"), b"0"), (&id("gfx803"), b"1")],
         1,
@@ -401,7 +401,7 @@ fn programs_are_changed_by_moving_the_bundle() {
                 let new = vec![7; 9000];
                 let (out, moved) = replaced(&old, 3 * which + 2, &new);
                 assert!(moved);
-                // A program has its bundles in the order of its wrappers; the file has the moved one last.
+                // A program has its bundles in the order of its wrappers; in the file the moved one is last.
                 let mut expected = contents(&open(&old));
                 expected[3 * which + 2].1 = new.clone();
                 assert_eq!(
@@ -412,7 +412,7 @@ fn programs_are_changed_by_moving_the_bundle() {
                 expected[3 * which..].rotate_left(3);
                 assert_eq!(contents(&open(&out)), expected);
                 still_whole(&old, &out, bundles > 1);
-                // Again, with the moved one and with another.
+                // Again, with the moved bundle and with another one.
                 let again = replaced(&out, 3 * bundles - 1, &[8; 30_000]).0;
                 assert_eq!(loaded(&again)[which][2].1, [8; 30_000]);
                 let again = replaced(&again, 1, &[9; 30_000]).0;
@@ -425,8 +425,8 @@ fn programs_are_changed_by_moving_the_bundle() {
     }
 }
 
-/// Checks what must hold for a changed program: its zeroed data is zero, its other sections are unchanged, and its
-/// section headers are in the file.
+/// Checks a changed program: its zeroed data is zero, its other sections are unchanged, and its section headers are in
+/// the file.
 fn still_whole(old: &[u8], new: &[u8], second_section: bool) {
     let (before, after) = (sections(old), sections(new));
     assert_eq!(after.len(), before.len() + usize::from(second_section));

@@ -19,7 +19,7 @@ static V2: &[u8] = include_bytes!("data/v2-gfx900.o");
 static V2_LINKED: &[u8] = include_bytes!("data/v2-gfx900.co");
 static MESA: &[u8] = include_bytes!("data/mesa-gfx900.o");
 
-/// The duration of each of these tests.
+/// The duration of each random test.
 const SMOKE: Duration = Duration::from_secs(1);
 
 #[test]
@@ -43,7 +43,7 @@ fn mutated() {
         read += usize::from(files::object(&file));
         rounds += 1;
     }
-    // Most changes to data are harmless, so this shows that the deeper code has run.
+    // Most changes to data are harmless; the number shows that the deeper code has run.
     assert!(
         rounds > 200 && (rounds / 20..rounds).contains(&read),
         "{read} of {rounds}"
@@ -140,7 +140,7 @@ fn put(file: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Counts and sizes that are wrong.
+/// Wrong counts and sizes.
 #[test]
 fn bundles_that_lie() {
     let plain = bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx900", b"code")], 1).unwrap();
@@ -179,7 +179,7 @@ fn bundles_that_lie() {
     refused(put(&packed, 32, &[0xff; 8]), "");
 }
 
-/// Small inputs that decompress to very large ones: at once, in steps, and in many bundles.
+/// Small inputs that decompress to very large ones: directly, in steps, and in many bundles.
 #[test]
 fn bombs() {
     let zeros = vec![0; 200 << 20];
@@ -192,7 +192,7 @@ fn bombs() {
     // The header gives a smaller size than the contents have.
     let modest = put(&bomb, 12, &(1u32 << 20).to_le_bytes());
     refused(modest, "");
-    // Listing reads only the header of each of many.
+    // Listing reads only the header of each of many bundles.
     let zeros = vec![0; 16 << 20];
     let bundle = bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx900", &zeros)], 1).unwrap();
     let mut many = bundle::compress(&bundle, Method::Zlib, 2).unwrap();
@@ -237,7 +237,7 @@ fn hosts_that_lie() {
     );
 }
 
-/// Lengths far beyond the end of the bytes cost nothing.
+/// Lengths far beyond the end of the bytes take no time or memory.
 #[test]
 fn large_promises() {
     for bytes in [

@@ -372,7 +372,7 @@ fn register_counts() {
         let bytes = object.section_data(object.section(".rodata").unwrap());
         let ours: Vec<u8> = expected.iter().flat_map(|d| d.to_bytes()).collect();
         assert_eq!(bytes, ours, "{arch}");
-        // LLVM must report an error for each of the others.
+        // LLVM must report an error for each of the other inputs.
         std::fs::write(llvm.dir.join("bad.s"), refused.concat()).unwrap();
         let (cpu, xnack) = arch.split_once(':').unwrap_or((arch, ""));
         let out = Command::new("llvm-mc-14")

@@ -188,7 +188,7 @@ fn what_is_written_keeps_the_loaders_rules() {
     }
 }
 
-/// A reference that the loader would refuse is refused at link time.
+/// A reference that the loader would refuse is also refused by the linker.
 #[test]
 fn what_the_loader_refuses_is_refused() {
     let object = CodeObject::parse(HSA).unwrap();

@@ -165,7 +165,7 @@ fn image_is_relocated() {
     }
     let got = base + co.sections[co.section(".got").unwrap()].address;
     assert_eq!((word(got), word(got + 8)), (gv, 0x1234_5678_9abc));
-    // .bss lies in the segment after its bytes.
+    // .bss is in the segment, after its bytes.
     let zeroed = image.segment(address("zz")).unwrap();
     assert!(zeroed.bytes.len() as u64 <= address("zz") - zeroed.address);
     assert_eq!(
@@ -193,7 +193,7 @@ fn links_as_lld_does() {
     assert!(builder.loadable().unwrap() == LINKED);
 }
 
-/// The parts of a file and its bytes are the same, also with gaps between sections and with pages of zeros.
+/// The parts of a file are equal to its bytes, also with gaps between sections and with pages of zeros.
 #[test]
 fn parts_are_the_bytes() {
     let (mut builder, ..) = hand_made();

@@ -1,9 +1,8 @@
 //! The fast path between a note and its text, for the output of compilers and of [`super::to_yaml`]: mappings of
 //! ordered string keys, sequences, integers from 0, booleans and strings that need no escapes, one value per line, each
 //! level indented by two.
-//!
-//! No tree is made in between. For anything else in a note or in a text these functions return `None`, and the tree and
-//! the YAML library handle it. These would give the same result for input of the fast path, only slower.
+//! No tree is built. For anything else in a note or in a text these functions return `None`, and the tree and the YAML
+//! library handle it. For input of the fast path the slow path gives the same result.
 
 use super::{DEPTH, ROOT, Rule, Shape, scalar, write_string};
 use rmpv::Value;
@@ -90,7 +89,7 @@ impl<'a> Note<'a> {
         let mut values = 1usize;
         while values > 0 {
             values -= 1;
-            // Each counted value takes at least one byte, so this ends.
+            // Each counted value takes at least one byte, which bounds the loop.
             values += match self.next()? {
                 Item::Map(count) => 2 * count,
                 Item::Array(count) => count,

@@ -11,7 +11,7 @@ pub(super) enum Rank {
     ReadOnly,
     Code,
     WritableCode,
-    /// Written only while relocations are applied.
+    /// Writable only while relocations are applied.
     Relro,
     Data,
     Zeroed,
@@ -73,7 +73,7 @@ fn output_name(section: &Section) -> &str {
         .map_or(&section.name, |name| name)
 }
 
-/// A dynamic relocation: its location, its symbol (none: relative to the base), and its addend.
+/// A dynamic relocation: its location, its symbol (`None`: relative to the base), and its addend.
 struct Dynamic {
     location: Location,
     symbol: Option<usize>,
@@ -219,7 +219,7 @@ impl<'a> Link<'a> {
         Ok(())
     }
 
-    /// Copies the bytes of the sections, which the layout does not depend on.
+    /// Copies the bytes of the sections, on which the layout does not depend.
     fn copy_sections(&mut self) {
         for (section, home) in self.input.sections.iter().zip(&self.homes) {
             let Some((at, offset)) = *home else { continue };
@@ -228,7 +228,7 @@ impl<'a> Link<'a> {
             }
             let out = &mut self.outs[at];
             if offset == 0 && out.size == section.data.len() as u64 {
-                // It is the only one, and is copied once something is written to it.
+                // It is the only part, and is copied only if something is written to it.
                 out.data = Cow::Borrowed(&section.data);
                 continue;
             }
@@ -840,7 +840,7 @@ impl<'a> Link<'a> {
             s.kind != SymbolKind::Section
                 && !matches!(s.section, SymbolSection::Index(i) if self.homes[i].is_none())
         };
-        // Local symbols, then the others, then the linker's own: the order of the names.
+        // Local symbols, then the others, then the linker's own: this is also the order of the names.
         let mut list: Vec<(&Symbol, u64, u16)> = Vec::with_capacity(self.input.symbols.len() + 1);
         for local in [true, false] {
             for (i, s) in self

@@ -103,7 +103,7 @@ pub fn library(bundles: &[&[u8]], fixed: bool) -> Vec<u8> {
         starts.push(FATBIN + fatbin.len() as u64);
         fatbin.extend(*bundle);
     }
-    // The second segment is one page further on in memory than in the file.
+    // The second segment's address is one page more than its offset in the file.
     let data = (FATBIN + fatbin.len() as u64).next_multiple_of(64);
     let (dynamic, dynamic_size) = (data + 4096, 64);
     let wrappers = dynamic + dynamic_size;
