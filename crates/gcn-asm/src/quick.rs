@@ -466,9 +466,9 @@ impl<'s> Quick<'s> {
                         None if plan.branch && self.operands.is_empty() => {
                             c.pos = start;
                             let label = c.label(&p)?;
-                            let (encoder, ..) = plan.encoders[0]?;
-                            self.name(label, false);
+                            let (encoder, ..) = plan.encoders[0].as_ref()?;
                             let (bytes, len) = encoder.bytes();
+                            self.name(label, false);
                             self.out.extend_from_slice(&bytes[..len]);
                             return Some(());
                         }
@@ -515,15 +515,17 @@ impl<'s> Quick<'s> {
             plan = self.plans.get(name, form, self.state)?;
         }
         let (operands, modifiers) = (&self.operands, &self.modifiers);
-        for (n, (encoder, short, directs)) in plan.encoders.iter().flatten().enumerate() {
-            let direct = match modifiers.is_empty() {
+        let (target, clrx) = (self.state.target, self.state.clrx);
+        for (n, (encoder, short, learned)) in plan.encoders.iter_mut().flatten().enumerate() {
+            let directs = learned.directs(|| Directs::of(*encoder, target, clrx));
+            let direct = directs.and_then(|directs| match modifiers.is_empty() {
                 true => directs.line(operands),
                 false if n == 0 && directs.modifiers_apart() => {
-                    let rest = plan.modified(modifiers);
+                    let rest = modified_bits(&plan.modified, modifiers);
                     rest.and_then(|rest| Some(rest | directs.all(operands)?))
                 }
                 false => None,
-            };
+            });
             if let Some(bits) = direct {
                 if *short {
                     self.out.extend_from_slice(&(bits as u32).to_le_bytes());
@@ -533,7 +535,7 @@ impl<'s> Quick<'s> {
                 return Some(());
             }
             let mut fitting = Fitting::with(&p, *encoder, operands, modifiers, Span::default());
-            fitting.directs = Some(directs);
+            fitting.directs = directs;
             if fitting.run().is_err() || !fitting.violations.is_empty() {
                 continue;
             }
@@ -547,12 +549,13 @@ impl<'s> Quick<'s> {
             if n == 0
                 && !literal
                 && !modifiers.is_empty()
+                && let Some(directs) = directs
                 && directs.modifiers_apart()
                 && plan.modified.len() < MOST_MODIFIED
                 && let Some(bits) = directs.all(operands)
                 && encoder.bits & bits == bits
                 && !modifiers.iter().any(|m| of_operands(m.what))
-                && plan.modified(modifiers).is_none()
+                && modified_bits(&plan.modified, modifiers).is_none()
             {
                 let modifiers = modifiers.iter().map(|m| (m.what, m.value)).collect();
                 let bits = encoder.bits & !bits;
@@ -954,9 +957,37 @@ struct Plan<'s> {
     /// True if a number among the operands is an address, which needs the current location.
     addresses: bool,
     /// The encodings to try, in order, with whether they have 32 bits and how they hold operands.
-    encoders: [Option<(Encoder, bool, Directs)>; 4],
+    encoders: [Option<(Encoder, bool, Learned)>; 4],
     /// The modifiers that the first encoding was used with.
     modified: Vec<Modified>,
+}
+
+/// How an encoding holds operands, once it was used a few times: to find it out takes as long as reading many lines without.
+enum Learned {
+    /// The number of uses before.
+    Uses(u8),
+    Directs(Box<Directs>),
+}
+
+/// The number of uses of an encoding before [`Directs`] are found. Tests have few lines, and try both ways.
+const USES: u8 = if cfg!(test) { 1 } else { 8 };
+
+impl Learned {
+    #[inline]
+    fn directs(&mut self, find: impl FnOnce() -> Directs) -> Option<&Directs> {
+        match self {
+            Learned::Uses(uses) if *uses < USES => {
+                *uses += 1;
+                return None;
+            }
+            Learned::Uses(_) => *self = Learned::Directs(Box::new(find())),
+            Learned::Directs(_) => {}
+        }
+        match self {
+            Learned::Directs(directs) => Some(directs),
+            Learned::Uses(_) => None,
+        }
+    }
 }
 
 /// Modifiers, and the bits of a line with them that no operand sets.
@@ -973,17 +1004,15 @@ fn of_operands(what: Sets) -> bool {
 /// The most lists of modifiers that are kept for a mnemonic.
 const MOST_MODIFIED: usize = 8;
 
-impl Plan<'_> {
-    /// Returns the bits of a line with these modifiers that no operand sets, if they are known.
-    #[inline]
-    fn modified(&self, modifiers: &[Modifier]) -> Option<u64> {
-        let known = self.modified.iter().find(|known| {
-            let mut both = known.modifiers.iter().zip(modifiers);
-            known.modifiers.len() == modifiers.len()
-                && both.all(|((what, value), m)| *what == m.what && *value == m.value)
-        });
-        known.map(|known| known.bits)
-    }
+/// Returns the bits of a line with these modifiers that no operand sets, if they are known.
+#[inline]
+fn modified_bits(known: &[Modified], modifiers: &[Modifier]) -> Option<u64> {
+    let known = known.iter().find(|known| {
+        let mut both = known.modifiers.iter().zip(modifiers);
+        known.modifiers.len() == modifiers.len()
+            && both.all(|((what, value), m)| *what == m.what && *value == m.value)
+    });
+    known.map(|known| known.bits)
 }
 
 /// The plans of the mnemonics seen, found by a hash of the name's ends.
@@ -1067,17 +1096,13 @@ impl<'s> Plan<'s> {
         let rows = || rows.iter().flatten().copied();
         let first = rows().next()?;
         let role = first.shape.slots.first().map(|s| s.role);
-        let mut encoders = [None; 4];
+        let mut encoders = [const { None }; 4];
         let mut n = 0;
         for row in rows() {
             for encoding in encodings(row, form, state.target, false) {
                 if let Some(encoder) = Encoder::new(row, encoding, state.target) {
                     let short = encoder.bytes().1 == 4;
-                    *encoders.get_mut(n)? = Some((
-                        encoder,
-                        short,
-                        Directs::of(encoder, state.target, state.clrx),
-                    ));
+                    *encoders.get_mut(n)? = Some((encoder, short, Learned::Uses(0)));
                     n += 1;
                 }
             }
