@@ -179,20 +179,17 @@ pub fn text_of<'b>(path: &Path, bytes: &'b [u8]) -> Result<&'b str, String> {
 /// # Errors
 /// A message with the file's name.
 pub fn read_source(path: &Path, threads: usize) -> Result<Bytes, String> {
-    let bytes = match read_large(path, threads) {
-        Some(bytes) => bytes,
-        None => return read_text(path).map(|text| Bytes::from(text.into_bytes())),
-    };
-    match has_zero(&bytes) {
-        true => Err(named(path, NOT_TEXT)),
-        false => Ok(bytes),
+    match read_large(path, threads) {
+        Some((_, true)) => Err(named(path, NOT_TEXT)),
+        Some((bytes, false)) => Ok(bytes),
+        None => read_text(path).map(|text| Bytes::from(text.into_bytes())),
     }
 }
 
-/// Reads the parts of a large file on several threads; `None` if the file is small or this fails.
+/// Reads the parts of a large file on several threads, and finds out whether they have a zero byte; `None` if the file is
+/// small or this fails.
 #[cfg(unix)]
-fn read_large(path: &Path, threads: usize) -> Option<Bytes> {
-    use std::os::unix::fs::FileExt;
+fn read_large(path: &Path, threads: usize) -> Option<(Bytes, bool)> {
     const LEAST: usize = 1 << 19;
     // A pipe must not be opened twice.
     let about = std::fs::metadata(path)
@@ -203,32 +200,45 @@ fn read_large(path: &Path, threads: usize) -> Option<Bytes> {
         return None;
     }
     let file = std::fs::File::open(path).ok()?;
-    let threads = threads.min(len / LEAST);
-    if threads < 2 {
-        return Bytes::read(file, len).ok();
-    }
+    let threads = threads.min(len / LEAST).max(1);
     let mut bytes = Bytes::zeroed(len).ok()?;
     let size = len.div_ceil(threads);
-    let read = std::thread::scope(|scope| {
+    let zero = std::thread::scope(|scope| {
         let mut parts = bytes.chunks_mut(size).enumerate();
         let first = parts.next();
         let others: Vec<_> = parts
             .map(|(n, part)| {
                 let file = &file;
                 std::thread::Builder::new()
-                    .spawn_scoped(scope, move || file.read_exact_at(part, (n * size) as u64))
+                    .spawn_scoped(scope, move || read_part(file, (n * size) as u64, part))
             })
             .collect();
-        let first = first.is_none_or(|(_, part)| file.read_exact_at(part, 0).is_ok());
-        others.into_iter().fold(first, |all, other| {
-            all & other.is_ok_and(|o| matches!(o.join(), Ok(Ok(()))))
+        let first = first.map_or(Ok(false), |(_, part)| read_part(&file, 0, part));
+        others.into_iter().fold(first.ok(), |zero, other| {
+            let other = other.ok().and_then(|o| o.join().ok()?.ok());
+            Some(zero? | other?)
         })
-    });
-    read.then_some(bytes)
+    })?;
+    Some((bytes, zero))
+}
+
+/// Fills a part of a file's bytes from an offset. Returns true, and stops, if it has a zero byte.
+#[cfg(unix)]
+fn read_part(file: &std::fs::File, offset: u64, part: &mut [u8]) -> std::io::Result<bool> {
+    use std::os::unix::fs::FileExt;
+    /// Pieces of this size are still in the processor's cache when they are searched.
+    const PIECE: usize = 1 << 17;
+    for (n, piece) in part.chunks_mut(PIECE).enumerate() {
+        file.read_exact_at(piece, offset + (n * PIECE) as u64)?;
+        if has_zero(piece) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[cfg(not(unix))]
-fn read_large(_: &Path, _: usize) -> Option<Bytes> {
+fn read_large(_: &Path, _: usize) -> Option<(Bytes, bool)> {
     None
 }
 
