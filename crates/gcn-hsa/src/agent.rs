@@ -408,7 +408,7 @@ unsafe fn agent_info(
         // Kernel dispatch.
         2 => answer!(of_gpu(1)),
         3 => answer!(1u32),
-        // The full profile is that of chips that access all of the host's memory.
+        // The full profile is for chips that access all of the host's memory.
         4 => answer!((!gpu || gen7) as u32),
         5 => answer!(if gpu { 2u32 } else { 0 }),
         6 => answer!(of_gpu(64)),
@@ -495,7 +495,7 @@ unsafe fn amd_agent_info(
         // There are no registers for flushes.
         0xa00e => answer!([0usize; 2]),
         0xa00f => answer!(0u32),
-        // HIP has the kernel that sets up global wave sync only for gfx9.
+        // HIP has the kernel that initializes global wave sync only for gfx9.
         0xa010 => answer!(gpu && p.target.generation() >= Gen::Gfx9),
         0xa011 => {
             let uuid = if gpu { "GPU-XX" } else { "CPU-XX" };

@@ -1,11 +1,11 @@
 //! `gcn hip --check`: every launch is checked ([`gcn::check::dynamic`]), against the allocations of the program.
 //!
-//! HIP passes the sizes that the program asked for to the pools, to the byte, so the pools' allocations are the bounds. What was freed is
-//! kept for a while, so that its addresses are not given away and an access is known as a use after free. Memory of the GPU's own pool
-//! is undefined until a kernel or a copy writes it.
+//! HIP passes the exact sizes that the program requested to the pools; the pools' allocations are the bounds. Freed memory is
+//! kept for a while: its addresses are not allocated again, and an access is recognised as a use after free. Memory of the GPU's
+//! own pool is undefined until a kernel or a copy writes it.
 //!
-//! HIP submits packets, allocates and frees on the thread that called it. So the stack of that thread at these times says which call of
-//! the program it was. Stacks are only taken then; names and lines are looked up when a report needs them.
+//! HIP submits packets, allocates and frees on the thread that called it. The stack of that thread at these times shows the call
+//! of the program. Stacks are only captured then; names and lines are looked up when a report needs them.
 
 use crate::executable::Placed;
 use crate::memory::{GPU_POOL, of_host};
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex};
 
-/// Freed memory that is kept, in bytes.
+/// The maximum bytes of freed memory that is kept.
 const KEPT: u64 = 256 << 20;
 
 /// The prefix of the kernels with which HIP fills and copies memory.
@@ -36,10 +36,10 @@ pub struct Checks {
     checker: Arc<Checker>,
     fresh: Option<Arc<Fresh>>,
     version: AtomicU64,
-    /// What was allocated, by address; also what was freed, until its addresses are used again.
+    /// The allocations by address, including freed ones until their addresses are used again.
     records: Mutex<BTreeMap<u64, Record>>,
     allocated: AtomicU64,
-    /// Freed memory that is kept: addresses, in the order in which it was freed, and the sum of the bytes.
+    /// The freed memory that is kept: addresses, in the order in which it was freed, and the sum of the bytes.
     kept: Mutex<(VecDeque<(u64, u64)>, u64)>,
     /// The stacks of the threads that submitted packets, by queue and number.
     submitted: Mutex<HashMap<(u64, u64), Arc<Backtrace>>>,
@@ -84,7 +84,7 @@ impl Allocator for Pools {
 
     fn screens(&self) -> bool {
         let full = |r: &Runtime| r.checks.as_ref().is_none_or(|c| c.fresh.is_none());
-        // A debugger runs kernels beside others, and where HIP accesses the GPU's memory itself nothing is the kernels' alone.
+        // A debugger runs kernels beside others. If HIP accesses the GPU's memory itself, no memory belongs to the kernels alone.
         Runtime::debugger().is_none() && !runtime::get().map_or(true, full)
     }
 
@@ -115,7 +115,7 @@ impl Allocator for Pools {
 }
 
 impl Checks {
-    /// Reads the option from the environment. `full` says that HIP accesses the GPU's memory itself.
+    /// Reads the option from the environment. `full` is true if HIP accesses the GPU's memory itself.
     pub fn new(full: bool) -> Result<Option<Checks>, String> {
         let Some(list) = variable("GCN_HIP_CHECK") else {
             return Ok(None);
@@ -139,12 +139,12 @@ impl Checks {
         }))
     }
 
-    /// The bounds have changed.
+    /// Records that the bounds have changed.
     pub fn changed(&self) {
         self.version.fetch_add(1, AcqRel);
     }
 
-    /// A pool has allocated memory.
+    /// Records an allocation of a pool.
     pub fn allocated(&self, at: u64, bytes: u64, pool: u64) {
         if let Some(fresh) = self.fresh.as_ref().filter(|_| pool == GPU_POOL) {
             fresh.allocated(at, bytes);
@@ -159,7 +159,7 @@ impl Checks {
         self.changed();
     }
 
-    /// Memory of a pool is to be freed. Returns what may really be freed now: what was freed earlier.
+    /// Records that memory of a pool is to be freed. Returns the memory to free now, which was freed by the program earlier.
     pub fn freed(&self, at: u64, bytes: u64) -> Vec<u64> {
         if let Some(record) = lock(&self.records).get_mut(&at) {
             record.freed = Some(Backtrace::force_capture());
@@ -174,7 +174,7 @@ impl Checks {
         self.let_go(&mut kept, KEPT)
     }
 
-    /// Returns all freed memory that was kept, because there is no other.
+    /// Returns all freed memory that was kept, because no other memory is left.
     pub fn let_all_go(&self) -> Vec<u64> {
         self.let_go(&mut lock(&self.kept), 0)
     }
@@ -194,14 +194,14 @@ impl Checks {
         gone
     }
 
-    /// Something else than a kernel has written memory.
+    /// Records that memory was written by something other than a kernel.
     pub fn written(&self, at: u64, bytes: u64) {
         if let Some(fresh) = &self.fresh {
             fresh.defined(of_host(at), bytes);
         }
     }
 
-    /// An image lies in an allocation, all of which counts as written.
+    /// Treats the whole allocation that contains an image as written.
     pub fn holds_image(&self, at: u64) {
         let records = lock(&self.records);
         let record = records.range(..=of_host(at)).next_back();
@@ -212,7 +212,7 @@ impl Checks {
         }
     }
 
-    /// A thread of the program submits packets.
+    /// Records the stack of a thread of the program that submits packets.
     pub fn submits(&self, queue: u64, first: u64, count: u64) {
         let stack = Arc::new(Backtrace::force_capture());
         let mut all = lock(&self.submitted);
@@ -234,7 +234,7 @@ impl Checks {
         })
     }
 
-    /// A launch has ended: prints what it was the first to show.
+    /// Prints the new reports of a launch that has ended.
     pub fn ended(&self, r: &Runtime, launch: u64, placed: &Placed, stack: Option<&Backtrace>) {
         let reports = self.found(launch, placed, stack);
         if !r.launches.json() {
@@ -242,7 +242,7 @@ impl Checks {
         }
     }
 
-    /// What a launch was the first to show, for a debugger that stops there.
+    /// Returns the new reports of a launch, for a debugger that stops at them.
     pub fn moments(
         &self,
         launch: u64,
@@ -270,7 +270,7 @@ impl Checks {
         both.filter_map(moment).collect()
     }
 
-    /// The reports that a launch was the first to give, with what is known of the program.
+    /// The new reports of a launch, with the information about the program.
     fn found(&self, launch: u64, placed: &Placed, stack: Option<&Backtrace>) -> Vec<Report> {
         let object = placed.file.as_ref().map(|file| CodeObject::parse(file));
         let object = object.and_then(Result::ok);
@@ -310,7 +310,7 @@ impl Checks {
         texts.join(",")
     }
 
-    /// A line about all of them, if there were some.
+    /// A line about the number of reports, if there are any.
     pub fn summary(&self) -> Option<String> {
         let reports = self.checker.reports();
         let times: u64 = reports.iter().map(|r| r.count).sum();
@@ -371,7 +371,7 @@ fn calls(stack: &str) -> Vec<String> {
         let rest = name.strip_prefix("hip");
         rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
     };
-    // Of HIP's functions that call each other the outermost one; else what called this library.
+    // The outermost of HIP's functions that call each other; if there is none, the caller of this library.
     let first = frames.iter().position(|f| is_api(&f.0));
     let own = || frames.iter().rposition(|f| f.0.starts_with("hsa_"));
     let Some(mut first) = first.or_else(own) else {
@@ -399,15 +399,16 @@ fn calls(stack: &str) -> Vec<String> {
 }
 
 impl Runtime {
-    /// Does something with the checks, if there are any.
+    /// Calls `what` with the checks, if there are any.
     pub fn with_checks(&self, what: impl FnOnce(&Checks)) {
         if let Some(checks) = &self.checks {
             what(checks);
         }
     }
 
-    /// With checks, kernels that run without an observer are stopped and taken back, and none begins as long as the result exists. To be called before
-    /// memory is allocated, freed or written, and before a lock is taken that the allocations are looked up under.
+    /// With checks, stops and rolls back kernels that run without an observer; none begins as long as the result exists. It must
+    /// be called before memory is allocated, freed or written, and before taking a lock under which the allocations are looked
+    /// up.
     pub fn outside(&self) -> Option<Outside<'_>> {
         self.checks.as_ref().map(|_| self.memory().outside())
     }
@@ -421,8 +422,8 @@ unsafe extern "C" {
     fn fflush(stream: *mut std::ffi::c_void) -> i32;
 }
 
-/// The last function of a process that ends: where the program ends with 0 although there were reports, or a command of the debugger
-/// could not be done, the status is 1.
+/// The last function of a process that ends. If the program ends with status 0 although there were reports, or a command of the
+/// debugger failed, the status becomes 1.
 extern "C" fn exits(status: i32, _: *mut std::ffi::c_void) {
     let checks = runtime::get().ok().and_then(|r| r.checks.as_ref());
     let reported = checks.is_some_and(|checks| checks.printed.load(Relaxed) > 0);
@@ -436,8 +437,8 @@ extern "C" fn exits(status: i32, _: *mut std::ffi::c_void) {
     }
 }
 
-/// Called when the library is loaded, before anything else of the process registers functions for its end. These run in the
-/// reverse order, those of all libraries among them, so [`exits`] is the last one.
+/// Called when the library is loaded, before anything else of the process registers exit functions. These run in reverse order,
+/// including those of all libraries: [`exits`] is the last one.
 extern "C" fn loaded() {
     crate::debug::is_loaded();
     if variable("GCN_HIP_CHECK").is_some() || variable("GCN_HIP_DEBUG").is_some() {

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-/// Copies of up to this number of bytes that wait for no signal are done synchronously.
+/// Copies of up to this number of bytes that wait for no signal are synchronous.
 const SMALL: usize = 256 << 10;
 
 /// A pseudo-address of a signal that stands for new copies.
@@ -29,7 +29,7 @@ pub struct Copy {
     bytes: usize,
     rows: usize,
     slices: usize,
-    /// The pitch of rows and slices in bytes, of both.
+    /// The pitch of rows and slices in bytes, for both sides.
     to_pitch: [usize; 2],
     from_pitch: [usize; 2],
     after: Vec<Handle>,
@@ -37,7 +37,7 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Nothing is copied; only the signal changes.
+    /// A copy without bytes, which only changes the signal.
     pub fn nothing(after: &[Handle], completion: Handle) -> Copy {
         Copy {
             to: 0,
@@ -52,13 +52,13 @@ impl Copy {
         }
     }
 
-    /// Does the copy.
+    /// Copies the bytes.
     ///
     /// # Safety
     /// Both ranges are mapped, and the program does not access them in a conflicting way.
     unsafe fn run(&self) {
         let r = runtime::get().ok();
-        // Kernels that may be taken back store to nothing else.
+        // Kernels that may be rolled back store only to the GPU's memory.
         let of_gpu = |r: &&Runtime| r.pool_of(of_host(self.to as u64)) == Some(GPU_POOL);
         let _outside = r
             .filter(|_| self.slices > 0)
@@ -97,7 +97,7 @@ impl Runtime {
         }
     }
 
-    /// Does a copy now, or queues it until its signals are 0.
+    /// Copies now, or queues the copy until its signals are 0.
     pub fn start_copy(&'static self, copy: Copy) -> Result<(), Status> {
         let bytes = copy.bytes.saturating_mul(copy.rows * copy.slices);
         if bytes <= SMALL && self.ready(&copy) {
@@ -117,7 +117,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// The thread that copies: it takes the first copy that need not wait.
+    /// The loop of the copy thread: it takes the first copy that need not wait.
     fn copy_on(&self) {
         loop {
             let next = || {

@@ -1,13 +1,13 @@
 //! `gcn hip --debug` and `--gdb`: a debugger ([`gcn_debug`]) in the kernels that the program launches, while the program waits.
 //!
-//! The session runs on a thread of its own. A queue's thread that comes to a launch hands it over and waits until it has ended; several
-//! queues do so one after the other. Kernels with which HIP fills and copies memory run without the debugger.
+//! The session runs on its own thread. A queue's thread hands each launch over and waits until it has ended; several queues do so
+//! one after the other. Kernels with which HIP fills and copies memory run without the debugger.
 //!
-//! The program's standard input and output stay its own: the terminal is that of the process, `/dev/tty`, and the text of scripts goes to
-//! standard error. When the debugger leaves, the program goes on without it.
+//! The program keeps its standard input and output: the debugger uses the terminal of the process, `/dev/tty`, and the text of
+//! scripts goes to standard error. When the debugger detaches, the program continues without it.
 //!
-//! With `--check` a launch runs with the checks first, on its queue's thread, and what it wrote is taken back; then the session gets it with
-//! the reports, and stops at their moments.
+//! With `--check` a launch first runs with the checks, on its queue's thread, and its stores are rolled back; then the session
+//! gets it with the reports, and stops at their moments.
 
 use crate::check::MOVES;
 use crate::executable::Placed;
@@ -30,12 +30,12 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Where commands come from.
+/// The source of commands.
 enum Face {
     Gdb(TcpListener),
-    /// Commands, with the place of each for messages.
+    /// Commands, each with its location for messages.
     Commands(Vec<(String, String)>),
-    /// The terminal; in full or a line at a time.
+    /// The terminal: full screen or one line at a time.
     Terminal {
         terminal: File,
         full: bool,
@@ -53,29 +53,29 @@ pub struct Debugger {
     interrupt: Arc<AtomicBool>,
     /// Ends the run of a launch with the checks.
     ends_checks: Arc<AtomicBool>,
-    /// A command could not be done.
+    /// True if a command failed.
     failed: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
-    /// The thread of the session has begun.
+    /// True if the session's thread has begun.
     begun: bool,
-    /// A launch runs with the checks.
+    /// True while a launch runs with the checks.
     checks: bool,
     /// A launch that waits for the session.
     offered: Option<Box<ProgramLaunch>>,
-    /// How the launch that the session has ended.
+    /// The result of the launch that the session has.
     result: Option<Result<Stats, RunError>>,
-    /// The debugger takes no more launches.
+    /// True if the debugger takes no more launches.
     left: bool,
-    /// The thread of the session has ended.
+    /// True if the session's thread has ended.
     done: bool,
-    /// The program ends.
+    /// True if the program ends.
     ends: bool,
 }
 
-/// What is debugged, from the session's side.
+/// The program, as the session accesses it.
 struct Port(&'static Debugger);
 
 impl Program for Port {
@@ -84,7 +84,7 @@ impl Program for Port {
         let mut interrupted = false;
         loop {
             if let Some(launch) = state.offered.take() {
-                // It stops at the launch whose checks were interrupted.
+                // The session stops at the launch whose checks were interrupted.
                 interrupt.store(interrupted, SeqCst);
                 return Arrival::Launch(launch);
             }
@@ -98,7 +98,7 @@ impl Program for Port {
                 interrupted = true;
                 self.0.ends_checks.store(true, SeqCst);
             }
-            // A signal's handler cannot wake it.
+            // A signal handler cannot notify the condition variable.
             let waited = self
                 .0
                 .changed
@@ -117,8 +117,8 @@ impl Program for Port {
     }
 }
 
-/// Tells `gcn hip --debug`, which waits for the program, that the library is loaded: writes a byte to the command's pipe, unless the program
-/// has closed it.
+/// Tells `gcn hip --debug`, which waits for the program, that the library is loaded: writes a byte to the command's pipe, unless
+/// the program has closed it.
 pub fn is_loaded() {
     use std::os::unix::fs::MetadataExt;
     let Some(text) = variable("GCN_HIP_LOADED") else {
@@ -130,7 +130,7 @@ pub fn is_loaded() {
     let path = format!("/proc/self/fd/{number}");
     let same = std::fs::metadata(&path).is_ok_and(|m| m.ino().to_string() == inode);
     if same && let Ok(mut pipe) = OpenOptions::new().write(true).open(&path) {
-        // Without it the command says that the program has not come here, which is no harm.
+        // Without the byte the command reports that the program did not load the library, which is harmless.
         let _ = pipe.write_all(b"1");
     }
 }
@@ -194,7 +194,7 @@ impl Debugger {
         }))
     }
 
-    /// Returns true if a command could not be done.
+    /// Returns true if a command failed.
     pub fn failed(&self) -> bool {
         self.failed.load(SeqCst)
     }
@@ -205,8 +205,8 @@ impl Debugger {
         !moves && r.launches.is_chosen(number) && !lock(&self.state).left
     }
 
-    /// Debugs a launch until it has ended. `reports` runs it with the checks and takes that back. Returns `None` if the debugger has left
-    /// before it began: nothing of it has run.
+    /// Debugs a launch until it has ended. `reports` runs it with the checks and rolls that run back. Returns `None` if the
+    /// debugger detached before the launch began.
     pub fn run(
         &'static self,
         number: u64,
@@ -253,7 +253,7 @@ impl Debugger {
         }
     }
 
-    /// The thread of the session.
+    /// The function of the session's thread.
     fn work(&'static self) {
         let (Ok(r), Arrival::Launch(first)) = (runtime::get(), Port(self).next(&self.interrupt))
         else {
@@ -304,7 +304,7 @@ impl Debugger {
         self.changed.notify_all();
     }
 
-    /// Executes commands until the user leaves. Returns true if the program is to end.
+    /// Executes commands until the user quits. Returns true if the program is to end.
     fn attend(&self, commands: &mut Commands) -> Result<bool, String> {
         match &self.face {
             Face::Gdb(listener) => {
@@ -346,7 +346,7 @@ impl Debugger {
         }
     }
 
-    /// The program ends: the debugger gets to know it, and may have something to do still.
+    /// Tells the debugger that the program ends, and waits for its remaining commands.
     fn program_ends(&self) {
         let mut state = lock(&self.state);
         state.ends = true;
@@ -370,7 +370,7 @@ impl Debugger {
     }
 }
 
-/// A line of commands at a time. Returns true if the program is to end.
+/// Reads one line of commands at a time. Returns true if the program is to end.
 fn lines(
     commands: &mut Commands,
     terminal: &File,
@@ -408,7 +408,7 @@ fn lines(
 }
 
 impl Runtime {
-    /// Runs kernels on this thread, and takes back what they write: their pages have the contents that they had before.
+    /// Runs kernels on this thread, and rolls their stores back: the pages get their earlier contents.
     pub fn taken_back<T>(&self, run: impl FnOnce() -> T) -> T {
         let memory = self.memory();
         memory.keep_journal_of_threads();
@@ -417,7 +417,7 @@ impl Runtime {
         let result = run();
         note_stores(false);
         for (page, bytes) in memory.take_journal() {
-            // A page that was unmapped meanwhile has nothing to take back.
+            // A page that was unmapped meanwhile need not be restored.
             let _ = memory.put_page(page, &bytes);
         }
         result
@@ -448,7 +448,7 @@ struct Handler(Option<libc::sigaction>);
 
 impl Handler {
     fn set(interrupt: &Arc<AtomicBool>) -> Handler {
-        // There is one debugger in a process.
+        // A process has only one debugger.
         let _ = INTERRUPT.set(interrupt.clone());
         // SAFETY: zeros are a valid value: no flag, an empty mask.
         let mut new: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -457,7 +457,7 @@ impl Handler {
         let mut old = MaybeUninit::uninit();
         // SAFETY: both point to a `sigaction`. The handler stores a flag, which is safe at any time; libraries stay mapped.
         let set = unsafe { libc::sigaction(libc::SIGINT, &new, old.as_mut_ptr()) };
-        // SAFETY: where it returned 0, it has written the old one.
+        // SAFETY: if it returned 0, it has written the old one.
         Handler((set == 0).then(|| unsafe { old.assume_init() }))
     }
 }
@@ -465,7 +465,7 @@ impl Handler {
 impl Drop for Handler {
     fn drop(&mut self) {
         if let Some(old) = &self.0 {
-            // SAFETY: it points to what `sigaction` wrote before.
+            // SAFETY: it points to the value that `sigaction` wrote before.
             unsafe { libc::sigaction(libc::SIGINT, old, std::ptr::null_mut()) };
         }
     }

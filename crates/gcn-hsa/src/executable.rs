@@ -19,7 +19,7 @@ pub struct Placed {
     pub kernel: Kernel,
     /// The difference between addresses in memory and in the file.
     pub base: u64,
-    /// The file, if it will be needed: launches are recorded or traced, or it has line tables.
+    /// The file, if it is needed later: launches are recorded or traced, or it has line tables.
     pub file: Option<Arc<[u8]>>,
     /// The variables of the code object, if launches are recorded.
     pub variables: Arc<[Variable]>,
@@ -104,7 +104,7 @@ impl Executables {
         kernels.get(&object).cloned()
     }
 
-    /// The files of the code that is loaded, each with the difference of its addresses, as far as they are kept.
+    /// The files of the loaded code that are kept, each with the difference of its addresses.
     pub fn files(&self) -> Vec<(u64, Arc<[u8]>)> {
         let kernels = self.kernels.read().unwrap_or_else(PoisonError::into_inner);
         let mut files: Vec<(u64, Arc<[u8]>)> = (kernels.values())
@@ -237,7 +237,7 @@ impl Runtime {
 }
 
 /// # Safety
-/// As the manual says, here as of all functions of the interface: the code stays until the reader is destroyed.
+/// The caller follows the manual; this applies to all functions of the interface. The code stays until the reader is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_code_object_reader_create_from_memory(
     object: *const c_void,

@@ -296,7 +296,7 @@ impl Runtime {
             return Err(Status::InvalidArgument);
         }
         let words = descriptor.words(&format, &layout, data, generation);
-        // Which bytes image instructions write is not followed.
+        // The bytes that image instructions write are not tracked.
         self.with_checks(|checks| checks.holds_image(data));
         let handle = self.new_slot(slot(&words))?;
         lock(&self.images.images).insert(handle, Image { layout, data });
@@ -404,7 +404,7 @@ pub unsafe extern "C" fn hsa_ext_image_create_with_layout(
 }
 
 /// # Safety
-/// As the manual says. What another chip's driver says of the layout is not looked at.
+/// The caller follows the manual. The layout data of another chip's driver is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_amd_image_create(
     agent: Handle,

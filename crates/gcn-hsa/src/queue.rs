@@ -1,8 +1,8 @@
 //! Queues of packets, and the thread of each that processes them.
 //!
 //! A queue is an `amd_queue_t` and a ring of packets of 64 bytes, in memory that the program and kernels share. A thread
-//! processes the packets in order, each to its end, so a packet's barrier bit is always obeyed. The thread keeps its own
-//! copy of the ring's address and the next index, so a kernel that overwrites the queue can only produce bad packets.
+//! processes the packets in order, each to its end; a packet's barrier bit is therefore always obeyed. The thread keeps its own
+//! copy of the ring's address and the next index: a kernel that overwrites the queue can only produce bad packets.
 
 use crate::agent::is_gpu;
 use crate::report;
@@ -324,7 +324,7 @@ impl Queue {
                 checked.set(true);
                 let mut launch = launch.clone();
                 launch.observers.control = Some(stop);
-                // A failure is met again, under the debugger.
+                // The failure occurs again under the debugger.
                 let _ = r.taken_back(|| run(&launch));
                 checks.moments(launched, &kernel, stack.as_deref())
             };

@@ -79,7 +79,7 @@ impl Blocks {
         })
     }
 
-    /// Like that, and adds the allocation to the list if necessary.
+    /// As [`Blocks::find`], and adds the allocation to the list if necessary.
     fn reach(&mut self, word: u64) -> Option<(usize, u64)> {
         if let Some(found) = self.find(word) {
             return Some(found);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-/// Prints a text as it is.
+/// Prints a text unchanged.
 pub fn plain(text: &str) {
     // An error of standard error cannot be reported.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());

@@ -38,9 +38,9 @@ pub struct Runtime {
     busy: AtomicU64,
     count: AtomicU64,
     pub launches: Launches,
-    /// The checks of launches, if they are wanted.
+    /// The checks of launches, if they were requested.
     pub checks: Option<Checks>,
-    /// The debugger, if it is wanted.
+    /// The debugger, if it was requested.
     pub debugger: Option<Debugger>,
 }
 
@@ -69,7 +69,7 @@ fn host_bytes() -> u64 {
     kib.map_or(8 << 30, |n| n << 10)
 }
 
-/// Returns the target: from the environment, else that of code in the program, else gfx900.
+/// Returns the target: from the environment, otherwise from code in the program, otherwise gfx900.
 fn target() -> Result<Target, String> {
     if let Some(name) = variable("GCN_TARGET") {
         return Target::parse(&name)

@@ -60,7 +60,7 @@ fn run(folder: &Path, program: &Path, arguments: &[&str], variables: &[(&str, &s
     command.output().expect("the program starts")
 }
 
-/// The last line of a program whose checks all pass.
+/// Asserts that a program's last line reports that all checks pass.
 fn is_right(name: &str, output: &Output) {
     let out = String::from_utf8_lossy(&output.stdout);
     let err = String::from_utf8_lossy(&output.stderr);
