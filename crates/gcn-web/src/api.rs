@@ -12,7 +12,7 @@ use crate::launch::{self, Launch};
 use crate::opened::Opened;
 use crate::session::{MOST_STEPS, Session, Sessions, SnippetRun, Stepper};
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 pub enum Refusal {
     /// The request itself is wrong.
     Malformed(String),
@@ -78,7 +78,7 @@ impl Params<'_> {
             }
         };
         Ok(Source {
-            // What is too large is told in the page.
+            // A source that is too large is reported in the page.
             text: self.text("source", usize::MAX)?.to_string(),
             target,
             syntax,
@@ -86,7 +86,7 @@ impl Params<'_> {
     }
 }
 
-/// Answers a request. Errors that the user makes are answers, too: `{"error": …}`.
+/// Answers a request. Errors of the user are answers, too: `{"error": …}`.
 ///
 /// # Errors
 /// The request has no answer.

@@ -1,4 +1,4 @@
-//! Source to what the page shows of it: instructions with their bytes, fields, operands, costs and reports.
+//! Converts source to the data that the page shows: instructions with their bytes, fields, operands, costs and reports.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -37,7 +37,7 @@ const FILE: &str = "source.s";
 /// The name of code without a kernel or function.
 pub const SNIPPET: &str = "code";
 
-/// Source with what it takes to assemble it.
+/// Source and the options for assembling it.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The text.
@@ -56,7 +56,7 @@ pub struct Built {
     pub object: CodeObject,
     /// Lines of the source by address.
     lines: Option<Lines>,
-    /// There is neither kernel nor function, so the code is one snippet.
+    /// True if there is neither a kernel nor a function; the code is then one snippet.
     pub snippet: bool,
     /// The instructions' bytes and the address of the first one.
     pub text: (u64, Vec<u8>),
@@ -70,7 +70,7 @@ pub struct Built {
 /// # Errors
 /// The assembler's messages.
 pub fn build(source: &Source) -> Result<Built, Vec<Diagnostic>> {
-    // Sections may be large, so one source is assembled at a time.
+    // Sections may be large; only one source is assembled at a time.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     if source.text.len() > MOST_SOURCE {
@@ -139,7 +139,7 @@ pub fn build(source: &Source) -> Result<Built, Vec<Diagnostic>> {
     })
 }
 
-/// A message that is about no line in particular.
+/// A message without a line.
 fn about_all(message: String) -> Diagnostic {
     Diagnostic {
         level: Level::Error,
@@ -180,7 +180,7 @@ pub fn diagnostics(list: &[Diagnostic]) -> Value {
     list.iter().take(MOST_DIAGNOSTICS).map(one).collect()
 }
 
-/// Everything that the page shows of source.
+/// All data that the page shows for a source.
 pub fn view(source: &Source) -> Value {
     match build(source) {
         Ok(built) => built.view(),
@@ -196,7 +196,7 @@ impl Built {
         (file == FILE || file.ends_with("/source.s")).then(|| number.parse().ok())?
     }
 
-    /// Everything that the page shows.
+    /// All data that the page shows.
     pub fn view(&self) -> Value {
         let table = InstructionTable::new(self.target);
         let (mut rows, more) = self.rows(&table);
@@ -265,7 +265,7 @@ impl Built {
         })
     }
 
-    /// The names of kernels and functions; a snippet is one.
+    /// The names of kernels and functions; a snippet counts as one.
     fn roots(&self) -> Vec<String> {
         let roots = statically::roots(&self.object).unwrap_or_default();
         roots.into_iter().take(MOST_ROOTS).map(|r| r.name).collect()
@@ -279,13 +279,13 @@ impl Built {
                 chip: None,
                 line: &|_, _| None,
             };
-            // What cannot be analyzed has no columns.
+            // Code that cannot be analyzed has no columns.
             all.extend(analyze::analyze(&self.object, table, &options).unwrap_or_default());
         }
         all
     }
 
-    /// What the static checks found, and why there are no checks.
+    /// The reports of the static checks, and the reason if there are none.
     fn reports(&self, table: &InstructionTable) -> (Vec<Value>, Option<String>) {
         let options = statically::Options::default();
         let mut all = Vec::new();
@@ -311,7 +311,7 @@ impl Built {
         (all, None)
     }
 
-    /// What is wrong in a snippet. It begins as a kernel does: nothing is outstanding.
+    /// The reports about a snippet. It begins as a kernel does: nothing is outstanding.
     fn snippet_reports(&self, table: &InstructionTable) -> Vec<Value> {
         let mut all = Vec::new();
         for root in statically::roots(&self.object).unwrap_or_default() {
@@ -356,7 +356,7 @@ impl Built {
         self.object.sections.iter().position(holds)
     }
 
-    /// The instructions by address, and whether there are more.
+    /// The instructions by address, and true if there are more.
     fn rows(&self, table: &InstructionTable) -> (BTreeMap<u64, Value>, bool) {
         let decoder = Decoder::new(self.target);
         let mut rows = BTreeMap::new();
@@ -404,7 +404,7 @@ impl Built {
         labels
     }
 
-    /// The pairs of SGPRs that instructions write with a value that comes from EXEC: where divergent code keeps the lanes that
+    /// The pairs of SGPRs that instructions write with a value derived from EXEC: divergent code saves there the lanes that
     /// continue later. Each has the address of the instruction.
     pub fn saved_masks(&self) -> Vec<(u64, u16)> {
         let table = InstructionTable::new(self.target);

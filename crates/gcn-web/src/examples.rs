@@ -1,4 +1,4 @@
-//! Code to start from.
+//! Example code.
 
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use gcn::isa::shape::{Access, Imm, Role, Slot};
 use serde_json::{Value, json};
 
 /// The fields of an instruction in the order of their bits: name, lowest bit, length, value, and the number of the operand that
-/// the field holds, or -1. The bits that name the encoding are a field of its name.
+/// the field holds, or -1. The bits that identify the encoding are a field with the encoding's name.
 pub fn fields(insn: &Insn) -> Vec<Value> {
     let Some(layout) = layout_of(insn.encoding, insn.generation()) else {
         return Vec::new();
@@ -55,7 +55,7 @@ pub fn fields(insn: &Insn) -> Vec<Value> {
         .collect()
 }
 
-/// The field that holds the operand of a role; `None` if none does, as VCC of a 32-bit compare.
+/// The field that holds the operand of a role; `None` if there is none, as for VCC of a 32-bit compare.
 fn field_of(role: Role, insn: &Insn) -> Option<Field> {
     use Encoding::{Sdwa2, SdwaC, Vintrp, Vop3, Vop3b};
     let field = match role {
@@ -107,7 +107,7 @@ pub fn is_branch(slot: &Slot) -> bool {
     slot.role == Role::Imm(Imm::Branch)
 }
 
-/// What an operand is for.
+/// The purpose of an operand.
 fn about(role: Role) -> &'static str {
     match role {
         Role::Sdst => "scalar destination",
@@ -153,7 +153,7 @@ fn about(role: Role) -> &'static str {
     }
 }
 
-/// An operand: its text in both spellings, what it is for, and the registers that hold it.
+/// An operand: its text in both syntaxes, its purpose, and the registers that hold it.
 pub fn operand(insn: &Insn, slot: &'static Slot, llvm: &str, clrx: &str) -> Value {
     let access = match slot.access {
         Access::Read => "read",

@@ -27,7 +27,7 @@ pub struct Request {
     pub method: String,
     /// The path, as it was sent.
     pub path: String,
-    /// What follows the question mark.
+    /// The part after the question mark.
     pub query: String,
     /// Names in lower case, and values.
     pub headers: Vec<(String, String)>,
@@ -108,7 +108,7 @@ pub fn serve(
     let open = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming() {
         let Ok(stream) = stream else {
-            // The process has too many files open, perhaps; the next attempt may succeed.
+            // The process may have too many open files; the next attempt may succeed.
             std::thread::sleep(Duration::from_millis(20));
             continue;
         };
@@ -145,7 +145,7 @@ fn connection(stream: &TcpStream, answer: &dyn Fn(&Request) -> Response) {
     }
 }
 
-/// Reads what is left of the request, so that the answer is not lost when the connection is closed.
+/// Reads the rest of the request; otherwise closing the connection could discard the answer.
 fn drain(mut stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.set_read_timeout(Some(Duration::from_millis(500)));

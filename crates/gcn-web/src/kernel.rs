@@ -1,4 +1,4 @@
-//! A kernel that is stepped: a session of the debugger behind [`Stepper`].
+//! A kernel that is stepped: a [`Stepper`] over a session of the debugger.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::code::Built;
 use crate::launch::{self, Alarm, Launch};
 use crate::session::{MOST_STEPS, Stepper, View};
 
-/// The maximum bytes of a run's checkpoints, about.
+/// The approximate maximum bytes of a run's checkpoints.
 const MOST_HISTORY: usize = 64 << 20;
 /// The maximum number of waves in the list.
 const MOST_WAVES: usize = 256;
@@ -25,7 +25,7 @@ const MOST_WAVES: usize = 256;
 pub struct KernelRun {
     session: Session,
     interrupt: Arc<AtomicBool>,
-    /// The selected wave as it is, or as it was last.
+    /// The selected wave in its present state, or in its last state if it has ended.
     id: WaveId,
     wave: WaveState,
     lds: Vec<u8>,
@@ -115,7 +115,7 @@ impl KernelRun {
         Ok(())
     }
 
-    /// Calls `f`, which ends in time.
+    /// Calls `f` with a time limit.
     fn motion(
         &mut self,
         f: impl FnOnce(&mut Session, &AtomicBool) -> Result<(), Error>,
@@ -157,7 +157,7 @@ impl Stepper for KernelRun {
         self.motion(|session, late| {
             if to_start && stops.is_empty() {
                 session.restart()?;
-                // It is there at the start if its workgroup is among the first.
+                // The wave exists at the start if its workgroup is among the first.
                 let _ = session.select(id);
                 return Ok(());
             }

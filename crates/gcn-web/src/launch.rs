@@ -1,4 +1,4 @@
-//! Launches of kernels, as the page describes them: the forms of `gcn run`, within limits.
+//! Launches of kernels in the page's form, which is the syntax of `gcn run`, within limits.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,13 +38,13 @@ pub struct Launch<'a> {
     pub grid: &'a str,
     /// Work-items of a workgroup.
     pub group: &'a str,
-    /// The arguments, one a line, as `gcn run --arg` takes them.
+    /// The arguments, one per line, in the syntax of `gcn run --arg`.
     pub args: &'a str,
     /// The plan that the page was opened with, whose buffers arguments may name.
     pub opened: Option<&'a Opened>,
 }
 
-/// Arguments, and those among them that a plan gives, with their numbers.
+/// Arguments, and those among them that come from a plan, with their numbers.
 type Arguments = (Vec<ArgSpec>, Vec<(usize, ArgPlan)>);
 
 /// Reads one to three numbers.
@@ -82,13 +82,13 @@ fn arguments(text: &str, opened: Option<&Opened>) -> Result<Arguments, String> {
                 ))
             })?;
             planned.push((all.len(), opened.argument(name.trim()).map_err(named)?));
-            // It is replaced when the plan's buffers are there.
+            // It is replaced when the plan's buffers are known.
             all.push(ArgSpec::Pointer(0));
             continue;
         }
         let arg = run::parse_arg(line).map_err(named)?;
         match &arg {
-            // A link from someone else may have any arguments.
+            // A link from another person may contain any arguments.
             ArgSpec::Buffer(Contents::File(_), _) => {
                 let what = "the page reads no files: expected contents as buf:zero:4096 or buf:randf32:4096:1";
                 return Err(named(what.into()));
@@ -163,7 +163,7 @@ pub fn plan(built: &Built, launch: &Launch<'_>) -> Result<(Plan, plan::Options),
     Ok((plan, options))
 }
 
-/// Sets a flag after [`PATIENCE`], unless it is dropped before.
+/// Calls a function after [`PATIENCE`], unless it is dropped before.
 pub struct Alarm(Arc<AtomicBool>);
 
 impl Alarm {
@@ -196,7 +196,7 @@ impl Drop for Alarm {
 /// # Errors
 /// A sentence for the user: the launch cannot begin.
 pub fn check(built: &Built, launch: &Launch<'_>) -> Result<Value, String> {
-    // Each run may take all the memory and time that one may have.
+    // Each run may use all of the permitted memory and time.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (plan, mut options) = plan(built, launch)?;

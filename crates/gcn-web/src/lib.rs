@@ -1,8 +1,8 @@
 //! `gcn web`: a local page to write, read, check and step GCN code.
 //!
 //! [`Server`] listens on the loopback interface and answers only requests that carry its token ([`http`] limits their size and
-//! time). The page is in `page/`, plain HTML, CSS and JavaScript, and part of the program. [`api`] is what the page asks the server,
-//! [`code`] what is known of source, and [`session`] a run that is stepped.
+//! time). The page is in `page/`, plain HTML, CSS and JavaScript, and part of the program. [`api`] handles the page's requests,
+//! [`code`] the data about a source, and [`session`] runs that are stepped.
 
 #![forbid(unsafe_code)]
 
@@ -46,9 +46,9 @@ pub struct Server {
     site: Site,
 }
 
-/// What a server shows.
+/// The contents of a server.
 struct Site {
-    /// The page, which is made before it is asked for.
+    /// The page, which is built once.
     index: String,
     manual: Box<dyn Manual>,
     sessions: Sessions,
@@ -56,7 +56,8 @@ struct Site {
 }
 
 impl Server {
-    /// Listens on the loopback interface; port 0 is any free one. `document` is what the page opens first ([`document`]).
+    /// Listens on the loopback interface; port 0 is any free one. `document` is the document that the page opens first
+    /// ([`document`]).
     ///
     /// # Errors
     /// A sentence: the port is taken, or the system has no random numbers.
@@ -118,7 +119,7 @@ fn admitted<'r>(
     token: &str,
 ) -> Result<&'r str, Response> {
     let forbidden = |why: &str| Err(Response::text(403, why));
-    // Another name that leads here may be that of a page of someone else.
+    // Another name that resolves to this address may be that of an attacker's page.
     let port = address.port();
     let known = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
     let host = request.header("host").unwrap_or("");
@@ -152,7 +153,7 @@ fn admitted<'r>(
     forbidden(missing)
 }
 
-/// Compares in a time that does not depend on where the texts differ.
+/// Compares in a time that does not depend on the position of a difference.
 fn same(a: &str, b: &str) -> bool {
     let different = a.bytes().zip(b.bytes()).fold(0, |d, (x, y)| d | (x ^ y));
     a.len() == b.len() && different == 0

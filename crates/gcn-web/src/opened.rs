@@ -24,7 +24,7 @@ pub struct Opened {
     launch: LaunchPlan,
 }
 
-/// Reads a plan, and runs its launches before launch `number`, which counts from 1. Returns what the page opens.
+/// Reads a plan, and runs its launches before launch `number`, which counts from 1. Returns the document that the page opens.
 ///
 /// # Errors
 /// A message with the file's name.
@@ -60,7 +60,7 @@ pub fn open(path: &Path, arch: Option<Target>, number: usize) -> Result<(Value, 
     let buffers: Vec<BufferPlan> = (plan.buffers.into_iter().zip(contents))
         .map(|(buffer, contents)| BufferPlan {
             contents,
-            // A variable of another object is a buffer like others here.
+            // A variable of another object is treated as an ordinary buffer.
             variable: buffer
                 .variable
                 .filter(|(object, _)| *object == launch.object),
@@ -151,7 +151,7 @@ fn source(path: &Path, object: usize) -> Result<Option<String>, String> {
     io::read_text(&file).map(Some)
 }
 
-/// An argument as the page shows it: in the forms of `gcn run`, or as the plan's.
+/// An argument in the page's form: in the syntax of `gcn run`, or as an argument of the plan.
 fn text(buffers: &[BufferPlan], n: usize, arg: &ArgPlan) -> String {
     let plain = |name: &str| {
         let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');

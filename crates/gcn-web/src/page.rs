@@ -23,14 +23,14 @@ pub struct File {
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The files of the page beside `index.html`.
+/// The files of the page other than `index.html`.
 pub static FILES: &[File] = &[
     File {
         name: "style.css",
         content_type: "text/css; charset=utf-8",
         text: include_str!("../page/style.css"),
     },
-    // One file: each file is a connection.
+    // One file, because each file needs a connection.
     File {
         name: "app.js",
         content_type: SCRIPT,
@@ -68,12 +68,12 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// JSON inside of a script element.
+/// JSON for a script element.
 fn embedded(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }
 
-/// What the page opens: a file, or the first example.
+/// The document that the page opens: a file, or the first example.
 ///
 /// # Errors
 /// A message with the file's name.
@@ -139,7 +139,7 @@ pub fn source_of(path: &Path, object: &CodeObject) -> Result<String, String> {
     String::from_utf8(text).map_err(|e| named(e.to_string()))
 }
 
-/// Everything that the page needs for its first view.
+/// The data for the page's first view.
 fn state(document: &Value, reads_only: Option<&Value>) -> Value {
     let text = |key: &str| document[key].as_str().unwrap_or("");
     let source = Source {
@@ -159,7 +159,7 @@ fn state(document: &Value, reads_only: Option<&Value>) -> Value {
     })
 }
 
-/// The page. `root` is the path of its other files; `reads_only` has what a page without a server needs.
+/// The page. `root` is the path of its other files; `reads_only` has the data of a page without a server.
 pub fn index(document: &Value, root: &str, reads_only: Option<&Value>) -> String {
     let html = INDEX.replace("@ROOT@", &escape(root));
     // The state comes last, because it may contain anything.

@@ -14,21 +14,21 @@ use serde_json::{Value, json};
 
 /// The maximum number of instructions that a run executes.
 pub const MOST_STEPS: u64 = 1_000_000;
-/// The maximum number of runs at a time. The one that was not used for longest ends when another begins.
+/// The maximum number of runs at a time. When another begins, the least recently used one ends.
 const MOST_SESSIONS: usize = 4;
 /// The maximum number of bytes of memory in one answer.
 const MOST_BYTES: u64 = 4096;
 
-/// What a page needs of a run that it steps.
+/// The interface of a run that the page steps.
 pub trait Stepper: Send {
-    /// Executes instructions of the selected wave: `count`, or fewer if it ends, or before an instruction at one of the addresses.
-    /// The first instruction is executed in any case.
+    /// Executes instructions of the selected wave: `count`, or fewer if it ends, or before an instruction at one of the
+    /// addresses. The first instruction is always executed.
     ///
     /// # Errors
     /// A sentence for the user.
     fn forward(&mut self, count: u64, stops: &BTreeSet<u64>) -> Result<(), String>;
 
-    /// Goes back by `count` instructions of the selected wave, or to the last time before that it was at one of the addresses.
+    /// Goes back by `count` instructions of the selected wave, or to the last time that it was at one of the addresses.
     ///
     /// # Errors
     /// A sentence for the user.
@@ -76,13 +76,13 @@ pub struct View<'a> {
     pub step: u64,
     /// The workgroup's LDS.
     pub lds: &'a [u8],
-    /// No wave goes on.
+    /// True if no wave can continue.
     pub over: bool,
     /// How it ended, and a sentence about it.
     pub end: Option<(&'static str, String)>,
 }
 
-/// A run with what its states need.
+/// A run and the data for its states.
 pub struct Session {
     /// The run.
     pub stepper: Box<dyn Stepper>,
@@ -319,7 +319,7 @@ impl SnippetRun {
                 Stop::Fault(report) => Some(("fault", report.to_string())),
             };
         }
-        // The end of the code is no instruction, and there is nothing to execute.
+        // The end of the code is not an instruction, and nothing is executed.
         let at = bench.wave.pc.wrapping_sub(self.base);
         if self.end.is_none() && at == self.code.len() as u64 {
             self.end = Some(("fell_off", "the end of the code".into()));

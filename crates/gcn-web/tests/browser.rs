@@ -1,4 +1,4 @@
-//! The page in headless Chromium, driven through chromedriver. Where one of them is missing, the test says that it is skipped.
+//! The page in headless Chromium, driven through chromedriver. If one of them is missing, the test reports that it is skipped.
 
 mod common;
 mod driver;
@@ -18,7 +18,7 @@ fn open(url: &str, width: u32, height: u32, dark: bool) -> Option<Driver> {
     Some(driver)
 }
 
-/// No script failed, nothing was refused by the security policy, and nothing was asked of another machine.
+/// Asserts that no script failed, the security policy refused nothing, and no other machine was accessed.
 fn quiet(driver: &Driver, host: &str) {
     assert_eq!(driver.complaints(), Vec::<String>::new());
     let names = driver.js(
@@ -57,7 +57,7 @@ fn the_first_view_is_complete() {
         14
     );
     assert!(text(&driver, "summary").contains("gfx900, 14 instructions"));
-    // The time is that of this machine at this moment, so it is only told.
+    // The time depends on the machine; it is only printed.
     let times = driver.js(
         "return [performance.getEntriesByName('gcn-ready')[0].startTime, \
          performance.getEntriesByName('first-contentful-paint')[0]?.startTime]",
@@ -258,7 +258,7 @@ fn a_link_restores_the_page() {
         &[],
     );
     assert_eq!(state, json!(["  v_mov_b32 v0, 3", "both", [4], 4]));
-    // A damaged link says so, and the page works.
+    // A damaged link is reported, and the page works.
     driver.go("about:blank");
     driver.go(&format!("{}#zdamaged", other.url));
     driver.until("return document.documentElement.dataset.ready === 'yes'");
@@ -394,7 +394,7 @@ fn static_pages_work_without_a_server() {
     assert_eq!(driver.complaints(), Vec::<String>::new());
 }
 
-/// At a usual width nothing of the assembly has to be scrolled to, and the costs say what limits the occupancy.
+/// At a usual width all columns of the assembly are visible without scrolling, and the costs name the limit of the occupancy.
 #[test]
 fn columns_and_costs_are_seen_at_once() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,4 +1,4 @@
-//! The server, as requests see it.
+//! Tests of the server's answers to requests.
 
 mod common;
 
@@ -268,7 +268,7 @@ fn fields_cover_each_bit_once_and_hold_the_words() {
                 assert_eq!(seen & mask, 0, "{row}");
                 (seen, values) = (seen | mask, values | value << lo);
             }
-            // What no field covers must be zero here.
+            // Bits that no field covers must be zero here.
             assert_eq!(values, word, "{row}");
             for (n, operand) in row["operands"]
                 .as_array()
@@ -552,7 +552,7 @@ fn a_kernel_runs_forward_and_back() {
         };
         assert_eq!(after[n], expected, "element {n}");
     }
-    // A breakpoint stops the first wave that comes there, and a link's moment is the same state again.
+    // A breakpoint stops the first wave that reaches it, and the moment in a link gives the same state again.
     let rows = server.post("code", &example(&server, "saxpy"));
     let fma = rows["rows"].as_array().expect("rows").iter();
     let fma = fma
@@ -601,7 +601,7 @@ fn launches_are_limited_and_mistakes_are_told() {
                 .as_str()
                 .or(answer["failed"].as_str())
                 .unwrap_or("");
-            // Too few arguments are a failure of some kernels, and others cannot know.
+            // Too few arguments are an error for kernels with metadata; other kernels accept them.
             let told = !error.is_empty() && !error.contains("root:") || value == "u32:1";
             assert!(told, "{name} {key}={value}: {answer}");
             if value.contains("zoro") {
@@ -639,7 +639,7 @@ fn checked_runs_report_at_their_lines() {
         "{clean}"
     );
     assert!(clean["instructions"].as_u64().is_some_and(|n| n > 50));
-    // The buffers hold 256 elements, and the kernel takes as many as it is told.
+    // The buffers hold 256 elements, and the kernel takes the number that it is given.
     document["args"] = "buf:randf32:1000:1\nbuf:randf32:1024:2\nu32:256\nf32:2".into();
     let found = server.post("check", &document);
     let report = &found["reports"][0];

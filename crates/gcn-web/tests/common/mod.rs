@@ -1,4 +1,4 @@
-//! A server for tests, and a client that sends what it is told to.
+//! A server for tests, and a client that sends arbitrary requests.
 #![allow(dead_code)]
 
 use std::io::{Read, Write};
@@ -22,7 +22,7 @@ impl Manual for Pages {
     }
 }
 
-/// A server that runs.
+/// A running server.
 pub struct Running {
     /// 127.0.0.1 and the port.
     pub host: String,
@@ -116,7 +116,7 @@ impl Running {
         answer.json()
     }
 
-    /// What the server says of source.
+    /// The server's answer about a source.
     pub fn code(&self, arch: &str, source: &str) -> Value {
         let body = json!({"source": source, "arch": arch, "syntax": "auto"});
         self.post("code", &body)

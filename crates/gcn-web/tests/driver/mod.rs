@@ -24,13 +24,13 @@ impl Drop for Driver {
     }
 }
 
-/// A program on the path.
+/// Returns true if a program is on the path.
 fn installed(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
-/// The script of axe-core; says so if it is missing.
+/// The script of axe-core; prints a message if it is missing.
 pub fn axe() -> Option<String> {
     let built =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("../axe/node_modules/axe-core/axe.min.js");
@@ -43,7 +43,7 @@ pub fn axe() -> Option<String> {
 }
 
 impl Driver {
-    /// Starts a browser with a window of this size; says so if there is none.
+    /// Starts a browser with a window of this size; prints a message if there is none.
     pub fn new(width: u32, height: u32) -> Option<Driver> {
         if !installed("chromedriver") || !installed("chromium") {
             eprintln!("SKIPPED: chromium and chromedriver are not installed");
@@ -83,7 +83,7 @@ impl Driver {
         }}});
         let answer = driver.send("POST", "/session", Some(&wanted));
         driver.session = answer["sessionId"].as_str().expect("a session").to_string();
-        // A headless window has no frame, and is as wide as it is told even below what the frame would need.
+        // A headless window has no frame, and gets the requested width even if a frame would need more.
         let size =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         driver.command("Emulation.setDeviceMetricsOverride", &size);
@@ -168,7 +168,7 @@ impl Driver {
         }
     }
 
-    /// Types keys to what has the focus; a modifier holds until the end.
+    /// Types keys to the focused element; a modifier holds until the end.
     pub fn keys(&self, keys: &str) {
         let press = |kind: &str, key: char| json!({"type": kind, "value": key.to_string()});
         let modifier = |key: char| ('\u{e008}'..='\u{e00a}').contains(&key);
@@ -207,7 +207,7 @@ impl Driver {
             .collect()
     }
 
-    /// What axe-core finds.
+    /// The findings of axe-core.
     pub fn violations(&self, axe: &str) -> Value {
         self.js(&format!("{axe}; return null"), &[]);
         let script = "const done = arguments[0]; axe.run(document, { iframes: false, resultTypes: ['violations'] }).then((r) => \
