@@ -10,14 +10,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// The version of this interface: the upper 16 bits change when programs must be compiled anew, the lower ones when something is added.
+// The version of this interface: the upper 16 bits change when programs must be recompiled, the lower ones when something is added.
 #define GCN_API_VERSION 65536
 
-// What a function returns.
+// The result of a function.
 typedef enum gcn_err {
-  // It did what it should.
+  // The function succeeded.
   GCN_ERR_OK = 0,
-  // An argument is NULL, no UTF-8, or has no such value.
+  // An argument is NULL, is not UTF-8, or has an invalid value.
   GCN_ERR_ARGUMENT = 1,
   // The architecture is none of gfx6 to gfx9.
   GCN_ERR_ARCH = 2,
@@ -31,17 +31,17 @@ typedef enum gcn_err {
   GCN_ERR_MEMORY = 6,
   // The kernel failed: a fault, a trap, a deadlock, a limit.
   GCN_ERR_RUN = 7,
-  // A mistake of this library.
+  // An error in this library.
   GCN_ERR_INTERNAL = 8,
 } gcn_err;
 
-// What an operand is.
+// The kind of an operand.
 typedef enum gcn_kind {
   // Scalar registers: the code of the first, as encoded (0 to 127, or a source such as SCC, 253).
   GCN_KIND_SCALAR = 0,
   // VGPRs: the number of the first.
   GCN_KIND_VECTOR = 1,
-  // An inline constant, an immediate or a literal: its value; of floats the bits as f32.
+  // An inline constant, an immediate or a literal: its value; for floats the bits as f32.
   GCN_KIND_CONSTANT = 2,
 } gcn_kind;
 
@@ -57,9 +57,9 @@ typedef enum gcn_file {
   GCN_FILE_HWREG = 3,
 } gcn_file;
 
-// How steps ended.
+// The reason why stepping stopped.
 typedef enum gcn_end {
-  // All steps were made.
+  // All steps were executed.
   GCN_END_STEPS = 0,
   // The PC left the code.
   GCN_END_FELL_OFF = 1,
@@ -73,7 +73,7 @@ typedef enum gcn_end {
   GCN_END_FAULT = 5,
 } gcn_end;
 
-// What an argument is.
+// The kind of an argument.
 typedef enum gcn_arg_kind {
   // A value of `size` bytes at `data`: a number or a structure.
   GCN_ARG_KIND_VALUE = 0,
@@ -87,7 +87,7 @@ typedef enum gcn_arg_kind {
 typedef enum gcn_opt {
   // 0: LLVM's syntax; 1: the documents', which is CLRX's.
   GCN_OPT_SYNTAX = 0,
-  // 1: bytes that are no instruction are given as `.long` and `.byte`, with id 0; 0: they end the disassembly.
+  // 1: bytes that are not an instruction are returned as `.long` and `.byte`, with id 0; 0: they end the disassembly.
   GCN_OPT_SKIPDATA = 1,
 } gcn_opt;
 
@@ -107,7 +107,7 @@ typedef struct gcn_wave gcn_wave;
 typedef struct gcn_insn {
   // The number of its row, from 1, the same for all architectures; 0 for data.
   uint32_t id;
-  // Its size in bytes: 4 or 8; of data at the end also 1 to 3.
+  // Its size in bytes: 4 or 8; for data at the end also 1 to 3.
   uint32_t size;
   // Its address.
   uint64_t address;
@@ -123,11 +123,11 @@ typedef struct gcn_insn {
 
 // An operand.
 typedef struct gcn_operand {
-  // What it is.
+  // Its kind.
   enum gcn_kind kind;
-  // It is read.
+  // True if it is read.
   bool read;
-  // It is written.
+  // True if it is written.
   bool written;
   // The number of registers of 32 bits.
   uint32_t count;
@@ -141,19 +141,19 @@ typedef struct gcn_access {
   enum gcn_file file;
   // The first register.
   uint32_t first;
-  // How many of 32 bits.
+  // The number of registers, of 32 bits each.
   uint32_t count;
-  // They are written; otherwise read.
+  // True if they are written; otherwise they are read.
   bool write;
-  // No field of the encoding names them.
+  // True if no field of the encoding names them.
   bool is_implicit;
-  // Their number is computed: it may be any of the file.
+  // True if their number is computed: it may be any of the file.
   bool anywhere;
 } gcn_access;
 
 // An argument of a kernel.
 typedef struct gcn_arg {
-  // What it is: a gcn_arg_kind.
+  // Its kind: a gcn_arg_kind.
   uint32_t kind;
   // Bytes of a value, or of LDS.
   uint32_t size;
@@ -163,7 +163,7 @@ typedef struct gcn_arg {
   uint64_t address;
 } gcn_arg;
 
-// What a launch came to.
+// The statistics of a launch.
 typedef struct gcn_stats {
   // Instructions that waves executed.
   uint64_t instructions;
@@ -175,25 +175,25 @@ typedef struct gcn_stats {
 extern "C" {
 #endif // __cplusplus
 
-// The version of the library, as "0.1.0".
+// The version of the library, such as "0.1.0".
 const char *gcn_version(void);
 
-// The version of the interface that the library has: compare its upper 16 bits with those of GCN_API_VERSION.
+// The version of the library's interface: compare its upper 16 bits with those of GCN_API_VERSION.
 uint32_t gcn_api_version(void);
 
 // The message of the last error of this thread. It is valid until the next one.
 const char *gcn_error(void);
 
-// Opens a disassembler for an architecture: a target, "gfx600" to "gfx90c", or a chip's name, as "vega10".
+// Opens a disassembler for an architecture: a target, "gfx600" to "gfx90c", or a chip's name, such as "vega10".
 //
 // # Safety
 // `arch` is a string; `out` has room for a pointer.
 enum gcn_err gcn_open(const char *arch, struct gcn_cs **out);
 
-// Closes a disassembler; NULL is left alone.
+// Closes a disassembler; NULL is ignored.
 //
 // # Safety
-// `cs` comes from gcn_open, and is not used any more.
+// `cs` comes from gcn_open, and is not used afterwards.
 void gcn_close(struct gcn_cs *cs);
 
 // Sets an option.
@@ -213,7 +213,7 @@ bool gcn_disasm_iter(struct gcn_cs *cs,
                      uint64_t *address,
                      struct gcn_insn *insn);
 
-// Disassembles at most `count` instructions (0: all). Returns how many there are, and in `*out` an array of them for gcn_free.
+// Disassembles at most `count` instructions (0: all). Returns their number, and in `*out` an array of them for gcn_free.
 //
 // # Safety
 // `cs` comes from gcn_open; `code` has `size` bytes; `out` has room for a pointer.
@@ -224,19 +224,19 @@ size_t gcn_disasm(struct gcn_cs *cs,
                   size_t count,
                   struct gcn_insn **out);
 
-// Frees the array of gcn_disasm; NULL is left alone.
+// Frees the array of gcn_disasm; NULL is ignored.
 //
 // # Safety
-// `insns` and `count` come from gcn_disasm, and are not used any more.
+// `insns` and `count` come from gcn_disasm, and are not used afterwards.
 void gcn_free(struct gcn_insn *insns, size_t count);
 
-// Writes up to `room` operands of an instruction, in the order of the text. Returns how many there are.
+// Writes up to `room` operands of an instruction, in the order of the text. Returns their number.
 //
 // # Safety
 // `cs` comes from gcn_open, `insn` from a disassembly of it; `out` has room for `room` operands.
 size_t gcn_operands(struct gcn_cs *cs, const struct gcn_insn *insn, struct gcn_operand *out, size_t room);
 
-// Writes up to `room` accesses of an instruction: what it reads, then what it writes, implicit registers among them. Returns how many there are.
+// Writes up to `room` accesses of an instruction: first reads, then writes, including implicit registers. Returns their number.
 //
 // # Safety
 // `cs` comes from gcn_open, `insn` from a disassembly of it; `out` has room for `room` accesses.
@@ -251,10 +251,10 @@ size_t gcn_accesses(struct gcn_cs *cs,
 // `arch` and `source` are strings; `bytes` and `size` have room for their results.
 enum gcn_err gcn_asm(const char *arch, const char *source, uint8_t **bytes, size_t *size);
 
-// Frees the bytes of gcn_asm or gcn_assemble; NULL is left alone.
+// Frees the bytes of gcn_asm or gcn_assemble; NULL is ignored.
 //
 // # Safety
-// `bytes` and `size` come from one of them, and are not used any more.
+// `bytes` and `size` come from one of them, and are not used afterwards.
 void gcn_free_bytes(uint8_t *bytes, size_t size);
 
 // Assembles a whole source to a code object that gcn_load takes, with line numbers for reports (`source:LINE`); `arch` may be NULL if
@@ -267,16 +267,16 @@ enum gcn_err gcn_assemble(const char *arch,
                           uint8_t **bytes,
                           size_t *size);
 
-// Makes a GPU of an architecture, with 4 GiB of memory. It takes host memory only for pages that are used.
+// Creates a GPU of an architecture, with 4 GiB of memory. Only pages in use take memory of the host.
 //
 // # Safety
 // `arch` is a string; `out` has room for a pointer.
 enum gcn_err gcn_gpu_new(const char *arch, struct gcn_gpu **out);
 
-// Frees a GPU; programs that are loaded on it keep what they need. NULL is left alone.
+// Frees a GPU; programs that are loaded on it stay valid. NULL is ignored.
 //
 // # Safety
-// `gpu` comes from gcn_gpu_new, and is not used any more.
+// `gpu` comes from gcn_gpu_new, and is not used afterwards.
 void gcn_gpu_free(struct gcn_gpu *gpu);
 
 // Loads a code object, or the one for the GPU from a bundle, program or library.
@@ -285,10 +285,10 @@ void gcn_gpu_free(struct gcn_gpu *gpu);
 // `gpu` comes from gcn_gpu_new; `file` has `size` bytes; `out` has room for a pointer.
 enum gcn_err gcn_load(struct gcn_gpu *gpu, const uint8_t *file, size_t size, struct gcn_program **out);
 
-// Unloads a program; NULL is left alone.
+// Unloads a program; NULL is ignored.
 //
 // # Safety
-// `program` comes from gcn_load, and is not used any more.
+// `program` comes from gcn_load, and is not used afterwards.
 void gcn_program_free(struct gcn_program *program);
 
 // Allocates `bytes` of guest memory, zeros, at `*address`.
@@ -297,7 +297,7 @@ void gcn_program_free(struct gcn_program *program);
 // `gpu` comes from gcn_gpu_new; `address` has room for a number.
 enum gcn_err gcn_alloc(struct gcn_gpu *gpu, uint64_t bytes, uint64_t *address);
 
-// Frees what gcn_alloc gave.
+// Frees memory of gcn_alloc.
 //
 // # Safety
 // `gpu` comes from gcn_gpu_new.
@@ -327,19 +327,19 @@ enum gcn_err gcn_launch(struct gcn_program *program,
                         size_t count,
                         struct gcn_stats *stats);
 
-// Makes a wave of 64 lanes, all active, with registers of 0, that runs `code` from its first byte on.
+// Creates a wave of 64 lanes, all active, with registers of 0, that runs `code` from its first byte on.
 //
 // # Safety
 // `arch` is a string; `code` has `size` bytes; `out` has room for a pointer.
 enum gcn_err gcn_wave_new(const char *arch, const uint8_t *code, size_t size, struct gcn_wave **out);
 
-// Frees a wave; NULL is left alone.
+// Frees a wave; NULL is ignored.
 //
 // # Safety
-// `wave` comes from gcn_wave_new, and is not used any more.
+// `wave` comes from gcn_wave_new, and is not used afterwards.
 void gcn_wave_free(struct gcn_wave *wave);
 
-// Runs at most `steps` instructions. `*end` says how they ended, and the register "pc" where; a wave that has ended stays there.
+// Runs at most `steps` instructions. `*end` is the reason why they stopped, and the register "pc" the position; a wave that has ended stays there.
 //
 // # Safety
 // `wave` comes from gcn_wave_new; `end` has room for a number.
@@ -356,13 +356,13 @@ enum gcn_err gcn_wave_get(struct gcn_wave *wave,
                           uint32_t lane,
                           uint64_t *value);
 
-// Sets a register by its name; of a VGPR one lane, or with `lane` 64 all of them.
+// Sets a register by its name; for a VGPR one lane, or with `lane` 64 all of them.
 //
 // # Safety
 // `wave` comes from gcn_wave_new; `name` is a string.
 enum gcn_err gcn_wave_set(struct gcn_wave *wave, const char *name, uint32_t lane, uint64_t value);
 
-// Copies bytes to the wave's memory; pages that are not there are mapped.
+// Copies bytes to the wave's memory; missing pages are mapped.
 //
 // # Safety
 // `wave` comes from gcn_wave_new; `data` has `size` bytes.

@@ -28,7 +28,7 @@ pub struct gcn_cs {
 pub enum gcn_opt {
     /// 0: LLVM's syntax; 1: the documents', which is CLRX's.
     Syntax = 0,
-    /// 1: bytes that are no instruction are given as `.long` and `.byte`, with id 0; 0: they end the disassembly.
+    /// 1: bytes that are not an instruction are returned as `.long` and `.byte`, with id 0; 0: they end the disassembly.
     Skipdata = 1,
 }
 
@@ -38,7 +38,7 @@ pub enum gcn_opt {
 pub struct gcn_insn {
     /// The number of its row, from 1, the same for all architectures; 0 for data.
     pub id: u32,
-    /// Its size in bytes: 4 or 8; of data at the end also 1 to 3.
+    /// Its size in bytes: 4 or 8; for data at the end also 1 to 3.
     pub size: u32,
     /// Its address.
     pub address: u64,
@@ -52,7 +52,7 @@ pub struct gcn_insn {
     pub op_str: [c_char; 208],
 }
 
-/// What an operand is.
+/// The kind of an operand.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum gcn_kind {
@@ -60,7 +60,7 @@ pub enum gcn_kind {
     Scalar = 0,
     /// VGPRs: the number of the first.
     Vector = 1,
-    /// An inline constant, an immediate or a literal: its value; of floats the bits as f32.
+    /// An inline constant, an immediate or a literal: its value; for floats the bits as f32.
     Constant = 2,
 }
 
@@ -68,11 +68,11 @@ pub enum gcn_kind {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct gcn_operand {
-    /// What it is.
+    /// Its kind.
     pub kind: gcn_kind,
-    /// It is read.
+    /// True if it is read.
     pub read: bool,
-    /// It is written.
+    /// True if it is written.
     pub written: bool,
     /// The number of registers of 32 bits.
     pub count: u32,
@@ -102,24 +102,24 @@ pub struct gcn_access {
     pub file: gcn_file,
     /// The first register.
     pub first: u32,
-    /// How many of 32 bits.
+    /// The number of registers, of 32 bits each.
     pub count: u32,
-    /// They are written; otherwise read.
+    /// True if they are written; otherwise they are read.
     pub write: bool,
-    /// No field of the encoding names them.
+    /// True if no field of the encoding names them.
     pub is_implicit: bool,
-    /// Their number is computed: it may be any of the file.
+    /// True if their number is computed: it may be any of the file.
     pub anywhere: bool,
 }
 
-/// Opens a disassembler for an architecture: a target, "gfx600" to "gfx90c", or a chip's name, as "vega10".
+/// Opens a disassembler for an architecture: a target, "gfx600" to "gfx90c", or a chip's name, such as "vega10".
 ///
 /// # Safety
 /// `arch` is a string; `out` has room for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gcn_open(arch: *const c_char, out: *mut *mut gcn_cs) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (arch, out) = unsafe { (text(arch, "arch")?, location(out, "out")?) };
         let target = target(arch)?;
         *out = Box::into_raw(Box::new(gcn_cs {
@@ -135,10 +135,10 @@ pub unsafe extern "C" fn gcn_open(arch: *const c_char, out: *mut *mut gcn_cs) ->
     })
 }
 
-/// Closes a disassembler; NULL is left alone.
+/// Closes a disassembler; NULL is ignored.
 ///
 /// # Safety
-/// `cs` comes from gcn_open, and is not used any more.
+/// `cs` comes from gcn_open, and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gcn_close(cs: *mut gcn_cs) {
     if !cs.is_null() {
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn gcn_close(cs: *mut gcn_cs) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gcn_option(cs: *mut gcn_cs, option: u32, value: u32) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let cs = unsafe { location(cs, "cs")? };
         let style = match (option, value) {
             (0, 0) => Style::LLVM,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn gcn_option(cs: *mut gcn_cs, option: u32, value: u32) ->
     })
 }
 
-/// Copies text, and a NUL; what does not fit is left out.
+/// Copies text, truncated to fit, and a NUL.
 fn copy<const N: usize>(text: &[u8]) -> [c_char; N] {
     let mut out = [0; N];
     let locations = out[..N - 1].iter_mut().zip(text);
@@ -244,12 +244,12 @@ pub unsafe extern "C" fn gcn_disasm_iter(
     insn: *mut gcn_insn,
 ) -> bool {
     quiet(false, || {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let locations = unsafe { (cs.as_mut(), code.as_mut(), size.as_mut(), address.as_mut()) };
         let (Some(cs), Some(code), Some(size), Some(address)) = locations else {
             return false;
         };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (Ok(rest), Some(insn)) = (unsafe { (slice(*code, *size, "code"), insn.as_mut()) })
         else {
             return false;
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn gcn_disasm_iter(
     })
 }
 
-/// Disassembles at most `count` instructions (0: all). Returns how many there are, and in `*out` an array of them for gcn_free.
+/// Disassembles at most `count` instructions (0: all). Returns their number, and in `*out` an array of them for gcn_free.
 ///
 /// # Safety
 /// `cs` comes from gcn_open; `code` has `size` bytes; `out` has room for a pointer.
@@ -279,9 +279,9 @@ pub unsafe extern "C" fn gcn_disasm(
     out: *mut *mut gcn_insn,
 ) -> usize {
     quiet(0, || {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (cs, out) = unsafe { (cs.as_mut(), out.as_mut()) };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let code = unsafe { slice(code, size, "code") };
         let (Some(cs), Some(out), Ok(mut rest)) = (cs, out, code) else {
             return 0;
@@ -302,10 +302,10 @@ pub unsafe extern "C" fn gcn_disasm(
     })
 }
 
-/// Frees the array of gcn_disasm; NULL is left alone.
+/// Frees the array of gcn_disasm; NULL is ignored.
 ///
 /// # Safety
-/// `insns` and `count` come from gcn_disasm, and are not used any more.
+/// `insns` and `count` come from gcn_disasm, and are not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gcn_free(insns: *mut gcn_insn, count: usize) {
     if !insns.is_null() {
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn gcn_free(insns: *mut gcn_insn, count: usize) {
     }
 }
 
-/// Writes up to `room` operands of an instruction, in the order of the text. Returns how many there are.
+/// Writes up to `room` operands of an instruction, in the order of the text. Returns their number.
 ///
 /// # Safety
 /// `cs` comes from gcn_open, `insn` from a disassembly of it; `out` has room for `room` operands.
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn gcn_operands(
     room: usize,
 ) -> usize {
     quiet(0, || {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (Some(cs), Some(insn)) = (unsafe { (cs.as_mut(), insn.as_ref()) }) else {
             return 0;
         };
@@ -378,7 +378,7 @@ pub unsafe extern "C" fn gcn_operands(
     })
 }
 
-/// Writes up to `room` accesses of an instruction: what it reads, then what it writes, implicit registers among them. Returns how many there are.
+/// Writes up to `room` accesses of an instruction: first reads, then writes, including implicit registers. Returns their number.
 ///
 /// # Safety
 /// `cs` comes from gcn_open, `insn` from a disassembly of it; `out` has room for `room` accesses.
@@ -390,7 +390,7 @@ pub unsafe extern "C" fn gcn_accesses(
     room: usize,
 ) -> usize {
     quiet(0, || {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (Some(cs), Some(insn)) = (unsafe { (cs.as_mut(), insn.as_ref()) }) else {
             return 0;
         };
@@ -438,9 +438,9 @@ pub unsafe extern "C" fn gcn_asm(
     size: *mut usize,
 ) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (arch, source) = unsafe { (text(arch, "arch")?, text(source, "source")?) };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (bytes, size) = unsafe { (location(bytes, "bytes")?, location(size, "size")?) };
         let syntax = gcn::asm::Syntax::Llvm;
         let made = gcn::asm::snippet(target(arch)?, source, syntax, false);
@@ -454,10 +454,10 @@ pub unsafe extern "C" fn gcn_asm(
     })
 }
 
-/// Frees the bytes of gcn_asm or gcn_assemble; NULL is left alone.
+/// Frees the bytes of gcn_asm or gcn_assemble; NULL is ignored.
 ///
 /// # Safety
-/// `bytes` and `size` come from one of them, and are not used any more.
+/// `bytes` and `size` come from one of them, and are not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gcn_free_bytes(bytes: *mut u8, size: usize) {
     if !bytes.is_null() {
@@ -482,12 +482,12 @@ pub unsafe extern "C" fn gcn_assemble(
     guard(|| {
         let arch = match arch.is_null() {
             true => None,
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             false => Some(target(unsafe { text(arch, "arch")? })?),
         };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let source = unsafe { text(source, "source")? };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (bytes, size) = unsafe { (location(bytes, "bytes")?, location(size, "size")?) };
         let options = gcn::asm::Options {
             target: arch,

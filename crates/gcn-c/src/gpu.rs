@@ -11,7 +11,7 @@ pub struct gcn_gpu(gcn::Gpu);
 /// A loaded code object.
 pub struct gcn_program(gcn::Program);
 
-/// What an argument is.
+/// The kind of an argument.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum gcn_arg_kind {
@@ -27,7 +27,7 @@ pub enum gcn_arg_kind {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct gcn_arg {
-    /// What it is: a gcn_arg_kind.
+    /// Its kind: a gcn_arg_kind.
     pub kind: u32,
     /// Bytes of a value, or of LDS.
     pub size: u32,
@@ -37,7 +37,7 @@ pub struct gcn_arg {
     pub address: u64,
 }
 
-/// What a launch came to.
+/// The statistics of a launch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct gcn_stats {
@@ -47,7 +47,7 @@ pub struct gcn_stats {
     pub waves: u64,
 }
 
-/// The number that stands for an error of the library.
+/// The result code of an error of the library.
 fn failure(error: Error) -> Failure {
     let err = match &error {
         Error::Run(_) => gcn_err::Run,
@@ -60,14 +60,14 @@ fn failure(error: Error) -> Failure {
     Failure::new(err, error)
 }
 
-/// Makes a GPU of an architecture, with 4 GiB of memory. It takes host memory only for pages that are used.
+/// Creates a GPU of an architecture, with 4 GiB of memory. Only pages in use take memory of the host.
 ///
 /// # Safety
 /// `arch` is a string; `out` has room for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gcn_gpu_new(arch: *const c_char, out: *mut *mut gcn_gpu) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (arch, out) = unsafe { (text(arch, "arch")?, location(out, "out")?) };
         let gpu = gcn::Gpu::new(target(arch)?).map_err(failure)?;
         *out = Box::into_raw(Box::new(gcn_gpu(gpu)));
@@ -75,10 +75,10 @@ pub unsafe extern "C" fn gcn_gpu_new(arch: *const c_char, out: *mut *mut gcn_gpu
     })
 }
 
-/// Frees a GPU; programs that are loaded on it keep what they need. NULL is left alone.
+/// Frees a GPU; programs that are loaded on it stay valid. NULL is ignored.
 ///
 /// # Safety
-/// `gpu` comes from gcn_gpu_new, and is not used any more.
+/// `gpu` comes from gcn_gpu_new, and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gcn_gpu_free(gpu: *mut gcn_gpu) {
     if !gpu.is_null() {
@@ -99,9 +99,9 @@ pub unsafe extern "C" fn gcn_load(
     out: *mut *mut gcn_program,
 ) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (gpu, out) = unsafe { (shared(gpu)?, location(out, "out")?) };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let file = unsafe { slice(file, size, "file")? };
         let program = gpu.load(file).map_err(failure)?;
         *out = Box::into_raw(Box::new(gcn_program(program)));
@@ -120,10 +120,10 @@ unsafe fn shared<'a>(gpu: *const gcn_gpu) -> Result<&'a gcn::Gpu, Failure> {
     Ok(&gpu.ok_or_else(null)?.0)
 }
 
-/// Unloads a program; NULL is left alone.
+/// Unloads a program; NULL is ignored.
 ///
 /// # Safety
-/// `program` comes from gcn_load, and is not used any more.
+/// `program` comes from gcn_load, and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gcn_program_free(program: *mut gcn_program) {
     if !program.is_null() {
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn gcn_program_free(program: *mut gcn_program) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gcn_alloc(gpu: *mut gcn_gpu, bytes: u64, address: *mut u64) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (gpu, address) = unsafe { (shared(gpu)?, location(address, "address")?) };
         let memory = &gpu.machine().memory;
         let made = memory.alloc(bytes.max(1), 256, Perm::RW);
@@ -148,14 +148,14 @@ pub unsafe extern "C" fn gcn_alloc(gpu: *mut gcn_gpu, bytes: u64, address: *mut 
     })
 }
 
-/// Frees what gcn_alloc gave.
+/// Frees memory of gcn_alloc.
 ///
 /// # Safety
 /// `gpu` comes from gcn_gpu_new.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gcn_dealloc(gpu: *mut gcn_gpu, address: u64) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let memory = &unsafe { shared(gpu)? }.machine().memory;
         let freed = memory.free(address);
         freed.map_err(|e| Failure::new(gcn_err::Memory, e))
@@ -174,12 +174,12 @@ pub unsafe extern "C" fn gcn_read(
     size: usize,
 ) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let memory = &unsafe { shared(gpu)? }.machine().memory;
         if size == 0 {
             return Ok(());
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let first = unsafe { location(out, "out")? };
         // SAFETY: there is room for `size` bytes, and writing zeros to it makes it initialised.
         let out = unsafe {
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn gcn_write(
     size: usize,
 ) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (gpu, data) = unsafe { (shared(gpu)?, slice(data, size, "data")?) };
         let written = gpu.machine().memory.write(address, data);
         written.map_err(|e| Failure::new(gcn_err::Memory, e))
@@ -225,15 +225,15 @@ pub unsafe extern "C" fn gcn_launch(
     stats: *mut gcn_stats,
 ) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let program = unsafe { location(program, "program")? };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (grid, group) = unsafe { (slice(grid, 3, "grid")?, slice(group, 3, "group")?) };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let args = unsafe { slice(args, count, "args")? };
         let kernel = match kernel.is_null() {
             true => program.0.only_kernel(),
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             false => program.0.kernel(unsafe { text(kernel, "kernel")? }),
         };
         let three = |of: &[u32]| [of[0].max(1), of[1].max(1), of[2].max(1)];
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn gcn_launch(
             launch = launch.arg(match arg.kind {
                 0 => {
                     let what = format!("data of argument {n}");
-                    // SAFETY: as the caller promises.
+                    // SAFETY: guaranteed by the caller.
                     Arg::Value(unsafe { slice(arg.data, arg.size as usize, &what)? }.to_vec())
                 }
                 1 => Arg::pointer(arg.address),

@@ -1,7 +1,7 @@
 //! The C interface, in the shape of capstone's: `include/gcn.h` is generated from here, docs/c.md describes it.
 //!
 //! Functions return a [`gcn_err`]; the message of the last error of the thread is [`gcn_error`]. Handles belong to one thread at a time, except for a
-//! [`gcn_gpu`], which several may use. A panic does not leave the library: it is [`gcn_err::Internal`].
+//! [`gcn_gpu`], which several may use. A panic does not leave the library: the result is [`gcn_err::Internal`].
 
 #![allow(non_camel_case_types)]
 #![allow(unsafe_code)]
@@ -18,16 +18,16 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The version of this interface: the upper 16 bits change when programs must be compiled anew, the lower ones when something is added.
+/// The version of this interface: the upper 16 bits change when programs must be recompiled, the lower ones when something is added.
 pub const GCN_API_VERSION: u32 = 0x0001_0000;
 
-/// What a function returns.
+/// The result of a function.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum gcn_err {
-    /// It did what it should.
+    /// The function succeeded.
     Ok = 0,
-    /// An argument is NULL, no UTF-8, or has no such value.
+    /// An argument is NULL, is not UTF-8, or has an invalid value.
     Argument = 1,
     /// The architecture is none of gfx6 to gfx9.
     Arch = 2,
@@ -41,7 +41,7 @@ pub enum gcn_err {
     Memory = 6,
     /// The kernel failed: a fault, a trap, a deadlock, a limit.
     Run = 7,
-    /// A mistake of this library.
+    /// An error in this library.
     Internal = 8,
 }
 
@@ -49,7 +49,7 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// A failure: what a function returns, and the message.
+/// A failure: the result code, and the message.
 pub(crate) struct Failure(gcn_err, String);
 
 impl Failure {
@@ -58,7 +58,7 @@ impl Failure {
     }
 }
 
-/// Runs the body of a function of the interface, and keeps its message.
+/// Runs the body of a function of the interface, and stores its message.
 fn guard(body: impl FnOnce() -> Result<(), Failure>) -> gcn_err {
     let Failure(err, message) = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return gcn_err::Ok,
@@ -77,7 +77,7 @@ fn guard(body: impl FnOnce() -> Result<(), Failure>) -> gcn_err {
     err
 }
 
-/// Runs the body of a function that cannot fail, but for a mistake of the library, after which it returns `otherwise`.
+/// Runs the body of a function that cannot fail. After an error in the library it returns `otherwise`.
 fn quiet<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
 }
@@ -109,7 +109,7 @@ unsafe fn slice<'a, T>(data: *const T, len: usize, what: &str) -> Result<&'a [T]
     }
 }
 
-/// What a handle or a place for a result points to.
+/// The object that a handle or a result pointer points to.
 ///
 /// # Safety
 /// `pointer` is NULL or points to a `T` that nothing else uses for `'a`.
@@ -130,13 +130,13 @@ fn target(name: &str) -> Result<gcn::Target, Failure> {
     gcn::Target::parse(name).ok_or_else(unknown)
 }
 
-/// The version of the library, as "0.1.0".
+/// The version of the library, such as "0.1.0".
 #[unsafe(no_mangle)]
 pub extern "C" fn gcn_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// The version of the interface that the library has: compare its upper 16 bits with those of GCN_API_VERSION.
+/// The version of the library's interface: compare its upper 16 bits with those of GCN_API_VERSION.
 #[unsafe(no_mangle)]
 pub extern "C" fn gcn_api_version() -> u32 {
     GCN_API_VERSION

@@ -1,4 +1,4 @@
-//! One wave that is stepped through code.
+//! One wave that steps through code.
 
 use crate::{Failure, gcn_err, guard, location, quiet, slice, target, text};
 use gcn::emu::engine::Engine;
@@ -14,11 +14,11 @@ pub struct gcn_wave {
     engine: Interp,
 }
 
-/// How steps ended.
+/// The reason why stepping stopped.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum gcn_end {
-    /// All steps were made.
+    /// All steps were executed.
     Steps = 0,
     /// The PC left the code.
     FellOff = 1,
@@ -32,7 +32,7 @@ pub enum gcn_end {
     Fault = 5,
 }
 
-/// Makes a wave of 64 lanes, all active, with registers of 0, that runs `code` from its first byte on.
+/// Creates a wave of 64 lanes, all active, with registers of 0, that runs `code` from its first byte on.
 ///
 /// # Safety
 /// `arch` is a string; `code` has `size` bytes; `out` has room for a pointer.
@@ -44,9 +44,9 @@ pub unsafe extern "C" fn gcn_wave_new(
     out: *mut *mut gcn_wave,
 ) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (arch, out) = unsafe { (text(arch, "arch")?, location(out, "out")?) };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let code = unsafe { slice(code, size, "code")? };
         let bench = Bench::new(target(arch)?);
         *out = Box::into_raw(Box::new(gcn_wave {
@@ -58,10 +58,10 @@ pub unsafe extern "C" fn gcn_wave_new(
     })
 }
 
-/// Frees a wave; NULL is left alone.
+/// Frees a wave; NULL is ignored.
 ///
 /// # Safety
-/// `wave` comes from gcn_wave_new, and is not used any more.
+/// `wave` comes from gcn_wave_new, and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gcn_wave_free(wave: *mut gcn_wave) {
     if !wave.is_null() {
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn gcn_wave_free(wave: *mut gcn_wave) {
     }
 }
 
-/// Runs at most `steps` instructions. `*end` says how they ended, and the register "pc" where; a wave that has ended stays there.
+/// Runs at most `steps` instructions. `*end` is the reason why they stopped, and the register "pc" the position; a wave that has ended stays there.
 ///
 /// # Safety
 /// `wave` comes from gcn_wave_new; `end` has room for a number.
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn gcn_wave_step(
     end: *mut gcn_end,
 ) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (wave, end) = unsafe { (location(wave, "wave")?, location(end, "end")?) };
         let engine: &mut dyn Engine = &mut wave.engine;
         let outcome = wave.bench.run(&wave.code, steps, engine);
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn gcn_wave_step(
     })
 }
 
-/// The place of a register's name.
+/// The location of a register's name.
 fn register(name: &str, target: gcn::Target) -> Result<Location, Failure> {
     let unknown = || {
         let message = format!(
@@ -127,9 +127,9 @@ pub unsafe extern "C" fn gcn_wave_get(
     value: *mut u64,
 ) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (wave, value) = unsafe { (location(wave, "wave")?, location(value, "value")?) };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text(name, "name")? };
         let at = register(name, wave.bench.target)?;
         *value = match at {
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn gcn_wave_get(
     })
 }
 
-/// Sets a register by its name; of a VGPR one lane, or with `lane` 64 all of them.
+/// Sets a register by its name; for a VGPR one lane, or with `lane` 64 all of them.
 ///
 /// # Safety
 /// `wave` comes from gcn_wave_new; `name` is a string.
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn gcn_wave_set(
     value: u64,
 ) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (wave, name) = unsafe { (location(wave, "wave")?, text(name, "name")?) };
         let at = register(name, wave.bench.target)?;
         let value = match wave.bench.get(at) {
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn gcn_wave_set(
     })
 }
 
-/// Copies bytes to the wave's memory; pages that are not there are mapped.
+/// Copies bytes to the wave's memory; missing pages are mapped.
 ///
 /// # Safety
 /// `wave` comes from gcn_wave_new; `data` has `size` bytes.
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn gcn_wave_write(
     size: usize,
 ) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (wave, data) = unsafe { (location(wave, "wave")?, slice(data, size, "data")?) };
         let memory = |e: &dyn std::fmt::Display| Failure::new(gcn_err::Memory, e);
         let mut at = address;
@@ -206,12 +206,12 @@ pub unsafe extern "C" fn gcn_wave_read(
     size: usize,
 ) -> gcn_err {
     guard(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let wave = unsafe { location(wave, "wave")? };
         if size == 0 {
             return Ok(());
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let first = unsafe { location(out, "out")? };
         // SAFETY: there is room for `size` bytes, and writing zeros to it makes it initialised.
         let out = unsafe {

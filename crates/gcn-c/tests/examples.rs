@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns true if a tool is there; otherwise it says that something is skipped.
+/// Returns true if a tool is installed; otherwise prints that the test is skipped.
 fn there(tool: &str) -> bool {
     let found = Command::new(tool)
         .arg("--version")
@@ -17,7 +17,7 @@ fn there(tool: &str) -> bool {
     found
 }
 
-/// The newest library of an extension beside this test.
+/// The newest library with an extension in the folder of this test.
 fn library(extension: &str) -> PathBuf {
     let test = std::env::current_exe().expect("this test");
     let folder = test.parent().expect("a folder");

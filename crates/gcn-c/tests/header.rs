@@ -1,4 +1,4 @@
-//! `include/gcn.h` is what cbindgen makes of the sources. `BLESS=1` writes it.
+//! `include/gcn.h` equals the output of cbindgen for the sources. `BLESS=1` writes it.
 
 use std::path::Path;
 
