@@ -1,8 +1,8 @@
 //! Hashes of the code that the compiler generates, for changes that must not change it: print them before and after with
 //! `cargo test --release -p gcn-jit --lib code_hashes -- --ignored --nocapture` and compare.
 //!
-//! The regions are those at the entry of each committed kernel and at made-up sequences of the kernels' instructions, at
-//! both levels, with and without what is known of waves that start, and in three MODEs.
+//! The regions are those at the entry of each committed kernel and at random sequences of the kernels' instructions, at
+//! both levels, with and without the facts about starting waves, and in three MODEs.
 
 use crate::context::LiveIns;
 use crate::frontend;
@@ -26,7 +26,7 @@ fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
-/// The code as if it were the first of the process.
+/// Returns the code as if it were the first that the process generates.
 fn of_first(emitted: &x64::Emitted) -> Vec<u8> {
     let mut code = emitted.code.clone();
     let numbers: Vec<u32> = (0..emitted.ranges.len() as u32).collect();
@@ -47,7 +47,7 @@ impl Program<'_> {
         decode(self.target, self.code.get(from..)?)
     }
 
-    /// The hash of all variants of a level of the region at the program's beginning, and the bytes of code in them.
+    /// Returns the hash of all variants of the region at the program's beginning at a level, and their total size in bytes.
     fn variants(&self, level: Level) -> (u64, usize) {
         let mut all = Vec::new();
         let start = EntryVgprs([Pattern::Consecutive, Pattern::Same, Pattern::Any]);
@@ -99,7 +99,7 @@ impl Program<'_> {
     }
 }
 
-/// The kernels in testdata of a target, by file and name: the addresses and the code.
+/// Returns the kernels in testdata of a target, by file and name: the addresses and the code.
 fn kernels(target: &str) -> BTreeMap<String, (u64, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/kernels");
     let mut all = BTreeMap::new();

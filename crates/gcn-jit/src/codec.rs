@@ -1,6 +1,6 @@
-//! Bytes that regions are on disk.
+//! Serialization of regions to bytes for the disk cache.
 
-/// Feeds what a type hashes of itself to the hash of a name.
+/// A `Hasher` that feeds its input to the hash of a name.
 pub(crate) struct Naming(pub blake3::Hasher);
 
 impl std::hash::Hasher for Naming {
@@ -80,7 +80,7 @@ impl<'a> In<'a> {
 
     pub fn list<T>(&mut self, mut each: impl FnMut(&mut In<'a>) -> Option<T>) -> Option<Vec<T>> {
         let count = self.u32()? as usize;
-        // An item has a byte at least.
+        // Each item takes at least one byte.
         if count > self.0.len() {
             return None;
         }

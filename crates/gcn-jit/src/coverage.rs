@@ -1,4 +1,5 @@
-//! The instructions of kernels that are not compiled, for those who want to extend the compiler: `OBJECTS=DIR cargo test -p gcn-jit --lib coverage --
+//! Counts the instructions of kernels that are not compiled, as a guide for extending the compiler: `OBJECTS=DIR cargo test -p gcn-jit --lib coverage
+//! --
 //! --ignored --nocapture` counts, over the code objects of a directory, the instructions that are left to the interpreter, those
 //! that call helpers for all lanes, and the memory accesses whose addresses are affine.
 

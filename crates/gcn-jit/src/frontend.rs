@@ -1,8 +1,8 @@
-//! From decoded instructions to blocks: straight pieces of code, each a graph of values with its effects.
+//! The frontend builds blocks from decoded instructions: straight pieces of code, each a graph of values with its effects.
 //!
 //! A block can be re-executed: it changes nothing that it reads before everything that can fail has been checked. When
-//! compiled code meets something that it does not do itself (a fault, a NaN whose bits the host would choose otherwise), it
-//! leaves the block, and the interpreter runs the block from its first instruction.
+//! compiled code meets something that it does not handle (a fault, a NaN whose bits would differ from the interpreter's),
+//! it leaves the block, and the interpreter runs the block from its first instruction.
 
 mod all_active;
 mod analyze;
@@ -56,10 +56,10 @@ pub(crate) struct InsnInfo {
     sreads: u128,
     swrites: u128,
     scc: (bool, bool),
-    /// The scalar pairs that it writes, by half their codes, EXEC included. With each, if known: a set of pairs such that the
-    /// written mask has no lanes but the active ones and those of the pairs.
+    /// The scalar pairs that the instruction writes, EXEC included, by half their codes. With each, if known: a set of pairs
+    /// such that the written mask has only active lanes and lanes of these pairs.
     masks: Vec<(u8, Option<u64>)>,
-    /// It may read inactive lanes of VGPRs, or keeps a part of what it writes to.
+    /// The instruction may read inactive lanes of VGPRs, or keeps a part of its destination.
     touches_inactive: bool,
     unknown_effects: bool,
 }
@@ -126,25 +126,26 @@ pub struct CompileRequest<'a> {
     pub vgprs: u16,
     /// All registers are live at the end of the code, because an observer reads them.
     pub all_live: bool,
-    /// All registers are written at the end of every block, and none before.
+    /// All registers are written at the end of every block, and none earlier.
     pub precise: bool,
     /// With `Some` the region is for waves that start. They enter its first block with this in v0 to v2, and they reach its
     /// other blocks only through the region (or through the interpreter running its code for it), so facts about values hold
     /// from block to block. With `None` a wave may enter any block from anywhere
-    /// ([`Emitted::outside`](crate::target::x64::Emitted::outside)), and a block knows only what it finds out itself.
+    /// ([`Emitted::outside`](crate::target::x64::Emitted::outside)), and a block has only the facts that it establishes
+    /// itself.
     pub entry: Option<EntryVgprs>,
-    /// Affine values are treated as such. Where a guard of one fails, the wave leaves the region for one that was compiled
-    /// without this.
+    /// Affine values are computed from bases. If a guard of one fails, the wave leaves the region for one that was
+    /// compiled without this.
     pub affine: bool,
-    /// Optimisations that are left out.
+    /// Disabled optimisations.
     pub left_out: LeftOut,
     /// For tests: VGPRs that are affine at the entry, beside those of `entry`, with their steps from lane to lane.
     pub steps: Vec<(u16, i32)>,
-    /// The scalar registers of the wave that is at the entry. Buffer resources are guessed from them.
+    /// The scalar registers of the wave at the entry. Guesses about buffer resources come from them.
     pub sgprs: [u32; 128],
-    /// A typical wave, where waves start: comparisons are assumed to have the results that they have in it.
+    /// A typical wave at its start: comparisons are assumed to have the same results as in it.
     pub typical: Option<TypicalWave<'a>>,
-    /// The bits of these that were used.
+    /// The bits of `sgprs` that guesses depend on, by register.
     pub guessed: RefCell<BTreeMap<u8, u32>>,
     pub table: &'a InstructionTable,
     /// Receives the blocks after each stage.
@@ -171,7 +172,7 @@ pub(crate) struct Builder<'a> {
     wave_helper: Option<WaveHelperCall>,
     accesses: Vec<AccessRecord>,
     lane_inserts: Vec<(u16, Id, Id)>,
-    /// The VGPRs of the inserted lanes.
+    /// The VGPRs of `lane_inserts`.
     inserted_lanes: Vec<u16>,
     /// See [`Block::may_write`].
     may_write: Option<Vec<u16>>,
@@ -179,22 +180,22 @@ pub(crate) struct Builder<'a> {
     polls: bool,
     guards: Vec<Id>,
     fp: Option<FpEnv>,
-    /// The DPP of the instruction.
+    /// The DPP modifiers of the current instruction.
     dpp: Option<Dpp>,
-    /// For each value: it is a scalar that depends on lanes.
+    /// For each value: true if it is a scalar that depends on lanes.
     late: Vec<bool>,
     /// Scalar registers that the region writes.
     written: u128,
-    /// The VGPRs that are affine where blocks begin, if that has been found out.
+    /// The VGPRs that are affine at the starts of blocks, if the affine analysis has run.
     affine: Option<&'a Map<u64, AffineVgprs>>,
-    /// That was not known when it mattered.
+    /// `affine` was needed but not available.
     asked: Cell<bool>,
     /// All lanes are active throughout: EXEC is a constant.
     all_active: bool,
     assumed: Vec<AssumedCompare>,
-    /// What is guessed of scalars.
+    /// Guesses about scalars.
     guesses: Vec<AssumedCompare>,
-    /// The usual values of scalar registers, if they are of use.
+    /// The usual values of scalar registers, if they are used.
     usual: Option<&'a RefCell<typical::Usual>>,
     /// The block begins where waves start.
     at_entry: bool,
@@ -247,21 +248,21 @@ struct RegisterValues {
 /// The memory accesses of a block.
 #[derive(Default)]
 struct Accesses {
-    /// It loads, but not by scalars.
+    /// The block has loads other than scalar ones.
     loads: bool,
     store: Option<Store>,
-    /// Stores that happen when all lanes have loaded.
+    /// Stores that are executed after all lanes' loads.
     deferred: Vec<Store>,
-    /// The rows that the block has read, and those that it writes at its end.
+    /// The rows that the block has read, and the rows that it writes at its end.
     row_loads: Vec<(Id, i32)>,
     rows: Vec<(Id, i32, Id)>,
 }
 
-/// Why an instruction does not become a part of the block.
+/// Why an instruction cannot be added to the block.
 pub(crate) enum Refusal {
-    /// It can in a new block.
+    /// It can be added to a new block.
     NewBlock,
-    /// The interpreter runs it.
+    /// The interpreter must run it.
     Interpreter,
 }
 
@@ -280,7 +281,7 @@ pub(crate) struct Changes {
     jump: Option<(Option<Id>, u64)>,
     signal: Option<Signal>,
     store: Option<Store>,
-    /// The store is deferred until all lanes have loaded; or those before this load are.
+    /// The block's stores, the instruction's own included, are deferred until all lanes have loaded.
     waits: bool,
     /// The second store of ds_write2.
     store2: Option<Store>,
@@ -288,9 +289,9 @@ pub(crate) struct Changes {
     wave_helper: Option<WaveHelperCall>,
     accesses: Vec<AccessRecord>,
     lane_inserts: Vec<(u16, Id, Id)>,
-    /// The computed address that it jumps to.
+    /// The computed address that the instruction jumps to.
     indirect: Option<Id>,
-    /// VGPRs that the helper writes.
+    /// The VGPRs that the helper writes.
     helped: Vec<u16>,
     guards: Vec<Id>,
     guesses: Vec<AssumedCompare>,
@@ -386,7 +387,7 @@ impl<'a> Builder<'a> {
         self.code.start = self.code.end;
     }
 
-    /// The VGPRs and the scalar registers that are live at the block's end. `bounds`: none and all.
+    /// Returns the live VGPRs and the live scalar registers at the block's end. `bounds` are the empty set and the set of all registers.
     fn live_after<'l>(
         &self,
         terminator: &Terminator,
@@ -415,7 +416,7 @@ impl<'a> Builder<'a> {
         (vgprs, scalars)
     }
 
-    /// The VGPRs that the block changes, with the lanes in which they are live after it.
+    /// Returns the VGPRs that the block changes, with the lanes in which they are live after it.
     fn written_vgprs(&mut self, after: &LiveSet) -> Vec<(u16, Id, LiveLanes)> {
         let mut vgprs: Vec<_> = self
             .regs
@@ -436,7 +437,7 @@ impl<'a> Builder<'a> {
     fn know_next(&mut self, terminator: &Terminator, after: &LiveSet) {
         let g = &self.g;
         let RegisterValues { sgprs, known, .. } = &mut self.regs;
-        // Registers that hold the value already need no write.
+        // Registers that already hold the value need no write.
         sgprs.retain(|code, id| {
             known
                 .get(code)
@@ -460,7 +461,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The scalar registers that the block changes and that are live after it.
+    /// Returns the scalar registers that the block changes and that are live after it.
     fn written_sgprs(&mut self, after: &LiveSet) -> Vec<(u8, Id)> {
         let mut sgprs: Vec<_> = self
             .regs
@@ -532,7 +533,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds the changes of an instruction to the block. Returns those that end the block.
+    /// Adds the changes of an instruction to the block. Returns the remaining changes, some of which end the block.
     fn take(&mut self, mut changes: Changes, pc: u64, next: u64, k: &InsnInfo) -> Changes {
         for (n, id) in changes.vgprs.drain(..) {
             self.regs.vgprs.insert(n, id);
@@ -655,7 +656,7 @@ impl<'a> Builder<'a> {
             _ if ty == Ty::F16 && (out.is_float() && out != Ty::F16 || out == Ty::Bool) => {
                 return Ok(());
             }
-            // f16 is computed in f32, where none of its numbers is a denormal: only the rounding matters.
+            // f16 is computed in f32, where no f16 number is a denormal, so only the rounding matters.
             _ if ty == Ty::F16 || out == Ty::F16 && ty != Ty::F32 => {
                 let round = mode.env16().round as u8;
                 if self.fp.is_some_and(|have| have.round == round) {
@@ -668,8 +669,8 @@ impl<'a> Builder<'a> {
             }
             Op::Mad => of(ty).map(|e| FpEnv::of(&e.flushing())),
             Op::FloatToFloat => {
-                // Operands have one type, results the other. Code flushes the results, so the environment is that of the
-                // operands' other operations; but the host must not flush results that the mode keeps.
+                // Operands have one type, results the other. Code flushes the results, so the environment is the operand
+                // type's, but the host must not flush results that MODE keeps.
                 of(ty).zip(of(out)).map(|(a, b)| FpEnv {
                     ftz: a.flush_out && (b.flush_out || ty == Ty::F32),
                     ..FpEnv::of(&a).rounding(b.round)
@@ -698,7 +699,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The value that a shortcut stands for, with its fast path.
+    /// Returns the value that a shortcut replaces, with its fast path.
     fn shortcut(
         &mut self,
         program: &'static Program,
@@ -740,7 +741,7 @@ impl<'a> Builder<'a> {
         Ok(self.g.alu(Op::Add, Ty::U64, Ty::U64, [id, c, 0])?)
     }
 
-    /// The truth values of the active lanes as a scalar.
+    /// Returns the truth values of the active lanes as a scalar.
     fn ballot(&mut self, id: Id) -> Result<Id, Refusal> {
         let exec = self.exec();
         let id = if self.g.get(id).vec {
@@ -754,7 +755,7 @@ impl<'a> Builder<'a> {
             .node(Inst::Ballot, Ty::Bool, Ty::B64, false, [k, 0, 0]))
     }
 
-    /// The same for a truth value that all lanes share.
+    /// Like [`Builder::ballot`], for a truth value that all lanes share.
     fn uniform_ballot(&mut self, id: Id) -> Result<Id, Refusal> {
         let exec = self.sgpr_pair(EXEC);
         let zero = self.g.constant(Ty::B64, 0);
@@ -762,7 +763,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Returns true if an instruction makes others' writes to memory visible.
+/// Returns true if an instruction makes other waves' writes to memory visible.
 fn polls(insn: &Insn) -> bool {
     let program = gcn_emu::interp::program(insn);
     let format = insn.row.format;
@@ -779,12 +780,12 @@ fn polls(insn: &Insn) -> bool {
             .any(|e| matches!(e.change, Change::Signal(Signal::Cache)))
 }
 
-/// Returns true if an instruction may change what a region's code depends on, or jump.
+/// Returns true if an instruction may jump or change a mode that a region's code depends on.
 fn changes_mode(insn: &Insn) -> bool {
     changes(insn, true)
 }
 
-/// The same, with or without jumps.
+/// Like [`changes_mode`]; jumps count only if `jumps`.
 fn changes(insn: &Insn, jumps: bool) -> bool {
     let program = gcn_emu::interp::program(insn);
     program.effects.iter().any(|e| {
@@ -799,7 +800,7 @@ fn changes(insn: &Insn, jumps: bool) -> bool {
     })
 }
 
-/// The shift and the number of bits of an SDWA selection.
+/// Returns the shift and the number of bits of an SDWA selection.
 fn selection(sel: u8) -> (u32, u32) {
     match sel {
         0..=3 => (8 * sel as u32, 8),

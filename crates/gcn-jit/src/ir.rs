@@ -37,23 +37,23 @@ pub enum Inst {
     SccIn,
     /// The lane's number.
     Lane,
-    /// Returns true in active lanes.
+    /// True in active lanes.
     Exec,
-    /// 64 bits of two halves.
+    /// A 64-bit value made of two halves.
     Pair,
     Lo,
     Hi,
-    /// A scalar: the VGPR at the block's start in the lane that a scalar numbers (below 64).
+    /// A scalar: one lane of a VGPR at the block's start. A scalar below 64 is the lane's number.
     LaneIn(u16),
-    /// The VGPR at the block's start in the lane that each lane's value numbers.
+    /// A VGPR at the block's start, read from the lane whose number is each lane's value.
     LanesIn(u16),
-    /// The VGPR at the block's start that a scalar numbers.
+    /// The VGPR whose number is a scalar, at the block's start.
     VgprAt,
-    /// The value of another lane of the same 16: a hexadecimal digit for each.
+    /// The value of another lane of the same 16 lanes: a hexadecimal digit for each lane.
     Shuffle(u64),
     /// The lane's bit of a scalar.
     MaskOf,
-    /// A scalar of the lanes' truth values.
+    /// A scalar with the lanes' truth values as bits.
     Ballot,
     /// The first value shifted left by a constant, with the upper bits of the second shifted in.
     Shld(u8),
@@ -73,14 +73,14 @@ pub enum Inst {
     },
     /// An element of a load.
     Part(u8),
-    /// An affine value: in each 16 lanes a base of the block and a step.
+    /// An affine value: for each 16 lanes a base of the block and a step.
     Affine {
         base: u16,
         step: i32,
     },
-    /// A load at one of the block's affine addresses. With `broadcast` all lanes have the same elements. With `in_order` an element's
-    /// value in 16 lanes is not that element of each lane: the values of the elements are the 16 lanes' memory one after the other,
-    /// which only stores that are so undo.
+    /// A load at one of the block's affine addresses. With `broadcast` all lanes have the same elements. With `in_order` the
+    /// elements' values hold the 16 lanes' memory in its order instead of one element of each lane; the stores of these values are
+    /// `in_order`, too.
     AffineLoad {
         bytes: u8,
         count: u8,
@@ -91,7 +91,7 @@ pub enum Inst {
     },
     /// A load of one dword per lane, consecutive from the first value's address plus a constant.
     Row(i32),
-    /// A value with a fast path ([`crate::ir::fast_path`]): a truth value, and the value where it is true.
+    /// A value with a fast path ([`crate::ir::fast_path`]). Operands: a condition, and the value where it is true.
     FastPath(u16),
     /// A scalar load of dwords.
     SLoad {

@@ -1,13 +1,13 @@
-//! The modules of the crate depend on each other in one direction.
+//! A test that the modules of the crate depend on each other in one direction only.
 
 use std::path::{Path, PathBuf};
 
-/// The modules, each of which may use those before it.
+/// The modules in order. Each may use the modules before it.
 const LAYERS: [&str; 9] = [
     "hash", "codec", "ir", "passes", "frontend", "context", "lir", "target", "runtime",
 ];
 
-/// The source files of a module.
+/// Returns the source files of a module.
 fn files(module: &str) -> Vec<PathBuf> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = vec![src.join(module).with_extension("rs")];

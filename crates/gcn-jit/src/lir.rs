@@ -2,10 +2,10 @@
 //!
 //! Code is a flat sequence of instructions. Every register is defined by one of them, before its uses. An instruction of a target
 //! may stand for several of the host, and may have out-of-line code that begins and ends at it: the target writes such a section
-//! after the block, with the registers that the instruction has been given. So nothing here knows control flow, opcodes, or what an
-//! instruction does: only which registers it reads and writes, and how ([`Role`]).
+//! after the block, with the registers that the instruction has been given. This module therefore knows neither control flow nor
+//! opcodes nor what an instruction does, but only which registers it reads and writes, and how ([`Role`]).
 //!
-//! [`regalloc`] assigns host registers. The target encodes the steps that come of it, as often as it has copies of the code.
+//! [`regalloc`] assigns host registers. The target encodes the resulting steps once for each copy of the code.
 
 pub(crate) mod regalloc;
 #[cfg(test)]
@@ -25,27 +25,27 @@ pub(crate) enum Role {
     Use,
     /// It reads the operand from a register or from memory.
     Any,
-    /// It writes the operand when it has read all others.
+    /// It writes the operand after it has read all others.
     Def,
     /// It may write the operand before it has read the others.
     Early,
     /// It writes the operand to the register of the operand before this one, which is a [`Role::Use`].
     Tied,
-    /// A register that it may change.
+    /// A temporary register, which it may change.
     Temp,
 }
 
-/// Whether the result of an instruction can be rematerialized instead of spilled: whether the instruction can be executed anywhere. It
-/// reads no registers then, and the memory that it reads does not change while the code runs.
+/// How the result of an instruction can be rematerialized instead of spilled. Such an instruction reads no registers, and the memory
+/// that it reads does not change while the code runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Remat {
     /// It is executed once, where it stands.
     No,
     /// It is executed where its result is needed.
     Value,
-    /// The same, and its result is in memory already: [`Role::Any`] may name the instruction.
+    /// Like `Value`, and the result is also in memory: [`Role::Any`] may name the instruction.
     Memory,
-    /// The same, and its result is in a register that is not allocated: [`Role::Any`] names the instruction.
+    /// Like `Value`, and the result is in a register that is not allocated: [`Role::Any`] names the instruction.
     Fixed,
 }
 
@@ -78,7 +78,7 @@ impl<O> Default for Code<O> {
 }
 
 impl<O> Code<O> {
-    /// A new virtual register.
+    /// Returns a new virtual register.
     pub fn reg(&mut self, class: Class) -> VReg {
         self.classes.push(class);
         self.origin.push(u32::MAX);
@@ -114,12 +114,12 @@ impl<O> Code<O> {
         self.operands.extend_from_slice(operands);
     }
 
-    /// Whether and where the instruction that defines a register can be executed.
+    /// Returns how the instruction that defines a register can be rematerialized.
     pub fn remat(&self, reg: VReg) -> Remat {
         self.insts[self.origin[reg.0 as usize] as usize].remat
     }
 
-    /// The operands of an instruction.
+    /// Returns the operands of an instruction.
     pub fn operands(&self, inst: u32) -> &[(VReg, Role)] {
         let i = &self.insts[inst as usize];
         &self.operands[i.first as usize..][..i.count as usize]

@@ -1,8 +1,8 @@
 //! The passes between the frontend and the target.
 //!
-//! [`affine`] changes blocks: it gets the VGPRs that are affine at the block's start, and the frontend runs it with what it
-//! has found out of the whole region. The others, [`PASSES`], run in order on each block before it is emitted. They do not
-//! change the block: each adds what it found out to the [`Plan`] that the target follows.
+//! [`affine`] changes blocks. Its input is the set of VGPRs that are affine at the block's start, which the frontend
+//! computes from the whole region. The others, [`PASSES`], run in order on each block before it is emitted. They do not
+//! change the block: each adds its results to the [`Plan`] that the target follows.
 
 pub(crate) mod affine;
 mod demand;
@@ -28,7 +28,7 @@ use gcn_emu::fp::Mode;
 #[derive(Clone, Copy)]
 pub(crate) struct Options {
     pub mode: Mode,
-    /// The NaNs of float results are put right as they are made. Otherwise a NaN that is observed makes the block restart.
+    /// The NaNs of float results are corrected as they are computed. Otherwise an observed NaN makes the block restart.
     pub exact: bool,
     /// No register is written before the last point where the block can be left.
     pub precise: bool,
@@ -36,46 +36,46 @@ pub(crate) struct Options {
     pub ternary_logic: bool,
 }
 
-/// An operation on vectors, or the write of a VGPR.
+/// A vector operation, or the write of a VGPR.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VectorOp {
     pub id: Id,
     pub args: [Id; 3],
-    /// Operands whose sign is changed.
+    /// The operands whose sign is changed.
     pub neg: [bool; 3],
     /// The result is checked: a NaN makes the block restart.
     pub check: bool,
     /// Denormal results are flushed.
     pub flush: bool,
-    /// NaNs among the results are put right.
+    /// NaNs among the results are corrected.
     pub fix: bool,
-    /// The index in [`Effects::vgprs`](crate::ir::region::Effects::vgprs) of the VGPR that takes the value now.
+    /// The index in [`Effects::vgprs`](crate::ir::region::Effects::vgprs) of the VGPR that is written here.
     pub commit: Option<usize>,
 }
 
 /// The results of the passes for a block.
 pub(crate) struct Plan {
-    /// Bitwise operations that are one operation on three values.
+    /// Bitwise operations that are combined into one operation on three values.
     pub ternary: Map<Id, Ternary>,
     /// Values that are computed.
     pub live: Vec<bool>,
     /// Values whose bits are observed by something other than float arithmetic.
     pub observed: Vec<bool>,
-    /// Values that are of use to more than conditions and fast paths of others.
+    /// Values that are used by more than the conditions and fast paths of other values.
     pub needed: Vec<bool>,
     /// Scalars that depend on lanes: they are computed after the vectors.
     pub late: Vec<bool>,
     /// The calls that evaluate slow paths.
     pub slow_paths: Vec<SlowPathCall>,
-    /// Some result or operand is checked for NaNs.
+    /// The block checks some result or operand for NaNs.
     pub checks: bool,
     /// The vector operations in the order in which they are computed.
     pub ops: Vec<VectorOp>,
-    /// Of each value: the positions in `ops` where it is used, in order; the number of operations stands for the end.
+    /// For each value: the positions in `ops` where it is used, in order; the number of operations stands for the end.
     pub uses: Vec<Vec<u32>>,
 }
 
-/// A pass: it adds to a block's plan.
+/// A pass, which adds to a block's plan.
 pub(crate) struct Pass {
     pub name: &'static str,
     pub run: fn(&Block, &Options, &mut Plan),
@@ -101,13 +101,13 @@ pub(crate) const PASSES: &[Pass] = &[
     },
 ];
 
-/// The names of what can be dumped, in order: the stages that make a region, and the passes that plan each of its blocks.
+/// Returns the names of what can be dumped, in order: the stages that make a region, and the passes that plan each of its blocks.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let stages = ["frontend", "affine", "all_active", "joined"];
     stages.into_iter().chain(PASSES.iter().map(|p| p.name))
 }
 
-/// Runs all passes on a block. `dump` takes the plan after its pass.
+/// Runs all passes on a block. `dump` receives the plan after its pass.
 ///
 /// # Panics
 /// In debug builds if a pass breaks a rule of the IR.
@@ -133,7 +133,7 @@ pub(crate) fn plan(block: &Block, options: &Options, dump: Option<&Dump>) -> Pla
 }
 
 impl Plan {
-    /// The plan of a block before any pass.
+    /// Returns the plan of a block before any pass.
     pub fn new(block: &Block) -> Plan {
         let n = block.graph.len();
         Plan {
@@ -149,7 +149,7 @@ impl Plan {
         }
     }
 
-    /// The number of operands that an operation has when it is computed.
+    /// Returns the number of operands of an operation as it is computed.
     pub fn arity(&self, id: Id, node: &Node) -> usize {
         match self.ternary.contains_key(&id) {
             true => 3,

@@ -1,15 +1,15 @@
 //! Variants of blocks for waves whose lanes are all active and stay active.
 //!
-//! Kernels compare each lane's number with a limit, and in most waves all lanes have the same result. Where the compared
-//! values are affine, the four bases give the result. So a plain block may have an *all-active variant*: it begins at the
-//! same address, assumes that all lanes are active and that each such comparison has its usual result ([`AssumedCompare`]),
-//! and continues over branches that depend on nothing else. EXEC is a constant in it. The assumptions are checked before
-//! the variant changes anything. If one does not hold, or anything else fails, the plain block runs.
+//! Kernels compare each lane's number with a limit, and in most waves all lanes have the same result. If the compared
+//! values are affine, their four bases give the result. A plain block may therefore have an *all-active variant*: it begins
+//! at the same address, assumes that all lanes are active and that each such comparison has its usual result
+//! ([`AssumedCompare`]), and continues over branches that depend on nothing else. EXEC is a constant in it. The assumptions
+//! are checked before the variant changes anything. If one does not hold, or anything else fails, the plain block runs.
 
 use super::*;
 use std::collections::HashSet;
 
-/// The basis of all-active variants.
+/// The input for building all-active variants.
 pub(super) struct Tracer<'a> {
     pub insns: &'a BTreeMap<u64, InsnInfo>,
     pub live: &'a Map<u64, LiveSet>,
@@ -17,7 +17,7 @@ pub(super) struct Tracer<'a> {
     /// The VGPRs that are affine where the plain blocks begin.
     pub state: &'a Map<u64, AffineVgprs>,
     pub written: u128,
-    /// Where waves start.
+    /// The address where waves start.
     pub entry: u64,
     /// The scalar registers' values in a typical wave, if one is known.
     pub usual: Option<&'a RefCell<typical::Usual>>,
@@ -60,7 +60,7 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
         if !tracer.s.left_out.has(Optional::InOrder) {
             affine::keep_order(&mut trace);
         }
-        // The variant must save branches or checks of addresses, or where waves start, looks at the lanes of accesses.
+        // The variant must save branches or address checks; where waves start, having affine addresses suffices.
         let entry = begins && !trace.affine.addresses.is_empty();
         if over.len() > 1 || entry || trace.affine.addresses.len() > c.affine.addresses.len() {
             passed.extend(&over);
@@ -71,8 +71,8 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
 }
 
 impl<'a> Tracer<'a> {
-    /// The longest variant from an address that ends where a plain block does, and the starts of the plain blocks that it
-    /// replaces.
+    /// Returns the longest variant from an address that ends where a plain block does, and the starts of the plain blocks
+    /// that it replaces.
     fn longest(
         &self,
         start: u64,
@@ -89,7 +89,7 @@ impl<'a> Tracer<'a> {
                 return None;
             }
             let Some(terminator) = ended else {
-                // It must end before the last of the plain blocks.
+                // It must end earlier, before the last plain block that was reached.
                 most = over.len() - 1;
                 continue;
             };
@@ -104,7 +104,7 @@ impl<'a> Tracer<'a> {
             decided.append(&mut trace.assumed);
             trace.assumed = decided;
             for w in &mut trace.effects.vgprs {
-                // No lane is inactive.
+                // There are no inactive lanes.
                 w.2 = LiveLanes::Active;
             }
             return Some((trace, over));
@@ -144,8 +144,8 @@ impl<'a> Tracer<'a> {
         b
     }
 
-    /// Adds instructions in the order in which they run, over at most `most` plain blocks. Returns `None` if it ends within
-    /// one.
+    /// Adds instructions in the order in which they run, over at most `most` plain blocks. Returns `None` if the variant
+    /// ends within one.
     fn follow(
         &self,
         b: &mut Builder<'a>,
@@ -182,7 +182,7 @@ impl<'a> Tracer<'a> {
             let next = pc + k.insn.len as u64;
             let (jump, signal) = (changes.jump, changes.signal);
             b.take(changes, pc, next, k);
-            // Liveness is that at the variant's end.
+            // Liveness is taken at the variant's end.
             (b.code.vector_end, b.code.jumped) = (next, false);
             match (jump, signal) {
                 (_, Some(Signal::Endpgm)) => return Some(Terminator::End),
@@ -234,7 +234,7 @@ impl<'a> Tracer<'a> {
 
 impl Builder<'_> {
     /// Assumes the results of the comparisons in a mask that an instruction writes to EXEC. Also assumes the result of a
-    /// comparison for equality that it writes to any mask, since addresses may depend on it: those of neighbours at an edge do.
+    /// comparison for equality that it writes to any mask, since addresses may depend on it, as at the edges of images.
     fn decide(&mut self, changes: &mut Changes) {
         for at in 1..changes.sgprs.len() {
             let [(code, lo), (next, hi)] = [changes.sgprs[at - 1], changes.sgprs[at]];
@@ -264,7 +264,7 @@ impl Builder<'_> {
                 self.outcome(truth, &mut decided)
             }
         };
-        // The values made to inspect the mask are dropped.
+        // The values that were made to inspect the mask are dropped.
         self.g.nodes.truncate(nodes);
         let Some(all) = all else { return };
         let value = self.c32(if all { u32::MAX as u64 } else { 0 });
@@ -280,7 +280,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The value of a truth value in all lanes if its comparisons have their usual results.
+    /// Returns the value of a truth value in all lanes if its comparisons have their usual results.
     fn outcome(&self, id: Id, decided: &mut Vec<AssumedCompare>) -> Option<bool> {
         let n = self.g.get(id);
         let Inst::Alu(op) = n.op else {
@@ -289,7 +289,7 @@ impl Builder<'_> {
                 _ => None,
             };
         };
-        // The upper halves of numbers of 64 bits are usually equal.
+        // The upper halves of 64-bit numbers are usually equal.
         if let Some((upper, lower)) = self.halves(id)
             && self.usual(upper).is_none_or(|usual| usual == Some(true))
             && let Some(equal) = self.equal(upper)
@@ -329,7 +329,7 @@ impl Builder<'_> {
             decided.push(AssumedCompare { op, ty: n.ty, of });
             return Some(out);
         };
-        // The comparison that holds in all lanes.
+        // The comparison is turned into one that holds in all lanes.
         let (op, of) = match (op, usual? == out) {
             (_, true) => (op, of),
             (Op::Lt, false) => (Op::Le, [of[1], of[0]]),
@@ -343,8 +343,8 @@ impl Builder<'_> {
         usual
     }
 
-    /// The smaller or the greater one of an affine value and a scalar, if all lanes are usually on the same side: coordinates that are kept
-    /// within an image, for example. The block assumes it.
+    /// Simplifies the minimum or maximum of an affine value and a scalar if all lanes are usually on the same side, as with coordinates
+    /// that are clamped to an image. The block assumes that they are.
     pub(super) fn unclamped(
         &mut self,
         op: Op,
@@ -371,7 +371,7 @@ impl Builder<'_> {
         if step == 0 {
             return None;
         }
-        // Numbers usually are not negative, and below other limits.
+        // Numbers are usually not negative, and below other limits.
         let above = match self.usually_above(ty, x, limit) {
             Some(found) => found?,
             None => self.g.is(limit, 0),
@@ -387,7 +387,7 @@ impl Builder<'_> {
         Some(if above == (op == Op::Max) { x } else { limit })
     }
 
-    /// Whether a value is above a limit in all lanes of a typical wave: `None` if that is not known, `Some(None)` if lanes differ.
+    /// Returns whether a value is above a limit in all lanes of a typical wave: `None` if unknown, `Some(None)` if lanes differ.
     fn usually_above(&self, ty: Ty, x: Id, limit: Id) -> Option<Option<bool>> {
         let [first, last] = [0, 63].map(|lane| {
             let (x, limit) = (self.in_lane(x, lane)?, self.in_lane(limit, lane)?);
@@ -401,7 +401,7 @@ impl Builder<'_> {
         Some((first == last).then_some(first))
     }
 
-    /// The steps of the operands of a comparison of 32-bit integers, if both are affine and known before the vectors.
+    /// Returns the steps of the operands of a comparison of 32-bit integers, if both are affine and computed before the vectors.
     fn steps(&self, id: Id) -> Option<[i32; 2]> {
         let n = self.g.get(id);
         let state = self.affine.and_then(|at| at.get(&self.code.start))?;
@@ -415,7 +415,7 @@ impl Builder<'_> {
         affine::steps(&self.g.nodes, state, [n.args[0], n.args[1]])
     }
 
-    /// The assumption that the operands of a comparison are equal in all lanes.
+    /// Returns the assumption that the operands of a comparison are equal in all lanes.
     fn equal(&self, id: Id) -> Option<AssumedCompare> {
         let [a, b] = self.steps(id)?;
         let [x, y, _] = self.g.get(id).args;
@@ -423,8 +423,8 @@ impl Builder<'_> {
         (a == b).then_some(AssumedCompare { op, ty, of })
     }
 
-    /// A comparison of 64-bit integers, which is a comparison of the upper halves, or of the lower halves where those are equal.
-    /// Returns whether the upper halves are equal, and the comparison of the lower ones.
+    /// Splits a comparison of 64-bit integers: it compares the upper halves, or the lower halves if the upper ones are equal.
+    /// Returns the test of the upper halves for equality, and the comparison of the lower halves.
     fn halves(&self, id: Id) -> Option<(Id, Id)> {
         let truth = |id: Id, op: Op| {
             let n = self.g.get(id);
@@ -446,14 +446,14 @@ impl Builder<'_> {
         })
     }
 
-    /// A comparison's result in all lanes of a typical wave: `None` if that is not known, `Some(None)` if lanes differ.
+    /// Returns a comparison's result in all lanes of a typical wave: `None` if unknown, `Some(None)` if lanes differ.
     fn usual(&self, id: Id) -> Option<Option<bool>> {
         let of_lane = |lane: u32| Some(self.in_lane(id, lane)? & 1 != 0);
         let (first, last) = (of_lane(0)?, of_lane(63)?);
         Some((first == last).then_some(first))
     }
 
-    /// A value in a lane of a typical wave.
+    /// Returns a value in a lane of a typical wave.
     fn in_lane(&self, id: Id, lane: u32) -> Option<u64> {
         let wave = self.s.typical.as_ref().filter(|_| self.at_entry)?;
         let lane = typical::InLane {

@@ -1,4 +1,4 @@
-//! Reads and writes of instructions, and the live registers before each.
+//! The registers that instructions read and write, and the live registers before each instruction.
 
 use super::*;
 
@@ -6,7 +6,7 @@ pub(super) fn bit(code: u16) -> u128 {
     if code < 128 { 1 << code } else { 0 }
 }
 
-/// The reads and writes of an instruction.
+/// Analyzes the reads and writes of an instruction.
 pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     let info: &InstructionInfo = s.table.of(&insn);
     let program = gcn_emu::interp::program(&insn);
@@ -21,11 +21,11 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
         scc: (false, false),
         masks: Vec::new(),
         touches_inactive: touches_inactive(&insn, program, s),
-        // After a change of MODE the code that follows may be other code. Direct jumps are followed.
+        // A change of MODE may need other compiled code after it. Direct jumps are followed.
         unknown_effects: indexed(&insn, s)
             || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
     };
-    // DPP leaves the bits of lanes without a source in masks.
+    // With DPP, masks keep the bits of lanes without a source.
     let mixed = Modifiers::new(&insn).dpp.is_some();
     let mut written = 0;
     for a in info.accesses(&insn) {
@@ -34,7 +34,7 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
             k.unknown_effects = true;
         }
         match a.file {
-            // A VGPR that the wave does not have reads v0 and is not written.
+            // For a VGPR that the wave does not have, v0 is read, and nothing is written.
             File::Vector if a.write => k.vwrites.extend(range.filter(|&r| r < s.vgprs)),
             File::Vector => k
                 .vreads
@@ -61,21 +61,21 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
         k.sreads |= bit(EXEC) | bit(EXEC + 1);
     }
     if keeps_part(&insn) {
-        // What stays is read, in the active lanes.
+        // The kept parts of destinations are read in the active lanes.
         k.vreads.extend(&k.vwrites);
     }
     k.masks = masks(&insn, program, written);
     k
 }
 
-/// Returns true if MODE has M0 added to the numbers of its VGPRs.
+/// Returns true if MODE adds M0 to the VGPR numbers of an instruction.
 fn indexed(insn: &Insn, s: &CompileRequest<'_>) -> bool {
     s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0
         && s.target.generation() >= Gen::Gfx8
         && gcn_isa::access::may_be_indexed(insn)
 }
 
-/// Returns true if an instruction keeps a part of what the VGPR has that it writes.
+/// Returns true if an instruction keeps a part of its destination VGPR.
 fn keeps_part(insn: &Insn) -> bool {
     let mods = Modifiers::new(insn);
     insn.row.shape.slots.iter().any(|slot| {
@@ -88,7 +88,7 @@ fn keeps_part(insn: &Insn) -> bool {
     })
 }
 
-/// Returns true if an instruction may read inactive lanes of VGPRs, or may leave lanes of its destination as they are.
+/// Returns true if an instruction may read inactive lanes of VGPRs, or may leave some active lanes of its destination unchanged.
 pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileRequest<'_>) -> bool {
     let mods = Modifiers::new(insn);
     if mods.dpp.is_some() || s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
@@ -106,7 +106,7 @@ pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileReques
     crosses || leaves
 }
 
-/// The value of a condition that depends on nothing but the instruction's bits.
+/// Returns the value of a condition that depends only on the instruction's bits.
 fn decided(insn: &Insn, program: &Program, node: u16) -> Option<bool> {
     let value = |node: u16| match program.nodes[node as usize].op {
         Op::Const(v) => Some(v),
@@ -121,7 +121,7 @@ fn decided(insn: &Insn, program: &Program, node: u16) -> Option<bool> {
     }
 }
 
-/// The pairs that an instruction writes, and the lanes that they can have then ([`InsnInfo::masks`]).
+/// Returns the pairs that an instruction writes, and the lanes that they can have afterwards ([`InsnInfo::masks`]).
 fn masks(insn: &Insn, program: &Program, written: u128) -> Vec<(u8, Option<u64>)> {
     fn within(p: &Program, node: u16, of: &dyn Fn(u8) -> Option<u64>) -> Option<u64> {
         let n = &p.nodes[node as usize];
@@ -190,7 +190,7 @@ fn masks(insn: &Insn, program: &Program, written: u128) -> Vec<(u8, Option<u64>)
     out
 }
 
-/// The sets of scalar pairs that [`LiveLanes::Within`] numbers. A bit stands for half a pair's code.
+/// The sets of scalar pairs, which [`LiveLanes::Within`] refers to by number. The bit of a pair is half its code.
 #[derive(Default)]
 pub(super) struct Sets(Vec<u64>);
 
@@ -219,14 +219,14 @@ impl Sets {
         }
     }
 
-    /// The lanes that are live before an instruction, from those that are live after it.
+    /// Returns the lanes that are live before an instruction, from the lanes that are live after it.
     fn before(&mut self, k: &InsnInfo, live: LiveLanes) -> LiveLanes {
         let mut pairs = match live {
             LiveLanes::Active => 0,
             LiveLanes::Within(n) => self.0[n as usize],
             LiveLanes::No | LiveLanes::All => return live,
         };
-        // The pair of EXEC itself is the last one.
+        // The pair of EXEC itself is replaced last.
         let mut lanes = 0;
         pairs |= 1 << (EXEC / 2);
         while pairs != 0 {
@@ -242,19 +242,19 @@ impl Sets {
     }
 }
 
-/// An instruction as [`liveness`] goes over it. Addresses that are not reached from the next instruction alone have a set
-/// of live registers each, which is remembered between rounds: these are numbers of such sets.
+/// An instruction as [`liveness`] visits it. Each address that is reached other than by falling through has a set of live
+/// registers, which is kept between rounds. The fields are numbers of these sets.
 struct Visited<'a> {
     pc: u64,
     k: &'a InsnInfo,
-    /// The set of its own address.
+    /// The set of the instruction's address.
     own: Option<u32>,
-    /// The set of the address after it, if the instruction there was not the last one.
+    /// The set of the following address, if the instruction there was not visited just before.
     next: Option<u32>,
     target: Option<u32>,
 }
 
-/// The live registers before each instruction.
+/// Returns the live registers before each instruction.
 pub(super) fn liveness(
     known: &BTreeMap<u64, InsnInfo>,
     s: &CompileRequest<'_>,
@@ -296,7 +296,7 @@ pub(super) fn liveness(
     all
 }
 
-/// Goes over the code once, and says which registers are live before each instruction. Returns true if sets have changed.
+/// Visits the code once from its end, and passes the live registers before each instruction to `before`. Returns true if sets have changed.
 fn backwards(
     code: &[Visited<'_>],
     lives: &mut [LiveSet],
@@ -345,10 +345,10 @@ fn backwards(
     changed
 }
 
-/// Turns the registers that are live after an instruction into those that are live before it.
+/// Changes the registers that are live after an instruction to the registers that are live before it.
 fn back(k: &InsnInfo, a: &mut LiveSet, sets: &mut Sets) {
     if !k.masks.is_empty() {
-        // Most VGPRs have the same lanes, so the last result is remembered.
+        // Most VGPRs have the same live lanes, so the last result is cached.
         let mut last = (LiveLanes::No, LiveLanes::No);
         for v in &mut a.v {
             if *v != last.0 {

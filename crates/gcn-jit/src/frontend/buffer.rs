@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The bytes that an instruction accesses from its address on.
+/// Returns the number of bytes that an instruction accesses from its address on.
 pub(super) fn extent(program: &Program) -> u64 {
     let bytes = |node: u16| (program.nodes[node as usize].out.bits() as u64).div_ceil(8);
     let loads = program.nodes.iter().enumerate().map(|(at, n)| match n.op {
@@ -17,7 +17,7 @@ pub(super) fn extent(program: &Program) -> u64 {
     loads.chain(stores).max().unwrap_or(0)
 }
 
-/// The bytes of the widest single access of an instruction.
+/// Returns the size in bytes of the widest single access of an instruction.
 fn widest(program: &Program) -> u64 {
     let bytes = |node: u16| (program.nodes[node as usize].out.bits() as u64).div_ceil(8);
     let loads = program.nodes.iter().enumerate().map(|(at, n)| match n.op {
@@ -32,18 +32,18 @@ fn widest(program: &Program) -> u64 {
     loads.chain(stores).max().unwrap_or(0)
 }
 
-/// What the offset of an access to a buffer without swizzling is made of.
+/// The components of the offset of an access to a buffer without swizzling.
 struct BufferOffset {
     records: Id,
     stride: Id,
     index: Id,
-    /// Within an element, and within the buffer.
+    /// The offset within an element, and the offset within the buffer.
     offset: Id,
     linear: Id,
 }
 
 impl Builder<'_> {
-    /// These bits of a scalar register's value, as far as that is known, otherwise of its value when the region was entered.
+    /// Returns bits of a scalar register's value if it is known, otherwise of its value at the region's entry, which is recorded as a guess.
     pub(super) fn guess(&self, code: u16, mask: u32) -> u32 {
         let code8 = code as u8;
         let made = self
@@ -64,7 +64,7 @@ impl Builder<'_> {
         value & mask
     }
 
-    /// A truth value that must be false, unless it is known to be so.
+    /// Adds a guard against a truth value, unless the value is known to be false.
     fn guard(&mut self, id: Id, out: &mut Changes) -> Result<(), Refusal> {
         match self.g.value_of(id) {
             Some(v) if v & 1 != 0 => return Err(Refusal::Interpreter),
@@ -81,7 +81,7 @@ impl Builder<'_> {
         Ok(self.g.alu(Op::And, Ty::B32, Ty::B32, [id, mask, 0])?)
     }
 
-    /// BASE of a resource, SOFFSET added.
+    /// Returns BASE of a resource plus SOFFSET.
     fn buffer_start(&mut self, insn: &Insn, operands: &[Opnd], code: u16) -> Result<Id, Refusal> {
         let (w0, w1) = (self.sgpr(code), self.sgpr(code + 1));
         let top = self.bits(w1, 0, 0xffff)?;
@@ -96,7 +96,7 @@ impl Builder<'_> {
         }
     }
 
-    /// ADDR64: the sum of all parts has 48 bits, and the resource's size is ignored.
+    /// Returns the address with ADDR64: the sum of all parts has 48 bits, and the resource's size is ignored.
     pub(super) fn buffer_addr64(
         &mut self,
         insn: &Insn,
@@ -118,8 +118,8 @@ impl Builder<'_> {
         Ok(Val::Address(self.g.pair(lo, top), 0))
     }
 
-    /// On gfx6 an address is rounded down to a multiple of the access's size, at most 4. The interpreter does those whose scalar
-    /// parts are no such multiples.
+    /// On gfx6 an address is rounded down to a multiple of the access's size, at most 4. The interpreter runs accesses whose
+    /// scalar parts are not such multiples.
     pub(super) fn aligned(
         &mut self,
         insn: &Insn,
@@ -150,7 +150,7 @@ impl Builder<'_> {
         ))
     }
 
-    /// Returns true if the bits `low` of a number are known to be 0 where those of `scalars` are.
+    /// Returns true if the bits `low` of a number are 0 whenever these bits of `scalars` are 0.
     fn multiple(&self, id: Id, low: u64, scalars: &mut Vec<Id>) -> bool {
         let node = self.g.get(id);
         let [a, b, _] = node.args;
@@ -176,7 +176,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A resource without swizzling. The interpreter does accesses that are out of range.
+    /// Returns the address with a resource without swizzling. The interpreter runs accesses that are out of range.
     pub(super) fn buffer_linear(
         &mut self,
         insn: &Insn,
@@ -184,7 +184,7 @@ impl Builder<'_> {
         code: u16,
         out: &mut Changes,
     ) -> Result<Val, Refusal> {
-        // Swizzled, or with the lane's number added.
+        // Swizzled resources and those that add the lane's number are refused.
         for (word, bit) in [(code + 1, 31), (code + 3, 23)] {
             if self.written & analyze::bit(word) == 0 && self.guess(word, 1 << bit) != 0 {
                 return Err(Refusal::Interpreter);
@@ -238,7 +238,7 @@ impl Builder<'_> {
         ))
     }
 
-    /// A sum. One that exceeds 32 bits is out of most ranges.
+    /// Returns a sum, guarded against exceeding 32 bits.
     fn sum_in_range(&mut self, x: Id, y: Id, out: &mut Changes) -> Result<Id, Refusal> {
         if self.g.value_of(y) == Some(0) {
             return Ok(x);
@@ -266,7 +266,7 @@ impl Builder<'_> {
         } = parts;
         let (generation, zero) = (self.s.target.generation(), self.c32(0));
         let idxen = insn.field(Field::Idxen) != 0;
-        // NUM_RECORDS counts elements of STRIDE bytes, or bytes.
+        // NUM_RECORDS counts elements of STRIDE bytes, or single bytes.
         let counts = match generation {
             Gen::Gfx6 | Gen::Gfx7 => true,
             Gen::Gfx8 => false,

@@ -1,15 +1,15 @@
 //! Values of other lanes: one lane's value for all, each lane's own choice, DPP, and VGPRs that are numbered at run time. VGPRs
-//! are in memory between blocks, where any lane can read any other lane's value. So what is read across slices is a VGPR as
-//! it was at the block's start.
+//! are in memory between blocks, where any lane can read any other lane's value. A read across slices therefore gets the VGPR's
+//! value at the block's start.
 
 use super::*;
 use gcn_emu::eval::{Operation, eval};
 use gcn_emu::operands::Dpp;
 
-/// A number per lane that depends on the instruction alone.
+/// A number per lane that depends only on the instruction.
 pub(super) type Table = Box<[u64; 64]>;
 
-/// The tables of the nodes of an instruction that moves values between lanes: the nodes that depend on nothing but the
+/// Returns the tables of an instruction that moves values between lanes: of each node that depends only on the
 /// instruction's bits and the lane's number.
 pub(super) fn tables(program: &Program, insn: &Insn, generation: Gen) -> Vec<Option<Table>> {
     let mut out: Vec<Option<Table>> = Vec::new();
@@ -65,8 +65,8 @@ pub(super) fn tables(program: &Program, insn: &Insn, generation: Gen) -> Vec<Opt
     out
 }
 
-/// The lane of its row that each lane reads, if that is the same in every row: a hexadecimal digit per lane. Lanes that read
-/// none (64) may read any.
+/// Returns which lane of its row each lane reads, as a hexadecimal digit per lane, if all rows are alike. Lanes without a
+/// source (64) may read any.
 fn in_rows(from: impl Fn(usize) -> usize) -> Option<u64> {
     let mut digits = 0;
     for at in 0..16 {
@@ -86,7 +86,7 @@ fn in_rows(from: impl Fn(usize) -> usize) -> Option<u64> {
 }
 
 impl Builder<'_> {
-    /// The number of the VGPR that a value is, as it was at the block's start.
+    /// Returns the number of the VGPR whose value at the block's start a value is.
     fn untouched(&self, value: Id, first: usize) -> Result<u16, Refusal> {
         match self.g.get(value).op {
             Inst::VIn(n) if !self.inserted_lanes.contains(&n) => Ok(n),
@@ -97,7 +97,7 @@ impl Builder<'_> {
         }
     }
 
-    /// `value` of another lane.
+    /// Returns `value` of another lane.
     pub(super) fn read_lane(&mut self, value: Id, lane: Id, first: usize) -> Result<Id, Refusal> {
         if !self.g.get(value).vec {
             return Ok(value);
@@ -118,7 +118,7 @@ impl Builder<'_> {
         {
             return known.ok_or(Refusal::NewBlock);
         }
-        // A lane with a known number is none of the inserted ones.
+        // A lane with a known number is not one of the inserted lanes here.
         let n = match (self.g.get(value).op, self.g.value_of(lane)) {
             (Inst::VIn(n), Some(_)) => n,
             _ => self.untouched(value, first)?,
@@ -128,7 +128,7 @@ impl Builder<'_> {
             .node(Inst::LaneIn(n), Ty::B32, Ty::B32, false, [lane, 0, 0]))
     }
 
-    /// The value that the block has inserted into a lane of a VGPR. `Some(None)` if it is unknown.
+    /// Returns the value that the block has inserted into a lane of a VGPR. `Some(None)` if it is unknown.
     fn lane_insert_of(&self, n: u16, lane: u64) -> Option<Option<Id>> {
         for &(m, at, value) in self.lane_inserts.iter().rev() {
             if m == n {
@@ -142,7 +142,7 @@ impl Builder<'_> {
         None
     }
 
-    /// The number of the first active lane; 0 if there is none.
+    /// Returns the number of the first active lane; 0 if there is none.
     pub(super) fn first_lane(&mut self) -> Result<Id, Refusal> {
         let exec = self.sgpr_pair(EXEC);
         let first = self.g.alu(Op::Ctz, Ty::B64, Ty::B64, [exec, 0, 0])?;
@@ -150,7 +150,7 @@ impl Builder<'_> {
         Ok(self.g.alu(Op::And, Ty::B32, Ty::B32, [first, mask, 0])?)
     }
 
-    /// `value` of the lanes that a table names, each within its row.
+    /// Returns `value` of the lanes that a table names, each within its row.
     pub(super) fn shuffle(&mut self, value: Id, from: &[u64; 64]) -> Option<Id> {
         if !self.g.get(value).vec {
             return Some(value);
@@ -167,7 +167,7 @@ impl Builder<'_> {
             .node(Inst::Shuffle(digits), Ty::B32, Ty::B32, true, [value, 0, 0])
     }
 
-    /// Returns true where the lane that a table names, within its row, is active.
+    /// Returns a truth value: true where the lane that a table names, within its row, is active.
     pub(super) fn shuffled_exec(&mut self, from: &[u64; 64]) -> Result<Id, Refusal> {
         let exec = self.exec();
         let one = self
@@ -176,13 +176,13 @@ impl Builder<'_> {
         self.shuffle(one, from).ok_or(Refusal::Interpreter)
     }
 
-    /// The lane's bit of a constant.
+    /// Returns a truth value: the lane's bit of a constant.
     fn lanes_of(&mut self, lanes: u64) -> Id {
         let lanes = self.g.constant(Ty::B64, lanes);
         self.g.mask_of(lanes)
     }
 
-    /// DPP: the number of each lane's source, if sources are in other rows.
+    /// Returns the number of each lane's DPP source, if sources are in other rows.
     fn dpp_lanes(&mut self, dpp: &Dpp) -> Result<Id, Refusal> {
         let fits = |f: &dyn Fn(usize) -> usize| {
             (0..64).all(|lane| dpp.from[lane] >= 64 || dpp.from[lane] as usize == f(lane) & 63)
@@ -193,7 +193,7 @@ impl Builder<'_> {
         } else if fits(&|lane| lane + 63) {
             (63, lane)
         } else {
-            // The last lane of the row before, or of a half.
+            // The source is the last lane of the previous row, or of a half.
             let mask = if fits(&|lane| (lane & 48) + 63) {
                 48
             } else {
@@ -210,7 +210,7 @@ impl Builder<'_> {
         Ok(self.g.alu(Op::And, Ty::B32, Ty::B32, [sum, mask, 0])?)
     }
 
-    /// DPP: true where the lane's source exists and is active.
+    /// Returns a truth value: true where the lane's DPP source exists and is active.
     fn dpp_sourced(&mut self, dpp: &Dpp) -> Result<Id, Refusal> {
         let there = (0..64).fold(0, |m, l| m | ((dpp.from[l] < 64) as u64) << l);
         let zero = self.c32(0);
@@ -239,7 +239,7 @@ impl Builder<'_> {
         Ok(self.g.alu(Op::And, Ty::Bool, Ty::Bool, [on, there, 0])?)
     }
 
-    /// A VGPR as DPP reads it. If lanes without a source are not written, the value that they read does not matter.
+    /// Returns a VGPR as DPP reads it. If lanes without a source are not written, the value that they read does not matter.
     pub(super) fn dpp_read(&mut self, value: Id, dpp: &Dpp) -> Result<Id, Refusal> {
         let moved = match in_rows(|lane| dpp.from[lane] as usize) {
             Some(digits) => self.moved(value, digits),
@@ -258,7 +258,7 @@ impl Builder<'_> {
             .alu(Op::Select, Ty::B32, Ty::B32, [on, moved, zero])?)
     }
 
-    /// The lanes that DPP lets an instruction write, if not all active ones.
+    /// Returns the lanes that DPP lets an instruction write, if not all active ones.
     pub(super) fn dpp_written(&mut self, dpp: &Dpp) -> Result<Option<Id>, Refusal> {
         let lanes = (dpp.lanes != !0).then(|| self.lanes_of(dpp.lanes));
         if dpp.zero {
@@ -283,7 +283,7 @@ impl Builder<'_> {
                 .all(|(&n, &id)| self.g.get(id).op == Inst::VIn(n))
     }
 
-    /// The VGPR whose number is known only at run time.
+    /// Returns the VGPR whose number is known only at run time.
     pub(super) fn vgpr_at(&mut self, number: Id, wide: bool) -> Result<Id, Refusal> {
         if !self.no_vgpr_changed() {
             return Err(Refusal::NewBlock);

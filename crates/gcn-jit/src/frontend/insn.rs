@@ -1,15 +1,15 @@
-//! One instruction: the nodes of its row's meaning become values of the block, its effects what the block changes.
+//! Lowers one instruction: the nodes of its row's meaning become values of the block, and its effects become changes of the block.
 
 use super::value::Written;
 use super::*;
 
-/// A node's value while an instruction is lowered.
+/// The value of a node of the instruction that is being lowered.
 #[derive(Clone, Copy)]
 pub(super) enum Val {
     Id(Id),
     /// A memory address: the value and a constant.
     Address(Id, i32),
-    /// The address of the first lane's dword of a row of them, and an offset within the lanes' elements.
+    /// The address of the first lane's dword in a row of dwords, and an offset within the lanes' elements.
     Row(Id, i32),
     /// The table of the node: see [`cross_lane::tables`].
     Table(usize),
@@ -31,10 +31,10 @@ struct Lowering<'b, 'a, 'k> {
     vector: bool,
     /// The address of the next instruction.
     next: u64,
-    /// The block's values before it.
+    /// The number of the block's values before the instruction.
     first: usize,
     tables: Vec<Option<cross_lane::Table>>,
-    /// The loads that are adjacent in memory: see [`groups`].
+    /// The groups of loads that are adjacent in memory: see [`groups`].
     groups: Map<usize, Group>,
     /// The load of each group that has been made, by the group's first node.
     made: Map<usize, Id>,
@@ -42,12 +42,12 @@ struct Lowering<'b, 'a, 'k> {
     out: Changes,
 }
 
-/// A load among those that are adjacent in memory.
+/// A load in a group of loads that are adjacent in memory.
 #[derive(Clone, Copy)]
 struct Group {
     /// The first load of the group.
     first: usize,
-    /// The load's position in the group, and the number of loads.
+    /// The load's position in the group, and the number of the group's loads.
     part: u8,
     count: u8,
     /// The offset of the first load.
@@ -55,7 +55,7 @@ struct Group {
 }
 
 impl Builder<'_> {
-    /// Lowers an instruction. Whatever the result is, only the graph has grown.
+    /// Lowers an instruction. On failure the builder's state is restored.
     pub(super) fn lower(&mut self, pc: u64, k: &InsnInfo) -> Result<Changes, Refusal> {
         let nodes = self.g.nodes.len();
         let (scc, fp) = (self.regs.scc, self.fp);
@@ -66,7 +66,7 @@ impl Builder<'_> {
         if result.is_err() {
             self.g.nodes.truncate(nodes);
             self.late.truncate(nodes);
-            // It may have read registers first, and recorded where EXEC is again as at the start.
+            // The failed attempt may have added register values, and may have recorded that EXEC is again as at the start.
             self.regs.vgprs.retain(|_, id| (*id as usize) < nodes);
             self.regs.sgprs.retain(|_, id| (*id as usize) < nodes);
             for (code, id) in (EXEC as u8..).zip(exec) {
@@ -119,7 +119,7 @@ impl Builder<'_> {
                 return Err(Refusal::NewBlock);
             }
         }
-        // Guards of lanes count where these are active.
+        // Guards on lanes apply only to active lanes.
         for g in &mut out.guards {
             if self.g.get(*g).vec {
                 let exec = self.exec();
@@ -131,7 +131,7 @@ impl Builder<'_> {
         Ok(out)
     }
 
-    /// Refuses instructions that can have no code here.
+    /// Refuses instructions that cannot be compiled at this point.
     fn accept(&mut self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
         let insn = &k.insn;
         if insn.row.format.is_vector() {
@@ -156,8 +156,8 @@ impl Builder<'_> {
         if self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && gfx8 {
             return Err(Refusal::Interpreter);
         }
-        // Inactive lanes have what the VGPR was, not what the block has made of the others. (What asks whether the other lane
-        // is active, as DPP does, may read what the block has made.)
+        // Inactive lanes have the VGPR's old value, not the value that the block has computed for active lanes. (Operations
+        // that test whether the other lane is active, as DPP does, may read the computed value.)
         let one = program.nodes.iter().any(|n| n.op == Op::ReadLane)
             || (program.effects.iter()).any(|e| matches!(e.change, Change::DstLane(_)));
         let made = |v: &u16| {
@@ -167,7 +167,7 @@ impl Builder<'_> {
         if one && k.vreads.iter().any(made) {
             return Err(Refusal::NewBlock);
         }
-        // Lanes that were written one by one can only be read one by one.
+        // Inserted lanes can only be read one by one.
         let touched = |v: &u16| self.inserted_lanes.contains(v);
         if !(one && k.insn.row.format.is_valu())
             && (k.vreads.iter().any(touched) || k.vwrites.iter().any(touched))
@@ -186,7 +186,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Refuses vector values, and what lanes take, that depend on a scalar which depends on lanes of this block: such scalars
+    /// Refuses vector values and vector effects that depend on a scalar which depends on lanes of this block: such scalars
     /// are computed after the vectors.
     fn check_late(&mut self, out: &Changes) -> Result<(), Refusal> {
         for at in self.late.len()..self.g.nodes.len() {
@@ -224,7 +224,7 @@ impl Builder<'_> {
 }
 
 impl Lowering<'_, '_, '_> {
-    /// The value of a node's operand.
+    /// Returns the value of a node's operand.
     fn arg(&self, node: &gcn_isa::meaning::Node, k: usize) -> Result<Id, Refusal> {
         self.value(node.args[k])
     }
@@ -236,7 +236,7 @@ impl Lowering<'_, '_, '_> {
         }
     }
 
-    /// The address that a node is, and a constant.
+    /// Returns the address that a node computes, as a value and a constant.
     fn address(&self, val: Val) -> Result<(Id, i32), Refusal> {
         match val {
             Val::Address(id, plus) => Ok((id, plus)),
@@ -317,7 +317,7 @@ impl Lowering<'_, '_, '_> {
         Ok(Val::Id(id))
     }
 
-    /// An operation that reads other lanes.
+    /// Lowers an operation that reads other lanes.
     fn other_lanes(&mut self, node: &gcn_isa::meaning::Node) -> Result<Val, Refusal> {
         if !self.vector {
             return Err(Refusal::Interpreter);
@@ -349,7 +349,7 @@ impl Lowering<'_, '_, '_> {
         Ok(Val::Id(id))
     }
 
-    /// The table that a node's operand is.
+    /// Returns the table of a node's operand.
     fn table(&self, node: &gcn_isa::meaning::Node, k: usize) -> Option<&[u64; 64]> {
         match self.vals[node.args[k] as usize] {
             Val::Table(at) => self.tables[at].as_deref(),
@@ -408,7 +408,7 @@ impl Lowering<'_, '_, '_> {
         Ok(Val::Id(id))
     }
 
-    /// An operation on values.
+    /// Lowers an operation on values.
     fn compute(&mut self, node: &gcn_isa::meaning::Node) -> Result<Val, Refusal> {
         let first = self.vals.get(node.args[0] as usize).copied();
         match node.op {
@@ -419,7 +419,7 @@ impl Lowering<'_, '_, '_> {
                 }
                 return Ok(Val::Old(32));
             }
-            // Whether the lanes of a table are active.
+            // This tests whether the lanes of a table are active.
             Op::Shr
                 if self.table(node, 1).is_some()
                     && self.program.nodes[node.args[0] as usize].op == Op::Get(State::Exec) =>
@@ -442,7 +442,7 @@ impl Lowering<'_, '_, '_> {
             };
         }
         if node.nearest && (node.ty.is_float() || node.out.is_float()) {
-            // It may round otherwise than MODE says.
+            // The operation always rounds to nearest, whatever MODE says.
             let mode = Mode(self.b.s.mode);
             let other = |e: &gcn_emu::fp::Env| e.round != Round::NearestEven;
             if [mode.env32(), mode.env64()].iter().any(other) {
@@ -486,7 +486,7 @@ impl Lowering<'_, '_, '_> {
         })
     }
 
-    /// Takes all effects into what the instruction changes.
+    /// Adds all effects to the instruction's changes.
     fn effects(&mut self) -> Result<(), Refusal> {
         let written = match &self.mods.dpp {
             Some(dpp) => self.b.dpp_written(dpp)?,
@@ -743,12 +743,12 @@ impl Lowering<'_, '_, '_> {
     }
 }
 
-/// Where the dword at an offset within lanes' elements is in the rows of 64 lanes.
+/// Returns the offset, in rows of 64 dwords, of the dword at an offset within the lanes' elements.
 fn row_offset(offset: i32) -> Option<i32> {
     (offset % 4 == 0).then_some(offset.checked_mul(64)?)
 }
 
-/// The shortcuts that are taken: those to what an effect gives, where no other value is made of it.
+/// Returns the shortcuts that are used: all, unless another node reads a value that has one.
 fn shortcuts(program: &Program) -> &[Shortcut] {
     let inside = |of: u16| {
         program.nodes.iter().any(|n| {
@@ -762,7 +762,7 @@ fn shortcuts(program: &Program) -> &[Shortcut] {
     &program.shortcuts
 }
 
-/// The nodes that effects depend on.
+/// Returns the nodes that effects depend on.
 fn needed(
     program: &Program,
     tables: &[Option<cross_lane::Table>],
@@ -819,7 +819,7 @@ fn needed(
     needed
 }
 
-/// The group of each load: the loads that lie side by side.
+/// Returns the group of each load that has adjacent loads in memory.
 fn groups(program: &Program) -> Map<usize, Group> {
     let mut out: Map<usize, Group> = Map::default();
     let mut runs: Vec<Vec<usize>> = Vec::new();

@@ -1,13 +1,13 @@
-//! Variants of blocks in loops that go on where EXEC changes.
+//! Variants of blocks in loops that continue where EXEC changes.
 //!
-//! A plain block has one EXEC, so an iteration of a loop that lanes leave, or of one with an `if`, is several blocks, and each
+//! A plain block has one EXEC, so an iteration of a loop that some lanes leave, or that contains an `if`, is several blocks, and each
 //! loads and stores the registers that it needs. A *joined* variant begins at the same address as a plain block and takes the place of
-//! several. EXEC is a value in it, as other masks are: where it is narrower than at the block's start, what an instruction
-//! writes to a VGPR is selected by the mask. Such instructions access no memory and have no slow paths. `s_cbranch_execz` over
-//! few instructions is not a branch: without active lanes the instructions do nothing, and what they do to scalars is
-//! selected. The instructions that were skipped are taken off the number of those executed ([`Block::skipped`]).
+//! several. EXEC is a value in it, like other masks: while it is narrower than at the block's start, results for VGPRs are selected by
+//! the mask. Such instructions access no memory and have no slow paths. `s_cbranch_execz` over few instructions is not a branch:
+//! without active lanes the instructions write no VGPRs, and their results for scalars are selected. Skipped instructions are
+//! subtracted from the number of executed ones ([`Block::skipped`]).
 //!
-//! Where a variant fails, the plain block runs.
+//! If a variant fails, the plain block runs.
 
 use super::all_active::Tracer;
 use super::*;
@@ -19,45 +19,45 @@ const MOST: u32 = 160;
 /// The maximum number of instructions that a variant executes although no lane may be active.
 const SKIPPED: u32 = 24;
 
-/// What a block under construction knows of EXEC.
+/// The state of EXEC in a block under construction.
 #[derive(Default)]
 pub(super) struct Joins<'a> {
-    /// The block goes on where EXEC changes.
+    /// The block continues where EXEC changes.
     on: bool,
-    /// The lanes in which the current instruction has an effect, of those that are active at the block's start, if not all.
+    /// The lanes in which the current instruction has an effect, if not all that are active at the block's start.
     pub narrowed: Option<Id>,
     /// See [`Block::skipped`].
     pub skipped: Vec<(Id, u32)>,
-    /// The registers that are live before instructions.
+    /// The live registers before instructions.
     live: Option<&'a Map<u64, LiveSet>>,
 }
 
-/// A branch over instructions that a variant executes in any case.
+/// A branch over instructions that a variant always executes.
 struct Pending {
-    /// Where the branch goes, and where it is.
+    /// The branch's target and its address.
     to: u64,
     at: u64,
-    /// No lane is active.
+    /// The branch's condition: no lane is active.
     when: Id,
     /// The mask of active lanes.
     exec: Id,
-    /// The number of instructions before it, and the scalars.
+    /// The number of instructions before the branch, and the scalars there.
     insns: u32,
     scalars: Map<u8, Id>,
     scc: Option<Id>,
 }
 
-/// How far a variant came.
+/// Where building a variant ended.
 enum Followed {
-    /// To the start of a plain block or a terminator.
+    /// At the start of a plain block or at a terminator.
     Ended(Terminator),
-    /// Into a plain block.
+    /// Within a plain block.
     Within,
     /// The branch at an address must end the variant.
     Refused(u64),
 }
 
-/// Masks as functions of other masks: a bit for each combination of the values that up to six of them have in a lane.
+/// Truth tables of masks as functions of up to six other masks (the atoms): a bit for each combination of the atoms' bits in a lane.
 #[derive(Default)]
 struct Tables {
     atoms: Vec<Id>,
@@ -73,7 +73,7 @@ impl Tables {
         0xffff_ffff_0000_0000,
     ];
 
-    /// A mask's function. `zero` is a mask without bits.
+    /// Returns a mask's truth table. `zero` is a mask without bits.
     fn of(&mut self, g: &Graph, id: Id, zero: Option<Id>) -> Option<u64> {
         if zero == Some(id) {
             return Some(0);
@@ -102,7 +102,7 @@ impl Tables {
         Tables::COLUMNS.get(at).copied()
     }
 
-    /// The combinations that occur if a ballot has bits of active lanes only.
+    /// Returns the combinations that can occur, given that a ballot has only bits of active lanes.
     fn possible(&self, g: &Graph, exec: u64) -> u64 {
         let ballots = self.atoms.iter().zip(Tables::COLUMNS);
         let ballots = ballots.filter(|a| g.get(*a.0).op == Inst::Ballot);
@@ -111,14 +111,14 @@ impl Tables {
 }
 
 impl Joins<'_> {
-    /// The block goes on where EXEC changes.
+    /// Returns true if the block continues where EXEC changes.
     pub fn is_on(&self) -> bool {
         self.on
     }
 }
 
 impl Builder<'_> {
-    /// EXEC as it was at the block's start.
+    /// Returns EXEC as it was at the block's start.
     fn exec_before(&mut self) -> Id {
         if self.all_active {
             return self.g.constant(Ty::B64, u64::MAX);
@@ -127,7 +127,7 @@ impl Builder<'_> {
         self.g.node(Inst::SIn(code), ty, ty, false, [0; 3])
     }
 
-    /// How a mask compares with EXEC at the block's start: it has no other bits, and all of its bits.
+    /// Compares a mask with EXEC at the block's start. Returns whether it has no other bits, and whether it has all of EXEC's bits.
     fn compared(&mut self, mask: Id) -> (bool, bool) {
         let exec = self.exec_before();
         let mut tables = Tables::default();
@@ -176,7 +176,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A truth value that is the same in lanes that are active at the block's start.
+    /// Simplifies a truth value to one that is equal in the lanes that are active at the block's start.
     fn where_active(&mut self, id: Id, depth: u32) -> Result<Id, Refusal> {
         let n = *self.g.get(id);
         let of_exec = |g: &Graph| {
@@ -206,7 +206,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Selects what an instruction writes in the lanes in which it has no effect, from the value `first` on in the graph.
+    /// Makes an instruction's results keep the old values in lanes in which it has no effect. `first` is the number of its first value.
     pub(super) fn select_narrowed(
         &mut self,
         out: &mut Changes,
@@ -224,7 +224,7 @@ impl Builder<'_> {
         let live = self.joins.live.and_then(|live| live.get(&next));
         for k in 0..out.vgprs.len() {
             let (n, value) = out.vgprs[k];
-            // Nobody reads the lanes that are not active now.
+            // No later code reads the lanes that are inactive now.
             if live.is_some_and(|live| live.vgpr(n) <= LiveLanes::Active) {
                 continue;
             }
@@ -235,8 +235,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The end of the instructions that a branch may have skipped: what they wrote to scalars counts where it did not. Returns false if
-    /// that cannot be.
+    /// Ends the instructions that a branch may have skipped: their results for scalars are selected by the branch's condition. Returns
+    /// false if that is not possible.
     fn join(&mut self, p: &Pending, live: Option<&LiveSet>) -> bool {
         let skipped = self.code.insns - p.insns;
         if skipped > SKIPPED {
@@ -254,7 +254,7 @@ impl Builder<'_> {
         for (code, had, id) in changed {
             let pair = code & !1;
             if pair as u16 == EXEC {
-                // Without active lanes there are none afterwards.
+                // Without active lanes before, there must be none afterwards.
                 let mask = self.sgpr_pair(EXEC);
                 if Tables::default().of(&self.g, mask, Some(p.exec)) != Some(0) {
                     return false;
@@ -268,7 +268,7 @@ impl Builder<'_> {
                 Some(&id) => id,
                 None => (b.g).node(Inst::SIn(code), Ty::B32, Ty::B32, false, [0; 3]),
             };
-            // A mask that does not change without active lanes.
+            // A mask that does not change when no lane is active needs no selection.
             let halves = [before(self, pair), before(self, pair + 1)];
             let old = self.g.pair(halves[0], halves[1]);
             let new = self.sgpr_pair(pair as u16);
@@ -322,7 +322,7 @@ impl<'a> Tracer<'a> {
             if none || !within(c.start) || found.iter().any(inside) {
                 continue;
             }
-            // It does not go on into loops that its own start is not in.
+            // A variant does not continue into loops that do not contain its start.
             let stops = |pc: u64| {
                 let begin = |l: &&(u64, u64)| l.0 == pc;
                 let mut of = loops.iter().filter(begin).peekable();
@@ -386,7 +386,7 @@ impl<'a> Tracer<'a> {
                     b.finish(terminator, self.live, &mut made);
                     let mut block = made.pop()?;
                     for w in block.effects.vgprs.iter_mut().filter(|_| !within) {
-                        // Lanes are active that were not at the start.
+                        // Lanes may be active that were inactive at the start.
                         w.2 = w.2.max(LiveLanes::All);
                     }
                     return Some((block, over));
@@ -395,7 +395,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Adds instructions in the order in which they run, over at most so many plain blocks, and not over branches that are refused.
+    /// Adds instructions in the order in which they run, over at most `most` plain blocks, and not over the refused branches.
     fn follow_joined(
         &self,
         b: &mut Builder<'a>,
@@ -549,7 +549,7 @@ s_endpgm
         )
     }
 
-    /// The joined variants of code: how many plain blocks each replaces, and its text.
+    /// Returns the joined variants of code: the number of plain blocks that each replaces, and its text.
     fn joined(code: &str) -> Vec<(usize, String)> {
         let region = region_of(code);
         let variants = region.blocks.iter().filter_map(|b| b.joined.as_ref());
@@ -571,7 +571,7 @@ s_endpgm
             .lines()
             .filter(|l| l.contains("select.b32") && l.contains("lanes"));
         assert_eq!(lanes.count(), 3, "{text}");
-        // The mask of the branch back is that of the lanes that go on.
+        // The branch back tests the mask of the lanes that continue.
         assert!(text.contains("branch %"), "{text}");
     }
 
@@ -586,7 +586,7 @@ s_endpgm
             panic!("{found:?}");
         };
         assert!(text.contains("  skipped 2 if %"), "{text}");
-        // s8 is what it was where no lane was active.
+        // s8 keeps its value if no lane was active.
         let selects = text
             .lines()
             .filter(|l| l.contains("select.b32") && !l.contains("lanes"));

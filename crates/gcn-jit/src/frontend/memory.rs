@@ -3,7 +3,7 @@
 use super::*;
 
 impl Builder<'_> {
-    /// The address of a memory instruction, and a constant that is added.
+    /// Returns the address of a memory instruction, and a constant that is added.
     pub(super) fn address(&mut self, insn: &Insn, operands: &[Opnd]) -> Result<(Id, i32), Refusal> {
         let generation = self.s.target.generation();
         let find = |role: Role| find(insn, operands, role);
@@ -15,7 +15,7 @@ impl Builder<'_> {
                     return Err(Refusal::Interpreter);
                 }
                 let sgpr = |b: &mut Self, code: u32| match reg(code as u16, generation) {
-                    // It counts dwords, as the immediate does.
+                    // The literal counts dwords, like the immediate.
                     Reg::Literal if generation == Gen::Gfx7 => b.c32(insn.literal as u64 * 4),
                     Reg::Sgpr(_) | Reg::Ttmp(_) | Reg::Half(..) | Reg::M0 => b.sgpr(code as u16),
                     _ => b.c32(0),
@@ -102,8 +102,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The address of a buffer instruction. Its resource is guessed from what is known of it: a resource of scratch has elements
-    /// of 4 bytes that lie side by side for the 64 lanes.
+    /// Returns the address of a buffer instruction. The kind of its resource is guessed from known bits: a scratch resource has
+    /// 4-byte elements that are contiguous for the 64 lanes.
     pub(super) fn buffer(
         &mut self,
         insn: &Insn,
@@ -125,13 +125,13 @@ impl Builder<'_> {
         let upper = self.guess(code + 1, 0xffff_0000);
         let [records, last] = [2, 3].map(|k| self.guess(code + k, u32::MAX));
         let gfx9 = self.s.target.generation() == Gen::Gfx9;
-        // Swizzled, without stride, of any size, the lane's number added, 64 lanes side by side.
+        // A scratch resource is swizzled, has no stride or size limit, adds the lane's number, and has 64 contiguous lanes.
         let scratch = upper == 0x8000_0000
             && records == u32::MAX
             && last >> 23 & 1 != 0
             && last >> 21 & 3 == 3;
         let element = gfx9 || last >> 19 & 3 == 1;
-        // DATA_FORMAT is a part of the stride beside the lane's number, from gfx8 on.
+        // From gfx8 on, DATA_FORMAT is a part of the stride if the lane's number is added.
         let stride = self.s.target.generation() >= Gen::Gfx8 && last >> 15 & 15 != 0;
         if !scratch || flag(Field::Idxen) {
             let at = self.buffer_linear(insn, operands, code, out)?;
@@ -146,7 +146,7 @@ impl Builder<'_> {
         self.scratch(insn, operands, (code, upper, last), out)
     }
 
-    /// The address of an access to scratch, whose resource is guessed: of the upper half of its second dword and of its last one.
+    /// Returns the address of an access to scratch. The resource is guessed from the upper half of its second dword and from its last dword.
     fn scratch(
         &mut self,
         insn: &Insn,
@@ -183,8 +183,8 @@ impl Builder<'_> {
         self.scratch_element(insn, base, v, out)
     }
 
-    /// The address of the element of scratch that a VGPR and the instruction's offset number. Elements of 4 bytes lie side by side for the
-    /// 64 lanes.
+    /// Returns the address of the scratch element that a VGPR and the instruction's offset select. The 4-byte elements of the 64 lanes are
+    /// contiguous.
     fn scratch_element(
         &mut self,
         insn: &Insn,
@@ -208,7 +208,7 @@ impl Builder<'_> {
         let (low, part) = (self.c32(0xffff_fffc), self.c32(3));
         let element = self.g.alu(Op::And, Ty::U32, Ty::U32, [at, low, 0])?;
         let part = self.g.alu(Op::And, Ty::U32, Ty::U32, [at, part, 0])?;
-        // The parts of an element that crosses a row are far from each other.
+        // The parts of an element that crosses a row are not adjacent.
         let zero = self.c32(0);
         let bytes = buffer::extent(gcn_emu::interp::program(insn));
         let most_part = self.c32(4u64.checked_sub(bytes).ok_or(Refusal::Interpreter)?);
@@ -234,7 +234,7 @@ impl Builder<'_> {
         ))
     }
 
-    /// The halves of an address, or an LDS address and the limit.
+    /// Returns the halves of an address, or an LDS address and the limit.
     pub(super) fn split_address(
         &mut self,
         space: Space,
@@ -264,7 +264,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A dword of each lane, side by side from the address plus the constant on.
+    /// Returns a dword for each lane; the dwords are contiguous from the address plus the constant on.
     pub(super) fn load_row(&mut self, address: Id, at: i32) -> Result<Val, Refusal> {
         if let Some(row) = self
             .memory
@@ -341,7 +341,7 @@ impl Builder<'_> {
         ))
     }
 
-    /// Whether accesses are recorded for a probe.
+    /// Returns true if accesses are recorded for a probe.
     pub(super) fn records_accesses(&self) -> bool {
         self.s.left_out.has(Optional::Accesses)
     }

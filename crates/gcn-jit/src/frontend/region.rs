@@ -1,20 +1,20 @@
-//! Which code is a region, and its blocks.
+//! Finds the code of a region and builds its blocks.
 
 use super::*;
 
-/// The most instructions of a region.
+/// The maximum number of instructions of a region.
 const REGION_INSNS: usize = 16_000;
 
-/// The instructions of a region by address, and the addresses that jumps go to and come back after.
+/// The instructions of a region.
 struct Code {
     insns: BTreeMap<u64, InsnInfo>,
     leaders: BTreeSet<u64>,
     live: Map<u64, LiveSet>,
-    /// Scalar registers that an instruction writes.
+    /// The scalar registers that instructions of the region write.
     written: u128,
 }
 
-/// Makes the region at an address: what can be reached from there by direct jumps.
+/// Builds the region at an address: the code that direct jumps reach from there.
 pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     let code = Code::find(entry, s);
     let usual = typical::Usual::new(entry, &code.insns, s).map(RefCell::new);
@@ -33,7 +33,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             (state, at)
         };
         let (state, at) = affine_states(&blocks);
-        // What is affine is known from the blocks, and where it matters lets them be longer: then they are made again.
+        // The affine analysis needs blocks, and its results may allow longer blocks. In that case the blocks are built again.
         let mut longer = None;
         if asked {
             let mut again = code.blocks(s, usual, Some(&at)).0;
@@ -46,7 +46,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
                 at
             }
             None => {
-                // These blocks have no deferred stores.
+                // The first blocks have no deferred stores.
                 let taken = affine::take(&mut blocks, state);
                 debug_assert!(taken, "a deferred store has no affine address");
                 at
@@ -66,7 +66,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             all_active::add_variants(&tracer, &mut blocks);
         }
         dump(s, "all_active", &blocks);
-        // Each access is recorded once, with the EXEC of its block.
+        // Joined variants are not built when accesses are recorded: each access is recorded once, with the EXEC of its block.
         let recorded = s.left_out.has(Optional::Accesses);
         if !s.precise && !recorded && !s.left_out.has(Optional::Joined) {
             tracer.add_joined(&mut blocks);
@@ -100,7 +100,7 @@ fn dump(s: &CompileRequest<'_>, stage: &str, blocks: &[Block]) {
     }
 }
 
-/// Adds a block that leaves to the dispatcher for each address that is jumped to and has no block.
+/// For each jump target without a block, adds a block that leaves to the dispatcher.
 fn add_exits(blocks: &mut Vec<Block>) {
     let starts: BTreeSet<u64> = blocks.iter().map(|c| c.start).collect();
     let mut missing = BTreeSet::new();
@@ -118,7 +118,7 @@ fn add_exits(blocks: &mut Vec<Block>) {
     }
 }
 
-/// The VGPRs that are affine at the entry, if the region is for waves that start there.
+/// Returns the VGPRs that are affine at the entry, if the region is for waves that start there.
 fn entry_vgprs(entry: u64, s: &CompileRequest<'_>) -> Option<(u64, AffineVgprs)> {
     let vgprs = s.entry.as_ref()?;
     let mut affine: AffineVgprs = s.steps.iter().copied().collect();
@@ -168,8 +168,8 @@ impl Code {
         }
     }
 
-    /// The blocks of the code. `affine`: the VGPRs that are affine where blocks begin, if that has been found out. Also returns
-    /// whether blocks may be others once that is known.
+    /// Returns the blocks of the code. `affine` has the VGPRs that are affine at the starts of blocks, if the affine analysis
+    /// has run. Also returns whether the blocks may change once it has.
     fn blocks(
         &self,
         s: &CompileRequest<'_>,

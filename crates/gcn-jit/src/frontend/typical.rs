@@ -3,7 +3,7 @@
 use super::*;
 use crate::ir::Node;
 
-/// A wave that starts, of a workgroup in the middle of the dispatch.
+/// A starting wave of a workgroup in the middle of the dispatch.
 pub struct TypicalWave<'a> {
     pub sgprs: [u32; 128],
     /// The scalar registers that differ from wave to wave.
@@ -12,7 +12,7 @@ pub struct TypicalWave<'a> {
     pub read: &'a dyn Fn(u64) -> Option<u32>,
 }
 
-/// The values of a graph in one lane of such a wave, as far as they are known without running code.
+/// Evaluates the values of a graph in one lane of a typical wave, where that is possible without running code.
 pub(super) struct InLane<'a> {
     pub graph: &'a Graph,
     pub sgpr: &'a dyn Fn(u8) -> Option<u32>,
@@ -21,16 +21,16 @@ pub(super) struct InLane<'a> {
     pub lane: u32,
 }
 
-/// The values that have been computed, and those that are not known.
+/// The values that have been evaluated; `None` for unknown ones.
 type Found = Map<Id, Option<u64>>;
 
 impl InLane<'_> {
-    /// A value, whose upper bits are 0.
+    /// Returns a value, zero-extended, if it is known.
     pub fn value(&self, id: Id) -> Option<u64> {
         self.within(id, 100, &RefCell::default())
     }
 
-    /// A value, from operands at most `depth` operations away. Each is computed once, however many operations read it.
+    /// Returns a value, from operands at most `depth` operations away. Each value is evaluated only once.
     fn within(&self, id: Id, depth: u32, found: &RefCell<Found>) -> Option<u64> {
         if let Some(&value) = found.borrow().get(&id) {
             return value;
@@ -84,22 +84,22 @@ impl InLane<'_> {
     }
 }
 
-/// The scalar registers that have the same value in all waves of the dispatch, as far as that is known without running code.
+/// The scalar registers that are known, without running code, to have the same value in all waves of the dispatch.
 pub(super) type UsualScalars = BTreeMap<u8, u32>;
 
-/// Such registers at the starts of blocks.
+/// The usual values of scalar registers at the starts of blocks.
 #[derive(Default)]
 pub(super) struct Usual {
     at: Map<u64, UsualScalars>,
-    /// The scalar registers that loops write, by where these begin.
+    /// The scalar registers that loops write, by the loop's start.
     loops: Map<u64, u128>,
 }
 
-/// The greatest factor that is worth a guess: elements of lanes that are farther apart have no common lines.
+/// The largest factor that is guessed. If lanes' elements are farther apart, few share a cache line.
 const FACTOR: u32 = 4;
 
 impl Usual {
-    /// What is known where waves start. `None` if nothing is to be guessed.
+    /// Creates the state at the address where waves start. `None` if nothing is to be guessed.
     pub fn new(
         entry: u64,
         insns: &BTreeMap<u64, InsnInfo>,
@@ -123,7 +123,7 @@ impl Usual {
         Some(usual)
     }
 
-    /// Adds what is known after a block, whose scalars these are.
+    /// Merges the usual scalars after a block into the state at `to`.
     fn reach(&mut self, to: u64, after: &UsualScalars) {
         let written = self.loops.get(&to).copied().unwrap_or(0);
         let stays = |code: u8| written >> code & 1 == 0;
@@ -166,7 +166,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The value of a scalar of 32 bits in all waves, if it is known.
+    /// Returns the value of a 32-bit scalar in all waves, if it is known.
     fn usual_scalar(&self, id: Id) -> Option<u32> {
         let n = self.g.get(id);
         let wave = self.s.typical.as_ref()?;
@@ -185,8 +185,8 @@ impl Builder<'_> {
         Some(lane.value(id)? as u32)
     }
 
-    /// The operands of a product of a value that lanes have and a scalar. If the scalar usually is a small number, that number takes its
-    /// place, and the block assumes it.
+    /// Returns the operands of a product of a vector value and a scalar. If the scalar is usually a small number, that number replaces
+    /// it, and the block assumes the value.
     pub(super) fn guess_factor(
         &mut self,
         ty: Ty,
@@ -204,7 +204,7 @@ impl Builder<'_> {
             return args;
         }
         let scalar = match *self.g.get(factor) {
-            // Extended to 64 bits: small numbers have an upper half of zeros in either case.
+            // The scalar may be extended to 64 bits. For small numbers the upper half is 0 with either extension.
             Node {
                 op: Inst::Pair,
                 args: [lo, hi, _],
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
     use gcn_isa::decode::decode;
 
-    /// Lanes below a limit in memory, and others: which ones the all-active variant is for.
+    /// The code compares lanes with a limit in memory. The all-active variant assumes the typical wave's result.
     const CODE: &str = "\
 s_load_dword s4, s[0:1], 0x8
 s_lshl_b32 s5, s2, 6
@@ -264,7 +264,7 @@ done:
 s_endpgm
 ";
 
-    /// The assumptions of the all-active variant at the entry, for a limit and a workgroup.
+    /// Returns the assumptions of the all-active variant at the entry, for a limit and a workgroup.
     fn assumed(limit: Option<u32>, group: u32) -> Vec<String> {
         assumed_in(CODE, limit, group)
     }
@@ -316,7 +316,7 @@ s_endpgm
         )
     }
 
-    /// Lanes' numbers times scalars: a loop, and a block after it.
+    /// Code that multiplies lanes' numbers by scalars, in a loop and in a block after it.
     const STRIDES: &str = "\
 s_load_dwordx2 s[4:5], s[0:1], 0x10
 s_mov_b32 s6, 1
@@ -334,7 +334,7 @@ global_store_dword v2, v0, s[0:1]
 s_endpgm
 ";
 
-    /// The guesses of all plain blocks, as their text has them, and the number of affine accesses.
+    /// Returns the guesses of all plain blocks as text, and the number of affine accesses.
     fn guessed(code: &str) -> (Vec<String>, usize) {
         let region = region_of(code, None, 3);
         let texts = region.blocks.iter().map(ToString::to_string);
@@ -350,7 +350,7 @@ s_endpgm
     fn strides_are_those_of_a_typical_wave() {
         let (guesses, affine) = guessed(STRIDES);
         assert_eq!((guesses.len(), affine), (2, 2), "{guesses:?}");
-        // A number that the loop changes, one that differs between workgroups, and a large one.
+        // These are a number that the loop changes, one that differs between workgroups, and a large one.
         for other in ["s6", "s2", "s5"] {
             let code = STRIDES
                 .replace("v0, s4", &format!("v0, {other}"))
@@ -361,7 +361,7 @@ s_endpgm
 
     #[test]
     fn comparisons_are_as_in_a_typical_wave() {
-        // As a compiler writes it, whatever the values are.
+        // Without known values, the usual form of compilers' code is assumed.
         assert_eq!(assumed(None, 3), ["le"]);
         assert_eq!(assumed(Some(100), 3), ["le"]);
         assert_eq!(assumed(Some(1000), 3), ["lt"]);
@@ -387,7 +387,7 @@ s_endpgm
         assert_eq!(assumed_in(&code, Some(200), 3), [""; 0]);
     }
 
-    /// A number that is kept below a limit, and one that is kept at 0 or above.
+    /// A number is clamped to a limit, and one is clamped to 0.
     #[test]
     fn limits_are_as_in_a_typical_wave() {
         let code = "\
@@ -402,11 +402,11 @@ global_store_dword v1, v0, s[0:1]
 s_endpgm
 ";
         assert_eq!(assumed_in(code, Some(1000), 3), ["le", "le"]);
-        // Of the limit itself it is known.
+        // The comparison with the limit follows from the typical wave.
         assert_eq!(assumed_in(code, Some(100), 3), ["le"]);
         // Lanes of the typical wave are on both sides.
         assert_eq!(assumed_in(code, Some(200), 3), [""; 0]);
-        // As usual, if nothing is known.
+        // Without known values, the usual results are assumed.
         assert_eq!(assumed_in(code, None, 3), ["le", "le"]);
     }
 
@@ -415,7 +415,7 @@ s_endpgm
     fn shared_values_are_computed_once() {
         let sums = "s_add_u32 s4, s4, s4\n".repeat(80);
         let code = CODE.replace("v_cmp_le_u32", &format!("{sums}v_cmp_le_u32"));
-        // The limit is 0 in the end.
+        // The computed limit is 0.
         assert_eq!(assumed_in(&code, Some(1000), 3), ["le"]);
     }
 }

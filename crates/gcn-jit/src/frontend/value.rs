@@ -1,4 +1,4 @@
-//! Operands read with their modifiers, and written with theirs.
+//! Reads and writes operands with their modifiers.
 
 use super::*;
 
@@ -8,12 +8,12 @@ pub(super) struct Written {
     pub value: Id,
     /// Its type, which may differ from the operand's.
     pub ty: Ty,
-    /// The operand keeps its old value where this is false.
+    /// The condition of the write: the operand keeps its old value where it is false.
     pub when: Option<Id>,
 }
 
 impl Builder<'_> {
-    /// A truth value per lane for a mask register. Lanes where `when` is false keep their bits.
+    /// Returns a truth value per lane for a mask register. Lanes where `when` is false keep their bits.
     pub(super) fn kept_mask(&mut self, v: Id, when: Option<Id>, code: u16) -> Result<Id, Refusal> {
         let Some(when) = when.filter(|&w| self.g.get(w).vec) else {
             return Err(Refusal::Interpreter);
@@ -49,7 +49,7 @@ impl Builder<'_> {
         self.modified(o, id)
     }
 
-    /// The value of an operand before its modifiers, or one of its dwords.
+    /// Returns the value of an operand before its modifiers, or one of its dwords.
     fn source(&mut self, o: &Opnd, dword: Option<u8>, vector: bool) -> Result<Id, Refusal> {
         let d = dword.unwrap_or(0) as u16;
         let ty = if dword.is_some() { Ty::B32 } else { o.ty };
@@ -112,7 +112,7 @@ impl Builder<'_> {
         })
     }
 
-    /// An operand's value with its modifiers.
+    /// Returns an operand's value with its modifiers.
     fn modified(&mut self, o: &Opnd, mut id: Id) -> Result<Id, Refusal> {
         let bits = o.ty.bits();
         if let Some(at) = o.f16_at {
@@ -159,7 +159,7 @@ impl Builder<'_> {
         Ok(id)
     }
 
-    /// The 16 bits of a packed operand that belong to a half of the result.
+    /// Returns the 16 bits of a packed operand that belong to a half of the result.
     pub(super) fn read_half(&mut self, o: &Opnd, half: u8) -> Result<Id, Refusal> {
         let (shift, flipped) = o.half(half);
         let word = match o.location {
@@ -214,7 +214,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A float confined to 0 and 1, where a NaN becomes 0.
+    /// Returns a float clamped to the range from 0 to 1. A NaN becomes 0.
     fn clamped(&mut self, v: Id, ty: Ty) -> Result<Id, Refusal> {
         let (bits, infinity, one) = match ty {
             Ty::F16 => (Ty::U16, 0x7c00, 0x3c00),
@@ -233,7 +233,7 @@ impl Builder<'_> {
         Ok(self.g.alu(Op::Select, bits, bits, [positive, v, zero])?)
     }
 
-    /// Writes an operand, or one of its dwords. `vector` is true of instructions that run in each lane.
+    /// Writes an operand, or one of its dwords. `vector` is true for instructions that run in each lane.
     pub(super) fn write(
         &mut self,
         o: &Opnd,
@@ -368,7 +368,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A value in the selected bits of a VGPR. `unused`: what the others become (1 the sign, 2 what they were, else 0).
+    /// Returns a VGPR's value with `v` in the selected bits. `unused` says what the other bits become (1 the sign, 2 unchanged, else 0).
     fn selected(&mut self, sel: u8, unused: u8, v: Id, n: u16) -> Result<Id, Refusal> {
         let (shift, bits) = selection(sel);
         let mask = (u32::MAX >> (32 - bits)) << shift;

@@ -1,9 +1,9 @@
-//! Instructions that a wave-wide helper does: atomics, and values sent to other lanes.
+//! Instructions that a wave-wide helper executes: atomics, and values sent to other lanes.
 
 use super::*;
 
 impl Builder<'_> {
-    /// Lets a helper do the block's last instruction with these operands.
+    /// Makes a helper call with these operands the block's last instruction.
     pub(super) fn helper(
         &mut self,
         act: WaveHelper,
@@ -30,7 +30,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Stores to two addresses of LDS, one after the other: as deferred stores if the addresses are affine, otherwise by a helper.
+    /// Adds two stores to LDS, one after the other: as deferred stores if the addresses are affine, otherwise by a helper.
     pub(super) fn two_stores(&mut self, b: Store, out: &mut Changes) -> Result<(), Refusal> {
         let Some(a) = out.store.take().filter(|a| a.data.len() == b.data.len()) else {
             return Err(Refusal::Interpreter);
@@ -100,7 +100,7 @@ impl Builder<'_> {
         Ok(Val::Old(0))
     }
 
-    /// Gives a register 32 bits of the value that an atomic found, from bit `shift` on.
+    /// Writes 32 bits of an atomic's old value, from bit `shift` on, to a register.
     pub(super) fn give_old(
         &mut self,
         o: &Opnd,
@@ -122,7 +122,7 @@ impl Builder<'_> {
         else {
             return Err(Refusal::Interpreter);
         };
-        // A VGPR beyond the wave's is not written.
+        // VGPRs that the wave does not have are not written.
         if ty.bits() == 32 && first as u16 >= self.s.vgprs {
             return Ok(());
         }

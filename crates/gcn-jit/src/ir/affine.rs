@@ -1,4 +1,4 @@
-//! Affine values: within each 16 lanes a base and a constant step from lane to lane.
+//! Affine values: for each 16 lanes a base and a constant step from lane to lane.
 
 use crate::ir::Id;
 use gcn_isa::meaning::Op;
@@ -11,7 +11,7 @@ pub type Base = u16;
 /// The operation that computes a base. Truth values are all ones or zeros.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum BaseKind {
-    /// Lanes 0, 16, 32 and 48 of a VGPR as it is at the block's start.
+    /// Lanes 0, 16, 32 and 48 of a VGPR at the block's start.
     Vgpr(u16),
     /// 0, 16, 32, 48.
     Lane,
@@ -28,12 +28,13 @@ pub enum BaseKind {
 pub struct BaseOp {
     pub op: BaseKind,
     pub args: [Base; 3],
-    /// The slices need it in memory.
+    /// The slices read the base from memory.
     pub stored: bool,
 }
 
 impl Guard {
-    /// The bits in which 16 lanes may differ whose last one is so much more than the first one, below the highest that does.
+    /// Returns the bits in which 16 lanes may differ, up to the highest differing one, which the caller determines. `step` is the last lane's value
+    /// minus the first lane's.
     pub fn moving(step: i32) -> u32 {
         u32::MAX << step.trailing_zeros().min(31)
     }
@@ -50,23 +51,23 @@ impl BaseOp {
     }
 }
 
-/// A condition on slices with active lanes. `step` is the last lane's value less the first lane's.
+/// A condition on slices with active lanes. `step` is the last lane's value minus the first lane's.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Guard {
     /// The upper bits are the same in all lanes.
     Top { of: Base, step: i32, bits: u8 },
-    /// The values do not wrap at the ends of 32-bit numbers, signed or unsigned ones.
+    /// The values do not wrap as signed or unsigned 32-bit numbers.
     NoWrap { of: Base, step: i32, signed: bool },
     /// `first < second` has the same result in all lanes.
     Less { of: [Base; 2], step: [i32; 2] },
-    /// The bits in which lanes differ are 0 in the second value, or 1. Those below the lowest one of the step do not differ.
+    /// The bits in which lanes differ are all 0 (or all 1) in the second value. Bits below the step's lowest 1 do not differ.
     Bits {
         of: Base,
         step: i32,
         mask: Base,
         ones: bool,
     },
-    /// In all lanes the first value differs from the second (`op` is [`Op::Ne`]), is equal, is less, or is less or equal.
+    /// In all lanes the comparison `op` of the two values holds: not equal ([`Op::Ne`]), equal, less, or less or equal.
     AssumedCompare {
         op: Op,
         signed: bool,
@@ -81,35 +82,35 @@ pub struct Address {
     pub lo: Base,
     /// The upper half of global addresses, or the limit of LDS.
     pub hi: Base,
-    /// The address is `lo`, sign-extended to 64 bits and shifted left by this. Then `hi` is not read.
+    /// The address is `lo`, sign-extended to 64 bits and shifted left by this. In this case `hi` is not read.
     pub index: Option<u8>,
-    /// The halves of a 64-bit scalar that is added.
+    /// The halves of a 64-bit scalar that is added to the address.
     pub plus: Option<(Id, Id)>,
     pub limit: Option<Id>,
-    /// Bytes from lane to lane.
+    /// The distance from lane to lane, in bytes.
     pub step: i32,
     /// 1 read, 2 written.
     pub need: u8,
     /// The bytes that 16 lanes access, relative to the first lane's address.
     pub from: i32,
     pub to: i32,
-    /// Inactive lanes are read too.
+    /// Inactive lanes are read, too.
     pub reads_inactive: bool,
-    /// Each lane writes several dwords, the first of all lanes before the second of any. Writing slice after slice gives the
-    /// same result if the slices lie like this.
+    /// Each lane writes several dwords: all lanes' first dwords before any second one. Writing slice after slice gives the
+    /// same result if the slices have this layout.
     pub slice_layout: Option<SliceLayout>,
 }
 
-/// How slices lie in memory so that no two lanes share bytes.
+/// A layout of slices in memory in which no two lanes share bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SliceLayout {
-    /// Their distances are multiples of a lane's bytes, which is the number, in units of `lo`.
+    /// The distances between slices are multiples of a lane's size, which is the number, in units of `lo`.
     Multiples(i32),
-    /// One after the other.
+    /// The slices follow each other.
     Rows,
 }
 
-/// The values that a block computes once for 16 lanes.
+/// The values that a block computes once per 16 lanes.
 #[derive(Default, Debug)]
 pub struct AffineState {
     pub ops: Vec<BaseOp>,
@@ -119,9 +120,9 @@ pub struct AffineState {
     pub store: Option<(u16, i32)>,
     /// The addresses of the deferred stores.
     pub stores: Vec<(u16, i32)>,
-    /// VGPRs that take affine values in all 64 lanes.
+    /// VGPRs that are written with affine values in all 64 lanes.
     pub writes: Vec<(u16, Base, i32)>,
-    /// The VGPRs that the block relies on to be affine.
+    /// The VGPRs that must be affine at the block's start.
     pub state: AffineVgprs,
 }
 

@@ -1,4 +1,4 @@
-//! Graphs under construction: equal values are one.
+//! Graphs under construction. Equal values share one node.
 
 use super::fast_path::FastPath;
 use super::{Got, Id, Inst, Node, Unsupported};
@@ -9,7 +9,7 @@ use gcn_isa::target::Gen;
 use std::hash::{Hash, Hasher};
 use std::mem::discriminant;
 
-/// A hash table of a graph's values, open addressing. Some entries are of values that have been dropped.
+/// A hash table of a graph's values, open addressing. Some entries may belong to dropped values.
 #[derive(Default)]
 pub struct Found {
     at: Vec<Id>,
@@ -35,7 +35,7 @@ impl Found {
         h.finish()
     }
 
-    /// The number of an equal value among `nodes`. If there is none, enters the next number.
+    /// Returns the number of an equal value among `nodes`. If there is none, inserts the next number.
     pub(crate) fn find_or_put(&mut self, node: &Node, nodes: &[Node]) -> Option<Id> {
         if nodes.is_empty() || self.at.is_empty() {
             self.at.clear();
@@ -88,12 +88,12 @@ impl Found {
 /// A graph under construction.
 pub struct Graph {
     pub nodes: Vec<Node>,
-    /// The slow paths that [`Inst::FastPath`] numbers.
+    /// The slow paths, which [`Inst::FastPath`] refers to by index.
     pub fast_paths: Vec<FastPath>,
     pub found: Found,
     pub generation: Gen,
     pub mode: u32,
-    /// Masks of bits that are not set are no operations.
+    /// Masks that clear no bit are removed.
     pub known_bits: bool,
 }
 
@@ -161,7 +161,7 @@ impl Graph {
         }
     }
 
-    /// The lower half of a 64-bit product, which the lower halves of its factors make.
+    /// Returns the lower half of a 64-bit product, computed from the lower halves of its factors.
     fn low_product(&mut self, id: Id) -> Id {
         let [a, b, _] = self.get(id).args;
         let args = [self.lo(a), self.lo(b), 0];
@@ -199,7 +199,7 @@ impl Graph {
             (Inst::SIn(l), Inst::SIn(h)) if h == l + 1 && a.out == Ty::B32 => {
                 return self.node(Inst::SIn(l), Ty::B64, Ty::B64, false, [0; 3]);
             }
-            // Halves of whole numbers selected by the same condition are a whole number that is selected.
+            // Two halves that are selected by the same condition become one selected 64-bit value.
             (Inst::Alu(Op::Select), Inst::Alu(Op::Select))
                 if a.vec && b.vec && a.args[0] == b.args[0] =>
             {
@@ -228,7 +228,7 @@ impl Graph {
         self.node(Inst::Pair, Ty::B32, Ty::B64, a.vec || b.vec, [lo, hi, 0])
     }
 
-    /// The lane's bit of a scalar mask.
+    /// Returns the lane's bit of a scalar mask.
     pub fn mask_of(&mut self, id: Id) -> Id {
         match self.get(id).op {
             Inst::Const(0) => return self.node(Inst::Const(0), Ty::B64, Ty::B64, false, [0; 3]),
@@ -273,7 +273,7 @@ impl Graph {
         self.node(Inst::Alu(Op::Zext), Ty::Bool, Ty::B32, true, [k, 0, 0])
     }
 
-    /// The truth value per lane whose number `id` is.
+    /// Returns the truth value per lane if `id` is its zero-extension.
     pub(crate) fn as_bool(&self, id: Id) -> Option<Id> {
         let n = self.get(id);
         match n.op {

@@ -1,8 +1,8 @@
-//! Fast paths: code that gives a value in the usual case. In the other cases the slow path evaluates the value as the
-//! interpreter would.
+//! Fast paths: code that computes a value in the usual case. In other cases the slow path evaluates the value as the
+//! interpreter does.
 //!
-//! Rows say what fast paths there are ([`gcn_isa::meaning::Shortcut`]). One more is found here: the steps of a division, which
-//! together make the correctly rounded quotient where no step needs care.
+//! Rows define fast paths ([`gcn_isa::meaning::Shortcut`]). Divisions and roots are found here: their steps together give the
+//! correctly rounded result when no step hits a special case.
 
 use crate::codec::{In, Out};
 use crate::hash::Fast;
@@ -21,16 +21,16 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Lanes of a slice.
+/// The number of lanes of a slice.
 pub const LANES: usize = 16;
 
 /// The maximum number of values that a slow path begins with.
 pub const LEAVES: usize = 4;
 
-/// Where an operand comes from.
+/// The source of an operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum From {
-    /// A value that the computation begins with.
+    /// An input of the computation.
     Leaf(u8),
     /// The result of an earlier step.
     Step(u16),
@@ -40,7 +40,7 @@ pub enum From {
 /// A step of a computation.
 #[derive(Clone)]
 enum Step {
-    /// A value of an instruction's meaning. `sources`: by slot. `vcc`: the lane's bit.
+    /// A value of an instruction's meaning. `sources` are the operands by slot, `vcc` is the lane's bit of VCC.
     Meaning {
         program: &'static Program,
         root: u16,
@@ -67,7 +67,7 @@ pub struct Sub {
 }
 
 impl Sub {
-    /// Computes the results from the values of the leaves. All are zero-extended.
+    /// Computes the results from the values of the leaves. All values are zero-extended.
     pub fn run<const N: usize>(&self, leaves: &[[u64; N]]) -> [u64; N] {
         let mut values: Vec<[u64; N]> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
@@ -157,12 +157,12 @@ impl Sub {
     }
 }
 
-/// The nodes of a meaning and those of its shortcuts.
+/// Returns the nodes of a meaning and the nodes of its shortcuts.
 pub fn nodes(program: &Program) -> impl Iterator<Item = &gcn_isa::meaning::Node> {
     program.nodes.iter().chain(&program.aside)
 }
 
-/// The nodes up to `root` that it depends on.
+/// Marks the nodes up to `root` that it depends on.
 fn cone(program: &Program, root: u16) -> Vec<bool> {
     let all: Vec<_> = nodes(program).take(root as usize + 1).collect();
     let mut needed = vec![false; all.len()];
@@ -179,7 +179,7 @@ fn cone(program: &Program, root: u16) -> Vec<bool> {
     needed
 }
 
-/// The operands that a node of a row's semantics depends on: slots, and whether VCC is one. `None` if it depends on more.
+/// Returns the operands that a node of a row's semantics depends on: the slots, and whether it reads VCC. `None` if it depends on anything else.
 pub fn begins(program: &Program, root: u16) -> Option<(Vec<u8>, bool)> {
     let needed = cone(program, root);
     let (mut slots, mut vcc) = (Vec::new(), false);
@@ -217,25 +217,25 @@ pub fn begins(program: &Program, root: u16) -> Option<(Vec<u8>, bool)> {
 #[derive(Clone)]
 pub struct FastPath {
     pub sub: Arc<Sub>,
-    /// The values that it begins with.
+    /// The inputs of the slow path.
     pub leaves: Vec<Id>,
-    /// A value from the fast path is neither a NaN nor a denormal.
+    /// The fast path's results are neither NaNs nor denormals.
     pub normal: bool,
-    /// Where its condition does not hold, the fast path's value may still be the right one.
+    /// Operands for which the result is known although the fast path's condition does not hold.
     pub exception: Option<Exception>,
 }
 
-/// Operands that a fast path's condition excludes, although its value is right for them: divisors and dividends are zeros more often
-/// than a call for each could be afforded.
+/// Operands that a fast path's condition excludes but that need no slow path. Zeros are too frequent among divisors and dividends
+/// for a call each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exception {
     /// A division: one of the leaves is a zero or an infinity, and none is a NaN. 0/0 and ∞/∞ are the host's default NaN, which is that
     /// of the rows.
     Quotient,
-    /// A root: the leaf is a zero of either sign, or plus infinity.
+    /// A root of a zero of either sign, or of plus infinity.
     Root,
-    /// There is one leaf, of the result's size, which may be a zero of either sign or plus infinity. The fast path's value is wrong for
-    /// these, but the right ones are known: the values at [`EXTREMES`].
+    /// The one leaf, of the result's size, is a zero of either sign or plus infinity. The fast path's value is wrong, but the right
+    /// values are known: these, in the order of [`EXTREMES`].
     Known([u64; 3]),
 }
 
@@ -243,8 +243,8 @@ pub enum Exception {
 pub const EXTREMES: [[u64; 3]; 2] = [[0, 1 << 31, 0xff << 23], [0, 1 << 63, 0x7ff << 52]];
 
 impl Graph {
-    /// A value of a row's semantics that has a fast path: it is `short` where `when` holds. These two are the values of the
-    /// shortcut's nodes.
+    /// Returns a value of a row's semantics that has a fast path. `short` is its value where `when` holds; both are values
+    /// of the shortcut's nodes.
     pub fn shortcut(
         &mut self,
         (program, shortcut): (&'static Program, &Shortcut),
@@ -292,7 +292,8 @@ impl Graph {
         )
     }
 
-    /// What a shortcut's value is right for beyond its condition: a reciprocal, a root, or a reciprocal root that is computed in f64.
+    /// Returns the operands for which a shortcut needs no slow path although its condition does not hold. The shortcut is a reciprocal, a root, or a
+    /// reciprocal root that is computed in f64.
     fn exception(&self, short: Id, leaves: &[Id]) -> Option<Exception> {
         let &[x] = leaves else { return None };
         if let Some([one, by, _]) = self.of(short, Op::Div) {
@@ -308,7 +309,7 @@ impl Graph {
         (self.is_one(one) && of == x).then_some(Exception::Root)
     }
 
-    /// The values of a slow path with one leaf where that is extreme. If MODE changes denormals, some of them may count as zeros.
+    /// Returns the results of a slow path with one leaf for the [`EXTREMES`]. If MODE flushes denormals, some of them may count as zeros.
     fn known(&self, sub: &Sub, out: Ty, leaves: &[Id]) -> Option<Exception> {
         let &[x] = leaves else { return None };
         let mode = gcn_emu::fp::Mode(self.mode);
@@ -321,7 +322,7 @@ impl Graph {
         fits.then(|| Exception::Known(sub.run(&[extremes])))
     }
 
-    /// The value of an operation that has a fast path.
+    /// Returns the value of an operation that has a fast path.
     pub fn alu_with_slow_path(
         &mut self,
         op: Op,
@@ -368,7 +369,7 @@ impl Graph {
         if leaves.is_empty() {
             return Some(self.constant(out, sub.run::<1>(&[])[0]));
         }
-        // Compiled code tests the exceptions on floats in vector registers; a truth value as a source, such as VCCZ, is in a mask.
+        // Compiled code tests the exceptions on floats in vector registers; a truth value as a source, such as VCCZ, is in a mask register.
         let exception = exception.filter(|_| leaves.iter().all(|&l| self.get(l).out != Ty::Bool));
         let number = u16::try_from(self.fast_paths.len()).ok()?;
         self.fast_paths.push(FastPath {
@@ -380,7 +381,7 @@ impl Graph {
         Some(self.node(Inst::FastPath(number), out, out, true, [when, short, 0]))
     }
 
-    /// The computation of a value from `leaves`.
+    /// Returns the computation of a value from `leaves`.
     fn sub_of(&self, root: Id, leaves: &[Id]) -> Option<Sub> {
         let mut steps = Vec::new();
         let mut made: HashMap<Id, From> = leaves
@@ -474,15 +475,15 @@ impl Graph {
         Some(last)
     }
 
-    /// The steps of a division as one division. `None` if `id`, a value just made, is not the last of such steps.
+    /// Replaces the steps of a division by one division. `None` if `id`, a new value, is not the last of such steps.
     ///
-    /// The condition for the quotient of the fast path to be exact (`moderate` in the rows' meanings): the first
-    /// reciprocal is 1/y correctly rounded. With e = 1 - y r exact and |e| < 2^-p (p bits a number), each refinement
-    /// rounds (1/y)(1 - e²); a midpoint m between numbers has |1 - y m| ≥ 2^-2p > e², so rounding gives the same r
-    /// again. A quotient within a unit of the last place of z/y leaves a remainder that is exact, and adding
-    /// it times r gives z/y correctly rounded (P. Markstein, "Computation of elementary functions on the IBM RISC
-    /// System/6000 processor", theorem 8.5 of Cornea, Harrison and Tang's book). f64's first quotient may be up to one and a
-    /// half units off; `divisions_are_quotients` tests that with operands made for it.
+    /// The fast path's quotient is correctly rounded under its condition (`moderate` in the rows' meanings): the first
+    /// reciprocal is 1/y correctly rounded. With e = 1 - y r exact and |e| < 2^-p (p bits a number), each refinement rounds
+    /// (1/y)(1 - e²); a midpoint m between numbers has |1 - y m| ≥ 2^-2p > e², so rounding gives the same r again. A
+    /// quotient within a unit of the last place of z/y leaves a remainder that is exact, and adding it times r gives z/y
+    /// correctly rounded (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", theorem
+    /// 8.5 of Cornea, Harrison and Tang's book). f64's first quotient may be up to one and a half units off;
+    /// `divisions_are_quotients` tests that with operands made for it.
     pub fn division(&mut self, id: Id) -> Option<Id> {
         let n = *self.get(id);
         let Inst::FastPath(number) = n.op else {
@@ -498,14 +499,14 @@ impl Graph {
         if env.flush_in || env.flush_out || env.round != gcn_emu::fp::Round::NearestEven {
             return None;
         }
-        // The last step sets the sign: its fast path is the quotient so far with the sign of y times z.
+        // The last step sets the sign: its fast path takes the previous quotient with the sign of y times z.
         let q = *self.fast_paths[number as usize].leaves.first()?;
         let last = self.short(q);
         let [e, r, q1] = self.of(last, Op::Fma)?;
         let rest = self.of(self.short(e), Op::Fma)?;
         let y_scaled = self.of(rest[0], Op::Neg)?[0];
         let z_scaled = rest[2];
-        // Divisor and dividend go through the step that scales, under the same condition.
+        // Divisor and dividend were scaled under the same condition.
         let (y, when) = self.scaled(y_scaled)?;
         let (z, z_when) = self.scaled(z_scaled)?;
         let (ys, zs) = (self.short(y), self.short(z));
@@ -529,13 +530,13 @@ impl Graph {
         self.with_slow_path(sub, leaves, (when, short), n.out, (true, exception))
     }
 
-    /// The steps of an f64 square root as one root. `None` if `id`, a value just made, is not the last of such steps.
+    /// Replaces the steps of an f64 square root by one root. `None` if `id`, a new value, is not the last of such steps.
     ///
-    /// The steps: y = 1/√x as its instruction has it (within 0.5001 units of the last place); g = x y and h = y/2 refined
-    /// together once; then once or more often g + (x - g²) h. That it is the root correctly rounded, with u a unit of its
-    /// last place: the refined g is within 1.01 u of √x and h within 2^-52 of 1/(2√x), so that a last step, whose remainder
-    /// is exact, rounds a number within 2^-51 u of √x. That is its rounding too unless a midpoint between numbers is as near,
-    /// which is so for a few dozen x alone, but for powers of four: `roots_are_roots` tries them all.
+    /// The steps: y = 1/√x from its instruction (within 0.5001 units of the last place); g = x y and h = y/2 refined together
+    /// once; then once or more often g + (x - g²) h. The result is the correctly rounded root. Let u be a unit of its last
+    /// place: the refined g is within 1.01 u of √x and h within 2^-52 of 1/(2√x), so the last step, whose remainder is exact,
+    /// rounds a number within 2^-51 u of √x. That gives the same as rounding √x unless a midpoint between numbers is as near.
+    /// Up to powers of four, that is so for only a few dozen x: `roots_are_roots` tries them all.
     pub fn root(&mut self, id: Id) -> Option<Id> {
         let env = gcn_emu::fp::Mode(self.mode).env64();
         if env.flush_in || env.flush_out || env.round != gcn_emu::fp::Round::NearestEven {
@@ -550,7 +551,7 @@ impl Graph {
         if self.of(rest[0], Op::Neg)?[0] != g || rest[1] != g {
             return None;
         }
-        // The common refinement of both.
+        // g and h share one refinement.
         let (h0, e) = self.refined(h)?;
         let [minus, g0, half] = self.of(e, Op::Fma)?;
         let (p, q) = match self.of(minus, Op::Neg) {
@@ -561,7 +562,7 @@ impl Graph {
         if (p != h0 && q != h0) || !self.is_half(half) {
             return None;
         }
-        // The root so far: refined with it, or the result of such steps.
+        // The previous root: the first refined one, or the result of earlier steps.
         let so_far = match self.of(self.short(g), Op::Sqrt) {
             Some([of, ..]) => of == x,
             None => self.refined(g) == Some((g0, e)),
@@ -574,7 +575,7 @@ impl Graph {
         if !so_far || !halved || !product || !self.inverse_root(y, x) {
             return None;
         }
-        // No remainder is lost down there.
+        // From this limit on, no remainder underflows.
         let (least, limit) = (0x0400_0000, 0x7ff0_0000);
         let top = self.hi(x);
         let from = self.constant(Ty::B32, least);
@@ -583,12 +584,12 @@ impl Graph {
         let when = self.alu(Op::Lt, Ty::U32, Ty::Bool, [top, count, 0]).ok()?;
         let sub = self.sub_of(id, &[x])?;
         let short = self.alu(Op::Sqrt, Ty::F64, Ty::F64, [x, 0, 0]).ok()?;
-        // Of a zero the steps make a NaN, which code after them replaces.
+        // For a zero the steps give a NaN, which later code replaces.
         let known = self.known(&sub, Ty::F64, &[x]);
         self.with_slow_path(sub, vec![x], (when, short), Ty::F64, (true, known))
     }
 
-    /// Of v + v e: v and e.
+    /// Returns v and e of a value v + v e.
     fn refined(&self, id: Id) -> Option<(Id, Id)> {
         let [a, b, v] = self.of(id, Op::Fma)?;
         if a == v {
@@ -598,7 +599,7 @@ impl Graph {
         }
     }
 
-    /// Returns true if `y` is 1/√x as its instruction has it: corrected by half of y times 1 - x y².
+    /// Returns true if `y` is 1/√x from its instruction, corrected by half of y times 1 - x y².
     fn inverse_root(&self, y: Id, x: Id) -> bool {
         let found = || {
             if !matches!(self.get(y).op, Inst::FastPath(_)) {
@@ -646,7 +647,7 @@ impl Graph {
                     .all(|(&a, &b)| self.same(a, b, depth - 1))
     }
 
-    /// The value of the fast path.
+    /// Returns the value of the fast path.
     fn short(&self, id: Id) -> Id {
         let mut id = id;
         while let Inst::FastPath(_) = self.get(id).op {
@@ -655,13 +656,13 @@ impl Graph {
         id
     }
 
-    /// The operands of an operation.
+    /// Returns the operands of a value if it is this operation.
     fn of(&self, id: Id, op: Op) -> Option<[Id; 3]> {
         let n = self.get(id);
         (n.op == Inst::Alu(op)).then_some(n.args)
     }
 
-    /// The operand that a scaling step leaves unchanged, and the condition for that.
+    /// Returns the operand of a scaling step, and the condition under which the step leaves it unchanged.
     fn scaled(&self, id: Id) -> Option<(Id, Id)> {
         let n = self.get(id);
         matches!(n.op, Inst::FastPath(_)).then_some((n.args[1], n.args[0]))
@@ -744,7 +745,7 @@ impl Graph {
         mended().is_some() && normal().is_some()
     }
 
-    /// The upper half of a value made of halves.
+    /// Returns the upper half of a value made of halves.
     fn made_of(&self, id: Id) -> Option<Id> {
         let n = self.get(id);
         (n.op == Inst::Pair).then_some(n.args[1])
@@ -797,10 +798,10 @@ impl Graph {
     }
 }
 
-/// A value that a slow path begins with, as compiled code passes it.
+/// An input of a slow path, as compiled code passes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf {
-    /// 1, 32 or 64.
+    /// The size: 1, 32 or 64.
     pub bits: u32,
     /// A NaN may differ from the interpreter's, and a denormal may not be flushed yet.
     pub raw: bool,
@@ -814,31 +815,31 @@ pub struct Call {
     number: u64,
     sub: Arc<Sub>,
     leaves: Vec<Leaf>,
-    /// The bits of the result.
+    /// The size of the result in bits.
     bits: u32,
 }
 
-/// The number of a call, the values that it began with, and its result.
+/// The number of a call, its inputs, and its result.
 type Remembered = (u64, [u64; LEAVES], u64);
 
-/// Results that are remembered.
+/// The number of cached results.
 const KNOWN: usize = 256;
 
 thread_local! {
-    /// Slow paths see few values, and see them again: zeros above all.
+    /// Slow paths see few distinct values repeatedly, above all zeros.
     static RESULTS: RefCell<[Remembered; KNOWN]> = const { RefCell::new([(0, [0; LEAVES], 0); KNOWN]) };
 }
 
-/// The lanes that have a value, as bits.
+/// Returns a bit for each lane that has a value.
 fn equal(lanes: &[u64; LANES], value: u64) -> u16 {
     let bit = |(k, &lane): (usize, &u64)| ((lane == value) as u16) << k;
     lanes.iter().enumerate().map(bit).sum()
 }
 
-/// From this number of lanes on all are evaluated at once, otherwise lane by lane.
+/// From this number of lanes on, all lanes are evaluated at once.
 const MANY: usize = 4;
 
-/// The operations that steps have, by their numbers on disk; beside [`Op::FmaLdexp`].
+/// The operations of steps by their numbers on disk, except [`Op::FmaLdexp`].
 #[rustfmt::skip]
 const OPS: [Op; 43] = [
     Op::Not, Op::Neg, Op::Abs, Op::Rev, Op::Popcount, Op::Clz, Op::Ctz, Op::Zext, Op::Sext, Op::Trunc,
@@ -886,7 +887,7 @@ fn load_type(from: &mut In<'_>) -> Option<Ty> {
 }
 
 impl Step {
-    /// `None` where it has no form on disk.
+    /// Serializes the step. `None` if it has no form on disk.
     fn save(&self, out: &mut Out) -> Option<()> {
         match self {
             Step::Meaning {
@@ -972,7 +973,7 @@ impl Step {
 pub struct Line(pub [u32; 16]);
 
 impl Call {
-    /// Writes it as it is kept on disk. `None` where it has no form there.
+    /// Serializes the call. `None` if it has no form on disk.
     pub fn save(&self, out: &mut Out) -> Option<()> {
         out.u32(self.sub.mode);
         out.u32(self.bits);
@@ -988,7 +989,7 @@ impl Call {
         saved
     }
 
-    /// One that was saved for a target with this table of instructions.
+    /// Reads a call that was saved for this target.
     pub fn load(from: &mut In<'_>, target: Target) -> Option<Call> {
         let (mode, bits) = (from.u32()?, from.u32()?);
         let leaves = from.list(|from| {
@@ -1016,7 +1017,7 @@ impl Call {
         }
     }
 
-    /// Evaluates the value for lanes, from and to the context's lines. Returns `false` if an operand is not known to the bit.
+    /// Evaluates the value for lanes, from and to the context's lines. Returns `false` if the exact bits of an operand are unknown.
     pub fn run(&self, data: &mut [Line; 16], lanes: u16) -> bool {
         let mut leaves = [[0; LANES]; LEAVES];
         for (at, leaf) in self.leaves.iter().enumerate() {
@@ -1092,7 +1093,7 @@ impl Call {
             let same = (leaves.iter().zip(values)).fold(left, |m, (leaf, v)| m & equal(leaf, v));
             let at = &mut known[slot(&values)];
             if (at.0, at.1) != (self.number, values) {
-                // If many lanes are left that differ, others will come.
+                // If many lanes with other values remain, evaluating all at once is cheaper.
                 let differ = (left & !same).count_ones() as usize;
                 if differ >= MANY && all.is_none() {
                     all = Some(self.sub.run::<LANES>(leaves));

@@ -1,5 +1,5 @@
-//! Operations of the semantics as values: constants are folded, identities applied, and what no target has is made of what
-//! targets have.
+//! Operations of the semantics as values: constants are folded, identities are applied, and operations that no target has
+//! are expanded.
 
 use super::{Got, Graph, Id, Inst, Unsupported};
 use gcn_emu::eval::{Operation, eval};
@@ -7,10 +7,10 @@ use gcn_isa::meaning::{Op, width_mask};
 use gcn_isa::shape::Ty;
 
 impl Graph {
-    /// An operation of the semantics, simplified.
+    /// Returns the value of an operation of the semantics, simplified.
     ///
     /// # Errors
-    /// [`Unsupported`], if no target has it: the interpreter runs the instruction.
+    /// [`Unsupported`] if no target has the operation: the interpreter runs the instruction.
     pub fn alu(&mut self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Got {
         if let Some(value) = self.constant_of(op, ty, out, args) {
             return Ok(self.constant(out, value));
@@ -44,13 +44,13 @@ impl Graph {
             return self.halves(op, ty, out, args);
         }
         if op == Op::Class && self.value_of(b).is_none_or(|mask| mask & !0x207 != 0) {
-            // NaNs and infinities, which the host distinguishes for any MXCSR.
+            // Only classes of NaNs and infinities are supported, which the host distinguishes under any MXCSR.
             return Err(Unsupported);
         }
         if vec && !supported(op, ty, out) || !vec && !scalar_supported(op, ty) {
             return Err(Unsupported);
         }
-        // Types whose difference the operation does not see become one, so that equal values are found.
+        // Types that the operation does not distinguish are unified, so that equal values are found.
         let ty = match op {
             Op::And
             | Op::Or
@@ -81,7 +81,7 @@ impl Graph {
         Ok(id)
     }
 
-    /// The value of an operation on constants.
+    /// Returns the value of an operation on constants.
     fn constant_of(&self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Option<u64> {
         let mut values = [0; 3];
         for (value, &a) in values.iter_mut().zip(&args[..op.arity()]) {
@@ -90,7 +90,7 @@ impl Graph {
         self.evaluate(op, ty, out, values)
     }
 
-    /// The value of an operation, if it has one without lanes.
+    /// Returns the value of an operation, if it does not depend on lanes.
     pub(crate) fn evaluate(&self, op: Op, ty: Ty, out: Ty, values: [u64; 3]) -> Option<u64> {
         let [a, b, c] = &values.map(|value| [value]);
         let mut d = [0];
@@ -104,7 +104,7 @@ impl Graph {
         eval::<1>(operation, [a, b, c], &mut d).then_some(d[0])
     }
 
-    /// The operand or constant that an operation's value is.
+    /// Returns the operand or constant that equals the operation.
     fn identity(&mut self, op: Op, ty: Ty, args: [Id; 3]) -> Option<Id> {
         let [a, b, c] = args;
         let float = ty.is_float();
@@ -143,13 +143,13 @@ impl Graph {
 
     /// Returns true if a constant has all bits that a value may have.
     fn within(&self, value: Id, mask: Id) -> bool {
-        /// How many operations back bits are followed.
+        /// The number of operations through which bits are followed.
         const DEPTH: u32 = 3;
         let wanted = self.value_of(mask);
         self.known_bits && wanted.is_some_and(|mask| self.bits_of(value, DEPTH) & !mask == 0)
     }
 
-    /// The bits that may be set in a value. Narrow values are zero-extended.
+    /// Returns the bits that may be set in a value. Narrow values are zero-extended.
     fn bits_of(&self, id: Id, depth: u32) -> u64 {
         let n = self.get(id);
         let all = width_mask(n.out);
@@ -160,7 +160,7 @@ impl Graph {
             return all;
         };
         let of = |k: usize| self.bits_of(n.args[k], depth);
-        // All bits below the highest.
+        // All bits up to the highest set one.
         let below = |bits: u64| bits.checked_ilog2().map_or(0, |top| u64::MAX >> (63 - top));
         let by = || {
             let by = self.value_of(n.args[1]);
@@ -185,7 +185,7 @@ impl Graph {
         }
     }
 
-    /// The expansion of an operation into others.
+    /// Expands an operation into others.
     fn rewrite(&mut self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Option<Got> {
         let [a, b, c] = args;
         Some(match op {
@@ -261,7 +261,7 @@ impl Graph {
         }
     }
 
-    /// A truth value that a truth value a lane chooses: (a and b) or (not a and c).
+    /// Selects between truth values per lane: (a and b) or (not a and c).
     fn select_bool(&mut self, a: Id, b: Id, c: Id) -> Got {
         let yes = self.alu(Op::And, Ty::Bool, Ty::Bool, [a, b, 0])?;
         let not = self.alu(Op::Not, Ty::Bool, Ty::Bool, [a, 0, 0])?;
@@ -269,7 +269,7 @@ impl Graph {
         self.alu(Op::Or, Ty::Bool, Ty::Bool, [yes, no, 0])
     }
 
-    /// A comparison of a value with 0, if the value is made of truth values or its upper half is 0.
+    /// Simplifies a comparison of a value with 0, if the value is made of truth values or its upper half is 0.
     fn compare_zero(&mut self, op: Op, ty: Ty, x: Id) -> Result<Option<Id>, Unsupported> {
         let found = if ty.bits() > 32 && self.vec(x) && self.is_zero_high(x) {
             let (low, zero) = (self.lo(x), self.constant(Ty::B32, 0));
@@ -294,7 +294,7 @@ impl Graph {
         }
     }
 
-    /// An operation on narrow signed numbers, on 32 bits.
+    /// Performs an operation on narrow signed numbers in 32 bits.
     fn widen(&mut self, op: Op, ty: Ty, args: [Id; 3]) -> Option<Got> {
         if !ty.is_signed() || ty.bits() >= 32 {
             return None;
@@ -331,7 +331,7 @@ impl Graph {
     }
 }
 
-/// Returns true if the emitter has the vector operation.
+/// Returns true if targets have the vector operation.
 fn supported(op: Op, ty: Ty, out: Ty) -> bool {
     let bits = ty.bits();
     let float = matches!(ty, Ty::F32 | Ty::F64);
@@ -356,13 +356,13 @@ fn supported(op: Op, ty: Ty, out: Ty) -> bool {
         Op::IntToFloat => bits == 32 && matches!(out, Ty::F32 | Ty::F64),
         Op::FloatToInt => float && out.bits() == 32,
         Op::FloatToFloat => float && matches!(out, Ty::F32 | Ty::F64),
-        // It has no code: a guard sees to it that it is not needed.
+        // It has no code: a guard ensures that it is not needed.
         Op::FmaLdexp(_) => float,
         _ => false,
     }
 }
 
-/// Returns true if the emitter has the scalar operation.
+/// Returns true if targets have the scalar operation.
 fn scalar_supported(op: Op, ty: Ty) -> bool {
     let bits = ty.bits();
     match op {

@@ -1,11 +1,11 @@
-//! Values that are affine in the workgroup's IDs: the addresses and bases of a block where waves start, evaluated once for all
+//! Values that are affine in the workgroup's IDs: the addresses and bases of a block where waves start. They are evaluated once for all
 //! waves of a dispatch instead of by each of them.
 //!
 //! A [`Program`] has the scalars and the bases that a block's affine addresses depend on, with the block's guards.
 //! [`Program::evaluate`] computes each value as a sum: a constant for each wave of a workgroup and each slice, and a multiple of
 //! each of the workgroup's IDs. Values are numbers modulo a power of two; an operation that is not linear (a comparison, the carry
-//! of a sum, a shift to the right) has a result only if it is the same, or the sum does not wrap, in all workgroups that are asked
-//! for. So where there is a result, all guards hold in all these workgroups.
+//! of a sum, a shift to the right) has a result only if the result is the same in all requested workgroups, or if the sum does not
+//! wrap in any of them. If there is a result, all guards hold in all requested workgroups.
 
 use crate::ir::affine::{Base, BaseKind, Guard, SliceLayout};
 use crate::ir::region::{Block, Terminator};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// The number of a step in its program.
 pub type StepId = u16;
 
-/// How a value is computed. Truth values of bases are all ones or zeros, those of scalars 1 or 0.
+/// The operation of a step. Truth values of bases are all ones or zeros; truth values of scalars are 1 or 0.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum StepOp {
     Const(u64),
@@ -36,11 +36,11 @@ pub enum StepOp {
     Pair,
     Lo,
     Hi,
-    /// To 64 bits.
+    /// Sign-extends to 64 bits.
     Sext,
     Shld(u8),
     Shrd(u8),
-    /// `mask`: it is a comparison of bases.
+    /// `mask` is true for a comparison of bases.
     Alu {
         op: Op,
         signed: bool,
@@ -48,7 +48,7 @@ pub enum StepOp {
     },
 }
 
-/// A value of a program. `bits` are those of its result.
+/// A value of a program. `bits` is the size of the result.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Step {
     pub op: StepOp,
@@ -56,7 +56,7 @@ pub struct Step {
     pub bits: u8,
 }
 
-/// The operations that steps have.
+/// The operations that steps may have.
 pub const OPS: [Op; 21] = [
     Op::Add,
     Op::Sub,
@@ -81,7 +81,7 @@ pub const OPS: [Op; 21] = [
     Op::Gt,
 ];
 
-/// The most steps of a program.
+/// The maximum number of steps of a program.
 const MOST: usize = 512;
 
 /// An address of the block: the guest address of the slices' first lanes. See [`Address`](crate::ir::affine::Address).
@@ -89,26 +89,26 @@ const MOST: usize = 512;
 pub struct GridAddress {
     pub number: u16,
     pub step: StepId,
-    /// The lower half, which the layout is of, and its distance from lane to lane.
+    /// The lower half, to which the layout applies, and its distance from lane to lane.
     pub lo: StepId,
     pub apart: i32,
     pub layout: Option<SliceLayout>,
-    /// 1 read, 2 written: these bytes, relative to the address.
+    /// The accessed bytes (1 read, 2 written), relative to the address.
     pub need: u8,
     pub from: i32,
     pub to: i32,
 }
 
-/// What a block's waves compute of the workgroup's IDs, and what must hold.
+/// The values that a block's waves compute from the workgroup's IDs, and the conditions that must hold.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Program {
     pub steps: Vec<Step>,
-    /// The block's guards, of steps instead of bases.
+    /// The block's guards, on steps instead of bases.
     pub guards: Vec<Guard>,
     pub addresses: Vec<GridAddress>,
     /// The bases that the slices read.
     pub bases: Vec<(Base, StepId)>,
-    /// The registers that take the workgroup's IDs, and which of them the block reads.
+    /// The registers that hold the workgroup's IDs, and which of them the block reads.
     pub ids: Vec<u8>,
     pub reads: [bool; 3],
 }
@@ -124,8 +124,8 @@ pub struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// The program of a block at whose start workgroups' IDs are in these registers. `None` if the block depends on anything that
-    /// programs do not have.
+    /// Builds the program of a block. `ids` are the registers that hold the workgroup's IDs at its start. `None` if the block
+    /// depends on anything that programs do not support.
     pub fn of(c: &'a Block, ids: &[u8]) -> Option<Builder<'a>> {
         let ends = matches!(
             c.terminator,
@@ -138,7 +138,7 @@ impl<'a> Builder<'a> {
                 ids.contains(&code) || wide && ids.contains(&code.wrapping_add(1))
             };
             let wide = n.out.bits() > 32;
-            // Half of such a pair is not known to be in the wave's state.
+            // Only one half of such a pair is an ID, so the pair is refused.
             if matches!(n.op, Inst::SIn(code) if wide && of_ids(code, true)) {
                 return None;
             }
@@ -215,7 +215,7 @@ impl<'a> Builder<'a> {
             self.program.guards.push(guard);
         }
         for (number, &address) in affine.addresses.iter().enumerate() {
-            // Of LDS.
+            // Addresses in LDS are not supported.
             if address.limit.is_some() {
                 return None;
             }
@@ -271,7 +271,7 @@ impl<'a> Builder<'a> {
         self.push(StepOp::Sgpr(code), [0; 3], 32)
     }
 
-    /// The step of a scalar of the graph.
+    /// Returns the step of a scalar of the graph.
     pub fn node(&mut self, id: Id) -> Option<StepId> {
         if let Some(&step) = self.of_node.get(&id) {
             return Some(step);
@@ -319,7 +319,7 @@ impl<'a> Builder<'a> {
         Some(step)
     }
 
-    /// An operation: "at least" is "at most" with operands exchanged.
+    /// Returns an operation. "At least" becomes "at most" with exchanged operands.
     fn ordered(&self, op: Op, args: &mut [StepId; 3], signed: bool, mask: bool) -> StepOp {
         let op = match op {
             Op::Ge => {
@@ -331,7 +331,7 @@ impl<'a> Builder<'a> {
         StepOp::Alu { op, signed, mask }
     }
 
-    /// The step of a base.
+    /// Returns the step of a base.
     fn base(&mut self, q: Base) -> Option<StepId> {
         if let Some(&step) = self.of_base.get(&q) {
             return Some(step);
@@ -382,32 +382,32 @@ fn compares(op: Op) -> bool {
     matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
 }
 
-/// Returns true if programs have an operation of scalars.
+/// Returns true if programs support an operation on scalars.
 fn supported(op: Op, ty: Ty, out: Ty) -> bool {
     let width = |ty: Ty| !ty.is_float() && matches!(ty.bits(), 1 | 32 | 64);
     let high = op != Op::MulHi || ty.bits() == 32;
     (OPS.contains(&op) || op == Op::Ge) && width(ty) && width(out) && high
 }
 
-/// The waves that a program is evaluated for.
+/// The waves for which a program is evaluated.
 pub struct Waves<'a> {
     /// The number of a workgroup's waves.
     pub count: usize,
     /// The first workgroup in each dimension, and the number of workgroups.
     pub first: [u32; 3],
     pub groups: [u32; 3],
-    /// A scalar register of a wave; lanes 0, 16, 32 and 48 of a VGPR. IDs are left out.
+    /// Returns a scalar register of a wave, except IDs; returns lanes 0, 16, 32 and 48 of a VGPR.
     pub sgpr: &'a dyn Fn(usize, u8) -> Option<u32>,
     pub vgpr: &'a dyn Fn(usize, u16) -> [u32; 4],
-    /// A dword of memory.
+    /// Reads a dword of memory.
     pub read: &'a dyn Fn(u64) -> Option<u32>,
 }
 
-/// A value: of each wave and slice, or the same in all of them; and what it changes by from workgroup to workgroup. All modulo two
-/// to the power of `bits`.
+/// An affine function of the workgroup's IDs: a constant for each wave and slice, or one for all of them, and the change from
+/// workgroup to workgroup in each dimension. All numbers are modulo two to the power of `bits`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
-    /// For the first workgroup.
+    /// The values in the first workgroup.
     pub of: Vec<i128>,
     pub slopes: [i128; 3],
     pub bits: u32,
@@ -420,7 +420,7 @@ pub enum Value {
     Loaded(u64, Vec<u32>),
 }
 
-/// Everything that a program computes.
+/// All values of a program.
 pub struct Evaluated {
     values: Vec<Value>,
     groups: [u32; 3],
@@ -436,7 +436,7 @@ impl Sum {
         .reduced()
     }
 
-    /// The same value, in the smallest numbers.
+    /// Reduces the numbers modulo two to the power of `bits`; slopes become signed.
     fn reduced(mut self) -> Sum {
         let mask = (1i128 << self.bits) - 1;
         self.of.iter_mut().for_each(|c| *c &= mask);
@@ -449,18 +449,18 @@ impl Sum {
         self
     }
 
-    /// The same in all workgroups.
+    /// Returns true if the value is the same in all workgroups.
     fn is_constant(&self) -> bool {
         self.slopes == [0; 3]
     }
 
-    /// The value, if it is the same in all waves.
+    /// Returns the value, if it is the same in all waves.
     pub fn uniform(&self) -> Option<i128> {
         let first = self.of[0];
         (self.is_constant() && self.of.iter().all(|&c| c == first)).then_some(first)
     }
 
-    /// How much less and how much more it is in other workgroups than in the first.
+    /// Returns the largest decrease and the largest increase from the first workgroup to another.
     fn spread(&self, groups: [u32; 3]) -> (i128, i128) {
         let far = |k: usize| self.slopes[k] * (groups[k] as i128 - 1);
         (0..3).fold((0, 0), |(low, high), k| {
@@ -468,13 +468,13 @@ impl Sum {
         })
     }
 
-    /// The number of lower bits that are the same in all workgroups.
+    /// Returns the number of lower bits that are the same in all workgroups.
     fn fixed_bits(&self) -> u32 {
         let zeros = self.slopes.iter().filter(|&&b| b != 0);
         zeros.map(|b| b.trailing_zeros()).min().unwrap_or(127)
     }
 
-    /// The value as numbers that do not wrap, unsigned or signed.
+    /// Returns the value as unsigned or signed numbers, if they do not wrap.
     fn number(&self, signed: bool, groups: [u32; 3]) -> Option<Sum> {
         let (low, high) = self.spread(groups);
         let half = (signed as i128) << (self.bits - 1);
@@ -489,7 +489,7 @@ impl Sum {
         Some(number)
     }
 
-    /// The least and the greatest of its numbers.
+    /// Returns the least and the greatest of its numbers.
     pub fn limits(&self, groups: [u32; 3]) -> (i128, i128) {
         let (low, high) = self.spread(groups);
         let least = self.of.iter().min().copied().unwrap_or(0);
@@ -519,7 +519,7 @@ impl Sum {
         }
     }
 
-    /// Numbers divided by a power of two, rounded down.
+    /// Divides the numbers by a power of two, rounding down.
     fn shifted(mut self, by: u32, groups: [u32; 3]) -> Option<Sum> {
         if self.fixed_bits() >= by {
             self.of.iter_mut().for_each(|c| *c >>= by);
@@ -539,7 +539,7 @@ impl Sum {
     }
 }
 
-/// Returns `Some` if numbers are all below 0, or none is.
+/// Returns whether all numbers are below 0, or `None` if only some are.
 fn below(least: i128, most: i128) -> Option<bool> {
     match (least < 0, most < 0) {
         (_, true) => Some(true),
@@ -553,7 +553,7 @@ fn low_bits(bits: u32) -> i128 {
 }
 
 impl Program {
-    /// The constant that a load adds to its address.
+    /// Returns the constant that a load adds to its address.
     pub fn offset(&self, load: StepId) -> Option<i32> {
         match self.steps.get(load as usize)?.op {
             StepOp::Load { offset, .. } => Some(offset),
@@ -561,7 +561,7 @@ impl Program {
         }
     }
 
-    /// Evaluates it. `None` if a value is not affine in the IDs, or a guard may fail.
+    /// Evaluates the program. `None` if a value is not affine in the IDs, or a guard may fail.
     pub fn evaluate(&self, waves: &Waves<'_>) -> Option<Evaluated> {
         let mut e = Evaluated {
             values: Vec::with_capacity(self.steps.len()),
@@ -585,7 +585,7 @@ impl Evaluated {
         }
     }
 
-    /// The address of a load and its dwords.
+    /// Returns the address of a load and its dwords.
     pub fn loaded(&self, step: StepId) -> Option<(u64, &[u32])> {
         match self.values.get(step as usize)? {
             Value::Loaded(at, dwords) => Some((*at, dwords)),
@@ -593,7 +593,7 @@ impl Evaluated {
         }
     }
 
-    /// Addresses as numbers that do not wrap.
+    /// Returns an address as numbers, if they do not wrap.
     pub fn address(&self, a: &GridAddress) -> Option<Sum> {
         self.sum(a.step)?.number(false, self.groups)
     }
@@ -691,7 +691,7 @@ impl Evaluated {
         }))
     }
 
-    /// The lower half of two halves shifted right by up to 32.
+    /// Shifts two halves right by up to 32 and returns the lower half.
     fn double_shift(&self, low: &Sum, high: &Sum, by: u32, bits: u32) -> Option<Sum> {
         let low = low.number(false, self.groups)?.shifted(by, self.groups)?;
         let high = high.times(1 << (32 - by));
@@ -733,7 +733,7 @@ impl Evaluated {
             }
             Op::And => conjunction(x, y, groups).or_else(|| conjunction(y, x, groups))?,
             Op::Or => {
-                // By De Morgan's laws.
+                // A disjunction is computed by De Morgan's laws.
                 let (x, y) = (unary(x, -1), unary(y, -1));
                 let none = conjunction(&x, &y, groups).or_else(|| conjunction(&y, &x, groups))?;
                 unary(&none, -1)
@@ -780,7 +780,7 @@ impl Evaluated {
         })
     }
 
-    /// The truth value of a comparison.
+    /// Returns the truth value of a comparison.
     fn compare(&self, op: Op, signed: bool, x: &Sum, y: &Sum) -> Option<Sum> {
         let signed = signed && !matches!(op, Op::Eq | Op::Ne);
         let (x, y) = (
@@ -811,7 +811,7 @@ impl Evaluated {
         })
     }
 
-    /// The numbers of 16 lanes' first and last values, if none of the lanes wraps.
+    /// Returns the first and the last value of 16 lanes as numbers, if no lane wraps.
     fn ends(&self, of: Base, step: i32, signed: bool) -> Option<[Sum; 2]> {
         let first = self.sum(of)?.number(signed, self.groups)?;
         let mut last = first.clone();
@@ -822,7 +822,7 @@ impl Evaluated {
         (step == 0 || within).then_some([first, last])
     }
 
-    /// `Some` if a guard holds in all waves.
+    /// Returns `Some` if a guard holds in all waves.
     fn holds(&self, g: Guard) -> Option<()> {
         let groups = self.groups;
         match g {
@@ -905,7 +905,7 @@ impl Evaluated {
         held.then_some(())
     }
 
-    /// `Some` if the slices of a store lie as it needs.
+    /// Returns `Some` if the slices of a store have the required layout.
     fn layout(&self, a: &GridAddress) -> Option<()> {
         let Some(layout) = a.layout else {
             return Some(());
@@ -924,13 +924,13 @@ impl Evaluated {
     }
 }
 
-/// A product, if one of them is a constant.
+/// Returns a product, if one of the factors is a constant.
 fn product(x: &Sum, y: &Sum) -> Option<Sum> {
     let small = |c: i128| {
         let most = 1i128 << (x.bits - 1);
         if c >= most { c - 2 * most } else { c }
     };
-    // The numbers of MulHi stay as they are.
+    // The factors of MulHi, which have 32 bits, must keep their exact numbers.
     match (x.uniform(), y.uniform()) {
         (_, Some(by)) if x.bits < 64 => Some(x.times(by)),
         (Some(by), _) if x.bits < 64 => Some(y.times(by)),
@@ -944,14 +944,14 @@ fn product(x: &Sum, y: &Sum) -> Option<Sum> {
     }
 }
 
-/// The bits of a value that are ones in a second one, which is a constant.
+/// Returns the conjunction of a value and a constant.
 fn conjunction(x: &Sum, y: &Sum, groups: [u32; 3]) -> Option<Sum> {
     if !y.is_constant() {
         return None;
     }
     let fixed = x.fixed_bits().min(x.bits);
     let (low, all) = (low_bits(fixed), low_bits(x.bits));
-    // Only bits that are the same in all workgroups are asked for, or cleared.
+    // The mask selects only bits that are the same in all workgroups, or clears only such bits.
     if y.of.iter().all(|&m| m & !low == 0) {
         return Some(Sum {
             of: x.zip(y, |c, m| c & m),
@@ -965,14 +965,14 @@ fn conjunction(x: &Sum, y: &Sum, groups: [u32; 3]) -> Option<Sum> {
             ..x.clone()
         });
     }
-    // All bits that may be ones are asked for.
+    // The mask may keep all bits that may be ones.
     let number = x.number(false, groups)?;
     let mask = y.uniform()?;
     let whole = (mask & (mask + 1) == 0) && number.limits(groups).1 <= mask;
     whole.then(|| number.reduced())
 }
 
-/// The second value where the first is true, elsewhere the third.
+/// Returns the second value where the first is true, elsewhere the third.
 fn select(when: &Sum, x: &Sum, y: &Sum) -> Option<Sum> {
     if !when.is_constant() {
         return None;

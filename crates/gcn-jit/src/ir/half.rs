@@ -1,9 +1,9 @@
-//! f16 by way of f32, and a few operations that are made of others.
+//! f16 arithmetic in f32, and a few operations that are expanded into others.
 //!
-//! Sums, products, quotients and roots of f16 that are rounded to f32 and then to f16 are those rounded once: 24 bits are
-//! at least twice 11 and two more (S. Figueroa, "When is double rounding innocuous?"), and no f32 on the way is a
-//! denormal. In the directed modes two roundings one way are one. A product and a sum rounded once go through f32 rounded
-//! to odd.
+//! Sums, products, quotients and roots of f16 that are rounded to f32 and then to f16 equal the results of single
+//! rounding: 24 bits are at least twice 11 and two more (S. Figueroa, "When is double rounding innocuous?"), and no
+//! intermediate f32 is a denormal. In the directed modes, rounding twice in one direction equals rounding once. A fused
+//! multiply-add goes through f32 rounded to odd.
 
 use crate::ir::{Got, Graph, Id, Inst, Unsupported};
 use gcn_emu::fp::{Mode, Round};
@@ -17,13 +17,13 @@ impl Graph {
         self.alu(Op::And, Ty::B32, Ty::B32, [a, mask, 0])
     }
 
-    /// A f16 as f32, which is exact, and a f32 rounded to f16.
+    /// Converts an f16 to f32, which is exact.
     fn widened(&mut self, a: Id) -> Got {
         self.alu(Op::FloatToFloat, Ty::F16, Ty::F32, [a, 0, 0])
     }
 
     fn narrowed(&mut self, a: Id) -> Got {
-        // NaNs were checked where they were made.
+        // NaNs were checked where they were computed.
         if self.value_of(a).is_none() {
             let op = Inst::Alu(Op::FloatToFloat);
             return Ok(self.node(op, Ty::F32, Ty::F16, true, [a, 0, 0]));
@@ -31,7 +31,7 @@ impl Graph {
         self.alu(Op::FloatToFloat, Ty::F32, Ty::F16, [a, 0, 0])
     }
 
-    /// An operation with f16 on one side or both.
+    /// Returns the value of an operation with f16 operands or an f16 result.
     pub(crate) fn half(&mut self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Got {
         let [a, b, c] = args;
         match op {
@@ -50,7 +50,7 @@ impl Graph {
         }
         let direct = |g: &mut Self, id: Id| g.node(Inst::Alu(op), ty, out, true, [id, 0, 0]);
         match op {
-            // The host's makes a signalling NaN quiet.
+            // The host's conversion makes a signalling NaN quiet.
             Op::FloatToFloat if out == Ty::F16 && ty != out && !env.ieee => Err(Unsupported),
             Op::FloatToFloat => match (ty, out) {
                 (Ty::F16, Ty::F32) | (Ty::F32, Ty::F16) => Ok(direct(self, a)),
@@ -89,12 +89,12 @@ impl Graph {
             Op::Fma if ty == Ty::F32 => self.fma_to_half(args),
             Op::Fma if nearest => {
                 let (x, y, z) = (self.widened(a)?, self.widened(b)?, self.widened(c)?);
-                // Of f32 operands, rounded to odd.
+                // Targets round this operation on f32 operands to odd.
                 let r = self.node(Inst::Alu(Op::Fma), Ty::F16, Ty::F32, true, [x, y, z]);
                 self.narrowed(r)
             }
             Op::Ldexp => {
-                // Beyond 2^64 everything over- or underflows, and within no f32 does.
+                // Exponents beyond ±64 all over- or underflow as f16, and up to 64 no f32 does.
                 let x = self.widened(a)?;
                 let (low, high) = (
                     self.constant(Ty::B32, -64i32 as u32 as u64),
@@ -114,7 +114,7 @@ impl Graph {
         }
     }
 
-    /// An integer of at most 32 bits of a f16.
+    /// Converts an f16 to an integer of at most 32 bits.
     fn half_to_int(&mut self, a: Id, out: Ty) -> Got {
         let x = self.widened(a)?;
         let signed = out.is_signed();
@@ -137,9 +137,9 @@ impl Graph {
         self.and(x, mask)
     }
 
-    /// A product and a sum of f32, rounded once to f16.
+    /// Returns a fused multiply-add of f32 rounded once to f16.
     fn fma_to_half(&mut self, args: [Id; 3]) -> Got {
-        // Rounded to f32 first it is the same, but half way between two f16, and where the f16 has fewer bits.
+        // Rounding to f32 first gives the same result except halfway between two f16 numbers, and for denormal f16 results.
         let mode = Mode(self.mode);
         let nearest = mode.env16().round == Round::NearestEven;
         if !nearest || mode.env32().round != Round::NearestEven {
@@ -162,7 +162,7 @@ impl Graph {
             .ok_or(Unsupported)
     }
 
-    /// The lesser or the greater of two f16.
+    /// Returns the lesser or the greater of two f16.
     fn half_extreme(&mut self, op: Op, args: [Id; 3]) -> Got {
         let [a, b, _] = args;
         // The conversion would make a signalling NaN quiet, which changes which operand is chosen.
@@ -180,7 +180,7 @@ impl Graph {
             .ok_or(Unsupported)
     }
 
-    /// The bits of 32 in reverse order.
+    /// Reverses the order of 32 bits.
     pub(crate) fn reversed(&mut self, a: Id) -> Got {
         let mut x = a;
         for (by, mask) in [
@@ -200,7 +200,7 @@ impl Graph {
         Ok(x)
     }
 
-    /// Returns true if a float is of one of the classes of a mask; the mask has normal or denormal numbers or zeros.
+    /// Tests whether a float is of one of the classes of a constant mask with normal or denormal numbers or zeros.
     pub(crate) fn classes(&mut self, ty: Ty, a: Id, mask: u64) -> Got {
         let (bits, locations) = match ty {
             Ty::F32 => (Ty::U32, 23),
@@ -210,7 +210,7 @@ impl Graph {
         let top = 1u64 << (ty.bits() - 1);
         let least = 1u64 << locations;
         let infinity = top - least;
-        // Of each class the first number and how many there are.
+        // For each class: its bit in the mask, the first number, and the count of numbers.
         let ranges = [
             (3, top | least, infinity - least),
             (4, top | 1, least - 1),
@@ -236,9 +236,9 @@ impl Graph {
         Ok(any)
     }
 
-    /// Returns true if a float is of one of the classes of a mask that is not a constant: its class's number selects the bit.
+    /// Tests whether a float is of one of the classes of a mask that is not a constant: the number of the float's class selects the bit.
     pub(crate) fn class_of(&mut self, ty: Ty, a: Id, mask: Id) -> Got {
-        // The upper bits of the number, whether there are others, and where the exponent begins in the upper ones.
+        // The upper part of the float, its lower part if it has one, the bits of the upper part, and the position of the exponent in it.
         let (upper, lower, bits, location) = match ty {
             Ty::F16 => (self.and1(Op::And, Ty::B32, a, 0xffff)?, None, 16, 10),
             Ty::F32 => (a, None, 32, 23),

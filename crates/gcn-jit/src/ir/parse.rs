@@ -1,6 +1,6 @@
-//! Blocks from the text that [`print`](super::print) writes, for tests of passes.
+//! Parses blocks from the text that [`print`](super::print) writes, for tests of passes.
 //!
-//! Values with a slow path, wave helpers and what passes have added are not read: tests make those.
+//! Values with a slow path, wave helpers and the results of passes cannot be parsed: tests construct them.
 
 use super::print::{ROUNDINGS, space_name};
 use super::region::{AssumedCompare, Block, FpEnv, LiveLanes, Store, Terminator};
@@ -8,7 +8,7 @@ use super::{Id, Inst, Node};
 use gcn_isa::meaning::{Op, Space};
 use gcn_isa::shape::Ty;
 
-/// The operations that [`Inst::Alu`] has, but the one with a constant.
+/// The operations of [`Inst::Alu`], except the one with a constant.
 const ALU: [Op; 42] = [
     Op::Not,
     Op::Neg,
@@ -151,7 +151,7 @@ fn elements(word: &str) -> Result<(u8, u8), String> {
     Ok((number(count)? as u8, number(bytes)? as u8))
 }
 
-/// A value's line after its number.
+/// Parses a value's line after its number.
 fn node(text: &str) -> Result<Node, String> {
     let (text, class) = text.rsplit_once(" : ").ok_or("expected ` : TYPE`")?;
     let (vec, out) = match class.strip_prefix("lanes ") {
@@ -251,7 +251,7 @@ fn fp(text: &str) -> Result<FpEnv, String> {
     })
 }
 
-/// A line that is not a value's.
+/// Parses a line that is not a value's.
 fn line(block: &mut Block, text: &str) -> Result<(), String> {
     let mut words = Words::of(text);
     let name = words.next()?;
@@ -331,10 +331,10 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A block of its text.
+/// Parses a block.
 ///
 /// # Errors
-/// The number of the first line that is none, and why.
+/// The number of the first invalid line, and the reason.
 pub fn block(text: &str) -> Result<Block, String> {
     let mut block = Block::empty(0, Terminator::Leave);
     for (number, text) in text.lines().enumerate() {

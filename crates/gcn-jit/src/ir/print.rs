@@ -1,4 +1,4 @@
-//! Regions, blocks and plans as text, which [`parse`](super::parse) reads back for tests.
+//! Prints regions, blocks and plans as text, which [`parse`](super::parse) reads back for tests.
 
 use super::affine::{BaseKind, Guard};
 use super::region::{Block, FpEnv, LiveLanes, Store, Terminator};
@@ -6,7 +6,7 @@ use super::{Id, Inst, Node};
 use gcn_isa::meaning::Space;
 use std::fmt;
 
-/// The name of an address space.
+/// Returns the name of an address space.
 pub fn space_name(space: Space) -> &'static str {
     match space {
         Space::Global => "global",
@@ -19,7 +19,7 @@ pub fn space_name(space: Space) -> &'static str {
 /// The names of the roundings, as MODE numbers them.
 pub const ROUNDINGS: [&str; 4] = ["nearest", "up", "down", "zero"];
 
-/// The name of a scalar register by its code.
+/// Returns the name of a scalar register by its code.
 fn sgpr(code: u8) -> String {
     match code {
         106 => "vcc_lo".into(),
@@ -130,7 +130,7 @@ fn store(f: &mut impl fmt::Write, name: &str, s: &Store) -> fmt::Result {
 }
 
 impl Block {
-    /// The block's values, effects and terminator, without what passes have added.
+    /// Prints the block's values, effects and terminator, without the results of passes.
     pub(crate) fn print_body(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let (start, end, insns) = (self.start, self.end, self.insns);
         write!(f, "block {start:#x}..{end:#x}, {insns} instructions")?;
@@ -224,7 +224,7 @@ impl Block {
         }
     }
 
-    /// The results of the affine pass.
+    /// Prints the results of the affine pass.
     pub(crate) fn print_affine(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let a = &self.affine;
         for (v, step) in &a.state {

@@ -1,4 +1,4 @@
-//! Regions and blocks: what the frontend makes, passes improve and targets read.
+//! Regions and blocks, which the frontend builds, passes improve and targets read.
 
 use crate::ir::affine::AffineState;
 use crate::ir::fast_path::FastPath;
@@ -8,8 +8,9 @@ use gcn_isa::access::MemoryKind;
 use gcn_isa::meaning::{AtomicOp, Op, Space};
 use gcn_isa::shape::Ty;
 
-/// The floating-point environment of a block: the rounding as MODE numbers it, whether denormal operands are taken as zeros,
-/// and whether tiny results become zeros. Tiny is decided as [`gcn_emu::fp`] does, after rounding with an unbounded exponent.
+/// The floating-point environment of a block: the rounding as MODE numbers it, whether denormal operands count as zeros, and
+/// whether tiny results become zeros. A result is tiny as defined in [`gcn_emu::fp`]: after rounding with an unbounded
+/// exponent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FpEnv {
     pub round: u8,
@@ -18,7 +19,7 @@ pub struct FpEnv {
 }
 
 impl FpEnv {
-    /// The environment of operations of one type.
+    /// Returns the environment of operations of one type.
     pub fn of(env: &Env) -> FpEnv {
         FpEnv {
             round: env.round as u8,
@@ -27,7 +28,7 @@ impl FpEnv {
         }
     }
 
-    /// The same with another rounding.
+    /// Returns this environment with another rounding.
     pub fn rounding(self, round: Round) -> FpEnv {
         FpEnv {
             round: round as u8,
@@ -43,7 +44,7 @@ pub enum LiveLanes {
     No,
     /// At most the active lanes.
     Active,
-    /// At most the active lanes and those in one of the scalar pairs of a set. The number is that of the set during the
+    /// At most the active lanes and those in one of the scalar pairs of a set. The value is the set's number in the
     /// liveness analysis (`frontend/analyze.rs`); no block has this.
     Within(u8),
     /// Perhaps all.
@@ -56,18 +57,18 @@ pub struct Store {
     pub space: Space,
     /// The lower half of the address.
     pub lo: Id,
-    /// The upper half of the address; of LDS the limit, in bytes.
+    /// The upper half of the address; for LDS, the limit in bytes.
     pub hi: Id,
     /// A constant that is added to the address, in bytes.
     pub offset: i32,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub bytes: u8,
     pub data: Vec<Id>,
     /// The data are 16 lanes' memory one after the other, as in [`Inst::AffineLoad`](super::Inst::AffineLoad).
     pub in_order: bool,
 }
 
-/// A call of a helper that does an instruction for all active lanes at once.
+/// A call of a helper that executes an instruction for all active lanes at once.
 #[derive(Clone, Debug)]
 pub struct WaveHelperCall {
     pub helper: WaveHelper,
@@ -78,8 +79,8 @@ pub struct WaveHelperCall {
 /// The operation of a wave-wide helper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaveHelper {
-    /// Operands: address (low half; high half, of LDS the limit), data (two halves), second data (two halves). The old
-    /// values go to the VGPR and, of 64 bits, the next one.
+    /// Operands: address (low half; high half, or for LDS the limit), data (two halves), second data (two halves). The
+    /// old values are written to the VGPR and, if they have 64 bits, the next one.
     Atomic {
         space: Space,
         op: AtomicOp,
@@ -87,7 +88,8 @@ pub enum WaveHelper {
         dst: Option<u8>,
     },
     /// Stores consecutive dwords to an address, or the same number of dwords to each of two addresses. Operands: low and
-    /// high half of each address, of LDS the limit; the dwords. The constant is added to addresses in memory.
+    /// high half of each address (for LDS, the limit instead of the high half); the dwords. The constant is added to
+    /// addresses in memory.
     Store {
         space: Space,
         dwords: u8,
@@ -96,7 +98,7 @@ pub enum WaveHelper {
     },
     /// Operands: the receiving lane, the value.
     Send { dst: u8 },
-    /// Operands: the VGPR's number, its value and of 64 bits the next one's.
+    /// Operands: the VGPR's number, its value, and for 64 bits the next VGPR's value.
     Vgpr { wide: bool },
 }
 
@@ -110,12 +112,12 @@ impl WaveHelper {
 pub struct AccessRecord {
     pub kind: MemoryKind,
     pub lds: bool,
-    /// By way of the scalar cache.
+    /// The access goes through the scalar cache.
     pub scalar: bool,
-    /// Dwords of all lanes side by side from the address on.
+    /// The access is a row: contiguous dwords of all lanes from the address on.
     pub row: bool,
     pub bytes: u8,
-    /// The halves of the address; of LDS both are the address.
+    /// The halves of the address; for LDS, both are the address.
     pub lo: Id,
     pub hi: Id,
 }
@@ -127,12 +129,12 @@ impl AccessRecord {
     /// The sizes of accesses, in bytes.
     pub const SIZES: [u8; 8] = [1, 2, 4, 8, 12, 16, 32, 64];
 
-    /// All lanes have one address, which is a scalar.
+    /// Returns true if all lanes have one address, which is a scalar.
     pub fn is_uniform(&self, graph: &[Node]) -> bool {
         !graph[self.lo as usize].vec && !graph[self.hi as usize].vec
     }
 
-    /// The number that compiled code passes, not 0. `None` if there is none.
+    /// Returns the nonzero number that compiled code passes. `None` if the access has no encoding.
     pub fn encode(&self, graph: &[Node]) -> Option<u8> {
         let kind = match self.kind {
             MemoryKind::Load => 1,
@@ -153,18 +155,18 @@ impl AccessRecord {
 /// How a block ends.
 #[derive(Clone, Debug)]
 pub enum Terminator {
-    /// To the block at an address.
+    /// Jumps to the block at an address.
     Jump(u64),
     Branch {
         when: Id,
         taken: u64,
         next: u64,
     },
-    /// To an address that the wave has computed.
+    /// Jumps to an address that the wave has computed.
     Indirect(Id),
     /// The interpreter runs the block's one instruction. Then the wave continues with the next one, or at `wave.pc` if `jumps`.
-    /// Compiled code calls the interpreter, or leaves for it if `alone`: the instruction waits for the ends of other waves,
-    /// which must be made known first.
+    /// Compiled code calls the interpreter, or leaves for it if `alone`: then the instruction waits for the ends of other
+    /// waves, which the runtime must publish first.
     Interpret {
         jumps: bool,
         alone: bool,
@@ -173,7 +175,7 @@ pub enum Terminator {
     End,
     /// s_barrier.
     Barrier,
-    /// To the dispatcher: the wave leaves the region.
+    /// Leaves the region for the dispatcher.
     Leave,
 }
 
@@ -189,22 +191,22 @@ pub struct AssumedCompare {
 /// The state that a block writes at its end.
 #[derive(Default)]
 pub struct Effects {
-    /// VGPRs that take a value, and which lanes of it are live.
+    /// The written VGPRs, with their values and the live lanes.
     pub vgprs: Vec<(u16, Id, LiveLanes)>,
-    /// Scalar registers that take a value, by code.
+    /// The written scalar registers by code, with their values.
     pub sgprs: Vec<(u8, Id)>,
     pub scc: Option<Id>,
     /// A store that happens in each slice as its data are computed.
     pub store: Option<Store>,
-    /// Stores that happen one after the other when all lanes have done the block's loads. Their addresses are affine.
+    /// Stores that are executed one after the other after all lanes' loads. Their addresses are affine.
     pub deferred_stores: Vec<Store>,
-    /// Dwords of all lanes that go side by side to the address plus the constant (scratch, swizzled).
+    /// Contiguous dwords of all lanes that are stored at the address plus the constant (swizzled scratch).
     pub rows: Vec<(Id, i32, Id)>,
-    /// The block's last instruction, where a helper does it.
+    /// The block's last instruction, if a helper executes it.
     pub wave_helper: Option<WaveHelperCall>,
-    /// Single lanes of VGPRs that take a scalar, whatever EXEC says: VGPR, lane (below 64), value.
+    /// Single lanes of VGPRs that are written with a scalar, regardless of EXEC: VGPR, lane (below 64), value.
     pub lane_inserts: Vec<(u16, Id, Id)>,
-    /// The accesses of which a probe is told, in their order.
+    /// The accesses that are reported to a probe, in order.
     pub accesses: Vec<AccessRecord>,
 }
 
@@ -223,34 +225,34 @@ pub struct Block {
     /// The slow paths of the values that have a fast path.
     pub fast_paths: Vec<FastPath>,
     pub effects: Effects,
-    /// The VGPRs that the block's instructions may write, also those that no effect does because they are not live;
-    /// nothing if that is not known.
+    /// The VGPRs that the block's instructions may write, including dead ones that no effect writes. `None` if
+    /// unknown.
     pub may_write: Option<Vec<u16>>,
-    /// An instruction of it makes others' writes visible: an atomic, a load that bypasses caches (`glc`), or an invalidation of them.
+    /// An instruction of the block makes other waves' writes visible: an atomic, a load that bypasses caches (`glc`), or an invalidation of them.
     pub polls: bool,
     /// Truth values, of the wave or a lane, that must be false. Otherwise the block is re-executed by the interpreter.
     pub guards: Vec<Id>,
     /// The floating-point environment, if any operation of the block depends on it.
     pub fp: Option<FpEnv>,
     pub terminator: Terminator,
-    /// The values that are affine in the lane.
+    /// The results of the affine pass.
     pub affine: AffineState,
-    /// It is an all-active block.
+    /// The block is an all-active variant.
     pub is_all_active: bool,
-    /// The comparisons whose results it assumes, those of lanes only if it is an all-active block.
+    /// The comparisons whose results the block assumes. Only all-active variants have comparisons of vectors.
     pub assumed: Vec<AssumedCompare>,
-    /// Of an all-active block: where the plain blocks begin that it replaces.
+    /// For an all-active variant: the starts of the plain blocks that it replaces.
     pub replaces: Vec<u64>,
-    /// Of a joined variant: conditions, scalars, and the number of instructions that were skipped where each is true.
+    /// For a joined variant: scalar conditions, each with the number of instructions that are skipped if it is true.
     pub skipped: Vec<(Id, u32)>,
     /// The variant that runs instead when all lanes are active and all assumptions hold.
     pub all_active: Option<Box<Block>>,
-    /// The variant that runs instead otherwise, over changes of EXEC.
+    /// The variant that runs otherwise, which continues over changes of EXEC.
     pub joined: Option<Box<Block>>,
 }
 
 impl Block {
-    /// A block without instructions and with this end.
+    /// Returns a block without instructions.
     pub fn empty(at: u64, terminator: Terminator) -> Block {
         Block {
             start: at,
@@ -274,7 +276,7 @@ impl Block {
         }
     }
 
-    /// The values that the block's effects, guards and terminator use.
+    /// Returns the values that the block's effects, guards and terminator use.
     pub fn roots(&self) -> Vec<Id> {
         let e = &self.effects;
         let mut roots: Vec<Id> = Vec::new();
@@ -302,24 +304,24 @@ impl Block {
     }
 }
 
-/// The code that is compiled as one: what can be reached from an address by direct jumps.
+/// The unit of compilation: the code that direct jumps reach from an address.
 pub struct Region {
     pub blocks: Vec<Block>,
     /// The registers that are live at the entry: VGPRs, scalars by code.
     pub live_in: ([bool; 256], u128),
-    /// Every register is written at the end of every block, and a block that is left has written none: an observer reads
-    /// the registers after a fault.
+    /// Every register is written at the end of every block, and a block that is left early has written none, because an
+    /// observer reads the registers after a fault.
     pub precise: bool,
 }
 
 impl Region {
-    /// Returns true if some block is for certain values of scalars.
+    /// Returns true if some block assumes values of scalars.
     pub fn guesses(&self) -> bool {
         let plain = |b: &Block| !b.is_all_active && !b.assumed.is_empty();
         self.blocks.iter().any(plain)
     }
 
-    /// Returns true if waves wait at barriers in it.
+    /// Returns true if the region contains barriers.
     pub fn has_barrier(&self) -> bool {
         let barrier = |b: &Block| matches!(b.terminator, Terminator::Barrier);
         self.blocks.iter().any(barrier)

@@ -1,11 +1,11 @@
-//! Operations on 64-bit integers a lane, by halves.
+//! Splits operations on 64-bit integers per lane into halves.
 
 use super::{Got, Graph, Id, Inst, Unsupported};
 use gcn_isa::meaning::Op;
 use gcn_isa::shape::Ty;
 
 impl Graph {
-    /// An operation on 64-bit integers a lane, by halves where that is cheap.
+    /// Returns the value of an operation on 64-bit integers per lane, in halves where that is cheap.
     pub(super) fn halves(&mut self, op: Op, ty: Ty, out: Ty, args: [Id; 3]) -> Got {
         let [a, b, c] = args;
         let n = ty.as_bits();
@@ -42,7 +42,7 @@ impl Graph {
             }
             Op::Add => {
                 let lo = self.alu(op, Ty::U32, Ty::U32, [al, bl, 0])?;
-                // A truth value as the addend carries where the sum is 0.
+                // If the addend is a truth value, the sum carries where it is 0.
                 let carry = self.alu(Op::Lt, Ty::U32, Ty::Bool, [lo, bl, 0])?;
                 let carry = self.zext_bool(carry);
                 let hi = self.alu(op, Ty::U32, Ty::U32, [ah, bh, 0])?;
@@ -79,7 +79,7 @@ impl Graph {
         }
     }
 
-    /// A shift of 64 bits.
+    /// Returns the value of a 64-bit shift.
     fn shift_halves(&mut self, op: Op, ty: Ty, a: Id, b: Id) -> Got {
         let n = ty.as_bits();
         let Some(by) = self.value_of(b) else {

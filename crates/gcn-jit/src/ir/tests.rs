@@ -6,7 +6,7 @@ use gcn_isa::meaning::{Op, Space};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::Gen;
 
-/// A saxpy of one element a lane, with a guard, an inserted lane and scalars that depend on lanes.
+/// A saxpy of one element per lane, with a guard, an inserted lane and scalars that depend on lanes.
 const SAXPY: &str = "\
 block 0x1000..0x1030, 9 instructions, fp nearest daz ftz
   %0 = vgpr v0 : lanes b32
@@ -120,7 +120,7 @@ fn the_verifier_names_the_rule_that_is_broken() {
     broken("branch %14", "branch %7", "the terminator depends on %7");
 }
 
-/// A mask that has all bits that a value may have is no operation.
+/// A mask is removed if it has all bits that a value may have.
 #[test]
 fn masks_of_known_bits() {
     let mut g = Graph {
@@ -153,10 +153,10 @@ fn masks_of_known_bits() {
     for op in [Op::Min, Op::Max] {
         let of = two(&mut g, op, Ty::U16, xl, yl);
         assert_eq!(and(&mut g, of, low), of, "{op:?}");
-        // The lesser of two has no more than the lesser one, the greater of two has no more than both.
+        // The minimum has no higher bits than the smaller operand; the maximum may have the higher bits of either.
         let of = two(&mut g, op, Ty::U32, xl, y);
         assert_eq!(and(&mut g, of, low) == of, op == Op::Min, "{op:?}");
-        // A negative number is less than all of these.
+        // A negative number is less than all of them, so the signed minimum may be negative.
         let of = two(&mut g, op, Ty::I32, xl, y);
         assert_ne!(and(&mut g, of, low), of, "{op:?}");
     }

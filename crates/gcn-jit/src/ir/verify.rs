@@ -7,7 +7,7 @@ use gcn_isa::meaning::Op;
 use gcn_isa::shape::Ty;
 use std::collections::HashSet;
 
-/// A rule that does not hold, with the block.
+/// The result of a check: an error names the broken rule and the block.
 pub type Verified = Result<(), String>;
 
 /// Returns an error with the text unless a rule holds.
@@ -79,7 +79,7 @@ pub fn region(region: &Region) -> Verified {
     Ok(())
 }
 
-/// Returns true if an assumption is one of scalars.
+/// Returns true if an assumption compares scalars.
 fn uniform(b: &Block, d: &AssumedCompare) -> bool {
     d.of.iter().all(|&id| !b.graph[id as usize].vec)
 }
@@ -188,7 +188,7 @@ fn late(b: &Block) -> Verified {
     let mut late = vec![false; b.graph.len()];
     for (at, node) in b.graph.iter().enumerate() {
         let reads = node.inputs().iter().any(|&a| late[a as usize]);
-        // The lane's bit is taken from the truth value, so the move has no code.
+        // The lane's bit is taken from the truth value, so this node has no code.
         rule!(
             !(node.vec && reads) || node.op == Inst::ShrLane,
             "%{at} has lanes and reads a scalar that depends on lanes"

@@ -1,22 +1,22 @@
 //! Register allocation of straight code, in one pass forward.
 //!
-//! The next use of each value is known beforehand. Where no register is free the value with the latest next use leaves its one: it is
-//! stored to a spill slot, or dropped if it can be rematerialized. A value that can be rematerialized is computed where
-//! it is first needed in a register. As every value is defined once, a slot stays valid until the value's last use.
+//! The next use of each value is known beforehand. If no register is free, the value with the latest next use is evicted: it is
+//! stored to a spill slot, or dropped if it can be rematerialized. A rematerializable value is computed where it is first needed in a
+//! register. Because every value is defined once, a slot stays valid until the value's last use.
 
 use super::{Class, Code, Remat, Role, VReg};
 
-/// Where an operand is.
+/// The location of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Location {
     Reg(u8),
     /// A spill slot.
     Slot(u16),
-    /// The memory that an instruction reads ([`Remat::Memory`]).
+    /// The memory operand of an instruction that reads it ([`Remat::Memory`]).
     Memory(u32),
 }
 
-/// The code to encode.
+/// A piece of code to encode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// An instruction; its operands' locations begin at an index of [`Allocation::locations`].
@@ -41,7 +41,7 @@ pub(crate) enum Step {
     },
 }
 
-/// The result.
+/// The result of register allocation.
 #[derive(Default)]
 pub(crate) struct Allocation {
     pub steps: Vec<Step>,
@@ -51,13 +51,13 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// The locations of an instruction's operands.
+    /// Returns the locations of an instruction's operands.
     pub fn locations<O>(&self, code: &Code<O>, inst: u32, locations: u32) -> &[Location] {
         &self.locations[locations as usize..][..code.operands(inst).len()]
     }
 }
 
-/// The maximum number of classes and of a class's registers.
+/// The maximum number of classes, and of registers per class.
 pub(crate) const CLASSES: usize = 2;
 pub(crate) const REGISTERS: usize = 32;
 
@@ -65,26 +65,26 @@ const NEVER: u32 = u32::MAX;
 const NO_REG: u8 = u8::MAX;
 const NO_SLOT: u16 = u16::MAX;
 
-/// How much later a value counts as used that need not be stored to leave its register.
+/// The distance by which the next use of a value counts as later if evicting the value needs no store.
 const CLEAN: u32 = 4;
 
 struct State<'a, O> {
     code: &'a Code<O>,
     counts: [u8; CLASSES],
     out: Allocation,
-    /// Of each operand: the next use of its register after the instruction.
+    /// For each operand: the next use of its register after the instruction.
     after: Vec<u32>,
-    /// Of each virtual register: its next use, its register and its slot.
+    /// For each virtual register: its next use, its host register and its slot.
     next: Vec<u32>,
     reg: Vec<u8>,
     slot: Vec<u16>,
     holds: [[Option<VReg>; REGISTERS]; CLASSES],
-    /// Registers that the current instruction needs.
+    /// The registers that the current instruction needs.
     pinned: [u32; CLASSES],
     free_slots: Vec<u16>,
 }
 
-/// Assigns registers, of each class the first `counts`. `None` if an instruction has more operands than there are registers.
+/// Assigns the first `counts` registers of each class. `None` if an instruction has more operands than there are registers.
 pub(crate) fn allocate<O>(code: &Code<O>, counts: [u8; CLASSES]) -> Option<Allocation> {
     let n = code.classes.len();
     let mut s = State {
@@ -105,7 +105,7 @@ pub(crate) fn allocate<O>(code: &Code<O>, counts: [u8; CLASSES]) -> Option<Alloc
     Some(s.out)
 }
 
-/// Of each operand: the first instruction after its own that reads its register.
+/// Returns for each operand the first later instruction that reads its register.
 fn next_uses<O>(code: &Code<O>) -> Vec<u32> {
     let mut after = vec![NEVER; code.operands.len()];
     let mut seen = vec![NEVER; code.classes.len()];
@@ -130,12 +130,12 @@ impl<O> State<'_, O> {
         let operands = code.operands(at);
         let first = inst.first as usize;
         if inst.remat != Remat::No {
-            // Computed where it is needed.
+            // The value is computed where it is needed.
             self.next[operands[0].0.0 as usize] = self.after[first];
             return Some(());
         }
         self.pinned = [0; CLASSES];
-        // Values in registers stay there.
+        // Operands that are in registers stay there.
         for &(reg, role) in operands {
             if matches!(role, Role::Use | Role::Any) {
                 self.pin(reg);
@@ -170,7 +170,7 @@ impl<O> State<'_, O> {
         for (k, &(reg, role)) in operands.iter().enumerate() {
             if matches!(role, Role::Use | Role::Any) {
                 self.next[reg.0 as usize] = self.after[first + k];
-                // A result may take the register, as it is written last. A value that lives on is stored before the instruction.
+                // A result may take the register, because it is written last. If the old value is still live, it is stored before the instruction.
                 let r = self.reg[reg.0 as usize];
                 if r != NO_REG {
                     self.pinned[self.class(reg) as usize] &= !(1 << r);
@@ -193,7 +193,7 @@ impl<O> State<'_, O> {
         for &(reg, _) in operands {
             if self.next[reg.0 as usize] == NEVER {
                 self.leave(reg);
-                // A slot may be used again after the instruction that reads it.
+                // A slot may be reused after the instruction that reads it.
                 let slot = std::mem::replace(&mut self.slot[reg.0 as usize], NO_SLOT);
                 if slot != NO_SLOT {
                     self.free_slots.push(slot);
@@ -218,7 +218,7 @@ impl<O> State<'_, O> {
         }
     }
 
-    /// Takes a value out of its register.
+    /// Frees a value's register.
     fn leave(&mut self, reg: VReg) {
         let r = std::mem::replace(&mut self.reg[reg.0 as usize], NO_REG);
         if r != NO_REG {
@@ -227,7 +227,7 @@ impl<O> State<'_, O> {
         }
     }
 
-    /// A register for a value, which the current instruction needs.
+    /// Allocates a register for a value, which the current instruction needs.
     fn define(&mut self, reg: VReg) -> Option<u8> {
         let r = self.take(self.class(reg))?;
         self.put(reg, r);
@@ -247,7 +247,7 @@ impl<O> State<'_, O> {
         (0..self.counts[class as usize]).find(free)
     }
 
-    /// A register that holds nothing any more.
+    /// Allocates a register, evicting a value if none is free.
     fn take(&mut self, class: Class) -> Option<u8> {
         if let Some(r) = self.free(class) {
             return Some(r);
@@ -284,7 +284,7 @@ impl<O> State<'_, O> {
         Some(r)
     }
 
-    /// Loads a value that is in no register to one.
+    /// Loads a value that is in no register into register `r`.
     fn fetch(&mut self, reg: VReg, r: u8) {
         let class = self.class(reg);
         let slot = self.slot[reg.0 as usize];
@@ -304,7 +304,7 @@ impl<O> State<'_, O> {
         });
     }
 
-    /// The register of a value.
+    /// Returns the register of a value, loading it if needed.
     fn load(&mut self, reg: VReg) -> Option<u8> {
         let r = self.reg[reg.0 as usize];
         if r != NO_REG {
@@ -315,7 +315,7 @@ impl<O> State<'_, O> {
         Some(r)
     }
 
-    /// A place of a value that may be in memory.
+    /// Returns the location of a value, which may be in memory.
     fn any(&mut self, reg: VReg, after: u32) -> Option<Location> {
         if self.remat(reg) == Remat::Fixed {
             return Some(Location::Memory(self.code.origin[reg.0 as usize]));
@@ -336,7 +336,7 @@ impl<O> State<'_, O> {
         Some(Location::Reg(self.load(reg)?))
     }
 
-    /// A register for `to` that holds the value of `from`, which may be that of `from` if it dies.
+    /// Allocates a register for `to` that holds the value of `from`. It may be the register of `from` if that dies.
     fn tie(&mut self, from: VReg, to: VReg, dies: bool) -> Option<u8> {
         let class = self.class(from);
         let r = self.reg[from.0 as usize];

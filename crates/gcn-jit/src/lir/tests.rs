@@ -1,4 +1,4 @@
-//! Allocations of made-up code, executed symbolically: every operand must be where its definition put it.
+//! Allocations of made-up code, executed symbolically: every operand must be found where the allocation says.
 
 use super::regalloc::{Allocation, Location, Step, allocate};
 use super::{Code, Remat, Role, VReg};
@@ -149,7 +149,7 @@ fn what_can_be_executed_again_is_not_spilled() {
     let out = allocate(&code, [2, 0]).expect("enough registers");
     check(&code, &out, [2, 0]);
     assert_eq!(spills(&out), 0);
-    // The operand that may be in memory is.
+    // The operand that may be in memory is in memory.
     let folded = out.steps.iter().any(|s| match *s {
         Step::Inst { inst, locations } => out
             .locations(&code, inst, locations)
@@ -224,7 +224,7 @@ fn random_code_keeps_its_values() {
                     if have.is_empty() {
                         continue;
                     }
-                    // Rather late ones.
+                    // Recent registers are preferred.
                     let n = have.len();
                     let reg = have[n - 1 - random(n.min(25))];
                     if random(6) == 0 {

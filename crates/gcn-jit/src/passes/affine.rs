@@ -1,4 +1,4 @@
-//! The affine pass: values that are a base and a constant step from lane to lane in each 16 lanes.
+//! The affine pass finds values that are a base plus a constant step from lane to lane within each 16 lanes.
 //!
 //! A *base* is four numbers of 32 bits, one for each slice of 16 lanes, computed at once before the slices. Most index and
 //! address arithmetic is affine, and a memory access at an affine address does not depend on each lane's value. Some values are affine only
@@ -6,8 +6,8 @@
 //! [`Guard`](crate::ir::affine::Guard) of the block; if it fails for active lanes, the wave leaves the block for code without
 //! affine values.
 //!
-//! Facts go from block to block: VGPRs that are affine in all 64 lanes in memory, whatever EXEC is. A block keeps this for a
-//! VGPR that it writes if inactive lanes are dead: then it writes all 64.
+//! Facts propagate from block to block: the VGPRs that are affine in all 64 lanes, regardless of EXEC. A block preserves
+//! this for a VGPR that it writes if inactive lanes are dead: then it writes all 64 lanes.
 
 mod address;
 mod derive;
@@ -29,10 +29,10 @@ use crate::ir::{Id, Node};
 use derive::{AffineValue, values};
 use gcn_isa::shape::Ty;
 
-/// The writes of VGPRs that are affine and may go to all lanes: their indices among the block's, and the steps.
+/// Returns the writes of VGPRs that are affine and may write all lanes: their indices among the block's writes, and the steps.
 fn affine_writes(c: &Block, lin: &[Option<AffineValue>]) -> Vec<(usize, i32)> {
     let mut out = Vec::new();
-    // A helper that takes the VGPR's number may write any; other helpers' VGPRs are not among the block's.
+    // A helper with a VGPR number as an operand may write any VGPR. The VGPRs of other helpers are not among the block's writes.
     let other = |w: &WaveHelperCall| {
         !matches!(
             w.helper,
@@ -53,14 +53,14 @@ fn affine_writes(c: &Block, lin: &[Option<AffineValue>]) -> Vec<(usize, i32)> {
     out
 }
 
-/// The steps of two values of a graph under construction, if both are affine.
+/// Returns the steps of two values of a graph under construction, if both are affine.
 pub(crate) fn steps(graph: &[Node], state: &AffineVgprs, of: [Id; 2]) -> Option<[i32; 2]> {
     let lin = values(graph, state);
     let step = |id: Id| Some(lin[id as usize]?.step);
     Some([step(of[0])?, step(of[1])?])
 }
 
-/// The operation that makes a value of a block not affine.
+/// Returns the operation because of which a value of a block is not affine.
 #[cfg(test)]
 pub(crate) fn blamed(graph: &[Node], state: &AffineVgprs, id: Id) -> String {
     let found = values(graph, state);
@@ -90,7 +90,7 @@ pub(crate) fn blamed(graph: &[Node], state: &AffineVgprs, id: Id) -> String {
     }
 }
 
-/// The VGPRs that are affine after an all-active block, from those before it.
+/// Returns the VGPRs that are affine after an all-active block, from those before it.
 pub(crate) fn written(c: &Block, state: &AffineVgprs) -> AffineVgprs {
     let mut after = state.clone();
     for w in &c.effects.vgprs {
@@ -103,7 +103,7 @@ pub(crate) fn written(c: &Block, state: &AffineVgprs) -> AffineVgprs {
     after
 }
 
-/// The VGPRs that are affine after a block, from those before it.
+/// Returns the VGPRs that are affine after a block, from those before it.
 fn after_block(c: &Block, state: &AffineVgprs) -> AffineVgprs {
     // The interpreter may have run the block instead.
     let Some(may_write) = &c.may_write else {
@@ -125,7 +125,7 @@ fn after_block(c: &Block, state: &AffineVgprs) -> AffineVgprs {
     after
 }
 
-/// The VGPRs that are affine at each block's start, from those at the entry.
+/// Returns the VGPRs that are affine at each block's start, from those at the entry.
 pub(crate) fn states(
     blocks: &[Block],
     entry: Option<(u64, AffineVgprs)>,
@@ -172,7 +172,7 @@ pub(crate) fn states(
                     }
                 }
             }
-            // Blocks that are reached by paths not known here.
+            // The remaining blocks are reached by unknown paths.
             match (unseen..blocks.len()).find(|&i| before[i].is_none()) {
                 Some(i) => {
                     before[i] = Some(AffineVgprs::new());

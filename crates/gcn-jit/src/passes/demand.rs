@@ -1,7 +1,7 @@
 //! Finds the values that are computed, and those whose exact bits are observed.
 //!
-//! Float arithmetic treats NaNs of any sign and payload alike, and it flushes a denormal operand itself. So only values that
-//! something else uses need exact NaNs and flushed denormals.
+//! Float arithmetic treats NaNs of any sign and payload alike, and it flushes a denormal operand itself. Only values with
+//! other uses need exact NaNs and flushed denormals.
 
 use super::{Options, Plan};
 use crate::ir::region::Block;
@@ -15,7 +15,7 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
         plan.observed[r as usize] = true;
         plan.needed[r as usize] = true;
     }
-    // Effects that must happen even if the value is unused: a load may fault.
+    // Loads are computed even if the value is unused, because they may fault.
     for (at, node) in block.graph.iter().enumerate() {
         if matches!(
             node.op,
@@ -61,7 +61,7 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
     }
 }
 
-/// The operands of an operation, including those of absorbed signs and fused operations.
+/// Returns the operands of an operation, including those of absorbed signs and fused operations.
 fn inputs(block: &Block, options: &Options, plan: &Plan, id: Id) -> Vec<Id> {
     let (args, _) = operands(block, options, plan, id);
     let mut all = args[..plan.arity(id, &block.graph[id as usize])].to_vec();
@@ -69,7 +69,7 @@ fn inputs(block: &Block, options: &Options, plan: &Plan, id: Id) -> Vec<Id> {
     all
 }
 
-/// The values that the slow path of a value begins with.
+/// Returns the inputs of the slow path of a value.
 pub(super) fn leaves(block: &Block, id: Id) -> &[Id] {
     match block.graph[id as usize].op {
         Inst::FastPath(k) => &block.fast_paths[k as usize].leaves,
@@ -77,7 +77,7 @@ pub(super) fn leaves(block: &Block, id: Id) -> &[Id] {
     }
 }
 
-/// An operation's operands, and which of them take the other sign.
+/// Returns an operation's operands, and which of them are negated.
 pub(super) fn operands(
     block: &Block,
     options: &Options,
@@ -95,8 +95,8 @@ pub(super) fn operands(
         && !options.exact
     {
         for k in 0..node.arity() {
-            // The sign of a product that is rounded alone, and of a sum, must not be changed afterwards: that would round
-            // the other way, and change the sign of zeros.
+            // The sign of a sum, or of a separately rounded product, must not be changed afterwards: that would round in
+            // the other direction, and change the sign of zeros.
             let minus = matches!(node.op, Inst::Alu(Op::Sub));
             let alone = match node.op {
                 Inst::Alu(Op::Mad) => k < 2,
@@ -116,7 +116,7 @@ pub(super) fn operands(
     (args, neg)
 }
 
-/// Returns true if an operation reads floats so that neither the sign and payload of a NaN matter, nor whether a denormal was
+/// Returns true if an operation reads floats, and neither the sign and payload of a NaN matter nor whether a denormal was
 /// flushed.
 fn reads_any_nan(o: Op) -> bool {
     matches!(
@@ -145,11 +145,11 @@ pub(super) fn makes_float(o: Op) -> bool {
     !matches!(o, Op::Neg | Op::Abs | Op::Select)
 }
 
-/// Returns true if an operation of the host may give another NaN than the interpreter has.
+/// Returns true if an operation of the host may give another NaN than the interpreter.
 pub(super) fn chooses_nan(options: &Options, op: Op) -> bool {
     match op {
         Op::IntToFloat => false,
-        // The host keeps sign and payload and makes it quiet.
+        // The host keeps sign and payload, and makes the NaN quiet.
         Op::FloatToFloat => !options.mode.env32().ieee,
         op => makes_float(op),
     }

@@ -8,14 +8,14 @@ use crate::ir::region::Block;
 use std::cell::RefCell;
 use std::fmt;
 
-/// The IR as it is after one pass, of each region that is compiled.
+/// The IR of each compiled region after one pass.
 pub struct Dump {
     pass: String,
     text: RefCell<String>,
 }
 
 impl Dump {
-    /// A dump of the IR after a pass.
+    /// Creates a dump of the IR after a pass.
     pub fn after(pass: &str) -> Dump {
         Dump {
             pass: pass.to_owned(),
@@ -23,7 +23,7 @@ impl Dump {
         }
     }
 
-    /// Adds blocks, if they are those after the pass.
+    /// Adds blocks, if `pass` is the dumped one.
     pub fn blocks(&self, pass: &str, blocks: &[Block]) {
         if pass == self.pass {
             for b in blocks {
@@ -35,7 +35,7 @@ impl Dump {
         }
     }
 
-    /// Adds a block and its plan, if it is that after the pass.
+    /// Adds a block and its plan, if `pass` is the dumped one.
     pub fn plan(&self, pass: &str, block: &Block, plan: &Plan) {
         if pass == self.pass {
             self.block(block, Some(plan));
@@ -48,14 +48,14 @@ impl Dump {
         text.push('\n');
     }
 
-    /// The dumped text.
+    /// Returns the dumped text.
     pub fn text(self) -> String {
         self.text.into_inner()
     }
 }
 
 impl Block {
-    /// The block, and the plan that passes have made for it.
+    /// Prints the block and its plan, if there is one.
     pub fn print_with(&self, plan: Option<&Plan>) -> String {
         let mut text = String::new();
         let written = self
@@ -68,7 +68,7 @@ impl Block {
 }
 
 impl Plan {
-    /// The results of each pass, one fact per line.
+    /// Prints the results of each pass, one fact per line.
     fn print(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let mut ternary: Vec<_> = self.ternary.iter().collect();
         ternary.sort_by_key(|t| t.0);

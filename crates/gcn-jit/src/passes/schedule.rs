@@ -1,7 +1,7 @@
 //! Orders the vector operations of a block and the writes of its VGPRs.
 //!
-//! A VGPR that the block does not read takes its value as soon as that is there; one that it reads, when all operations are
-//! done, since the block must be able to restart.
+//! A VGPR that the block does not read is written as soon as its value is computed. A VGPR that it reads is written after
+//! all operations, since the block must be able to restart.
 
 use super::demand::{chooses_nan, leaves, makes_float, operands};
 use super::{Options, Plan, VectorOp};
@@ -70,7 +70,7 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
     plan.uses = uses(block, plan);
 }
 
-/// Of each write of a VGPR: whether it must wait until all operations are done, because the block reads the VGPR.
+/// Returns for each write of a VGPR whether it must come after all operations, because the block reads the VGPR.
 fn written_last(block: &Block, options: &Options, plan: &Plan) -> Vec<bool> {
     let writes = &block.effects.vgprs;
     let written: Map<u16, usize> = writes.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
@@ -123,8 +123,8 @@ fn operation(block: &Block, options: &Options, plan: &Plan, id: Id) -> VectorOp 
         if op.fix && o == Op::FloatToFloat {
             (op.check, op.fix) = (true, false);
         }
-        // The host flushes what it rounds (FpEnv), but neither what it chooses, nor the results of conversions in the
-        // operands' environment; to be certain, nor scaled numbers.
+        // The host flushes results that it rounds (FpEnv), but not minima and maxima, nor the results of conversions
+        // in the operands' environment. Scaled numbers are flushed here, too, to be certain.
         op.flush = env.flush_out
             && match o {
                 Op::FloatToFloat => node.ty == Ty::F64,
@@ -143,7 +143,7 @@ fn uses(block: &Block, plan: &Plan) -> Vec<Vec<u32>> {
             None => plan.arity(op.id, &block.graph[op.id as usize]),
         };
         for &a in &op.args[..arity] {
-            // The parts of a load are there with the load.
+            // The parts of a load are available after the load.
             uses[a as usize].push(pos as u32);
         }
         if op.commit.is_none() {

@@ -1,4 +1,4 @@
-//! Decides for each value with a fast path how its slow path is called, from what is known of the operands.
+//! Decides for each value with a fast path how its slow path is called, depending on its operands.
 
 use super::demand::makes_float;
 use super::{Options, Plan};
@@ -13,7 +13,7 @@ pub(crate) struct SlowPathCall {
     /// The index in [`Block::fast_paths`].
     pub number: u16,
     pub leaves: Vec<Leaf>,
-    /// The bits of the result.
+    /// The size of the result in bits.
     pub bits: u32,
 }
 
@@ -54,8 +54,8 @@ fn leaf(block: &Block, options: &Options, plan: &Plan, id: Id) -> Leaf {
     }
 }
 
-/// Returns true if a float's NaN may differ from the interpreter's, and its denormal may still have to be flushed, because so far
-/// only arithmetic has used it.
+/// Returns true if a float's NaN may differ from the interpreter's, and its denormal may still have to be flushed, because only
+/// arithmetic uses it.
 fn raw(block: &Block, options: &Options, plan: &Plan, id: Id) -> bool {
     if options.exact {
         return false;

@@ -1,4 +1,4 @@
-//! Makes one operation of several bitwise ones that have no more than three operands together.
+//! Combines several bitwise operations with at most three operands in total into one operation.
 
 use super::{Options, Plan};
 use crate::ir::region::Block;
@@ -18,7 +18,7 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
         return;
     }
     let mut count = vec![0u32; block.graph.len()];
-    // Uses by dead values count too: that only forbids.
+    // Uses by dead values count, too. That is conservative.
     for node in &block.graph {
         for &a in node.inputs() {
             count[a as usize] += 1;
@@ -75,7 +75,7 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
     }
 }
 
-/// An operand that can be replaced by its own operands without having more than three, and the operands then.
+/// Finds an operand that can be replaced by its own operands without exceeding three. Returns it and the new operands.
 fn grow(block: &Block, leaves: &[Id], may: &dyn Fn(Id) -> bool) -> Option<(Id, Vec<Id>)> {
     leaves.iter().filter(|&&l| may(l)).find_map(|&l| {
         let mut after: Vec<Id> = leaves.iter().copied().filter(|&x| x != l).collect();
@@ -88,7 +88,7 @@ fn grow(block: &Block, leaves: &[Id], may: &dyn Fn(Id) -> bool) -> Option<(Id, V
     })
 }
 
-/// The truth table of a value by its leaves; `inside` are the values between.
+/// Returns the truth table of a value by its leaves. `inside` are the values in between.
 fn table(block: &Block, id: Id, root: bool, leaves: &[Id], inside: &[Id]) -> u8 {
     if !root && !inside.contains(&id) {
         let at = leaves.iter().position(|&l| l == id).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Each pass on blocks that are given as text.
+//! Tests each pass on blocks that are given as text.
 
 use super::{Options, PASSES, Plan, plan};
 use crate::ir::region::Block;
@@ -19,7 +19,7 @@ const OPTIONS: Options = Options {
     ternary_logic: true,
 };
 
-/// The lines that a pass and those before it add to a block.
+/// Returns the lines that a pass and the passes before it add to a block.
 fn added(text: &str, pass: &str, options: &Options) -> String {
     let block = block(text);
     let mut plan = Plan::new(&block);
@@ -33,7 +33,7 @@ fn added(text: &str, pass: &str, options: &Options) -> String {
     all[block.to_string().len()..].to_owned()
 }
 
-/// The lines that begin with a word.
+/// Returns the lines that begin with a word.
 fn lines(text: &str, word: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim);
     lines
@@ -61,7 +61,7 @@ fn bitwise_operations_of_three_values_are_one() {
         lines(&added(LOGIC, "ternary_logic", &OPTIONS), "ternary"),
         ["ternary %5 = 0xd5 %0, %1, %2"]
     );
-    // A value that is used otherwise stays.
+    // A value with another use remains.
     let used = LOGIC.replace("  end", "  v4 = %3 active\n  end");
     let lines_ = lines(&added(&used, "ternary_logic", &OPTIONS), "ternary");
     assert_eq!(lines_, ["ternary %5 = 0xf3 %3, %2, %3"]);
@@ -90,7 +90,7 @@ block 0x0..0x10, 4 instructions, fp nearest daz ftz
 #[test]
 fn only_floats_that_are_seen_are_checked() {
     let plan = added(FLOATS, "schedule", &OPTIONS);
-    // Nobody uses the difference; arithmetic and comparisons alone see the product.
+    // The difference is unused. Only arithmetic and comparisons read the product.
     assert_eq!(lines(&plan, "live"), ["live %0, %1, %2, %3, %5, %6, %7"]);
     assert_eq!(
         lines(&plan, "compute"),
@@ -109,7 +109,7 @@ fn only_floats_that_are_seen_are_checked() {
 
 #[test]
 fn a_vgpr_that_the_block_reads_is_written_last() {
-    // v0 is read, v9 is not.
+    // The block reads v0, but not v9.
     let text = FLOATS.replace("  vcc_lo", "  v9 = %2 active\n  vcc_lo");
     let order = |options: &Options| {
         let plan = added(&text, "schedule", options);
@@ -139,7 +139,7 @@ fn the_verifier_finds_a_write_that_comes_too_early() {
     let block = block(FLOATS);
     let mut made = plan(&block, &OPTIONS, None);
     assert_eq!(super::verify::plan(&block, &OPTIONS, &made, true), Ok(()));
-    // v0, which the comparison's operands come from, before the last operation.
+    // v0, from which the comparison's operands come, must not be written before the last operation.
     let write = made.ops.pop().expect("the write of v0");
     made.ops.insert(2, write);
     let said = super::verify::plan(&block, &OPTIONS, &made, true);

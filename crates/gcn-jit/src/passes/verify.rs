@@ -8,7 +8,8 @@ use crate::ir::{Id, Inst, Node};
 use std::collections::HashSet;
 
 /// Checks the plan of a block after a pass. When the last pass has run it checks the order, too: every operation comes after
-/// its operands, and **nothing that the block reads is written before the last operation**, since any may leave the block.
+/// its operands, and **nothing that the block reads is written before the last operation**, since any operation may leave
+/// the block.
 pub(super) fn plan(b: &Block, options: &Options, plan: &Plan, last: bool) -> Verified {
     for (&id, t) in &plan.ternary {
         rule!(
@@ -62,7 +63,7 @@ pub(super) fn plan(b: &Block, options: &Options, plan: &Plan, last: bool) -> Ver
     Ok(())
 }
 
-/// The VGPRs that a block reads; nothing if it may read any.
+/// Returns the VGPRs that a block reads. `None` if it may read any.
 fn vgprs_read(b: &Block, plan: &Plan) -> Option<HashSet<u16>> {
     let mut read = HashSet::new();
     for (at, node) in b.graph.iter().enumerate().filter(|n| plan.live[n.0]) {

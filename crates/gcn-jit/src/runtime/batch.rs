@@ -1,4 +1,4 @@
-//! Workgroups one after the other, without leaving compiled code between their waves.
+//! Batches: workgroups that run one after the other without leaving compiled code between their waves.
 
 use crate::context::GIVEN;
 use crate::context::{Batch, TimeSlice};
@@ -13,12 +13,12 @@ use gcn_emu::group::{self, Doing, GroupStop, Groups, Row};
 use gcn_emu::wave::{LANES, WaveState};
 use std::mem::offset_of;
 
-/// The initial state of the waves of a workgroup, as compiled code takes it.
+/// The initial state of a workgroup's waves, in the form that compiled code reads.
 pub(crate) struct Like {
     /// The numbers of the [`Like`](group::Like)s that it was made of, and the size of scratch.
     of: Vec<u64>,
     scratch: Option<(u16, u32, u32)>,
-    /// Where all of the waves begin. `None` if they do not begin at the same address, or not in compiled code.
+    /// Where all waves begin. `None` if they do not begin at the same address or not in compiled code.
     at: Option<CodePointer>,
     /// The lines of each wave that the region reads, and those of the grid variant.
     pub(crate) lines: Vec<Line>,
@@ -47,11 +47,11 @@ enum Progress {
     Ended,
     /// The current workgroup continues without a batch.
     Within,
-    /// A wave of the workgroup under way has stopped so.
+    /// A wave of the current workgroup has stopped for this reason.
     Stopped(Stop),
 }
 
-/// Gives the first waves' states the registers that the lines of a batch do not have.
+/// Initializes the registers of the first waves' states that a batch's lines do not contain.
 #[inline]
 fn start_states(groups: &mut Groups<'_>, ids: &[(u16, u32)], states: usize) {
     let starts = groups.starts(ids);
@@ -65,7 +65,7 @@ fn start_states(groups: &mut Groups<'_>, ids: &[(u16, u32)], states: usize) {
     }
 }
 
-/// The offsets in a wave where the workgroup's numbers are written. Missing numbers are written to the register of the first one.
+/// Returns the offsets in a wave's state at which the workgroup's IDs are written. Missing IDs get the offset of the first one.
 #[inline]
 fn id_offsets(ids: &[(u16, u32)]) -> [usize; 3] {
     std::array::from_fn(|n| {
@@ -75,7 +75,7 @@ fn id_offsets(ids: &[(u16, u32)]) -> [usize; 3] {
 }
 
 impl Jit {
-    /// The result of [`Engine::groups`](gcn_emu::engine::Engine::groups).
+    /// Implements `Engine::groups`.
     pub(crate) fn run_groups(
         &mut self,
         groups: &mut Groups<'_>,
@@ -112,7 +112,7 @@ impl Jit {
         }
     }
 
-    /// Where the waves of workgroups begin, if all begin at the same address. Also prepares their initial state.
+    /// Returns where the waves of workgroups begin, if all begin at the same address, and prepares their initial state.
     fn prepare_like(
         &mut self,
         groups: &Groups<'_>,
@@ -130,7 +130,7 @@ impl Jit {
             let other = self.entry(&starts, w, machine);
             at = at.filter(|at| other.is_some_and(|other| other.is(*at)));
         }
-        // Code sets SCC and the time to 0 for all of them, and the VGPRs after the initial ones.
+        // Code sets SCC, the clock, and the VGPRs after the initial ones to 0 in all waves.
         let usual = |l: &group::Like| {
             !l.state().scc && l.state().clock == 0 && l.ids().len() <= GIVEN as usize
         };
@@ -164,8 +164,8 @@ impl Jit {
         at
     }
 
-    /// Where the waves of workgroups begin, and the offset of the code that loads their initial state. Returns `None` if there can be no
-    /// batch, or if batches do not pay.
+    /// Returns where the waves of workgroups begin, and the offset of the code that loads their initial state. `None` if a batch is not
+    /// possible or not worthwhile.
     #[inline]
     fn batch_entry(
         &mut self,
@@ -181,14 +181,14 @@ impl Jit {
         }
         let at = self.prepare_like(groups, machine)?;
         let known = &self.code.regions[at.region() as usize];
-        // A batch that is often left only costs time.
+        // Batches that are often left early only cost time.
         let useless = known.broken > 16 && known.in_batch < 8 * known.broken;
         let begin = known.batch.filter(|_| !useless)?;
         self.fresh(at.region(), machine).then_some((at, begin))
     }
 
-    /// Runs workgroups from the current one on, which has not begun, as long as their waves come to barriers and to their ends in
-    /// the region where they begin.
+    /// Runs workgroups, beginning with the current one, which has not begun, as long as their waves reach barriers and their ends
+    /// in the region in which they begin.
     fn batch(
         &mut self,
         groups: &mut Groups<'_>,
@@ -265,9 +265,9 @@ impl Jit {
         };
         let TimeSlice { wave, vgprs, .. } = self.group.time_slices[0];
         (ctx.current.wave, ctx.current.vgprs, ctx.clock.fuel) = (wave, vgprs, given as i64);
-        // SAFETY: at `begin` the region's code gives each wave the registers that it needs and goes on to where the region's first
-        // block begins. The states are those of waves of the group, different ones where one wave begins before another
-        // has ended; the lines and rows are as many as it says, and all outlive the call.
+        // SAFETY: at `begin` the region's code loads the registers that each wave needs and continues at the region's first block.
+        // The states belong to waves of the group; waves that run at the same time have different states. The lines and rows have
+        // the given counts, and all outlive the call.
         let exit = unsafe { self.call(at.region(), begin, machine) };
         let batch = &mut self.ctx.batch;
         let row = (batch.row as usize).wrapping_sub(rows as usize) / size_of::<Row>();
@@ -291,8 +291,8 @@ impl Jit {
         self.leave_batch(left, groups, machine, fuel)
     }
 
-    /// Ends a batch that was left before its last workgroup's end: records the progress of the waves of the current workgroup, and
-    /// brings the wave that left the batch to its end.
+    /// Ends a batch that was left early: records the progress of the current workgroup's waves, and completes the time slice of
+    /// the wave that left the batch.
     fn leave_batch(
         &mut self,
         Left { at, exit, single }: Left,
@@ -337,7 +337,7 @@ impl Jit {
         if current == waves || exit.why() == EXIT_NEXT {
             return Progress::Within;
         }
-        // The wave continues alone.
+        // The wave that left the batch continues alone.
         known.broken += 1;
         machine.global.all_ended(groups.number..groups.first());
         tell_ends(machine, groups.first(), groups.waves);

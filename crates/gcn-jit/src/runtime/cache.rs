@@ -1,4 +1,4 @@
-//! Compiled code that outlives dispatches, and that host threads share.
+//! Compiled code that outlives dispatches and is shared by host threads.
 
 pub(crate) mod saved;
 mod saved_grid;
@@ -25,8 +25,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A block: its address, the address after it, the offset of its code, its number of instructions.
 pub type BlockEntry = (u64, u64, usize, u32);
 
-/// What code depends on beside its bytes: its address, MODE, the number of VGPRs, and for waves that start the pattern of
-/// their first VGPRs.
+/// What compiled code depends on besides the code's bytes: its address, MODE, the number of VGPRs, and for starting waves
+/// the pattern of their first VGPRs.
 pub(crate) type Key = (u64, u32, u16, Option<EntryVgprs>);
 
 pub(crate) type Table<V> = Map<Key, V>;
@@ -44,32 +44,32 @@ pub(crate) struct Compiled {
     pub live_ins: LiveIns,
     /// The offset where waves of a batch start.
     pub batch: Option<u32>,
-    /// Where waves begin whose addresses were evaluated for the dispatch.
+    /// The entry for waves whose addresses were evaluated for the dispatch.
     pub grid: Option<GridCode>,
-    /// Waves wait at barriers in it.
+    /// The region contains barriers.
     pub waits: bool,
     /// For each block, by its address, the VGPRs that must be affine in each 16 lanes, with their steps.
     steps: Vec<(u64, Vec<(u16, i32)>)>,
-    /// The code that it was made of.
+    /// The GCN code that the region was compiled from.
     words: Vec<(u64, u32)>,
     /// The key that it was compiled for.
     pub key: Key,
     /// The slow paths that the code calls by number.
     pub calls: Vec<Arc<Call>>,
-    /// Its blocks are re-executed where they meet NaNs.
+    /// Its blocks are re-executed if they encounter NaNs.
     pub checks: bool,
-    /// It is for some values of scalars.
+    /// The region assumes some values of scalars.
     pub guesses: bool,
-    /// Where constants follow the code.
+    /// The offset at which the code ends and constants begin.
     end: usize,
-    /// It is for memory of the host's addresses.
+    /// The region is for memory with host addresses.
     aliased: bool,
-    /// Bytes of memory that it takes in all.
+    /// The total memory that the region takes, in bytes.
     bytes: usize,
 }
 
 impl Compiled {
-    /// A region from its code. `None` if the host has no memory for it.
+    /// Creates a region from its code. `None` if the host has no memory for it.
     pub fn new(
         key: Key,
         region: &Region,
@@ -92,7 +92,7 @@ impl Compiled {
         };
         let mut steps: Vec<_> = region.blocks.iter().map(|c| (c.start, state(c))).collect();
         steps.sort_unstable();
-        // Only code in memory may have changed in a later dispatch.
+        // Only code in guest memory may change before a later dispatch.
         let mut words = Vec::new();
         if let Code::Memory = machine.code {
             for &(start, end, ..) in &blocks {
@@ -125,9 +125,9 @@ impl Compiled {
         Some(made)
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the memory that the region takes, in bytes.
     fn size(&self) -> usize {
-        // Code has pages of its own; of a call, the steps to evaluate are most.
+        // Code has its own pages. The steps to evaluate are the largest part of a call.
         let state: usize = self.steps.iter().map(|(_, s)| 16 + 8 * s.len()).sum();
         let steps = self.grid.as_ref().map_or(0, |g| g.program.steps.len());
         self.code.len().next_multiple_of(4096)
@@ -138,18 +138,18 @@ impl Compiled {
             + state
     }
 
-    /// The number of 64-byte lines that it has for each wave of a batch: the initial registers, and the grid variant's table.
+    /// Returns the number of 64-byte lines per wave of a batch: the initial registers, and the grid variant's table.
     pub fn start_lines(&self) -> usize {
         self.live_ins.lines() + self.grid.as_ref().map_or(0, GridCode::lines)
     }
 
-    /// The offset of the code of the block at an address for a wave that stays in the region.
+    /// Returns the offset of the code of the block at an address for a wave that stays in the region.
     pub fn inside(&self, pc: u64) -> Option<u32> {
         let found = self.inside.binary_search_by_key(&pc, |c| c.0).ok()?;
         Some(self.inside[found].1)
     }
 
-    /// The region for reports.
+    /// Returns the region for reports.
     pub fn look(&self, tallies: &[Tally]) -> RegionCode {
         let mut pieces: Vec<Piece> = Vec::with_capacity(self.blocks.len());
         for (n, &(start, end, at, instructions)) in self.blocks.iter().enumerate() {
@@ -173,7 +173,7 @@ impl Compiled {
         }
     }
 
-    /// The VGPRs that must be affine where the block at an address begins.
+    /// Returns the VGPRs that must be affine at the start of the block at an address.
     pub fn steps(&self, pc: u64) -> Option<&[(u16, i32)]> {
         let found = self.steps.binary_search_by_key(&pc, |c| c.0).ok()?;
         Some(&self.steps[found].1)
@@ -186,27 +186,27 @@ impl Compiled {
     }
 }
 
-/// Code in executable pages of its own. `None` if the host has no memory for it.
+/// Copies code to its own executable pages. `None` if the host has no memory for it.
 pub(super) fn executable(code: &[u8]) -> Option<memmap2::Mmap> {
     let mut map = memmap2::MmapMut::map_anon(code.len().max(1)).ok()?;
     map[..code.len()].copy_from_slice(code);
     map.make_exec().ok()
 }
 
-/// A region and one engine's counts of it.
+/// A region and one engine's counts for it.
 pub(crate) struct CachedRegion {
     region: Arc<Compiled>,
-    /// The session in which the region was last found to be what memory holds.
+    /// The session in which the region was last found to match the code in memory.
     pub seen: u64,
-    /// The waves that began in it, and those for which a guard of an affine value failed.
+    /// The number of waves that began in the region, and the number for which a guard of an affine value failed.
     pub begun: u64,
     pub missed: u64,
     /// The number of re-executions of its blocks.
     pub restarts: u32,
-    /// Waves that ended in batches, and batches that were left before their end.
+    /// The number of waves that ended in batches, and the number of batches that were left early.
     pub in_batch: u64,
     pub broken: u64,
-    /// The number of dispatches in which its grid is not evaluated, and that number the last time.
+    /// The number of coming dispatches in which its grid is not evaluated, and that number after the last failure.
     pub grid_skip: u32,
     pub grid_failed: u32,
 }
@@ -239,32 +239,32 @@ impl Deref for CachedRegion {
 #[derive(Clone)]
 pub(crate) enum Made {
     Region(Arc<Compiled>),
-    /// Nothing: the interpreter runs what is at these addresses.
+    /// No region: the interpreter runs the code at these addresses.
     Nothing(Arc<[u64]>),
 }
 
-/// The default maximum of bytes that the regions of a cache take. When a further one does not fit, all are dropped; engines
-/// drop theirs before they run anything else.
+/// The default maximum size of a cache's regions in bytes. If another region does not fit, all are dropped; engines drop
+/// their copies before they run anything else.
 const MOST_BYTES: usize = 256 << 20;
 
-/// Regions that several engines share.
+/// Regions shared by several engines.
 #[derive(Clone)]
 pub(crate) struct Library(Arc<Shared>);
 
 struct Shared {
     shelf: Mutex<Shelf>,
-    /// The number of times that all regions were dropped because they took too many bytes.
+    /// The number of times that all regions were dropped because they exceeded the maximum.
     dropped: AtomicU64,
     most: usize,
     /// The keys of regions whose guesses were often wrong.
     wrong: Mutex<HashSet<Key>>,
-    /// Where regions are kept for other processes.
+    /// The folder in which regions are saved for other processes.
     store: Option<Arc<Store>>,
 }
 
 #[derive(Default)]
 struct Shelf {
-    /// Regions; and those for code that meets NaNs.
+    /// The regions, and the exact regions, which are for code that encounters NaNs.
     regions: [Table<Made>; 2],
     bytes: usize,
 }
@@ -286,7 +286,7 @@ impl Library {
         }))
     }
 
-    /// An empty one, whose regions are also kept on disk.
+    /// Returns an empty library with the same maximum, whose regions are also saved on disk.
     fn stored(&self, store: Arc<Store>) -> Library {
         let mut shared = Library::holding(self.0.most);
         if let Some(shared) = Arc::get_mut(&mut shared.0) {
@@ -295,23 +295,23 @@ impl Library {
         shared
     }
 
-    /// Where its regions are kept for other processes.
+    /// Returns the folder in which its regions are saved for other processes.
     pub fn store(&self) -> Option<Arc<Store>> {
         self.0.store.clone()
     }
 
-    /// The number of times that all regions were dropped.
+    /// Returns the number of times that all regions were dropped.
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Relaxed)
     }
 
-    /// Returns true if what was guessed for a region's key was often wrong.
+    /// Returns true if the guesses for a region's key were often wrong.
     pub fn guessed_wrong(&self, key: Key) -> bool {
-        // Regions are made while the shelf is locked.
+        // The shelf may be locked here, because regions are compiled under its lock.
         lock(&self.0.wrong).contains(&key)
     }
 
-    /// Makes the region of a key one without guesses. Engines that have the old one keep it.
+    /// Drops the region of a key, so that it is recompiled without guesses. Engines that have the old region keep it.
     pub fn drop_guesses(&self, key: Key) {
         let shelf = &mut *lock(&self.0.shelf);
         if lock(&self.0.wrong).insert(key) {
@@ -336,7 +336,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The region of a key, made by `make` if there is none. Other threads wait meanwhile.
+/// Returns the region of a key. If there is none, `make` compiles it while other threads wait.
 pub(crate) fn get(
     library: &Library,
     key: Key,
@@ -366,23 +366,23 @@ pub(crate) fn clear(library: &Library) {
     *lock(&library.0.shelf) = Shelf::default();
 }
 
-/// Compiled code that outlives dispatches. Engines continue with the code of those before them, and engines that run at the
-/// same time share it.
+/// Compiled code that outlives dispatches. An engine starts with the code of earlier ones, and engines that run at the same
+/// time share it.
 #[derive(Clone, Default)]
 pub struct Cache {
     idle: Arc<Mutex<Vec<Jit>>>,
     library: Library,
-    /// The level of its engines, if it is not the host's best.
+    /// The level of its engines, if not the host's best.
     level: Option<Level>,
-    /// Its engines count what they do.
+    /// Its engines count what compiled code does.
     counts: bool,
-    /// Takes the IR of what is compiled.
+    /// Receives the IR of compiled regions.
     dump: Option<Arc<DumpTo>>,
-    /// Optimisations that its code is without.
+    /// The disabled optimisations.
     left_out: LeftOut,
 }
 
-/// The pass after which the IR is kept as text, and that text.
+/// The pass after which the IR is recorded as text, and the text.
 #[derive(Default)]
 pub(crate) struct DumpTo {
     pub pass: String,
@@ -396,7 +396,7 @@ impl DumpTo {
 }
 
 impl Cache {
-    /// A cache of code of a level, which the host must have.
+    /// Creates a cache of code of a level, which the host must support.
     pub fn with_level(level: Level) -> Cache {
         Cache {
             level: Some(level),
@@ -404,8 +404,8 @@ impl Cache {
         }
     }
 
-    /// The same, empty, whose regions take at most about this many bytes; the default is 256 MiB. Regions that engines are running
-    /// come on top.
+    /// Returns an empty cache with the same settings, whose regions take at most about this many bytes; the default is 256 MiB.
+    /// Regions that engines are running are not counted.
     pub fn holding(self, bytes: usize) -> Cache {
         Cache {
             library: Library::holding(bytes),
@@ -413,8 +413,8 @@ impl Cache {
         }
     }
 
-    /// The same, empty, which takes regions from a folder before it has them compiled, and leaves there what was. Results do
-    /// not depend on it. Not of caches that [count](Cache::counting).
+    /// Returns an empty cache with the same settings that loads regions from a folder before it compiles them, and saves
+    /// compiled ones there. Results do not depend on it. Caches that [count](Cache::counting) do not use the folder.
     pub fn stored(self, store: Arc<Store>) -> Cache {
         Cache {
             library: self.library.stored(store),
@@ -423,12 +423,12 @@ impl Cache {
         }
     }
 
-    /// The number of times that the regions were dropped because they took too many bytes.
+    /// Returns the number of times that the regions were dropped because they exceeded the maximum.
     pub fn dropped(&self) -> u64 {
         self.library.dropped()
     }
 
-    /// An engine with the code of those before it. Code that has changed since is compiled anew.
+    /// Returns an engine with the code of earlier ones. Code that has changed since is recompiled.
     pub fn engine(&self) -> CachedEngine {
         let kept = lock(&self.idle).pop();
         let level = self.level.unwrap_or_default();
@@ -444,7 +444,7 @@ impl Cache {
         }
     }
 
-    /// The same, empty, whose engines count what they do, for [`Cache::report`].
+    /// Returns an empty cache with the same settings whose engines count what compiled code does, for [`Cache::report`].
     pub fn counting(self) -> Cache {
         Cache {
             counts: true,
@@ -452,8 +452,8 @@ impl Cache {
         }
     }
 
-    /// The same, empty, which keeps the IR of what is compiled as it is after a pass, for [`Cache::dump`]. [`pass_names`]
-    /// are the passes.
+    /// Returns an empty cache with the same settings that records the IR of compiled regions after a pass, for
+    /// [`Cache::dump`]. [`pass_names`] lists the passes.
     ///
     /// [`pass_names`]: crate::pass_names
     pub fn dumping(self, pass: &str) -> Cache {
@@ -467,7 +467,7 @@ impl Cache {
         }
     }
 
-    /// The same, empty, without an optimisation. Nothing of it is kept on disk.
+    /// Returns an empty cache with the same settings, without an optimisation. Its regions are not saved on disk.
     pub fn without(self, one: Optional) -> Cache {
         Cache {
             left_out: self.left_out.and(one),
@@ -477,13 +477,13 @@ impl Cache {
         }
     }
 
-    /// The IR of what has been compiled, as text. Empty if it is not kept.
+    /// Returns the IR of compiled regions as text. Empty if it is not recorded.
     pub fn dump(&self) -> String {
         let text = self.dump.as_deref().map(|to| lock(&to.text).clone());
         text.unwrap_or_default()
     }
 
-    /// The regions of its engines and, if they count, their counts. Running engines are left out.
+    /// Returns the regions of its engines and, if they count, their counts. Running engines are not included.
     pub fn report(&self) -> Report {
         lock(&self.idle)
             .iter()
@@ -493,7 +493,7 @@ impl Cache {
             })
     }
 
-    /// The counts of all its engines. Engines that are running are left out.
+    /// Returns the counts of all its engines. Running engines are not included.
     pub fn stats(&self) -> JitStats {
         lock(&self.idle)
             .iter()
@@ -518,7 +518,7 @@ impl CachedEngine {
         self.jit().testing.as_workgroup = true;
     }
 
-    /// Addresses are evaluated also for dispatches of few waves, or as usual.
+    /// If `eager`, addresses are evaluated also for dispatches of few waves.
     #[doc(hidden)]
     pub fn eager(&mut self, eager: bool) {
         self.jit().grid_waves = if eager {

@@ -1,4 +1,4 @@
-//! A block's results compared with the interpreter's.
+//! Compares a block's results with the interpreter's.
 
 use crate::frontend::instruction_table;
 use crate::runtime::engine::fetch;
@@ -6,7 +6,7 @@ use gcn_emu::engine::{Machine, Stop};
 use gcn_emu::wave::WaveState;
 use gcn_isa::flow::Flow;
 
-/// Panics where two waves that began as `from` differ.
+/// Panics if two waves that began as `from` differ.
 pub(crate) fn check(
     from: &WaveState,
     jit: &WaveState,

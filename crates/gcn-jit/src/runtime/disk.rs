@@ -1,10 +1,10 @@
-//! Compiled code on disk: what one process has compiled another one takes up.
+//! Compiled code on disk: a process can load regions that another one has compiled.
 //!
-//! A file holds one region. Its name is a hash of all that the region was asked for with: the engine that made it (the bytes of the
-//! program or library it is in), the target, the key, the first bytes of the code. In the file is what else the region
-//! depends on, which is compared with the machine, and the region. A keyed hash over all of it, whose key only the user
-//! can read, comes last: a file that is cut off, changed, of another name or not written with that key is not
-//! used. Whoever can write files as the user can run anything as the user without this.
+//! A file holds one region. Its name is a hash of the request: the engine (the bytes of the program or library that contains it),
+//! the target, the key, and the first bytes of the code. The file contains the region and its other dependencies, which are
+//! compared with the machine. At its end is a keyed hash of everything, whose key only the user can read: a file is not used if it
+//! is truncated, changed, renamed or not written with that key. An attacker who can write files as the user can run anything as the
+//! user anyway.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -17,13 +17,13 @@ use std::time::{Duration, SystemTime};
 /// The first bytes of files. The number changes with their format.
 const MAGIC: &[u8; 8] = b"gcncode1";
 
-/// The default limit of all files of a folder, in bytes. Beyond it, the least recently used are deleted.
+/// The default limit on the total size of a folder's files, in bytes. Beyond it, the least recently used files are deleted.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The largest file that is read, in bytes. Code of a region is smaller.
+/// The maximum size of a file that is read, in bytes. Regions are smaller.
 const MOST_OF_ONE: u64 = 64 << 20;
 
-/// A file that is read gets a new date if its date is older than this.
+/// The modification time of a file that is read is updated if it is older than this.
 const STALE: Duration = Duration::from_secs(24 * 3600);
 
 /// An unfinished file of this age is deleted: its writer has died.
@@ -31,10 +31,10 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 
 const HASH: usize = blake3::OUT_LEN;
 
-/// `O_NOFOLLOW | O_NONBLOCK`: neither a link nor a pipe is waited for.
+/// `O_NOFOLLOW | O_NONBLOCK`: links are not followed, and opening a pipe does not block.
 const FLAGS: i32 = 0o400000 | 0o4000;
 
-/// A name of a region.
+/// The name of a region.
 pub(crate) type Name = blake3::Hash;
 
 /// A folder of compiled code.
@@ -42,10 +42,10 @@ pub struct Store {
     folder: PathBuf,
     key: [u8; HASH],
     most: u64,
-    /// Bytes that may be written before the folder is looked at again.
+    /// The number of bytes that may be written before the folder's size is checked again.
     room: AtomicU64,
     looked: AtomicBool,
-    /// Regions that were taken from it, and put there.
+    /// The number of regions that were loaded from the folder, and saved to it.
     found: AtomicU64,
     saved: AtomicU64,
 }
@@ -54,17 +54,17 @@ fn refused(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, what)
 }
 
-/// The user that the process acts for.
+/// Returns the effective user of the process.
 fn user() -> io::Result<u32> {
     Ok(fs::metadata("/proc/self")?.uid())
 }
 
 impl Store {
-    /// The folder that the environment says: GCN_CACHE, else `gcn` in XDG_CACHE_HOME, else `.cache/gcn` at home. Nothing where
-    /// GCN_CACHE is `off` or there is no such place.
+    /// Opens the folder that the environment names: GCN_CACHE, else `gcn` in XDG_CACHE_HOME, else `.cache/gcn` in the home
+    /// folder. `None` if GCN_CACHE is `off` or there is no such folder.
     ///
     /// # Errors
-    /// As [`Store::open`], where GCN_CACHE names a folder.
+    /// As [`Store::open`], if GCN_CACHE names a folder.
     pub fn of_user() -> io::Result<Option<Store>> {
         let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
         match variable("GCN_CACHE") {
@@ -82,7 +82,7 @@ impl Store {
         Ok(Store::open(&caches.join("gcn")).ok())
     }
 
-    /// A folder, which is made if it is not there.
+    /// Opens a folder, and creates it if it does not exist.
     ///
     /// # Errors
     /// If the folder can be neither read nor created, belongs to another user, or is writable by others.
@@ -109,7 +109,7 @@ impl Store {
         })
     }
 
-    /// The same, with files of at most about `bytes` bytes in all.
+    /// Returns the store with a limit of about `bytes` bytes for all files.
     pub fn holding(self, bytes: u64) -> Store {
         Store {
             most: bytes,
@@ -117,12 +117,12 @@ impl Store {
         }
     }
 
-    /// How many regions were taken from the folder, and how many were put there.
+    /// Returns the number of regions that were loaded from the folder, and the number that were saved to it.
     pub fn counts(&self) -> (u64, u64) {
         (self.found.load(Relaxed), self.saved.load(Relaxed))
     }
 
-    /// A region was taken from it.
+    /// Counts a region that was loaded.
     pub(crate) fn found(&self) {
         self.found.fetch_add(1, Relaxed);
     }
@@ -131,7 +131,7 @@ impl Store {
         self.folder.join(name.to_hex().as_str())
     }
 
-    /// The contents saved under a name, if the file is intact.
+    /// Returns the contents saved under a name, if the file is intact.
     pub(crate) fn load(&self, name: &Name) -> Option<Vec<u8>> {
         let file = private(&self.path(name)).ok()?;
         let about = file.metadata().ok()?;
@@ -142,18 +142,18 @@ impl Store {
         (&file).take(MOST_OF_ONE).read_to_end(&mut bytes).ok()?;
         let rest = self.checked(name, &bytes)?.len();
         if about.modified().ok()?.elapsed().is_ok_and(|t| t > STALE) {
-            // The time tells programs that make room which files are used.
+            // The modification time shows which files are in use when old files are deleted.
             let _ = file.set_modified(SystemTime::now());
         }
         bytes.truncate(bytes.len() - HASH);
         Some(bytes.split_off(bytes.len() - rest))
     }
 
-    /// The contents of a file between its header and its hash.
+    /// Returns the contents of a file between its header and its hash, if the file is valid.
     fn checked<'a>(&self, name: &Name, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (content, hash) = bytes.split_at_checked(bytes.len().checked_sub(HASH)?)?;
         let hash: [u8; HASH] = hash.try_into().ok()?;
-        // Compared in constant time.
+        // This comparison takes constant time.
         if blake3::keyed_hash(&self.key, content) != hash {
             return None;
         }
@@ -161,7 +161,7 @@ impl Store {
         rest.strip_prefix(name.as_bytes())
     }
 
-    /// Saves something under a name. Where that is not possible it is not there.
+    /// Saves contents under a name. Errors are ignored.
     pub(crate) fn save(&self, name: &Name, payload: &[u8]) {
         let mut bytes = Vec::with_capacity(MAGIC.len() + 2 * HASH + payload.len());
         bytes.extend_from_slice(MAGIC);
@@ -178,7 +178,7 @@ impl Store {
         }
     }
 
-    /// Makes room for more bytes: at first, and whenever an eighth of the limit has been written since.
+    /// Makes room for more bytes: at the first call, and whenever an eighth of the limit has been written since.
     fn make_room(&self, bytes: u64) -> bool {
         let less = |room: u64| room.checked_sub(bytes);
         let enough = self.room.fetch_update(Relaxed, Relaxed, less).is_ok();
@@ -195,7 +195,7 @@ impl Store {
     }
 
     /// Deletes the least recently used files if all take more than the limit, until they take three quarters
-    /// of that. Gives what is left.
+    /// of it. Returns the remaining size.
     fn drop_stale_regions(&self, most: u64) -> io::Result<u64> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.folder)?.flatten() {
@@ -208,7 +208,7 @@ impl Store {
             };
             let date = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             if name.starts_with(BEGUN) && date.elapsed().is_ok_and(|age| age > ABANDONED) {
-                // Another process may have done so.
+                // Another process may have deleted it already.
                 let _ = fs::remove_file(entry.path());
             } else if blake3::Hash::from_hex(name).is_ok() {
                 files.push((date, about.len(), entry.path()));
@@ -271,14 +271,14 @@ fn replace(folder: &Path, path: &Path, bytes: &[u8], over: bool) -> io::Result<(
     done
 }
 
-/// The key of a folder, which is made if there is none.
+/// Returns the key of a folder, and creates it if there is none.
 fn key(folder: &Path) -> io::Result<[u8; HASH]> {
     let path = folder.join("key");
     let mut key = [0; HASH];
     if !path.try_exists()? {
         File::open("/dev/urandom")?.read_exact(&mut key)?;
         match replace(folder, &path, &key, false) {
-            // Another process was faster: its key counts.
+            // Another process may have created the key in the meantime. Its key is used.
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
             _ => {}
         }
@@ -291,7 +291,7 @@ fn key(folder: &Path) -> io::Result<[u8; HASH]> {
     Ok(key)
 }
 
-/// A hash of what is loaded of the program or library that this code is in: no other build has it.
+/// Returns a hash that identifies the build of the program or library that contains this code.
 pub(crate) fn build() -> Option<&'static [u8; HASH]> {
     static BUILD: OnceLock<Option<[u8; HASH]>> = OnceLock::new();
     BUILD
@@ -299,7 +299,7 @@ pub(crate) fn build() -> Option<&'static [u8; HASH]> {
         .as_ref()
 }
 
-/// The hash for the file that is mapped at an address.
+/// Returns the hash of the file that is mapped at an address.
 fn of_file(address: usize) -> Option<[u8; HASH]> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let (line, path) = maps.lines().find_map(|line| {
@@ -312,7 +312,7 @@ fn of_file(address: usize) -> Option<[u8; HASH]> {
     let file = File::open(path).ok()?;
     let inode = line.split_ascii_whitespace().nth(4)?;
     if inode.parse() != Ok(file.metadata().ok()?.ino()) {
-        // It is another file by now.
+        // The file has been replaced since it was mapped.
         return None;
     }
     let mut head = [0; 64];
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(store.load(&name), None);
         write(&good);
         assert_eq!(store.load(&name), Some(payload.clone()));
-        // Another's name, and another folder's key.
+        // These files have another region's name, or were written with another folder's key.
         let other = blake3::hash(b"other");
         fs::copy(&path, store.path(&other)).unwrap();
         assert_eq!(store.load(&other), None);
@@ -418,7 +418,7 @@ mod tests {
         }
         mode(&path, 0o600).unwrap();
         assert!(store.load(&name).is_some());
-        // A link, to a good file, too.
+        // A link is refused, even to a good file.
         let aside = folder.join("aside");
         fs::rename(&path, &aside).unwrap();
         std::os::unix::fs::symlink(&aside, &path).unwrap();
@@ -452,7 +452,7 @@ mod tests {
     #[test]
     fn the_build_has_a_hash() {
         let build = build().expect("tests are ELF files");
-        // Of the standard library's shared objects there is another.
+        // Another mapped file, a shared object of the C library, has another hash.
         let libc = fs::read_to_string("/proc/self/maps").unwrap();
         let libc = libc.lines().find(|l| l.contains("libc")).unwrap();
         let at = usize::from_str_radix(libc.split('-').next().unwrap(), 16).unwrap();

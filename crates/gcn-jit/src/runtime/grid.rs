@@ -1,5 +1,5 @@
-//! What waves of a dispatch need to begin in a region's [grid variant](crate::target::x64::grid): the block's addresses, evaluated and
-//! checked for all workgroups, once for a dispatch and the memory's mapping.
+//! Prepares the tables with which waves begin in a region's [grid variant](crate::target::x64::grid): the block's addresses, evaluated
+//! and checked for all workgroups, once per dispatch and mapping of memory.
 
 use crate::context::Ctx;
 use crate::ir::fast_path::Line;
@@ -11,23 +11,23 @@ use gcn_emu::engine::Machine;
 use gcn_emu::group::Groups;
 use gcn_emu::mem::MAPPED;
 
-/// The waves from which on a dispatch is evaluated, and after which it may be again: that takes some twenty microseconds.
+/// The minimum number of waves of a dispatch that is evaluated, and between two evaluations. An evaluation takes about 20 µs.
 pub(crate) const WAVES: u64 = 8192;
 
-/// After a region could not be evaluated, it is not tried in so many dispatches, twice as many after each further time.
+/// After a failed evaluation, a region is skipped in some dispatches, twice as many after each further failure, and at most this number.
 const MOST_SKIPPED: u32 = 256;
 
-/// What is known of the dispatch's workgroups.
+/// The state of the evaluation for a dispatch.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct GridState {
-    /// The state of the mapping for which waves may begin in the variant.
+    /// The version of the mapping for which waves may begin in the variant.
     ready: Option<u64>,
-    /// It is not possible.
+    /// Evaluation is not possible.
     refused: bool,
 }
 
-/// The numbers of workgroups that are tried: as many as there are, or without the last ones, which may differ. `middle` is the ID in
-/// the middle of each dimension.
+/// Returns the numbers of workgroups for which an evaluation is tried: all of them, or all but the last ones, which may differ.
+/// `middle` is the middle workgroup's ID in each dimension.
 fn attempts(middle: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
     let less = [[0; 3], [1; 3], [2; 3], [2, 0, 0], [0, 2, 2]];
     less.into_iter().map(move |less| {
@@ -39,7 +39,7 @@ fn attempts(middle: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
 }
 
 impl Jit {
-    /// Returns true if waves may begin in the region's grid variant, whose tables are ready then. The context is bound to the machine.
+    /// Returns true if waves may begin in the region's grid variant, and prepares its tables. The context must be bound to the machine.
     pub(crate) fn grid_ready(
         &mut self,
         at: CodePointer,
@@ -59,7 +59,7 @@ impl Jit {
             like.grid.refused = true;
             return false;
         }
-        // Not again and again.
+        // Evaluations are at least `grid_waves` waves apart.
         let done = self.stats.in_batch;
         if self
             .group
@@ -119,7 +119,7 @@ impl Jit {
     }
 }
 
-/// Evaluates the variant's program for these numbers of workgroups.
+/// Evaluates the variant's program for numbers of workgroups.
 fn evaluate(
     grid: &GridCode,
     counts: [u32; 3],
@@ -151,7 +151,7 @@ fn evaluate(
     })
 }
 
-/// What the variant's code reads.
+/// The data for the tables that the variant's code reads.
 struct Tables<'a> {
     grid: &'a GridCode,
     evaluated: &'a Evaluated,
@@ -159,7 +159,7 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Fills it in. `None` if an access may not be made in all waves.
+    /// Fills in the tables. `None` if an access is not permitted in all waves.
     fn fill<'l>(
         &self,
         ctx: &mut Ctx,
@@ -245,14 +245,14 @@ impl Tables<'_> {
     }
 }
 
-/// Writes two dwords of the context's room.
+/// Writes a qword to two dwords of [`Ctx::grid`].
 fn put(ctx: &mut Ctx, at: u32, value: u64) -> Option<()> {
     let room = ctx.grid.get_mut(at as usize..)?.get_mut(..2)?;
     room.copy_from_slice(&[value as u32, (value >> 32) as u32]);
     Some(())
 }
 
-/// `Some` if all bytes from the first to the last may be accessed.
+/// Returns `Some` if all bytes from the first to the last may be accessed.
 fn allowed(ctx: &Ctx, machine: &Machine<'_>, first: u64, last: u64, need: u8) -> Option<()> {
     let start = ctx.memory.start;
     let (low, high) = (first.checked_sub(start)?, last.checked_sub(start)?);

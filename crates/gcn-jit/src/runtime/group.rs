@@ -1,5 +1,5 @@
-//! The waves of a workgroup in one call. What all have in common is looked up once, and a wave that waits at a barrier continues
-//! in its code.
+//! Runs the waves of a workgroup in one call. Their common state is looked up once, and a wave that waited at a barrier
+//! continues in compiled code.
 
 use crate::context::{LINE, TimeSlice};
 use crate::runtime::cache::Compiled;
@@ -12,14 +12,14 @@ use gcn_emu::wave::{LANES, WaveState};
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-/// Copies a line by one store, since compiled code reads it by one load. A load of several stores that are still pending would
-/// have to wait for them.
+/// Copies a line by one store, since compiled code reads it by one load. A load that spans several pending stores would have
+/// to wait for them.
 ///
 /// # Safety
 /// The host has AVX-512F.
 #[inline]
 unsafe fn copy_512(to: &mut [u32; LINE], from: &[u32; LINE]) {
-    // SAFETY: the lines have 64 bytes, and the host the instructions.
+    // SAFETY: the lines have 64 bytes, and the host has the instructions.
     unsafe {
         asm!(
             "vmovups zmm0, [{from}]",
@@ -51,7 +51,7 @@ unsafe fn copy_256(to: &mut [u32; LINE], from: &[u32; LINE]) {
     }
 }
 
-/// Copies the lines of SGPRs and the VGPRs that a region reads to a wave that starts.
+/// Copies the SGPR lines and the VGPRs that a region reads to a starting wave.
 #[inline(always)]
 fn give(
     region: &Compiled,
@@ -79,9 +79,9 @@ fn give(
 /// # Safety
 /// The host has AVX-512F.
 unsafe fn give_512(region: &Compiled, like: &Like, wave: &mut WaveState) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees the level.
     give(region, like, wave, |to, from| unsafe { copy_512(to, from) });
-    // SAFETY: the host has the instruction, which clears the upper parts of the registers that are named.
+    // SAFETY: the host has the instruction, which clears the upper parts of the named registers.
     unsafe {
         asm!(
             "vzeroupper",
@@ -100,12 +100,12 @@ unsafe fn give_512(region: &Compiled, like: &Like, wave: &mut WaveState) {
 /// The host has AVX2.
 #[target_feature(enable = "avx2")]
 unsafe fn give_256(region: &Compiled, like: &Like, wave: &mut WaveState) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees the level.
     give(region, like, wave, |to, from| unsafe { copy_256(to, from) });
 }
 
-/// Makes known which of a workgroup's waves have ended, since other waves may wait for that. The first wave has this number.
-/// States may belong to other waves by now.
+/// Publishes which of a workgroup's waves have ended, since other waves may wait for their ends. `first` is the first wave's
+/// number, because states may already belong to other waves.
 pub(crate) fn tell_ends(machine: &Machine<'_>, first: u64, waves: &[GroupWave]) {
     for (number, wave) in (first..).zip(waves) {
         if wave.doing == Doing::Ended {
@@ -114,13 +114,13 @@ pub(crate) fn tell_ends(machine: &Machine<'_>, first: u64, waves: &[GroupWave]) 
     }
 }
 
-/// Time slices that can follow each other in compiled code.
+/// Time slices that can run one after the other in compiled code.
 struct Ready {
     count: usize,
     /// The number of their waves that have not ended.
     live: i64,
     region: u32,
-    /// What the first one has: reading it back would wait for the stores.
+    /// Fields of the first time slice. Reading them back from memory would wait for the stores.
     code: *const u8,
     wave: *mut WaveState,
     vgprs: *mut u32,
@@ -139,7 +139,7 @@ impl Jit {
         self.continue_group(group, machine, fuel)
     }
 
-    /// The same, where the time slices have the code where waves continue, if it has any.
+    /// Like [`Jit::run_group`], if the time slices already have the code pointers at which waves continue.
     pub(crate) fn continue_group(
         &mut self,
         group: &mut Group<'_>,
@@ -212,9 +212,9 @@ impl Jit {
         stop
     }
 
-    /// Does the time slices of the waves from [`Group::next`] on that start or come from a barrier, without leaving compiled code
-    /// between them; round after round if these are all waves. Returns why the last of them stopped, unless it ended or came to a
-    /// barrier. Returns `None` if there is no such time slice.
+    /// Runs the time slices of the waves from [`Group::next`] on that start or continue after a barrier, without leaving compiled
+    /// code between them; if these are all waves, round after round. Returns why the last of them stopped, unless it ended or
+    /// came to a barrier. Returns `None` if there is no such time slice.
     fn run_time_slices(
         &mut self,
         group: &mut Group<'_>,
@@ -231,7 +231,7 @@ impl Jit {
         ctx.current.time_slice = &mut self.group.time_slices[first];
         ctx.current.end = ctx.current.time_slice.wrapping_add(count);
         let none = std::ptr::null();
-        // A recorder takes one round after the other.
+        // With a recorder, each round is a separate call.
         let rounds = machine.probe.is_none();
         let all = &self.group.time_slices[..];
         ctx.recorded.time_slices = [all.as_ptr().addr(), size_of_val(all)];
@@ -271,7 +271,7 @@ impl Jit {
         if current == count || exit.why() == EXIT_NEXT {
             return Some(None);
         }
-        // The wave may read them as it continues.
+        // The wave may depend on these ends when it continues.
         tell_ends(machine, group.starts.number, group.waves);
         let (w, wave) = (group.next, &mut group.waves[group.next]);
         let stop = self.finish_alone(wave, w, exit, machine, fuel);
@@ -282,7 +282,7 @@ impl Jit {
         Some(stop)
     }
 
-    /// Fills in the time slices of the waves from [`Group::next`] on that can follow each other in compiled code.
+    /// Fills in the time slices of the waves from [`Group::next`] on that can run one after the other in compiled code.
     #[inline]
     fn prepare_time_slices(&mut self, group: &mut Group<'_>, machine: &mut Machine<'_>) -> Ready {
         let first = group.next;
@@ -321,7 +321,7 @@ impl Jit {
                 break;
             }
             let given = wave.time_slice(self.slice()) as u32;
-            // The count must not wrap to 0, which means that the wave has not begun.
+            // The count must not wrap to 0, because 0 means that the wave has not begun.
             let ended = wave.time_slices.min(1 << 30);
             let doing = wave.doing;
             let state = &mut *wave.state;
@@ -410,8 +410,8 @@ impl Jit {
         stop
     }
 
-    /// Completes a wave's time slice, of whose `given` instructions `left` are left. `exit` is how compiled code has left it, if the
-    /// wave was there. Returns why the wave stopped, unless it ended or came to a barrier.
+    /// Completes a wave's time slice, of whose `given` instructions `left` remain. `exit` is the exit from compiled code, if the
+    /// wave was in it. Returns why the wave stopped, unless it ended or came to a barrier.
     fn finish_time_slice(
         &mut self,
         wave: &mut GroupWave,
@@ -451,7 +451,7 @@ impl Jit {
         None
     }
 
-    /// The code where a wave begins, if there is any.
+    /// Returns the code at which a wave begins, if there is any.
     pub(crate) fn entry(
         &mut self,
         starts: &Starts<'_>,
@@ -485,7 +485,7 @@ impl Jit {
                 Some(Entry::Interpret) => return None,
                 None if !self.may_compile(state.mode) => return None,
                 None => {
-                    // Guesses are made from the wave's own registers.
+                    // Guesses come from the wave's own registers.
                     let mut own = WaveState::new(0);
                     own.sgprs = state.sgprs;
                     starts.rest(w, &mut own);
@@ -495,7 +495,7 @@ impl Jit {
         }
     }
 
-    /// Copies the registers that its region reads to a wave that starts.
+    /// Copies the registers that its region reads to a starting wave.
     fn start(&self, starts: &Starts<'_>, w: usize, at: CodePointer, wave: &mut WaveState) {
         let like = &starts.like[w];
         let region = &self.code.regions[at.region() as usize];
@@ -503,7 +503,7 @@ impl Jit {
             starts.start(w, wave);
             return;
         }
-        // SAFETY: the host has what the code of its level needs.
+        // SAFETY: the host supports the code's level.
         unsafe {
             match self.level {
                 Level::Avx2 => give_256(region, like, wave),

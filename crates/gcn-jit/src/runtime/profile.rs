@@ -1,18 +1,18 @@
 //! Counts of what compiled code does, and reports of it.
 //!
 //! Code made for counting begins each block by adding one to the block's runs, the active lanes to its lanes, and the
-//! time since the last block began to that one's ticks. The clock is the host's time stamp counter.
+//! time since the previous block began to the previous block's ticks. The clock is the host's time stamp counter.
 
 use crate::context::{Ctx, Tally};
 use std::collections::BTreeMap;
 
-/// The host's time stamp counter.
+/// Reads the host's time stamp counter.
 pub fn ticks() -> u64 {
     // SAFETY: every x86-64 has the instruction.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// The ticks that reading the counter twice takes: what counting itself adds to each run of a block, about.
+/// Returns the ticks that reading the counter twice takes, which is about the overhead of counting per run of a block.
 pub fn tick_cost() -> u64 {
     let pair = || {
         let begun = ticks();
@@ -21,16 +21,16 @@ pub fn tick_cost() -> u64 {
     (0..1000).map(|_| pair()).min().unwrap_or(0)
 }
 
-/// A piece of a region: straight GCN code and what was made of it.
+/// A piece of a region: straight GCN code and its compiled code.
 #[derive(Clone, Debug)]
 pub struct Piece {
     /// The address of its first instruction.
     pub start: u64,
     /// The address after its last instruction.
     pub end: u64,
-    /// The number of its instructions. 0: it is a part of the code of another piece.
+    /// The number of its instructions. 0 if its code is a part of another piece's.
     pub instructions: u32,
-    /// The range of its code in the region's.
+    /// The range of its code in the region's code.
     pub code: std::ops::Range<usize>,
     /// Its counts, if the engine counts.
     pub tally: Tally,
@@ -39,7 +39,7 @@ pub struct Piece {
 /// A region that has been compiled.
 #[derive(Clone, Debug)]
 pub struct RegionCode {
-    /// MODE, for which it was compiled.
+    /// The MODE for which it was compiled.
     pub mode: u32,
     /// The number of VGPRs, for which it was compiled.
     pub vgprs: u16,
@@ -88,12 +88,12 @@ impl Report {
 pub(crate) struct Counts {
     /// The counts of dropped regions, and of instructions that the interpreter ran.
     pub before: Report,
-    /// Of each region: of its blocks, and the last of what is none's.
+    /// For each region: the counts of its blocks, and last those of code outside of blocks.
     regions: Vec<Vec<Tally>>,
 }
 
 impl Counts {
-    /// No counts yet, after those of `before`.
+    /// Creates empty counts that continue the report `before`.
     pub fn after(before: Report) -> Counts {
         Counts {
             before,
@@ -101,12 +101,12 @@ impl Counts {
         }
     }
 
-    /// Of a region's blocks.
+    /// Returns the counts of a region's blocks.
     pub fn of(&self, region: usize) -> &[Tally] {
         self.regions.get(region).map_or(&[], Vec::as_slice)
     }
 
-    /// The code of a region with this many blocks is about to run.
+    /// Prepares for running the code of a region with this number of blocks.
     pub fn begin(&mut self, region: usize, blocks: usize, ctx: &mut Ctx) {
         if self.regions.len() <= region {
             self.regions.resize_with(region + 1, Vec::new);
@@ -114,12 +114,12 @@ impl Counts {
         let tallies = &mut self.regions[region];
         tallies.resize(blocks + 1, Tally::default());
         ctx.counts.tallies = tallies.as_mut_ptr();
-        // Until a block begins.
+        // Time before the first block belongs to no block.
         ctx.counts.now = ctx.counts.tallies.wrapping_add(blocks);
         ctx.counts.since = ticks();
     }
 
-    /// The code has returned. `rolled_back`: the block that was rolled back, and EXEC.
+    /// Updates the counts after the code has returned. `rolled_back` is the block that was rolled back, and EXEC.
     pub fn end(&mut self, region: usize, ctx: &Ctx, rolled_back: Option<(usize, u64)>) {
         let spent = ticks().wrapping_sub(ctx.counts.since);
         let tallies = &mut self.regions[region];

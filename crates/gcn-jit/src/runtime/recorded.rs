@@ -11,7 +11,7 @@ use gcn_isa::access::MemoryKind;
 /// # Safety
 /// As of [`parts`]; and the host has AVX2.
 pub unsafe extern "sysv64" fn tell_recorder(ctx: *mut Ctx, what: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     let (ctx, host, exec) = unsafe {
         let (ctx, host) = parts(ctx);
         let exec = (*ctx.current.wave).exec();
@@ -26,7 +26,7 @@ pub unsafe extern "sysv64" fn tell_recorder(ctx: *mut Ctx, what: u64) {
             break;
         }
         let (lds, scalar, uniform) = (code >> 2 & 1 != 0, code >> 6 & 1 != 0, code >> 7 != 0);
-        // The dwords of all lanes lie side by side.
+        // The access is a row: the dwords of all lanes are contiguous.
         let row = lds && scalar;
         let (lds, scalar) = (lds && !row, scalar && !row);
         let exec = if scalar { 1 } else { exec };
@@ -37,7 +37,7 @@ pub unsafe extern "sysv64" fn tell_recorder(ctx: *mut Ctx, what: u64) {
         let addresses = match uniform {
             true if row => Addresses::Apart(one, 4),
             true => Addresses::Same(one),
-            // SAFETY: the host has the instructions, as compiled code needs them.
+            // SAFETY: the host has the instructions, because compiled code needs them.
             false => unsafe { addresses(low, (!lds).then_some(high), exec) },
         };
         probe.recorded(&RecordedAccess {
@@ -203,7 +203,7 @@ mod tests {
         );
         assert_eq!(find(&|_| 0x123, !0), "same 0x123");
         assert_eq!(find(&|n| 0x5000 - 8 * n as u64, !0), "0x5000 by -8");
-        // The upper half changes.
+        // The upper half differs between lanes.
         assert_eq!(find(&|n| 0xffff_fff0 + 4 * n as u64, !0), "each");
         assert_eq!(find(&|n| (n * n) as u64, !0), "each");
     }

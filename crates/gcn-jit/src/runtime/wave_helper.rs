@@ -1,5 +1,5 @@
-//! Wave-wide helpers: instructions for all 64 lanes at once, after compiled code has computed every lane's operands. These are
-//! stores, atomics, whose lanes follow each other, and sends of values to other lanes.
+//! Wave-wide helpers execute an instruction for all 64 lanes at once, after compiled code has computed every lane's operands.
+//! They are stores, atomics (lane after lane), and sends of values to other lanes.
 
 use crate::context::Ctx;
 use crate::ir::region::WaveHelper;
@@ -34,7 +34,7 @@ const TYPES: [Ty; 6] = [Ty::U32, Ty::I32, Ty::F32, Ty::U64, Ty::I64, Ty::F64];
 const SPACES: [Space; 3] = [Space::Global, Space::Flat, Space::Lds];
 
 impl WaveHelper {
-    /// The number that compiled code passes. `None` if there is no helper.
+    /// Returns the number that compiled code passes. `None` if there is no helper.
     pub fn encode(self) -> Option<u64> {
         Some(match self {
             WaveHelper::Atomic { space, op, ty, dst } => {
@@ -85,12 +85,12 @@ impl WaveHelper {
     }
 }
 
-/// Called by compiled code. Nonzero: nothing was done, and the interpreter must do it.
+/// Executes a helper for compiled code. Returns nonzero if nothing was done, so that the interpreter must run the instruction.
 ///
 /// # Safety
 /// As of [`parts`].
 pub unsafe extern "sysv64" fn run(ctx: *mut Ctx, what: u64) -> u64 {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     let (ctx, host, wave, pages) = unsafe {
         let (ctx, host) = parts(ctx);
         let (wave, pages) = (&mut *ctx.current.wave, page_states(ctx));
@@ -148,7 +148,7 @@ pub unsafe extern "sysv64" fn run(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
-/// The lanes of a mask, lowest first.
+/// Returns the lanes of a mask, lowest first.
 fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lane = mask.trailing_zeros() as usize;
@@ -157,7 +157,7 @@ fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Writes the active lanes of a VGPR. A VGPR beyond the wave's is not written.
+/// Writes the active lanes of a VGPR. VGPRs that the wave does not have are not written.
 fn put(wave: &mut WaveState, number: usize, exec: u64, value: &[u32; 64]) {
     let Some(register) = wave.vgprs.get_mut(number) else {
         return;
@@ -180,7 +180,7 @@ fn same(exec: u64, values: &[u32; 64]) -> bool {
     lanes(exec).all(|lane| values[lane] == first)
 }
 
-/// The linear part of guest memory, as the context has it.
+/// The linear part of guest memory.
 #[derive(Clone, Copy)]
 struct Linear<'c> {
     ctx: &'c Ctx,
@@ -190,7 +190,7 @@ struct Linear<'c> {
 }
 
 impl Linear<'_> {
-    /// The host address of `size` bytes of mapped memory, if they may be accessed as `need` says.
+    /// Returns the host address of `size` bytes of mapped memory, if `need` is permitted for them.
     fn host_address(self, at: u64, size: u64, need: u8) -> Option<*mut u8> {
         self.may_access(at, size, need).then(|| self.host(at))
     }
@@ -202,7 +202,7 @@ impl Linear<'_> {
             .wrapping_add(at & self.ctx.memory.host_bits) as *mut u8
     }
 
-    /// Returns true if `size` bytes are mapped and may be accessed as `need` says.
+    /// Returns true if `size` bytes are mapped and `need` is permitted for them.
     fn may_access(self, at: u64, size: u64, need: u8) -> bool {
         let first = at.wrapping_sub(self.ctx.memory.start);
         let state = |offset: u64| {
@@ -224,12 +224,12 @@ impl Linear<'_> {
     }
 }
 
-/// Writes each active lane's first dword before any lane's second. Writes nothing if a lane may not write.
+/// Writes all active lanes' first dwords before any second dword. Writes nothing if a lane's address is not writable.
 fn store(linear: Linear<'_>, wave: &WaveState, dwords: usize, offset: i32, flat: bool) -> bool {
     let (ctx, exec) = (linear.ctx, wave.exec());
     let mut addresses = [std::ptr::null_mut::<u8>(); 64];
     let size = 4 * dwords;
-    // Lanes next to each other mostly have a page in common, which is looked up once.
+    // Adjacent lanes mostly share a page, which is looked up once.
     let (mut page, mut bits) = (u64::MAX, 0);
     for lane in lanes(exec) {
         let at = (ctx.stage[0][lane] as u64 | (ctx.stage[1][lane] as u64) << 32)
@@ -250,7 +250,7 @@ fn store(linear: Linear<'_>, wave: &WaveState, dwords: usize, offset: i32, flat:
         addresses[lane] = linear.host(at);
         bits |= addresses[lane].addr();
     }
-    // Lanes whose addresses are multiples of their size overlap only if they have the same address. Then only their order matters.
+    // Lanes whose addresses are multiples of their size overlap only if they have the same address. In this case only the order of the lanes matters.
     if dwords.is_multiple_of(2) && size.is_power_of_two() && bits & (size - 1) == 0 {
         for lane in lanes(exec) {
             for part in (0..dwords).step_by(2) {
@@ -296,7 +296,7 @@ unsafe fn store_dword(to: *mut u8, value: u32) {
     }
 }
 
-/// The same in LDS, where bytes beyond the end are dropped.
+/// Like [`store`] in LDS, where bytes beyond the end are dropped.
 fn store_lds(ctx: &Ctx, machine: &mut Machine<'_>, exec: u64, dwords: usize, two: bool) {
     let memory = machine.memory;
     let bytes = &mut **machine.lds;
@@ -339,13 +339,13 @@ impl Atomic {
         }
     }
 
-    /// The new value that a lane makes of the old one.
+    /// Returns the new value that a lane's operation computes from the old one.
     fn after(&self, ctx: &Ctx, lane: usize, old: u64, mode: u32) -> u64 {
         let (data, second) = (self.data(ctx, 2, lane), self.data(ctx, 4, lane));
         eval::atomic(self.op, self.ty, old, data, second, mode, self.lds)
     }
 
-    /// The data of one operation that equals all lanes' operations in sequence, if the old values are not used.
+    /// If the old values are unused, returns the data of one operation that has the same result as all lanes' operations in sequence.
     fn joined(&self, ctx: &Ctx, exec: u64) -> Option<u64> {
         use AtomicOp as A;
         if self.dst.is_some() || self.ty.is_float() {
@@ -395,7 +395,7 @@ impl Atomic {
         })
     }
 
-    /// All lanes' operations on one address. `update` replaces its value and returns the old one.
+    /// Executes all lanes' operations on one address. `update` replaces its value and returns the old one.
     fn at_one(
         &self,
         ctx: &Ctx,
@@ -468,7 +468,7 @@ impl Atomic {
         let mode = wave.mode;
         for lane in lanes(exec) {
             let old = update(address(lane), &mut |old| self.after(ctx, lane, old, mode));
-            // Nothing is unmapped while kernels run.
+            // The access succeeds, because nothing is unmapped while kernels run.
             found[lane] = old.unwrap_or(0);
         }
         self.give(wave, exec, &found);
@@ -488,7 +488,7 @@ impl Atomic {
         let bytes = &mut **machine.lds;
         let limit = (ctx.stage[1][first] as usize).min(bytes.len());
         let bytes = &mut bytes[..limit];
-        // Nothing happens beyond the end. An unaligned address faults, which must be known before the first lane's operation.
+        // Operations beyond the end have no effect. An unaligned address faults, which must be detected before the first lane's operation.
         let inside = |lane: usize| ctx.stage[0][lane] as usize + size <= limit;
         let cut = |lane: usize| !(ctx.stage[0][lane] as usize).is_multiple_of(size);
         let read = |bytes: &[u8], at: usize| match size {

@@ -3,13 +3,13 @@
 /// A set of instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
-    /// AVX2, FMA, BMI1 and 2, LZCNT, POPCNT, F16C: Haswell, Zen and what came after.
+    /// AVX2, FMA, BMI1 and 2, LZCNT, POPCNT, F16C: Haswell, Zen and later.
     Avx2,
-    /// AVX-512 with F, BW, DQ, VL, CD, VBMI2 and VPOPCNTDQ: Ice Lake, Zen 4 and what came after.
+    /// AVX-512 with F, BW, DQ, VL, CD, VBMI2 and VPOPCNTDQ: Ice Lake, Zen 4 and later.
     Avx512,
 }
 
-/// The best that this host has.
+/// The best level of this host.
 impl Default for Level {
     fn default() -> Level {
         Level::best().unwrap_or(Level::Avx2)
@@ -20,7 +20,7 @@ impl Level {
     /// All levels, the lowest first.
     pub const ALL: [Level; 2] = [Level::Avx2, Level::Avx512];
 
-    /// The level's name: `avx2`, `avx512`.
+    /// Returns the level's name: `avx2`, `avx512`.
     pub fn name(self) -> &'static str {
         match self {
             Level::Avx2 => "avx2",
@@ -28,7 +28,7 @@ impl Level {
         }
     }
 
-    /// The level of a name.
+    /// Returns the level with a name.
     pub fn parse(name: &str) -> Option<Level> {
         Level::ALL.into_iter().find(|l| l.name() == name)
     }
@@ -53,15 +53,15 @@ impl Level {
         }
     }
 
-    /// Returns true if this host's gathers take longer than a load for each lane. AMD's processors up to Zen 4 are known for it: loads
-    /// take half the time.
+    /// Returns true if this host's gathers take longer than a load for each lane. This is the case for AMD's processors up to Zen 4,
+    /// on which loads take half the time.
     pub fn slow_gathers() -> bool {
         let vendor = std::arch::x86_64::__cpuid(0);
         let text = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
         text.concat() == b"AuthenticAMD"
     }
 
-    /// The highest one that this host has.
+    /// Returns the highest level that this host supports.
     pub fn best() -> Option<Level> {
         Level::ALL.into_iter().rev().find(|l| l.available())
     }

@@ -1,4 +1,4 @@
-//! Random programs: what is evaluated for all workgroups at once, and each workgroup's own values.
+//! Random programs: the evaluation for all workgroups at once must equal each workgroup's own values.
 
 use super::{Guard, OPS, Program, Step, StepId, StepOp, Sum, Waves};
 use gcn_isa::meaning::Op;
@@ -53,7 +53,7 @@ fn waves(first: [u32; 3], groups: [u32; 3]) -> Waves<'static> {
     }
 }
 
-/// The values of one workgroup's wave and slice, computed as the operations are defined. Loads have none.
+/// Computes the values of one workgroup's wave and slice by the definitions of the operations. Loads have no value.
 fn concrete(program: &Program, group: [u32; 3], w: usize, slice: usize) -> Vec<Option<u64>> {
     let mut values: Vec<Option<u64>> = Vec::new();
     let mask = |bits: u8| u64::MAX >> (64 - bits as u32);
@@ -145,10 +145,10 @@ fn step(random: &mut Random, steps: &[Step]) -> Step {
             .filter(|&k| steps[k].bits == bits && !matches!(steps[k].op, StepOp::Load { .. }))
             .collect();
         if bits == 32 && random.below(3) == 0 {
-            // An ID.
+            // The operand is an ID.
             return random.below(3) as StepId;
         }
-        // Later steps more often.
+        // Later steps are chosen more often.
         let at = random
             .below(of.len() as u64)
             .max(random.below(of.len() as u64));

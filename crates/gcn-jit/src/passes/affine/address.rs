@@ -22,20 +22,20 @@ pub(super) struct Access16 {
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub lo: Id,
-    /// Of LDS the limit.
+    /// The upper half of the address; for LDS, the limit.
     pub hi: Id,
-    /// The value in `lo` and `hi` is an index, of 32 bits and with a sign, that is shifted left by this.
+    /// `lo` and `hi` hold a signed 32-bit index that is shifted left by this.
     pub index: Option<u8>,
-    /// The halves of a 64-bit scalar that is added.
+    /// The halves of a 64-bit scalar that is added to the address.
     pub plus: Option<(Id, Id)>,
     pub offset: i32,
     pub step: i32,
 }
 
-/// The index whose sign-extended value, shifted left, has these two halves: the index and the shift.
+/// Returns the index and the shift if these two halves are a sign-extended index shifted left.
 fn index_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> Option<(Id, u8)> {
     let node = |id: Id| &graph[id as usize];
-    // A shift by a constant: the value and the constant.
+    // Returns the value and the count of a shift by a constant.
     let shift = |id: Id, op: Op| {
         let n = node(id);
         let Inst::Const(by) = node(n.args[1]).op else {
@@ -62,8 +62,8 @@ fn index_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> O
     (same && node(of).vec).then_some((of, by))
 }
 
-/// A 64-bit sum in halves of a value and a scalar: the halves of the value, and those of the scalar. The sum is affine where
-/// the value is, whatever carries there are.
+/// If the halves are a 64-bit sum of a value and a scalar, returns the halves of the value and the halves of the scalar. The
+/// sum is affine if the value is, regardless of carries.
 fn sum_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> Option<[Id; 4]> {
     let node = |id: Id| &graph[id as usize];
     let add = |id: Id| {
@@ -72,7 +72,7 @@ fn sum_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> Opt
         found.then_some([n.args[0], n.args[1]])
     };
     let scalar = |id: Id| !node(id).vec && values[id as usize].is_some();
-    // The scalar second.
+    // The scalar comes second.
     let apart = |[a, b]: [Id; 2]| match (scalar(a), scalar(b)) {
         (_, true) => Some([a, b]),
         (true, _) => Some([b, a]),
@@ -81,7 +81,7 @@ fn sum_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> Opt
     let of = add(lo)?;
     let is_carry = |id: Id| {
         let n = node(id);
-        // A carry that went through VCC is that of the active lanes.
+        // A carry that went through VCC is combined with EXEC.
         let carry = node(n.args[0]);
         let less = match carry.args.map(node) {
             [a, b, _] if (carry.op, carry.ty) == (Inst::Alu(Op::And), Ty::Bool) => {
@@ -130,7 +130,7 @@ pub(super) fn address(
     let step = values[a.lo as usize]?.step;
     let lds = a.space == Space::Lds;
     let shape = Shape::of(step, a.bytes, a.count, a.need == 2)?;
-    // Only the first lanes may be within LDS, so the lanes of a slice must be near each other.
+    // A slice may be only partly within LDS, so its lanes must be near each other.
     if lds && shape == Shape::Apart && (a.bytes != 4 || !(4..=NEAR).contains(&step)) {
         return None;
     }
@@ -176,24 +176,24 @@ pub(super) fn address(
     })
 }
 
-/// How the elements of 16 lanes lie in memory.
+/// The layout of the elements of 16 lanes in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
-    /// All lanes have the same.
+    /// All lanes access the same elements.
     Same,
-    /// Contiguous.
+    /// The lanes' elements are contiguous.
     Dense,
     /// Dwords of lanes that are one, two or four dwords apart: a row of that many dwords is read for each lane.
     Rows,
-    /// Otherwise. No two lanes write the same bytes.
+    /// Any other layout. No two lanes write the same bytes.
     Apart,
 }
 
 /// The maximum distance from lane to lane of [`Shape::Apart`], in bytes.
 const APART: i32 = 1 << 14;
-/// The same in LDS.
+/// The maximum distance in LDS.
 const NEAR: i32 = 256;
-// The distances of 16 lanes, and what an access reaches, are signed numbers of 32 bits.
+// The distances of 16 lanes, and the extents of accesses, must fit in signed 32-bit numbers.
 const _: () = assert!(16 * APART as i64 + (1 << 16) < i32::MAX as i64 && NEAR <= APART);
 
 impl Shape {
@@ -207,17 +207,17 @@ impl Shape {
             _ if step.abs() > APART => None,
             (_, 4, _) if !written || step.abs() >= size => Some(Shape::Apart),
             (_, 1 | 2, 1) if !written => Some(Shape::Apart),
-            // Bytes are written only if they lie close.
+            // Elements of one or two bytes are stored only at small distances.
             (1..=4, 1 | 2, 1) if step >= size => Some(Shape::Apart),
             _ => None,
         }
     }
 
-    /// The bytes that an access at an offset from lanes' addresses may touch: the first, and the one after the last.
+    /// Returns the bytes that an access at an offset from lanes' addresses may touch: the first, and the one after the last.
     pub fn touched(self, step: i32, bytes: u8, count: u8, offset: i32) -> (i32, i32) {
         let size = bytes as i32 * count as i32;
         let (from, to) = match self {
-            // A gather has no smaller elements than dwords.
+            // A gather reads at least a dword per lane.
             Shape::Apart if !within_register(step) => (offset, offset.saturating_add(size.max(4))),
             Shape::Rows => {
                 let from = row_of(step, offset);
@@ -236,8 +236,8 @@ impl Shape {
     }
 }
 
-/// Where the first of the [rows](Shape::Rows) of an access begins. Addresses tend to be multiples of the step, so rows end where
-/// objects do.
+/// Returns the start of the first of the [rows](Shape::Rows) of an access. Addresses tend to be multiples of the step, so rows
+/// end where objects end.
 pub fn row_of(step: i32, offset: i32) -> i32 {
     match offset % 4 {
         0 => offset - offset.rem_euclid(step),

@@ -1,28 +1,28 @@
-//! Which values of a block are affine, and under which condition.
+//! Finds which values of a block are affine, and under which condition.
 
 use crate::ir::affine::{AffineVgprs, Guard};
 use crate::ir::{Id, Inst, Node};
 use gcn_isa::meaning::Op;
 
-/// The largest step, so that those of 15 lanes together stay far from 32 bits.
+/// The maximum step. 15 steps together stay far below 2^32.
 const STEP: i64 = 1 << 20;
 
-/// How the base of a value is computed from those of its operands.
+/// How the base of a value is computed from the bases of its operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Derivation {
-    /// By the operation itself, or it is there.
+    /// By the operation itself, or the value is an input.
     Op,
-    /// It is that of another value in active lanes.
+    /// The base is another value's, which is equal in active lanes.
     Same(Id),
     /// By the operation, if the upper bits of an operand are the same in all lanes.
     Top(Id, u8),
     /// By the operation, if an operand does not wrap at the ends of its type.
     NoWrap(Id),
-    /// By the operation, if all lanes answer alike.
+    /// By the operation, if a comparison has the same result in all lanes.
     Less,
-    /// By the operation, if the bits in which the first operand's lanes differ are 0 (1) in the second.
+    /// By the operation, if the bits in which the first operand's lanes differ are all 0 (or all 1) in the second.
     Bits(Id, Id, bool),
-    /// 0, the upper half of a product, if this value is at most that in all lanes.
+    /// The value is the upper half of a product. It is 0 if this value is at most the number in all lanes.
     SmallProduct(Id, u32),
 }
 
@@ -31,13 +31,13 @@ pub(super) enum Derivation {
 pub(super) struct AffineValue {
     /// The difference from lane to lane.
     pub step: i32,
-    /// 0: no condition; 1: one that hardly ever fails; 2: a likely one.
+    /// The condition: 0 none, 1 one that hardly ever fails, 2 one that is likely to hold.
     pub risk: u8,
     pub how: Derivation,
 }
 
 impl AffineValue {
-    /// Returns true if the value is that of another one in active lanes.
+    /// Returns true if the value equals another one in active lanes.
     pub fn is_same(of: Option<AffineValue>) -> bool {
         matches!(of, Some(v) if matches!(v.how, Derivation::Same(_)))
     }
@@ -53,12 +53,12 @@ fn plain(step: i64, risk: u8) -> Found {
     })
 }
 
-/// A value that all 16 lanes share under a condition.
+/// Returns a value that all 16 lanes share under a condition.
 fn uniform_if(how: Derivation, risk: u8) -> Found {
     Some(AffineValue { step: 0, risk, how })
 }
 
-/// Which values of a graph are affine.
+/// Returns which values of a graph are affine.
 pub(super) fn values(graph: &[Node], state: &AffineVgprs) -> Vec<Found> {
     let mut made = Values {
         graph,
@@ -96,7 +96,7 @@ impl Values<'_> {
             Inst::VIn(v) => plain(*self.state.get(&v)? as i64, 0),
             Inst::Lane => plain(1, 0),
             Inst::Shld(by) => {
-                // The second operand's upper bits come in from below.
+                // The second operand's upper bits are shifted in from below.
                 let (high, low) = (self.arg(n, 0)?, self.arg(n, 1)?);
                 let risk = high.risk.max(low.risk);
                 match (high.step, low.step) {
@@ -106,7 +106,7 @@ impl Values<'_> {
                 }
             }
             Inst::Shrd(by) => {
-                // The second operand's lower bits stand above what is left of the first one, which all lanes share.
+                // The second operand's lower bits are above the rest of the first one, which all lanes share.
                 let (low, high) = (self.arg(n, 0)?, self.arg(n, 1)?);
                 let risk = low.risk.max(high.risk);
                 (low.step == 0).then(|| plain((high.step as i64) << (32 - by), risk))?
@@ -125,8 +125,8 @@ impl Values<'_> {
         }
     }
 
-    /// The upper half of the product of an affine value that was extended to 64 bits and a constant of 32: an index times the size of
-    /// its elements.
+    /// Handles the upper half of the product of an affine value, extended to 64 bits, and a 32-bit constant: an index times the size
+    /// of its elements.
     fn upper_product(&self, product: Id) -> Found {
         let n = self.node(product);
         if n.op != Inst::Alu(Op::Mul) || n.ty.bits() != 64 || n.ty.is_float() || !n.vec {
@@ -175,15 +175,15 @@ impl Values<'_> {
         }
     }
 
-    /// The greatest risk of the operands.
+    /// Returns the greatest risk of the operands.
     fn risk(&self, n: &Node) -> Option<u8> {
         let mut risks = (0..n.arity()).map(|k| Some(self.arg(n, k)?.risk));
         risks.try_fold(0, |most, risk| Some(risk?.max(most)))
     }
 
-    /// An operation on truth values.
+    /// Handles an operation on truth values.
     fn truth(&self, op: Op, n: &Node) -> Found {
-        // A mask is a number of the active lanes, so the values of inactive lanes do not matter.
+        // A mask contains only active lanes, so the values of inactive lanes do not matter.
         let exec = |k: usize| self.node(n.args[k]).op == Inst::Exec;
         if op == Op::And && (exec(0) || exec(1)) {
             let k = exec(0) as usize;
@@ -197,7 +197,7 @@ impl Values<'_> {
         }
     }
 
-    /// An operation on integers of 32 bits.
+    /// Handles an operation on 32-bit integers.
     fn integer(&self, op: Op, n: &Node) -> Found {
         let args = n.inputs();
         let risk = self.risk(n)?;
@@ -218,7 +218,7 @@ impl Values<'_> {
             }
             Op::Shr if !uniform => {
                 let by = self.constant(args[1])?;
-                // No bit in which lanes differ is shifted out: numbers of 24 bits are taken so from 32.
+                // No bit in which lanes differ is shifted out. 24-bit numbers are extracted from 32 bits in this way.
                 let (step, exact) = (step(0)?, 1i64 << by.min(32));
                 if by < 32 && step % exact == 0 {
                     let step = (step / exact) as i32;
@@ -263,7 +263,7 @@ impl Values<'_> {
         }
     }
 
-    /// A bitwise operation of a value with one that all lanes share.
+    /// Handles a bitwise operation of a value with one that all lanes share.
     fn bitwise(&self, op: Op, n: &Node) -> Found {
         let args = n.inputs();
         let (x, m, step) = match (self.arg(n, 0)?.step, self.arg(n, 1)?.step) {
@@ -271,7 +271,7 @@ impl Values<'_> {
             (0, s) => (args[1], args[0], s),
             _ => return None,
         };
-        // `v_xad_u32` with -1, a difference's negative less one.
+        // This is `v_xad_u32` with -1: the complement is the negated value minus one.
         if op == Op::Xor && self.constant(m) == Some(u32::MAX) {
             return plain(-(step as i64), self.risk(n)?);
         }
@@ -291,12 +291,12 @@ impl Values<'_> {
     }
 }
 
-/// The bit that the steps of 16 lanes do not reach.
+/// Returns a power of two above the distance from the first to the last of 16 lanes.
 fn span(step: i64) -> u32 {
     (16 * step.unsigned_abs()).next_power_of_two() as u32
 }
 
-/// Returns true if a comparison is that of a sum with what was added, which is less where there was a carry.
+/// Returns true if a comparison is the carry of a sum: sum < addend.
 pub(super) fn is_sum(graph: &[Node], n: &Node) -> bool {
     let sum = &graph[n.args[0] as usize];
     sum.op == Inst::Alu(Op::Add) && sum.inputs().contains(&n.args[1])

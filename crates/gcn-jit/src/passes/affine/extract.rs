@@ -1,4 +1,4 @@
-//! Takes affine values out of a block's graph into its bases.
+//! Moves affine values from a block's graph to its bases.
 
 use super::address::{Access16, Found, Shape, address, load_of, store_of};
 use super::affine_writes;
@@ -14,18 +14,18 @@ use gcn_isa::shape::Ty;
 
 /// The demanded lanes of each value, and the accesses with affine addresses.
 struct Wanted {
-    /// Its base is.
+    /// For each value: its base is demanded.
     base: Vec<bool>,
-    /// Each lane's value is.
+    /// For each value: its lanes are demanded.
     lanes: Vec<bool>,
     loads: Map<Id, (Access16, Found)>,
     store: Option<(Access16, Found)>,
     deferred_stores: Vec<(Access16, Found)>,
-    /// The writes of VGPRs that go to all lanes: their places among the block's, and the steps.
+    /// The writes of VGPRs that write all lanes: their indices among the block's writes, and the steps.
     writes: Vec<(usize, i32)>,
 }
 
-/// Takes affine values out of a block's graph into its bases. `false`, and nothing is changed, if a deferred store has no
+/// Moves affine values from a block's graph to its bases. Returns `false` and changes nothing if a deferred store has no
 /// affine address.
 pub(crate) fn extract_affine(c: &mut Block, state: AffineVgprs) -> bool {
     let affine = values(&c.graph, &state);
@@ -74,7 +74,7 @@ pub(crate) fn extract_affine(c: &mut Block, state: AffineVgprs) -> bool {
     }
     let (mut out, of) = (m.out, m.of);
     out.store = to;
-    // Lanes of an affine value that are needed are computed from its base.
+    // Demanded lanes of an affine value are computed from its base.
     for (at, node) in c.graph.iter_mut().enumerate() {
         if wanted.base[at]
             && wanted.lanes[at]
@@ -106,7 +106,7 @@ pub(crate) fn extract_affine(c: &mut Block, state: AffineVgprs) -> bool {
     true
 }
 
-/// Drops the addresses of affine stores from the graph: they are not needed any more.
+/// Drops the addresses of affine stores from the graph, because they are no longer needed.
 fn drop_addresses(c: &mut Block, out: &AffineState) {
     let affine = out.store.is_some();
     let stores =
@@ -116,7 +116,7 @@ fn drop_addresses(c: &mut Block, out: &AffineState) {
     let zero = c.graph.len() as Id;
     for (st, step) in stores.zip(steps) {
         (st.lo, st.hi) = (zero, zero);
-        // A 64-bit value as a whole goes to memory as it is.
+        // A whole 64-bit value is stored without splitting.
         let halves = |lo: Id, hi: Id| {
             let (lo, hi) = (&c.graph[lo as usize], &c.graph[hi as usize]);
             let whole = (lo.op, hi.op) == (Inst::Lo, Inst::Hi) && lo.args[0] == hi.args[0];
@@ -139,7 +139,7 @@ fn drop_addresses(c: &mut Block, out: &AffineState) {
 }
 
 impl Wanted {
-    /// The values that effects, guards and the terminator need. `None` if a deferred store has no affine address.
+    /// Returns the demand of effects, guards and the terminator. `None` if a deferred store has no affine address.
     fn by_effects(c: &Block, affine: &[Option<AffineValue>]) -> Option<Wanted> {
         let n = c.graph.len();
         let e = &c.effects;
@@ -191,7 +191,7 @@ impl Wanted {
         Some(w)
     }
 
-    /// An access with an affine address needs the address's bases. The limit of LDS is a scalar.
+    /// Demands the bases of an affine address. The limit of LDS is a scalar.
     fn access(&mut self, (a, Found { lo, hi, .. }): (Access16, Found)) {
         self.base[lo as usize] = true;
         match a.space {
@@ -200,7 +200,7 @@ impl Wanted {
         }
     }
 
-    /// The demand of values on their operands, from the last value to the first.
+    /// Propagates the demand of values to their operands, from the last value to the first.
     fn by_values(&mut self, c: &Block, affine: &[Option<AffineValue>]) {
         for at in (0..c.graph.len()).rev() {
             let node = &c.graph[at];
@@ -227,7 +227,7 @@ impl Wanted {
                     }
                 }
             }
-            // A value that equals its operand in active lanes is something else as a mask.
+            // A value that equals its operand only in active lanes differs from it as a mask.
             let apart = AffineValue::is_same(affine[at]);
             if needed && (!self.base[at] || !node.vec || apart) {
                 for &i in node.inputs() {
@@ -243,13 +243,13 @@ impl Wanted {
     }
 }
 
-/// Returns true if a value that lanes need is better made of a base.
+/// Returns true if a demanded vector value is better computed from its base.
 fn worth(n: &Node, l: Option<AffineValue>) -> bool {
     l.is_some_and(|l| l.step == 0 && l.risk == 0 && !matches!(l.how, Derivation::Same(_)))
         && !matches!(n.op, Inst::VIn(_) | Inst::Lane)
 }
 
-/// Returns true if an operation is nothing but its value.
+/// Returns true if an operation has no effect but its value.
 fn pure(op: Inst) -> bool {
     matches!(
         op,
@@ -300,7 +300,7 @@ impl Making<'_> {
         (self.out.ops.len() - 1) as Base
     }
 
-    /// The base of a value; of one that has operands it was made before.
+    /// Returns the base of a value. The bases of values with operands were made before.
     fn base(&mut self, id: Id) -> Base {
         if let Some(&q) = self.of.get(&id) {
             return q;
@@ -316,7 +316,7 @@ impl Making<'_> {
         q
     }
 
-    /// The difference between the last and the first of 16 lanes' values.
+    /// Returns the difference between the last and the first of 16 lanes' values.
     fn reach(&self, id: Id) -> i32 {
         15 * self.affine[id as usize].map_or(0, |l| l.step)
     }
@@ -356,7 +356,7 @@ impl Making<'_> {
             *q = self.base(a);
         }
         self.guards_of(node, l.how, args);
-        // A truth value as a number is 1 where the base has all ones: -1.
+        // A truth value as a number is 1 where the base has all ones, which is -1.
         if node.op == Inst::Alu(Op::Add) {
             let bit = |q: Base| match self.out.ops[q as usize].op {
                 BaseKind::Alu(Op::Zext, Ty::Bool) => Some(self.out.ops[q as usize].args[0]),
@@ -379,14 +379,14 @@ impl Making<'_> {
         self.of.insert(id, q);
     }
 
-    /// Adds the guards of a value whose base is derived so.
+    /// Adds the guards of a value for the derivation of its base.
     fn guards_of(&mut self, node: &Node, how: Derivation, args: [Base; 3]) {
         match how {
             Derivation::Top(of, bits) => {
                 let (step, of) = (self.reach(of), self.base(of));
                 self.guard(Guard::Top { of, step, bits });
             }
-            // A sum's carry: all lanes have the same where neither the sum nor its addends wrap.
+            // A sum's carry is the same in all lanes if neither the sum nor its addends wrap.
             Derivation::Less if is_sum(self.graph, node) => {
                 let sum = node.args[0];
                 let [a, b, _] = self.graph[sum as usize].args;
@@ -422,7 +422,7 @@ impl Making<'_> {
     }
 
     fn guard(&mut self, g: Guard) {
-        // Bits that are the same include fewer of them.
+        // A guard on more equal bits includes one on fewer.
         if let Guard::Top { of, step, bits } = g {
             for have in &mut self.out.guards {
                 if let Guard::Top {

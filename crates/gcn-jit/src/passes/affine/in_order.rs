@@ -1,26 +1,26 @@
-//! Accesses of several dwords per lane that are contiguous over lanes, as vectors or colours are. If every computation does the same
-//! operation on each of a lane's elements, the order of lanes and elements in registers does not matter. Then loads and stores use
-//! the order of memory, without a transposition of lanes and elements.
+//! Handles accesses of several dwords per lane that are contiguous over lanes, such as vectors or colours. If every computation does
+//! the same operation on each of a lane's elements, the order of lanes and elements in registers does not matter. Then loads and
+//! stores use the order of memory, without a transposition of lanes and elements.
 
 use crate::hash::Map;
 use crate::ir::region::{Block, Store};
 use crate::ir::{Id, Inst};
 
-/// Values that are the same operation on the elements of lanes.
+/// Values that apply the same operation to each element of the lanes.
 struct Elements<'a> {
     c: &'a Block,
     /// The number of elements.
     count: usize,
-    /// Of each value among them: the first element's value, and which element's it is.
+    /// For each such value: the first element's value, and the number of its own element.
     of: Map<Id, (Id, usize)>,
     loads: Vec<Id>,
-    /// Values and whether all 16 lanes share them, where that is known.
+    /// Cached results of [`Elements::is_shared`].
     shared: Map<Id, bool>,
 }
 
-/// Gives loads and stores the order of memory where that makes no difference.
+/// Gives loads and stores the order of memory where that does not change results.
 pub(crate) fn keep_order(c: &mut Block) {
-    // Lanes that are not active would be elements of all lanes.
+    // With inactive lanes, the order of memory would mix elements of active and inactive lanes.
     if !c.is_all_active {
         return;
     }
@@ -35,7 +35,7 @@ pub(crate) fn keep_order(c: &mut Block) {
     }
 }
 
-/// One of the deferred stores, or the other one.
+/// Returns a deferred store, or the block's plain store for the number after the last.
 fn store(c: &Block, n: usize) -> Option<(&Store, u16)> {
     match c.effects.deferred_stores.get(n) {
         Some(s) => Some((s, c.affine.stores.get(n)?.0)),
@@ -55,7 +55,7 @@ fn dense(c: &Block, address: u16, count: usize) -> bool {
     a.limit.is_none() && a.step == 4 * count as i32
 }
 
-/// Gives the order of memory to stores and to all that they depend on. `false`, and nothing is changed, if that is not possible.
+/// Gives the order of memory to stores and to everything that they depend on. Returns `false` and changes nothing if that is not possible.
 fn together(c: &mut Block, stores: &[usize], count: usize) -> bool {
     let mut e = Elements {
         c,
@@ -85,7 +85,7 @@ fn together(c: &mut Block, stores: &[usize], count: usize) -> bool {
 }
 
 impl Elements<'_> {
-    /// Takes the elements of stores and what they are computed of, down to loads and to what all elements share.
+    /// Collects the elements of stores and their operands, down to loads and to values that all elements share.
     fn take(&mut self, mut work: Vec<Vec<Id>>) -> bool {
         while let Some(ids) = work.pop() {
             let first = ids[0];
@@ -148,7 +148,7 @@ impl Elements<'_> {
         }
     }
 
-    /// Returns true if all lanes of 16 have the same value.
+    /// Returns true if all 16 lanes have the same value.
     fn is_shared(&mut self, id: Id) -> bool {
         if let Some(&known) = self.shared.get(&id) {
             return known;
@@ -172,11 +172,11 @@ impl Elements<'_> {
         shared
     }
 
-    /// Returns true if nothing but these stores uses the elements.
+    /// Returns true if only these stores use the elements.
     fn closed(&self, stores: &[usize]) -> bool {
         let c = self.c;
         let mut roots = c.roots();
-        // Each of them counts once.
+        // Each store counts once.
         for &n in stores {
             for id in store(c, n).map_or(&[][..], |(s, _)| &s.data) {
                 if let Some(at) = roots.iter().position(|root| root == id) {

@@ -1,4 +1,4 @@
-//! The pass on blocks that are given as text.
+//! Tests the pass on blocks that are given as text.
 
 use super::{extract_affine, keep_order};
 use crate::ir::affine::{AffineVgprs, Guard};
@@ -24,7 +24,7 @@ fn made(values: &str) -> Vec<String> {
         .collect()
 }
 
-/// The same for values of which two are the halves of an address that a dword is loaded from.
+/// Like [`made`], for values of which two are the halves of an address that a dword is loaded from.
 fn loaded(values: &str, lo: usize, hi: usize) -> Vec<String> {
     let n = values.lines().count();
     let part = n + 1;
@@ -149,7 +149,7 @@ fn a_carry_through_vcc_is_a_part_of_the_sum() {
     );
 }
 
-/// Two values are the halves of something else than an index.
+/// The two halves are not a sign-extended index.
 #[test]
 fn a_sign_of_another_value_makes_no_index() {
     let said = loaded(
@@ -234,7 +234,7 @@ fn the_same_of_each_element_is_computed_in_the_order_of_memory() {
         &both("mul.f32 %5, %5", "mul.f32 %6, %6"),
         [8, 9]
     ));
-    // Other elements, other operations, operands that lanes do not share, the first element twice.
+    // These have exchanged elements, different operations, operands that lanes do not share, or the first element twice.
     assert!(!kept_in_order("", [6, 5]));
     assert!(!kept_in_order(
         &both("add.f32 %5, %7", "mul.f32 %6, %7"),
@@ -249,7 +249,7 @@ fn the_same_of_each_element_is_computed_in_the_order_of_memory() {
         [8, 9]
     ));
     assert!(!kept_in_order("", [5, 5]));
-    // An element is of use elsewhere.
+    // An element has another use.
     assert!(!kept_in_order("  v9 = %6 active\n", [5, 6]));
     let beside = both("add.f32 %5, %7", "add.f32 %6, %7");
     assert!(!kept_in_order(

@@ -1,4 +1,4 @@
-//! Regions as they are kept on disk ([`crate::runtime::disk`]): what they depend on, and what they are.
+//! The format of regions on disk ([`crate::runtime::disk`]): their dependencies and their contents.
 
 use crate::codec::{In, Naming, Out};
 use crate::context::LiveIns;
@@ -16,21 +16,21 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Dwords of code that a region's name depends on, so that other code at the same address has another one as a rule.
+/// The number of dwords of code that a region's name depends on, so that different code at the same address usually has a different name.
 const NAMED: u64 = 64;
 
 /// The parameters of a region's code.
 pub(crate) struct Request<'a> {
     pub key: Key,
     pub level: Level,
-    /// For code that meets NaNs.
+    /// The region is for code that encounters NaNs.
     pub exact: bool,
-    /// VGPRs that are linear at the entry.
+    /// VGPRs that are affine at the entry, with their steps.
     pub steps: &'a [(u16, i32)],
 }
 
 impl Request<'_> {
-    /// The region's name. `None` of code that is not in memory, and where it is not known which build this is.
+    /// Returns the region's name. `None` for code that is not in memory, or if the build of this program cannot be identified.
     pub fn name(&self, machine: &Machine<'_>) -> Option<Name> {
         let Code::Memory = machine.code else {
             return None;
@@ -52,10 +52,10 @@ impl Request<'_> {
     }
 }
 
-/// The instructions that a region was compiled from, recorded meanwhile: it depends on them in addition to its name.
+/// The instructions that a region was compiled from, recorded during compilation: the region depends on them in addition to its name.
 #[derive(Default)]
 pub(crate) struct Fetched {
-    /// Where instructions were looked for, and their bytes: 0 where there was none.
+    /// The addresses at which instructions were fetched, and their sizes in bytes; 0 if there was no instruction.
     pub bytes: RefCell<BTreeMap<u64, u8>>,
 }
 
@@ -71,7 +71,7 @@ impl Fetched {
 /// The source of a region.
 pub(crate) struct Origin<'a> {
     pub fetched: &'a Fetched,
-    /// Bits of scalar registers on whose values the code depends, by register.
+    /// For each scalar register: the bits on whose values the code depends.
     pub guessed: &'a BTreeMap<u8, u32>,
     pub sgprs: &'a [u32; 128],
     pub machine: &'a Machine<'a>,
@@ -83,7 +83,7 @@ pub(crate) struct Saved {
     pub insns: u64,
     pub all_active: u64,
     pub bytes: u64,
-    /// It was too much for the emitter.
+    /// The emitter refused the region.
     pub refused: bool,
 }
 
@@ -115,7 +115,7 @@ impl Fixup {
 }
 
 impl Saved {
-    /// Writes it to disk if it has a form there. `ranges` and `fixups`: see [`crate::target::x64::Emitted`].
+    /// Writes the region to disk if it can be serialized. `ranges` and `fixups`: see [`crate::target::x64::Emitted`].
     pub fn save(
         &self,
         (store, name): (&Store, &Name),
@@ -166,7 +166,7 @@ impl Saved {
         }
     }
 
-    /// The region on disk under a name, if it was compiled from the current contents of memory and from equal registers.
+    /// Loads the region with a name from disk, if it was compiled from the current contents of memory and from equal registers.
     pub fn load(
         store: &Store,
         name: &Name,
@@ -271,7 +271,7 @@ impl Compiled {
         saved
     }
 
-    /// One that was saved. `place` puts into its code what is of this process.
+    /// Reads a saved region. `place` patches the code for this process.
     fn load(
         from: &mut In<'_>,
         key: Key,

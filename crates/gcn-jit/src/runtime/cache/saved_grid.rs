@@ -1,4 +1,4 @@
-//! Grid variants as they are kept on disk.
+//! The format of grid variants on disk.
 
 use crate::codec::{In, Out};
 use crate::ir::affine::{Guard, SliceLayout};
@@ -7,7 +7,7 @@ use crate::target::x64::grid::{GridCode, GridLoad};
 use gcn_isa::meaning::Op;
 
 impl GridCode {
-    /// `None` if it has no form on disk.
+    /// Serializes the variant. `None` if it has no form on disk.
     pub(super) fn save(&self, out: &mut Out) -> Option<()> {
         let mut saved = Some(());
         let p = &self.program;
@@ -45,7 +45,7 @@ impl GridCode {
         saved
     }
 
-    /// `size`: the bytes of the code.
+    /// Reads a variant. `size` is the size of the code in bytes.
     pub(super) fn load(from: &mut In<'_>, size: usize) -> Option<GridCode> {
         let steps = from.list(load_step)?;
         let guards = from.list(load_guard)?;
@@ -244,7 +244,7 @@ fn load_guard(from: &mut In<'_>) -> Option<Guard> {
 mod tests {
     use super::*;
 
-    /// One of each kind of everything.
+    /// Returns a variant with one element of each kind.
     fn code() -> GridCode {
         let load = StepOp::Load {
             count: 4,
@@ -333,7 +333,7 @@ mod tests {
         let mut from = In(&out.0);
         assert_eq!(GridCode::load(&mut from, 100).as_ref(), Some(&code));
         assert!(from.0.is_empty());
-        // The address is beyond the code; bytes are missing.
+        // Loading fails if the entry is beyond the code, or if bytes are missing.
         assert_eq!(GridCode::load(&mut In(&out.0), 99), None);
         for bytes in 0..out.0.len() {
             assert_eq!(GridCode::load(&mut In(&out.0[..bytes]), 100), None);

@@ -1,4 +1,4 @@
-//! Compiled code is kept on disk on Linux alone: other hosts have no folder for it.
+//! Compiled code is saved on disk only on Linux: other hosts have no folder for it.
 
 use std::convert::Infallible;
 use std::io;
@@ -6,11 +6,11 @@ use std::path::Path;
 
 pub(crate) type Name = blake3::Hash;
 
-/// A folder of compiled code; on this host there is none.
+/// A folder of compiled code, which does not exist on this host.
 pub struct Store(Infallible);
 
 impl Store {
-    /// There is none.
+    /// Returns `None`.
     ///
     /// # Errors
     /// None.
@@ -19,7 +19,7 @@ impl Store {
     }
 
     /// # Errors
-    /// Always: this host has none.
+    /// Always, because this host has no such folder.
     pub fn open(_: &Path) -> io::Result<Store> {
         let why = "compiled code is kept on disk on Linux alone";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))

@@ -1,14 +1,14 @@
-//! Affine values, for all targets: the locations of bases and addresses.
+//! Affine values, for all levels: the locations of bases and addresses.
 
 use super::machine::plus;
 use super::*;
 use crate::context::{AFFINE_ADDRESSES, AFFINE_BASES, PACES};
 use crate::ir::affine::{Base, BaseOp, Guard};
 
-/// How many waves ahead memory is prefetched, or how many iterations.
+/// The number of waves or iterations by which prefetches are ahead.
 const AHEAD: i32 = 4;
 
-/// The elements of an access, in order from an address that one register and a constant have.
+/// Returns the memory operand of an access whose address is RAX plus a constant.
 pub(super) fn address_plus(offset: i32) -> Mem {
     mem(RAX, offset)
 }
@@ -29,11 +29,11 @@ impl<V: Vectors> Emit<'_, V> {
         )
     }
 
-    /// The scalars that bases need.
+    /// Returns the scalars that bases read.
     pub(super) fn base_scalars(&self) -> Vec<Id> {
         let bases = &self.c.affine;
         if self.is_grid {
-            // Those that slices read; the others are known.
+            // Slices read stored ones; the others are computed already.
             let of = |q: &BaseOp| match q.op {
                 BaseKind::Scalar(id) if q.stored => Some(id),
                 _ => None,
@@ -51,11 +51,11 @@ impl<V: Vectors> Emit<'_, V> {
         bases.ops.iter().filter_map(of).chain(others).collect()
     }
 
-    /// Prefetches the memory that later waves will probably access: what follows the memory of this wave. In loops: the memory of later
-    /// iterations.
+    /// Prefetches the memory that later waves will probably access, which follows this wave's memory. In loops, prefetches the memory
+    /// of later iterations.
     pub(super) fn fetch_ahead(&mut self, stride: i32, offset: i32, address: u16, stores: bool) {
         let lds = self.c.affine.addresses[address as usize].limit.is_some();
-        // Slices of narrow elements share lines: one prefetch a line is enough.
+        // Slices of narrow elements share lines: one prefetch per line is enough.
         let begins_line = self.looped || 16 * stride * self.slice as i32 % 64 == 0;
         if lds || !begins_line || !self.with(Optional::Prefetch) {
             return;
@@ -67,13 +67,13 @@ impl<V: Vectors> Emit<'_, V> {
         self.fetch_lines(stride, address_plus(offset + AHEAD * 64 * stride), stores);
     }
 
-    /// Prefetches the memory that the slice's access will be at when it has moved on a few times as it did the last time. RAX plus the
-    /// constant is its memory. RCX is clobbered.
+    /// Prefetches the slice's memory a few iterations ahead, assuming that its address moves as far in each iteration as in the last
+    /// one. The current address is RAX plus the constant. RCX is clobbered.
     pub(super) fn fetch_at_pace(&mut self, stride: i32, offset: i32, stores: bool) {
         if !self.with(Optional::Prefetch) || !self.with(Optional::Pace) {
             return;
         }
-        // In a loop of the four slices, each has a place.
+        // In a loop of the four slices, each slice has its own entry.
         let (locations, index) = match self.looped {
             true => (4, Some((slice::SLICE, 1))),
             false => (1, None),
@@ -93,7 +93,7 @@ impl<V: Vectors> Emit<'_, V> {
         };
         self.a.lea(RCX, ahead);
         self.fetch_lines(stride, mem(RCX, 0), stores);
-        // Rows of a matrix need not begin where lines do. Then they end in a further one.
+        // A row of a matrix that does not begin at a cache line ends in one more line.
         let aligned = self.a.label();
         self.a.g(false, &[0xf6], 0, Rm::R(RCX));
         self.a.buf.push(63);

@@ -1,6 +1,6 @@
-//! Atomics that need no helper: those of all lanes on one address whose old values are not used, for which the lanes' data are
-//! combined and the host does one atomic operation; and others, on LDS and on memory, lane by lane. So are stores of two or four
-//! dwords to lanes' own addresses.
+//! Atomics without a helper. If all lanes use one address and the old values are unused, the lanes' data are combined for one
+//! atomic operation of the host. Other atomics on LDS and memory are executed lane by lane, like stores of two or four dwords to
+//! the lanes' own addresses.
 
 use super::vectors::StagedAddresses;
 use super::*;
@@ -8,10 +8,10 @@ use crate::ir::region::WaveHelper;
 use crate::ir::region::WaveHelperCall;
 use gcn_isa::meaning::AtomicOp;
 
-/// The operand that is the data, among those of [`WaveHelper::Atomic`].
+/// The index of the data among the operands of [`WaveHelper::Atomic`].
 pub(super) const DATA: usize = 2;
 
-/// Such an atomic.
+/// An atomic whose data are combined over the lanes.
 #[derive(Clone, Copy)]
 pub(crate) struct Joined {
     pub(super) op: AtomicOp,
@@ -26,7 +26,7 @@ pub(crate) struct Lanes {
     op: AtomicOp,
     signed: bool,
     limit: Id,
-    /// The VGPR that takes what was there.
+    /// The VGPR that the old values are written to.
     dst: Option<u8>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Lanes {
 #[derive(Clone, Copy)]
 pub(crate) struct InMemory {
     what: ToMemory,
-    /// The bytes of a lane, and what an address must be a multiple of.
+    /// The size of a lane's access in bytes. Addresses must be multiples of it.
     bytes: u8,
     /// The constant that is added to addresses.
     offset: i32,
@@ -45,19 +45,19 @@ enum ToMemory {
     Atomic {
         op: AtomicOp,
         signed: bool,
-        /// The first VGPR that takes what was there.
+        /// The first VGPR that the old values are written to.
         dst: Option<u8>,
     },
     Store,
 }
 
-/// The position of lanes' distances from the beginning of the remembered range, among the operands: after all that these have.
+/// The operand slot for the lanes' distances from the beginning of the remembered range: the last one, which no operand uses.
 const DISTANCE: usize = WaveHelper::OPERANDS - 1;
 
-/// The position of what lanes find, among the operands: where the data's upper half would be.
+/// The operand slot for the old values: the one of the data's upper half.
 const FOUND: usize = DATA + 1;
 
-/// Returns true if it takes one operand, and is one or two of the host's instructions.
+/// Returns true if an operation takes one operand and needs only one or two host instructions.
 fn plain(op: AtomicOp) -> bool {
     use AtomicOp as A;
     matches!(
@@ -67,7 +67,7 @@ fn plain(op: AtomicOp) -> bool {
 }
 
 impl Joined {
-    /// The operand that changes nothing.
+    /// Returns the neutral operand.
     pub(super) fn none(self) -> u32 {
         match (self.op, self.signed) {
             (AtomicOp::Min, true) => i32::MAX as u32,
@@ -79,7 +79,8 @@ impl Joined {
 }
 
 impl<V: Vectors> Emit<'_, V> {
-    /// An atomic without a result, of lanes that mostly have one address: compiled code reduces their data and accesses memory once.
+    /// Returns a helper's atomic if it has no result and its lanes mostly have one address: compiled code reduces their data and accesses memory
+    /// once.
     pub(super) fn joined(&self, w: &WaveHelperCall) -> Option<Joined> {
         let WaveHelper::Atomic {
             space: Space::Global | Space::Flat,
@@ -115,7 +116,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Returns true if the helper's operand is put where it looks for it while the slices are computed.
+    /// Returns true if a helper's operand is staged while the slices are computed.
     pub(super) fn staged(&self, w: &WaveHelperCall, operand: usize) -> bool {
         if self.two_in_lds(w).is_some() {
             return !matches!(operand, 1 | 3);
@@ -134,7 +135,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// `to`: what all lanes have of a value. Jumps where slices differ.
+    /// Loads a value that all lanes share into `to`. Jumps to `other` if slices differ.
     fn one_of_all(&mut self, to: Gpr, id: Id, other: Label) {
         let at = |m: Mem, by: i32| Mem {
             disp: m.disp + by,
@@ -157,7 +158,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Does the atomic, or falls through to the code that calls the helper. Returns the label after both.
+    /// Executes the atomic, or falls through to the code that calls the helper. Returns the label after both.
     pub(super) fn join(&mut self, j: &Joined) -> Label {
         let (slow, done) = (self.a.label(), self.a.label());
         self.one_of_all(RAX, j.lo, slow);
@@ -183,7 +184,7 @@ impl<V: Vectors> Emit<'_, V> {
         };
         match j.op {
             AtomicOp::Min | AtomicOp::Max => {
-                // Where the value stays as it is nothing is written.
+                // Nothing is written if the value does not change.
                 self.a.mov(false, RAX, location);
                 let again = self.a.here();
                 self.a.alu(alu::CMP, false, RCX, Rm::R(RAX));
@@ -209,7 +210,7 @@ impl<V: Vectors> Emit<'_, V> {
         done
     }
 
-    /// The atomics on LDS of a helper, if compiled code does them itself unless an address is not aligned or beyond the end.
+    /// Returns a helper's atomics on LDS, if compiled code can execute them when all addresses are aligned and within LDS.
     pub(super) fn lanes_in_lds(&self, w: &WaveHelperCall) -> Option<Lanes> {
         let WaveHelper::Atomic {
             space: Space::Lds,
@@ -231,7 +232,7 @@ impl<V: Vectors> Emit<'_, V> {
         })
     }
 
-    /// Does the atomics, or falls through to the code that calls the helper. Returns the label after both.
+    /// Executes the atomics, or falls through to the code that calls the helper. Returns the label after both.
     pub(super) fn lane_after_lane(&mut self, lanes: Lanes) -> Label {
         let (slow, done) = (self.a.label(), self.a.label());
         let addresses = StagedAddresses {
@@ -274,7 +275,7 @@ impl<V: Vectors> Emit<'_, V> {
         done
     }
 
-    /// The atomic of lane RCX + `offset` on LDS at RDI. RDX, RSI and R9 are clobbered.
+    /// Executes the atomic of lane RCX + `offset` on LDS at RDI. RDX, RSI and R9 are clobbered.
     fn lane_in_lds(&mut self, lanes: Lanes, offset: usize) {
         let of = |operand: usize| Mem {
             index: Some((RCX, 4)),
@@ -315,7 +316,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.g(false, &[opcode], RSI, Rm::M(location));
     }
 
-    /// The work of a helper on memory, if compiled code does it itself unless an address is not aligned or not permitted.
+    /// Returns a helper's work on memory, if compiled code can execute it when all addresses are aligned and permitted.
     pub(super) fn in_memory(&self, w: &WaveHelperCall) -> Option<InMemory> {
         match w.helper {
             WaveHelper::Atomic {
@@ -325,7 +326,7 @@ impl<V: Vectors> Emit<'_, V> {
                 dst,
             } => {
                 let known = (plain(op) || op == AtomicOp::CmpSwap) && !ty.is_float();
-                // The second VGPR of a result may be beyond the wave's.
+                // The wave may not have the second VGPR of a result.
                 let known = known && (ty.bits() == 32 || dst.is_none());
                 let known = known && self.with(Optional::Atomics);
                 let signed = ty.is_signed();
@@ -349,15 +350,15 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Does the lanes' operations one after the other, or falls through to the code that calls the helper. Returns the label after both.
+    /// Executes the lanes' operations one after the other, or falls through to the code that calls the helper. Returns the label after both.
     ///
     /// Stores of lanes that do not overlap have no order, and lanes whose addresses are multiples of their size overlap only if they have
-    /// the same one. So each lane's dwords may be stored before those of the next.
+    /// the same one. Therefore each lane's dwords may be stored before those of the next.
     pub(super) fn lanes_to_memory(&mut self, m: InMemory) -> Label {
         let [slow, done, from, again, checked] = [(); 5].map(|()| self.a.label());
         let range = self.new_range();
         let exec = sgpr_home(EXEC as u8);
-        // Slices may be in memory that no range covers as a whole.
+        // R10 limits the number of range look-ups, because slices may be in memory that no single range covers.
         self.a.imm(R10, 4);
         self.a.bind(again);
         self.a.mov(true, R8, Rm::M(exec));
@@ -387,7 +388,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.blsr(true, R8, R8);
         self.a.jcc(Cc::Ne, top);
         self.a.jmp(checked);
-        // The range around the slice of lane RCX, which is not within the one that is remembered.
+        // Lane RCX is outside of the remembered range: look up the range around its slice.
         self.a.bind(from);
         self.a.alu_imm(alu::SUB, false, Rm::R(R10), 1);
         self.a.jcc(Cc::S, slow);
@@ -440,7 +441,7 @@ impl<V: Vectors> Emit<'_, V> {
         done
     }
 
-    /// Of lane RCX: a staged operand of one or two dwords. RAX is clobbered where there are two.
+    /// Loads lane RCX's staged operand of one or two dwords. RAX is clobbered if there are two.
     fn staged_data(&mut self, to: Gpr, operand: usize, wide: bool) {
         let of = |operand: usize| Mem {
             index: Some((RCX, 4)),
@@ -454,7 +455,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// The atomic of lane RCX at RDI + RDX. What it finds goes where its data was. RAX, RSI and R9 are clobbered.
+    /// Executes the atomic of lane RCX at RDI + RDX. The old value replaces its staged data. RAX, RSI and R9 are clobbered.
     fn lane_in_memory(&mut self, (op, signed): (AtomicOp, bool), wide: bool, found: bool) {
         let location = Rm::M(Mem {
             base: RDI,
@@ -495,7 +496,7 @@ impl<V: Vectors> Emit<'_, V> {
                 lock(self, &[0x0f, 0xb1], RSI);
             }
             (AtomicOp::Min | AtomicOp::Max, _) => {
-                // Where the value stays as it is nothing is written.
+                // Nothing is written if the value does not change.
                 let stays = match (op == AtomicOp::Min, signed) {
                     (true, true) => Cc::Ge,
                     (true, false) => Cc::Ae,
@@ -538,7 +539,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// The addresses of lane RCX's slice and its active lanes go where helpers read them. RAX and RCX are clobbered.
+    /// Copies the addresses of lane RCX's slice and its active lanes to where helpers read them. RAX and RCX are clobbered.
     fn hand_over_staged(&mut self) {
         self.a.alu_imm(alu::AND, false, Rm::R(RCX), 0x30);
         for operand in 0..2 {

@@ -4,8 +4,8 @@
 //! ([`crate::lir`]); and the result is encoded for each half of each slice, or for the two halves in a loop of four slices.
 //! Where an operation moves values between the halves of a slice, the code is selected for both at once.
 //!
-//! A 64-bit value per lane is two registers: the first has lanes 0, 1, 4 and 5, the second 2, 3, 6 and 7. So halves are joined and
-//! taken apart within 128 bits.
+//! A 64-bit value per lane is two registers: the first has lanes 0, 1, 4 and 5, the second 2, 3, 6 and 7. Therefore halves are
+//! joined and separated within 128 bits.
 
 use super::atomic::Joined;
 use super::encode::vex::*;

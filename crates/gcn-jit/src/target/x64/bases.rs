@@ -1,4 +1,4 @@
-//! Affine values: the bases of the four slices in registers of 128 bits, their guards and addresses; and values made of them.
+//! Affine values: the bases of the four slices in registers of 128 bits, their guards and addresses; and values computed from them.
 
 use super::affine::decided;
 use super::machine::{At, Machine};
@@ -9,10 +9,10 @@ use crate::ir::affine::{Address, Base, BaseOp, Guard, SliceLayout};
 use crate::lir::{Code, Remat, Role, VReg};
 use std::rc::Rc;
 
-/// The machine instructions of a level for bases: on the four slices' dwords in the lower 128 bits of a register, or their qwords in 256.
-/// Truth values are dwords of ones or zeros.
+/// The machine instructions of a level for bases: on the four slices' dwords in the lower 128 bits of a register, or on their qwords in
+/// 256 bits. Truth values are dwords of ones or zeros.
 pub(crate) trait BaseOps<V: VectorIsa<Base = Self>>: Machine<V> + From<SharedBase> {
-    /// The host's registers that are allocated.
+    /// The number of host registers that are allocated.
     const REGISTERS: u8;
 
     /// The number of temporary registers of [`SharedBase::Address`].
@@ -20,13 +20,13 @@ pub(crate) trait BaseOps<V: VectorIsa<Base = Self>>: Machine<V> + From<SharedBas
 
     fn constant(b: &mut Bases<'_, '_, V>, value: u32) -> VReg;
 
-    /// The numbers of the slices' first lanes times a number.
+    /// Returns the numbers of the slices' first lanes times a number.
     fn firsts(b: &mut Bases<'_, '_, V>, step: u32) -> VReg;
 
-    /// Arithmetic, bitwise operations and shifts.
+    /// Selects arithmetic, bitwise operations and shifts.
     fn dword(b: &mut Bases<'_, '_, V>, o: Op, signed: bool, of: [VReg; 2]) -> VReg;
 
-    /// The second operand's bits without the first's.
+    /// Returns the second operand's bits without the first's.
     fn and_not(b: &mut Bases<'_, '_, V>, of: [VReg; 2]) -> VReg;
 
     /// Shifts by a constant: `ext` 2 right, 4 right with the sign, 6 left.
@@ -34,23 +34,23 @@ pub(crate) trait BaseOps<V: VectorIsa<Base = Self>>: Machine<V> + From<SharedBas
     fn double_shift(b: &mut Bases<'_, '_, V>, left: bool, of: [VReg; 2], by: u8) -> VReg;
     fn compare(b: &mut Bases<'_, '_, V>, o: Op, signed: bool, of: [VReg; 2]) -> VReg;
 
-    /// The first value where the mask is true, elsewhere the second.
+    /// Returns the first value where the mask is true, elsewhere the second.
     fn select(b: &mut Bases<'_, '_, V>, mask: VReg, of: [VReg; 2]) -> VReg;
 
-    /// All bits up to the highest that is 1.
+    /// Sets all bits up to the highest 1.
     fn to_highest(b: &mut Bases<'_, '_, V>, a: VReg) -> VReg;
 
-    /// The first slice's value for all.
+    /// Returns the first slice's value for all slices.
     fn first(b: &mut Bases<'_, '_, V>, a: VReg) -> VReg;
 
-    /// Qwords of dwords, and their shift to the left, disjunction and sum.
+    /// Operations on qwords: extension of dwords, left shift, disjunction and sum.
     fn qword(b: &mut Bases<'_, '_, V>, signed: bool, a: VReg) -> VReg;
     fn qword_shl(b: &mut Bases<'_, '_, V>, a: VReg, by: u8) -> VReg;
     fn qword_or(b: &mut Bases<'_, '_, V>, of: [VReg; 2]) -> VReg;
     fn qword_add(b: &mut Bases<'_, '_, V>, of: [VReg; 2]) -> VReg;
 
-    /// Conditions that must hold in all slices with active lanes: that no bit is 1 in both, a comparison. [`BaseOps::checked`] leaves the
-    /// block if one does not.
+    /// Adds a condition that must hold in all slices with active lanes: that no bit is 1 in both operands, or a comparison.
+    /// [`BaseOps::checked`] leaves the block if one does not hold.
     fn hold_zero(b: &mut Bases<'_, '_, V>, of: [VReg; 2]);
     fn hold(b: &mut Bases<'_, '_, V>, o: Op, signed: bool, of: [VReg; 2]);
     fn checked(b: &mut Bases<'_, '_, V>);
@@ -69,13 +69,12 @@ pub(crate) enum SharedBase {
     Address(Rc<BaseAddress>),
 }
 
-/// An affine address. Operands: of LDS the lower halves of the slices' first addresses, in memory these addresses of 64 bits;
-/// temporary registers.
+/// An affine address. Operands: the slices' first addresses (lower halves in LDS, 64 bits in memory); temporary registers.
 #[derive(Debug)]
 pub(crate) struct BaseAddress {
     pub number: u16,
     pub address: Address,
-    /// `None`: it is in LDS.
+    /// The remembered range. `None` if the address is in LDS.
     pub range: Option<Range>,
 }
 
@@ -86,10 +85,10 @@ type AddressOperands = (Base, Base, Option<u8>);
 pub(crate) struct Bases<'t, 'a, V: VectorIsa> {
     pub e: &'t mut Emit<'a, V>,
     pub code: Code<V::Base>,
-    /// Constants that have registers.
+    /// The registers of constants.
     pub constants: Map<[u32; 8], VReg>,
     values: Vec<Option<VReg>>,
-    /// The slices in which all conditions hold so far, if there are any conditions; and a register that says so, if it is allocated.
+    /// Whether there are conditions so far; and the register with the slices in which all of them hold, if it is allocated.
     pub begun: bool,
     pub held: Option<VReg>,
     within: Vec<(Base, i32)>,
@@ -97,7 +96,7 @@ pub(crate) struct Bases<'t, 'a, V: VectorIsa> {
     last_full_address: Option<(AddressOperands, VReg)>,
 }
 
-/// The bases that are computed: those that are stored or checked, and what they need.
+/// Returns which bases are computed: those that are stored or checked, and the bases that they depend on.
 fn needed(ops: &[BaseOp], guards: &[Guard], addresses: &[Address]) -> Vec<bool> {
     let mut needed: Vec<bool> = ops.iter().map(|q| q.stored).collect();
     for g in guards {
@@ -162,7 +161,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// The code that leaves the block for code without affine values.
+    /// Emits the code that leaves the block for code without affine values.
     pub(super) fn leave_affine(&mut self) {
         let c = self.c;
         if let Some(leave) = self.v.leave {
@@ -175,7 +174,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// The code of an address that is not in the remembered range: the helper looks.
+    /// Emits the code for an address outside of the remembered range: the helper looks it up.
     pub(super) fn find_base(&mut self, base: &BaseAddress, range: Range, leave: Label) {
         let a = base.address;
         let asked = a.from as u32 as u64 | (a.to as u32 as u64) << 32;
@@ -191,7 +190,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.tag(range);
     }
 
-    /// Where the current slice has a base.
+    /// Returns the location of a base for the current slice.
     pub(super) fn base_at(&mut self, q: Base) -> At {
         match self.c.affine.ops[q as usize].op {
             BaseKind::Scalar(id) => At::same(self.smem(id)),
@@ -222,7 +221,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
         let c = self.e.c;
         let bases = &c.affine;
         let needed = needed(&bases.ops, &bases.guards, &bases.addresses);
-        // Assumed comparisons come first: if one fails, everything else would be wasted.
+        // Assumed comparisons come first: if one fails, nothing else needs to be computed.
         let (early, rest): (Vec<Guard>, Vec<Guard>) = bases.guards.iter().partition(|g| decided(g));
         let asked = early.iter().flat_map(|g| match g {
             Guard::AssumedCompare { of, .. } => *of,
@@ -336,7 +335,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
         self.not_beyond(r, step);
     }
 
-    /// Compares unsigned numbers with what they may be at most, or at least, so that adding the step does not wrap.
+    /// Compares unsigned numbers with the limit beyond which adding the step wraps.
     fn not_beyond(&mut self, r: VReg, step: i32) {
         let (o, limit) = match step > 0 {
             true => (Op::Le, !(step as u32)),
@@ -346,7 +345,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
         V::Base::hold(self, o, false, [r, limit]);
     }
 
-    /// The same for signed numbers.
+    /// Compares signed numbers with the limit beyond which adding the step wraps.
     fn not_beyond_signed(&mut self, r: VReg, step: i32) {
         let (o, limit) = match step > 0 {
             true => (Op::Le, i32::MAX - step),
@@ -357,7 +356,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
     }
 
     fn guards(&mut self, guards: &[Guard]) {
-        // Earlier results have been checked by then.
+        // Conditions up to here have been checked, so later guards are checked anew.
         self.within.clear();
         for &g in guards {
             match g {
@@ -398,7 +397,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
                     let r = self.base(of);
                     let t = self.plus(r, step);
                     let t = self.dword(Op::Xor, t, r);
-                    // In which two lanes may differ.
+                    // The bits in which two lanes may differ.
                     let mut t = V::Base::to_highest(self, t);
                     if Guard::moving(step) != u32::MAX {
                         let moving = self.constant(Guard::moving(step));
@@ -428,7 +427,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
     fn assumed(&mut self, o: Op, signed: bool, of: [Base; 2], step: [i32; 2]) {
         let mut values = of.map(|q| self.base(q));
         if o == Op::Ne {
-            // How much more the first is, from the lane on where that is least: not 0, and not all the way round.
+            // The difference of the values is taken at the lane where it is least: it must not be 0, nor wrap around.
             let by = step[0].wrapping_sub(step[1]);
             let mut t = self.dword(Op::Sub, values[0], values[1]);
             if by > 0 {
@@ -446,7 +445,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
             V::Base::hold(self, Op::Eq, false, of);
             return;
         }
-        // The first one's greatest and the second one's least value.
+        // The first value's maximum is compared with the second value's minimum.
         for k in 0..2 {
             if step[k] == 0 {
                 continue;
@@ -466,7 +465,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
 
     // ---- addresses ----
 
-    /// The host's addresses of the slices' first lanes, which may be accessed.
+    /// Computes and checks the host's addresses of the slices' first lanes.
     fn address(&mut self, i: u16, a: Address) {
         let lo = self.base(a.lo);
         if let Some(layout) = a.slice_layout {
@@ -510,7 +509,7 @@ impl<V: Vectors> Bases<'_, '_, V> {
         self.code.push(op.into(), &operands);
     }
 
-    /// The address of 64 bits without what is added to it. Accesses that follow each other often have the same.
+    /// Returns the 64-bit address without the added scalar. Consecutive accesses often share it.
     fn full_address(&mut self, a: Address, lo: VReg) -> VReg {
         let which = (a.lo, a.hi, a.index);
         if let Some((last, r)) = self.last_full_address

@@ -3,13 +3,13 @@
 use super::*;
 
 impl<V: Vectors> Emit<'_, V> {
-    /// `to`: what the lane that `lane` numbers had.
+    /// Loads the lane of a VGPR that the scalar `lane` numbers into `to`.
     pub(super) fn lane_in(&mut self, to: Gpr, v: u16, lane: Id) {
         let at = self.lane_of(v, lane);
         self.a.mov(false, to, Rm::M(at));
     }
 
-    /// Where the lane of a VGPR is that a scalar numbers. RAX may be spent.
+    /// Returns the memory of the lane of a VGPR that a scalar numbers. RAX may be clobbered.
     pub(super) fn lane_of(&mut self, v: u16, lane: Id) -> Mem {
         let home = vgpr_line(v, 0);
         match self.konst(lane) {
@@ -27,7 +27,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Lanes that take a scalar.
+    /// Writes scalars to the inserted lanes.
     pub(super) fn lane_inserts(&mut self) {
         let c = self.c;
         for &(v, lane, value) in &c.effects.lane_inserts {

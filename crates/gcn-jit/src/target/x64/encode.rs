@@ -1,6 +1,6 @@
-//! x86-64 machine code: the few general and the AVX-512 instructions that compiled blocks are made of.
+//! Encodes x86-64 machine code: the few general and the AVX-512 instructions that compiled blocks use.
 //!
-//! An own emitter, for it takes a tenth of the time of a general one.
+//! This emitter takes a tenth of the time of a general one.
 
 pub mod vex;
 
@@ -33,7 +33,7 @@ pub struct Mem {
     pub disp: i32,
 }
 
-/// Memory at a register plus a displacement.
+/// Returns memory at a register plus a displacement.
 pub const fn mem(base: Gpr, disp: i32) -> Mem {
     Mem {
         base,
@@ -47,9 +47,9 @@ pub const fn mem(base: Gpr, disp: i32) -> Mem {
 pub enum Rm {
     R(u8),
     M(Mem),
-    /// A memory element that goes to every element.
+    /// A memory element that is broadcast to every element.
     B(Mem),
-    /// A constant of 32 or 64 bits, likewise.
+    /// A constant of 32 or 64 bits that is broadcast to every element.
     C(u64),
 }
 
@@ -60,7 +60,7 @@ pub struct E {
     pub pp: u8,
     pub w: u8,
     pub op: u8,
-    /// Bytes of a whole memory operand at 512 bits: what disp8 counts in.
+    /// The size of a whole memory operand at 512 bits, which is the unit of disp8.
     pub n: u8,
     /// The length of vectors: 0 for 128 bits, 1 for 256, 2 for 512.
     pub ll: u8,
@@ -122,7 +122,7 @@ pub mod op {
     pub const BCASTD_R: E = e(2, 1, 0, 0x7c);
     pub const BCASTQ_R: E = e(2, 1, 1, 0x7c);
     pub const BCASTD: E = en(2, 1, 0, 0x58, 4);
-    /// The first lane to a register or memory of 32 bits.
+    /// Moves the first lane to a register or memory of 32 bits.
     pub const MOVD_ST: E = en(1, 1, 0, 0x7e, 4);
     pub const BCASTQ: E = en(2, 1, 1, 0x59, 8);
     pub const ADDPS: E = e(1, 0, 0, 0x58);
@@ -132,7 +132,7 @@ pub mod op {
     pub const SQRTPS: E = e(1, 0, 0, 0x51);
     pub const MINPS: E = e(1, 0, 0, 0x5d);
     pub const MAXPS: E = e(1, 0, 0, 0x5f);
-    /// The destination times the first operand plus the second; the operands' product plus the destination.
+    /// Multiplies the destination by the first operand and adds the second; adds the operands' product to the destination.
     pub const FMADD213PS: E = e(2, 1, 0, 0xa8);
     pub const FMADD231PS: E = e(2, 1, 0, 0xb8);
     pub const CMPPS: E = e(1, 0, 0, 0xc2);
@@ -148,7 +148,7 @@ pub mod op {
     pub const CVTPS2PD: E = en(1, 0, 0, 0x5a, 32);
     pub const CVTPD2PS: E = e(1, 1, 1, 0x5a);
     pub const CVTPH2PS: E = en(2, 1, 0, 0x13, 32);
-    /// To the operand in MODRM.RM.
+    /// The destination is the operand in MODRM.RM.
     pub const CVTPS2PH: E = en(3, 1, 0, 0x1d, 32);
     pub const CVTQQ2PD: E = e(1, 2, 1, 0xe6);
     pub const CVTUQQ2PD: E = e(1, 2, 1, 0x7a);
@@ -159,7 +159,7 @@ pub mod op {
     pub const CVTTPD2DQ: E = e(1, 1, 1, 0xe6);
     pub const CVTTPD2UDQ: E = e(1, 0, 1, 0x78);
     pub const PERMD: E = e(2, 1, 0, 0x36);
-    /// Elements of two registers; the destination numbers them.
+    /// Permutes elements of two registers; the destination holds their indices.
     pub const PERMI2D: E = e(2, 1, 0, 0x76);
     pub const PMOVSXDQ: E = en(2, 1, 0, 0x25, 32);
     pub const PMOVZXDQ: E = en(2, 1, 0, 0x35, 32);
@@ -179,13 +179,13 @@ pub mod op {
     pub const PINSRD: E = en(3, 1, 0, 0x22, 4);
     pub const MOVQ_LD: E = en(1, 1, 1, 0x6e, 8);
     pub const PINSRQ: E = en(3, 1, 1, 0x22, 8);
-    /// The first and another qword of a register to a register or memory of 64 bits.
+    /// Move the first or another qword of a register to a register or memory of 64 bits.
     pub const MOVQ_ST: E = en(1, 1, 1, 0x7e, 8);
     pub const PEXTRQ: E = en(3, 1, 1, 0x16, 8);
     pub const EXTRACT128: E = en(3, 1, 0, 0x39, 16);
     pub const SHUFPS: E = e(1, 0, 0, 0xc6);
     pub const SHUF128: E = e(3, 1, 0, 0x43);
-    /// A mask's bits as elements of ones or zeros.
+    /// Expands a mask's bits to elements of ones or zeros.
     pub const MOVM2D: E = e(2, 2, 0, 0x38);
     pub const TESTMD: E = e(2, 1, 0, 0x27);
     pub const TESTNMD: E = e(2, 2, 0, 0x27);
@@ -208,7 +208,7 @@ pub mod op {
 }
 
 impl E {
-    /// The same with the signs of the product and of the addend turned: of FMADD alone.
+    /// Returns FMADD with the signs of the product and of the addend negated.
     pub const fn turned(self, product: bool, addend: bool) -> E {
         E {
             op: self.op + ((product as u8) << 2) + ((addend as u8) << 1),
@@ -216,19 +216,19 @@ impl E {
         }
     }
 
-    /// The form for vectors of this length: 0 for 128 bits, 1 for 256, 2 for 512.
+    /// Returns the form for vectors of a length: 0 for 128 bits, 1 for 256, 2 for 512.
     pub const fn l(self, ll: u8) -> E {
         E { ll, ..self }
     }
 
-    /// The form for elements of 64 bits, if `wide`.
+    /// Returns the form for 64-bit elements, if `wide`.
     pub const fn wide(self, wide: bool) -> E {
         if wide { self.pd() } else { self }
     }
 
-    /// The form for elements of 64 bits: PD for PS.
+    /// Returns the form for 64-bit elements: PD for PS.
     pub const fn pd(self) -> E {
-        // Where PS has no prefix PD has 66; elsewhere W alone tells.
+        // If PS has no prefix, PD has 66; otherwise only W differs.
         E {
             w: 1,
             pp: if self.pp == 0 { 1 } else { self.pp },
@@ -247,7 +247,7 @@ pub mod alu {
     pub const CMP: u8 = 7;
 }
 
-/// The operations of `Asm::kop`, as in the opcode. ANDN is the second operand without the bits of the first.
+/// The operations of `Asm::kop`, as in the opcode. ANDN clears the bits of the first operand in the second.
 pub mod kop {
     pub const AND: u8 = 0x41;
     pub const ANDN: u8 = 0x42;
@@ -256,7 +256,7 @@ pub mod kop {
     pub const XOR: u8 = 0x47;
 }
 
-/// An opmask: its register, and whether elements that are off become zero. Register 0 is no mask.
+/// An opmask: its register, and whether masked-off elements become zero. Register 0 means no mask.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct K {
     pub k: u8,
@@ -271,12 +271,12 @@ pub const fn keep(k: u8) -> K {
     K { k, zero: false }
 }
 
-/// Elements that are off become zero.
+/// Masked-off elements become zero.
 pub const fn zero(k: u8) -> K {
     K { k, zero: true }
 }
 
-/// A place in the code that jumps go to.
+/// A jump target in the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label(u32);
 
@@ -298,7 +298,7 @@ pub enum Cc {
 }
 
 impl Cc {
-    /// The opposite.
+    /// Returns the opposite condition.
     pub fn not(self) -> Cc {
         match self {
             Cc::B => Cc::Ae,
@@ -328,9 +328,9 @@ pub struct Asm {
     /// The location of a 32-bit distance to a constant, and the number of instruction bytes that follow it.
     const_fixups: Vec<(u32, u32, u8)>,
     lines: vex::Lines,
-    /// Where the code ends and constants follow.
+    /// The offset at which the code ends and constants begin.
     pub end: usize,
-    /// Displacements from this one on are recorded: where each is, and what was written.
+    /// Displacements from this value on are recorded: the offset of each in the code, and its value.
     pub noted_from: Option<i32>,
     pub displacements: Vec<(u32, i32)>,
 }
@@ -365,7 +365,8 @@ impl Asm {
         self.buf.extend_from_slice(&dword.to_le_bytes());
     }
 
-    /// MODRM and what follows, for a register or memory; disp8 counts `n` bytes. `after`: instruction bytes after the displacement.
+    /// Emits MODRM, SIB and displacement for a register or memory. disp8 is in units of `n` bytes. `after` is the number of instruction bytes after
+    /// the displacement.
     fn modrm(&mut self, reg: u8, rm: &Rm, n: i32, size: u8, after: u8) {
         let reg = (reg & 7) << 3;
         match rm {
@@ -412,7 +413,7 @@ impl Asm {
         }
     }
 
-    /// An EVEX instruction.
+    /// Emits an EVEX instruction.
     pub fn evex(&mut self, e: E, reg: u8, v: u8, rm: Rm, mask: K, imm: Option<u8>) {
         let (mut x, mut b) = (1, 1);
         let mut v = v;
@@ -433,7 +434,7 @@ impl Asm {
                 }
                 bcast = matches!(rm, Rm::B(_)) as u8;
             }
-            // The broadcasts have no bit to say so.
+            // Broadcast instructions do not set the broadcast bit.
             Rm::C(_) => bcast = !(e.map == 2 && matches!(e.op, 0x58 | 0x59)) as u8,
         }
         self.b(0x62);
@@ -453,31 +454,31 @@ impl Asm {
         }
     }
 
-    /// A 512-bit instruction of two sources.
+    /// Emits a 512-bit instruction with two sources.
     pub fn z(&mut self, e: E, dst: u8, a: u8, rm: Rm) {
         self.evex(e, dst, a, rm, ALL, None);
     }
 
-    /// The same with registers and its own rounding mode, `rc`, numbered as in MXCSR.
+    /// Like [`Asm::z`], with registers and a rounding mode `rc`, numbered as in MXCSR.
     pub fn zr(&mut self, e: E, dst: u8, a: u8, b: u8, rc: u8) {
         let at = self.buf.len();
         self.evex(e, dst, a, Rm::R(b), ALL, None);
-        // Where the bit of broadcasts is set of registers, the length is a rounding.
+        // If the broadcast bit is set for registers, the length field is a rounding mode.
         let byte = &mut self.buf[at + 3];
         *byte = *byte & !(3 << 5) | rc << 5 | 1 << 4;
     }
 
-    /// The same under a mask.
+    /// Like [`Asm::z`], under a mask.
     pub fn zk(&mut self, e: E, dst: u8, a: u8, rm: Rm, mask: K) {
         self.evex(e, dst, a, rm, mask, None);
     }
 
-    /// The same with an immediate.
+    /// Like [`Asm::zk`], with an immediate.
     pub fn zi(&mut self, e: E, dst: u8, a: u8, rm: Rm, mask: K, imm: u8) {
         self.evex(e, dst, a, rm, mask, Some(imm));
     }
 
-    /// VEX with three operands, for opmasks.
+    /// Emits a VEX instruction with three operands, for opmasks.
     pub fn vex(&mut self, x: X, l: u8, reg: u8, v: u8, rm: Rm, imm: Option<u8>) {
         let X(map, pp, w, op) = x;
         let (x, b) = match rm {
@@ -498,7 +499,7 @@ impl Asm {
         }
     }
 
-    /// Of two opmasks of 16 bits: 0x41 and, 0x42 and-not (first inverted), 0x45 or, 0x46 xnor, 0x47 xor.
+    /// Emits an operation on two opmasks of 16 bits: 0x41 and, 0x42 and-not (first inverted), 0x45 or, 0x46 xnor, 0x47 xor.
     pub fn kop(&mut self, op: u8, dst: u8, a: u8, b: u8) {
         self.vex(X(1, 0, 0, op), 1, dst, a, Rm::R(b), None);
     }
@@ -531,7 +532,7 @@ impl Asm {
         self.vex(X(3, 1, 1, 0x30), 0, dst, 0, Rm::R(a), Some(by));
     }
 
-    /// `low` below the low eight bits of `high`.
+    /// Joins the low eight bits of `low`, below those of `high`.
     pub fn kunpckbw(&mut self, dst: u8, high: u8, low: u8) {
         self.vex(X(1, 1, 0, 0x4b), 1, dst, high, Rm::R(low), None);
     }
@@ -548,7 +549,7 @@ impl Asm {
         }
     }
 
-    /// A general instruction: opcode bytes, MODRM.
+    /// Emits a general instruction: opcode bytes, MODRM.
     pub fn g(&mut self, wide: bool, op: &[u8], reg: u8, rm: Rm) {
         self.rex(wide, reg, &rm, false);
         self.buf.extend_from_slice(op);
@@ -581,7 +582,7 @@ impl Asm {
         self.b(value);
     }
 
-    /// A byte of memory becomes 1 or 0. Flags stay.
+    /// Sets a byte of memory to 1 or 0. Flags do not change.
     pub fn setcc_to(&mut self, cc: Cc, m: Mem) {
         self.g(false, &[0x0f, 0x90 | cc as u8], 0, Rm::M(m));
     }
@@ -607,14 +608,14 @@ impl Asm {
         }
     }
 
-    /// A constant that takes 64 bits of the code, whatever it is.
+    /// Loads a constant that always takes 64 bits of the code.
     pub fn imm64(&mut self, dst: Gpr, value: u64) {
         self.rex(true, 0, &Rm::R(dst), false);
         self.b(0xb8 | dst & 7);
         self.buf.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// 0 add, 1 or, 4 and, 5 sub, 6 xor, 7 cmp.
+    /// Emits an ALU instruction: 0 add, 1 or, 4 and, 5 sub, 6 xor, 7 cmp.
     pub fn alu(&mut self, which: u8, wide: bool, dst: Gpr, rm: Rm) {
         self.g(wide, &[which << 3 | 3], dst, rm);
     }
@@ -664,7 +665,7 @@ impl Asm {
         self.g(true, &[0x63], dst, rm);
     }
 
-    /// 4 shl, 5 shr, 7 sar, 1 ror by an immediate.
+    /// Shifts by an immediate: 4 shl, 5 shr, 7 sar, 1 ror.
     pub fn shift_imm(&mut self, which: u8, wide: bool, dst: Gpr, by: u8) {
         self.g(wide, &[0xc1], which, Rm::R(dst));
         self.b(by);
@@ -675,23 +676,23 @@ impl Asm {
         self.b(by);
     }
 
-    /// SHLX (pp 1), SHRX (3), SARX (2): the count's low five or six bits.
+    /// Shifts by the count's low five or six bits: SHLX (pp 1), SHRX (3), SARX (2).
     pub fn shift_by(&mut self, pp: u8, wide: bool, dst: Gpr, src: Gpr, count: Gpr) {
         self.vex(X(2, pp, wide as u8, 0xf7), 0, dst, count, Rm::R(src), None);
     }
 
-    /// The lowest bits of `src` to where `mask` has ones.
+    /// Deposits the lowest bits of `src` at the ones of `mask`.
     pub fn pdep(&mut self, dst: Gpr, src: Gpr, mask: Gpr) {
         self.vex(X(2, 3, 1, 0xf5), 0, dst, src, Rm::R(mask), None);
     }
 
-    /// Zeros below the lowest bit.
+    /// Counts the zeros below the lowest 1.
     pub fn tzcnt(&mut self, wide: bool, dst: Gpr, src: Gpr) {
         self.b(0xf3);
         self.g(wide, &[0x0f, 0xbc], dst, Rm::R(src));
     }
 
-    /// Without the lowest bit; ZF: there is none left.
+    /// Clears the lowest 1 of `src`. ZF is set if none remains.
     pub fn blsr(&mut self, wide: bool, dst: Gpr, src: Gpr) {
         self.vex(X(2, 0, wide as u8, 0xf3), 0, 1, dst, Rm::R(src), None);
     }
@@ -701,7 +702,7 @@ impl Asm {
         self.store(false, m, src);
     }
 
-    /// All 64 bits of an opmask.
+    /// Moves 64 bits to an opmask.
     pub fn gpr_to_k64(&mut self, k: u8, src: Gpr) {
         self.vex(X(1, 3, 1, 0x92), 0, k, 0, Rm::R(src), None);
     }
@@ -710,7 +711,7 @@ impl Asm {
         self.g(wide, &[0x0f, 0xaf], dst, rm);
     }
 
-    /// Times a constant.
+    /// Multiplies by a constant.
     pub fn imul_imm(&mut self, wide: bool, dst: Gpr, src: Gpr, by: i32) {
         self.g(wide, &[0x69], dst, Rm::R(src));
         self.d(by as u32);
@@ -729,7 +730,7 @@ impl Asm {
         self.b(0x0f);
         self.b(0x90 | cc as u8);
         self.modrm(0, &Rm::R(dst), 1, 8, 0);
-        // The whole register.
+        // Zero-extend the byte to the whole register.
         self.rex(false, dst, &Rm::R(dst), true);
         self.b(0x0f);
         self.b(0xb6);
@@ -753,11 +754,11 @@ impl Asm {
         self.d(0);
     }
 
-    /// Where a label is.
+    /// Loads the address of a label.
     pub fn lea_label(&mut self, dst: Gpr, label: Label) {
         self.rex(true, dst, &Rm::R(0), false);
         self.b(0x8d);
-        // RIP and a displacement.
+        // The operand is RIP plus a displacement.
         self.b((dst & 7) << 3 | 5);
         self.fixups.push((self.buf.len() as u32, label));
         self.d(0);
@@ -808,7 +809,7 @@ impl Asm {
         self.g(false, &[0x0f, 0xae], 3, Rm::M(m));
     }
 
-    /// Puts the distances in and the constants after the code.
+    /// Appends the constants to the code and fills in the distances to labels and constants.
     pub fn finish(&mut self) {
         self.end = self.buf.len();
         while !self.buf.len().is_multiple_of(8) {

@@ -1,8 +1,9 @@
-//! The variant of the block where waves of a batch begin whose addresses follow from the workgroup's IDs by multiplications and
-//! additions ([`crate::ir::grid`]). What they are for the first workgroup is beside the wave's initial registers, the rest in
-//! [`Ctx::grid`]. The variant needs no guards and no checks of affine addresses: the runtime evaluated them for all workgroups that
-//! begin in it. It compares the memory that its constants come from (the kernel's arguments, mostly) with what that was, and the
-//! IDs with the number of workgroups; where they differ, and wherever else it is left, the wave begins anew in the usual code.
+//! The grid variant of the block where waves of a batch begin. It computes addresses from the workgroup's IDs by multiplications
+//! and additions ([`crate::ir::grid`]). The addresses in the first workgroup are next to the wave's initial registers, the other
+//! data in [`Ctx::grid`]. The variant needs no guards and no checks of affine addresses: the runtime evaluated them for all
+//! workgroups that begin in it. It checks that the memory of its constants (mostly the kernel's arguments) has not changed, and
+//! that the IDs are within the evaluated workgroups. If a check fails, or if the variant is left otherwise, the wave restarts in
+//! the usual code.
 
 use super::*;
 use crate::context::GRID;
@@ -14,33 +15,33 @@ const IDS: [Gpr; 3] = [R8, R9, R10];
 /// A load whose dwords are the same in all waves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct GridLoad {
-    /// Its dwords.
+    /// The position of its dwords in [`Ctx::grid`].
     pub to: u32,
-    /// The host address that it is relative to.
+    /// The position in [`Ctx::grid`] of the host address that it is relative to.
     pub pointer: u32,
     pub step: StepId,
 }
 
-/// The code of such a variant, and what it expects in [`Ctx::grid`], by dwords. The numbers of workgroups are in the first three.
+/// The code of a grid variant, and the layout of its data in [`Ctx::grid`], in dwords. The first three dwords are the numbers of workgroups.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct GridCode {
     pub program: Program,
-    /// Where the code begins for a wave whose time slice is in RCX.
+    /// The offset of the code's entry, which expects the wave's time slice in RCX.
     pub at: u32,
     pub loads: Vec<GridLoad>,
-    /// Scalars, of 64 bits.
+    /// Positions and steps of 64-bit scalars.
     pub scalars: Vec<(u32, StepId)>,
-    /// For each address, then for each base: three qwords.
+    /// Positions of the slopes of each address, then of each base: three qwords each.
     pub slopes: Vec<u32>,
 }
 
-/// Where the first things are that have no fixed place.
+/// The first dword of [`Ctx::grid`] without a fixed use.
 const FREE: u32 = 4;
 const ADDRESS_BYTES: usize = size_of::<[u64; 4]>();
 const BASE_BYTES: usize = size_of::<[u32; 4]>();
 
 impl GridCode {
-    /// 64-byte lines of the table that each wave has: of each address the four slices' qwords, of each base their dwords.
+    /// Returns the number of 64-byte lines of each wave's table: a qword per slice for each address, and a dword per slice for each base.
     pub fn lines(&self) -> usize {
         let (addresses, bases) = (self.program.addresses.len(), self.program.bases.len());
         (ADDRESS_BYTES * addresses + BASE_BYTES * bases).div_ceil(64)
@@ -51,11 +52,11 @@ fn grid_mem(dword: u32) -> Mem {
     ctx!(grid, 4 * dword as usize)
 }
 
-/// The room in [`Ctx::grid`].
+/// An allocator of dwords in [`Ctx::grid`].
 struct Room(u32);
 
 impl Room {
-    /// Takes room for dwords. `None` if there is none.
+    /// Allocates dwords. `None` if there is no room.
     fn take(&mut self, dwords: u32) -> Option<u32> {
         let at = self.0.next_multiple_of(2);
         self.0 = at + dwords;
@@ -66,7 +67,7 @@ impl Room {
 /// A variant under construction.
 pub(crate) struct Grid<'a> {
     pub builder: Builder<'a>,
-    /// The registers that a wave of a batch is given: see [`time_slices::begin`].
+    /// The registers that are loaded when a wave of a batch begins: see [`time_slices::begin`].
     pub live_ins: &'a LiveIns,
     pub at: u32,
     /// Nothing reads a register after the block.
@@ -74,7 +75,7 @@ pub(crate) struct Grid<'a> {
 }
 
 impl<V: Vectors> Emit<'_, V> {
-    /// The beginning of a grid variant: comparisons, addresses and bases. `used`: the scalars that are used. RCX is the time slice.
+    /// Emits the beginning of a grid variant: comparisons, addresses and bases. `used` marks the used scalars. RCX is the time slice.
     pub(super) fn grid_begin(&mut self, used: &[bool]) {
         if let Some(mut grid) = self.grid.take() {
             self.out.grid = self.grid_code(&mut grid, used);
@@ -90,7 +91,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.grid_constants(&mut grid.builder, used, &mut room, &mut code)?;
         let own = self.own_ids(&mut grid.builder.program, used);
         let program = &grid.builder.program;
-        // Where a workgroup is beyond those that were evaluated, or memory has changed, the wave begins anew.
+        // If the workgroup is beyond the evaluated ones, or if memory has changed, the wave restarts in the usual code.
         let anew = self.restart();
         self.a.mov(true, RSI, Rm::M(ctx!(batch.row)));
         for dim in (0..3).filter(|&dim| program.reads[dim]) {
@@ -123,7 +124,7 @@ impl<V: Vectors> Emit<'_, V> {
         Some(code)
     }
 
-    /// The IDs that other scalars than those of bases read.
+    /// Returns which IDs are read by scalars other than those of bases.
     fn own_ids(&self, program: &mut Program, used: &[bool]) -> [bool; 3] {
         let mut own = [false; 3];
         for (n, _) in self.c.graph.iter().zip(used).filter(|(_, used)| **used) {
@@ -137,7 +138,7 @@ impl<V: Vectors> Emit<'_, V> {
         own
     }
 
-    /// Gives the scalars that are the same in all workgroups their places.
+    /// Assigns positions to the scalars that are the same in all workgroups.
     fn grid_constants(
         &mut self,
         builder: &mut Builder<'_>,
@@ -178,14 +179,14 @@ impl<V: Vectors> Emit<'_, V> {
                     to
                 }
             };
-            // A scalar's place is relative to the first scalar.
+            // A scalar's slot is relative to the first scalar.
             let from_scalars = offset_of!(Ctx, grid) - offset_of!(Ctx, scalars);
             self.slot_of.insert(id, from_scalars as u32 + 4 * to);
         }
         Some(())
     }
 
-    /// Compares the memory that constants were loaded from with what it was.
+    /// Checks that the memory of the constants has not changed.
     fn grid_comparisons(&mut self, code: &GridCode, program: &Program, anew: Label) {
         let mut last = None;
         for load in &code.loads {
@@ -258,7 +259,7 @@ impl<V: Vectors> Emit<'_, V> {
             let slopes = room.take(6)?;
             code.slopes.push(slopes);
             let address = &self.c.affine.addresses[a.number as usize];
-            // Addresses that differ by constants change alike.
+            // Addresses that differ by constants have the same slopes.
             let constant = address.plus.is_none_or(|(low, high)| {
                 builder.constant[low as usize] && builder.constant[high as usize]
             });
@@ -282,7 +283,7 @@ impl<V: Vectors> Emit<'_, V> {
         Some(())
     }
 
-    /// RAX: the sum of the IDs times slopes. RDI is clobbered.
+    /// Computes the sum of the IDs times slopes in RAX. RDI is clobbered.
     fn grid_product(&mut self, program: &Program, slopes: u32) {
         let dims: Vec<usize> = (0..3).filter(|&dim| program.reads[dim]).collect();
         if dims.is_empty() {

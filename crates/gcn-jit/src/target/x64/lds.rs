@@ -1,15 +1,15 @@
-//! LDS, for all targets.
+//! Accesses of LDS, for all levels.
 
 use super::vectors::StagedAddresses;
 use super::*;
 use crate::ir::region::{WaveHelper, WaveHelperCall};
 
-/// Where an operand of a slice is that a helper would read.
+/// Returns the location of a slice's staged operand.
 pub(super) fn staged(operand: usize, slice: u8) -> Mem {
     ctx!(stage, 256 * operand + 64 * slice as usize)
 }
 
-/// Where a slice's bits of EXEC are.
+/// Returns the location of a slice's bits of EXEC.
 pub(super) fn exec_of(slice: u8) -> Mem {
     let m = sgpr_home(EXEC as u8);
     Mem {
@@ -18,7 +18,7 @@ pub(super) fn exec_of(slice: u8) -> Mem {
     }
 }
 
-/// Dwords to two addresses of LDS.
+/// Stores of dwords to two addresses of LDS.
 #[derive(Clone, Copy)]
 pub(crate) struct Two {
     pub(super) dwords: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Two {
 }
 
 impl<V: Vectors> Emit<'_, V> {
-    /// The stores of a helper to two addresses of LDS, which compiled code does itself where all bytes are within LDS.
+    /// Returns a helper's stores to two addresses of LDS, which compiled code executes itself if all bytes are within LDS.
     pub(super) fn two_in_lds(&self, w: &WaveHelperCall) -> Option<Two> {
         let WaveHelper::Store {
             space: Space::Lds,
@@ -47,8 +47,9 @@ impl<V: Vectors> Emit<'_, V> {
         })
     }
 
-    /// Stores what is staged: all lanes' first values, then the second ones. Falls through to the code that calls
-    /// the helper if an address is not within LDS, or an access is cut off by its end. Returns the label after both.
+    /// Stores the staged operands: all lanes' first values, then the second ones. Falls through to the code that
+    /// calls the helper if an address is not within LDS, or an access is cut off by its end. Returns the label after
+    /// both.
     pub(super) fn two_to_lds(&mut self, two: Two) -> Label {
         let (slow, done) = (self.a.label(), self.a.label());
         let multiple = if two.dwords > 1 { 8 } else { 1 };

@@ -8,10 +8,10 @@ use super::*;
 use crate::lir::regalloc::{Allocation, CLASSES, Location, Step};
 use crate::lir::{Class, Code};
 
-/// Ballots beyond these are collected in memory.
+/// The number of ballots that are collected in registers. Others are collected in memory.
 const BALLOT_REGISTERS: usize = 3;
 
-/// Memory of the current lanes: an address, and what the next slice of 16 lanes and its upper half add to it, in bytes.
+/// Memory of the current lanes: an address, the distance to the next slice of 16 lanes, and the distance to a slice's upper half, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct At {
     pub mem: Mem,
@@ -20,7 +20,7 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// The same for all lanes.
+    /// Memory that all lanes share.
     pub const fn same(mem: Mem) -> At {
         At {
             mem,
@@ -29,7 +29,7 @@ impl At {
         }
     }
 
-    /// Dwords of 64 lanes.
+    /// Dwords of 64 lanes, from `mem` on.
     pub const fn dwords(mem: Mem) -> At {
         At {
             mem,
@@ -38,7 +38,7 @@ impl At {
         }
     }
 
-    /// Bits of 64 lanes.
+    /// Bits of 64 lanes, from `mem` on.
     pub const fn bits(mem: Mem) -> At {
         At {
             mem,
@@ -54,7 +54,7 @@ pub(crate) const EXEC_BITS: At = At::bits(mem(
     (offset_of!(WaveState, sgprs) + 4 * EXEC as usize) as i32,
 ));
 
-/// The memory operand `by` bytes farther.
+/// Returns the memory operand `by` bytes farther.
 pub(crate) fn plus(m: Mem, by: i32) -> Mem {
     Mem {
         disp: m.disp + by,
@@ -62,7 +62,7 @@ pub(crate) fn plus(m: Mem, by: i32) -> Mem {
     }
 }
 
-/// A line of [`Ctx::vectors`].
+/// Returns a line of [`Ctx::vectors`].
 pub(crate) fn line_mem(line: u16) -> Mem {
     let n = (line as usize).min(VECTORS - 1);
     mem(CTX, (offset_of!(Ctx, vectors) + 64 * n) as i32)
@@ -70,11 +70,11 @@ pub(crate) fn line_mem(line: u16) -> Mem {
 
 /// A machine instruction of vector code.
 pub(crate) trait Machine<V: VectorIsa>: Sized {
-    /// The bytes of a spill slot, and those of them that a register takes.
+    /// The size of a spill slot, and the part of it that a register takes, in bytes.
     const SLOT: usize = V::BYTES as usize;
     const BYTES: u8 = V::BYTES;
 
-    /// Encodes it.
+    /// Encodes the instruction.
     fn encode(&self, e: &mut Emit<'_, V>, p: OperandRegisters<'_, Self>);
 
     /// Stores a register.
@@ -106,7 +106,7 @@ pub(crate) trait Machine<V: VectorIsa>: Sized {
 pub(crate) struct OperandRegisters<'a, O> {
     pub code: &'a Code<O>,
     pub locations: &'a [Location],
-    /// The host's numbers of the first class's registers.
+    /// The host's register numbers for the first class.
     pub names: &'a [u8; 32],
 }
 
@@ -119,7 +119,7 @@ impl<O> Clone for OperandRegisters<'_, O> {
 impl<O> Copy for OperandRegisters<'_, O> {}
 
 impl<'a, O> OperandRegisters<'a, O> {
-    /// A vector register.
+    /// Returns the vector register of an operand.
     pub fn r(&self, k: usize) -> u8 {
         match self.locations[k] {
             Location::Reg(r) => self.names[r as usize],
@@ -134,25 +134,25 @@ impl<'a, O> OperandRegisters<'a, O> {
 
 /// The state of a block's vector code.
 pub(crate) struct State<V: VectorIsa> {
-    /// The part of the slice that code is written for.
+    /// The part of the slice for which code is emitted.
     pub half: u8,
-    /// The number of lines of [`Ctx::vectors`] that are taken. Spill slots follow.
+    /// The number of allocated lines of [`Ctx::vectors`]. Spill slots follow.
     pub next_slot: u16,
-    /// The VGPRs that are written at the end, and where their values are.
+    /// The VGPRs that are written at the end, with the locations of their values.
     pub deferred: Vec<(u16, Deferred)>,
-    /// Where the data of the deferred stores is.
+    /// The locations of the deferred stores' data.
     pub stored: Vec<Vec<Deferred>>,
-    /// The registers that each slice's values are kept in.
+    /// The registers in which each slice's values are kept.
     pub kept: [Vec<u8>; 4],
     pub ballots: Vec<Id>,
-    /// The values that are computed once for all slices: where they are.
+    /// The locations of values that are computed once for all slices.
     pub uniform: Map<Id, [At; 2]>,
-    /// The operations of the plan that compute them.
+    /// The operations of the plan that compute `uniform`.
     pub before: Vec<bool>,
-    /// The code is not of a slice: it computes what all lanes share, whether they are active or not.
+    /// The code belongs to no slice: it computes values that all lanes share, active or not.
     pub everywhere: bool,
     sections: Vec<Section<V>>,
-    /// Where the block is left for code without affine values.
+    /// The exit to code without affine values.
     pub leave: Option<Label>,
 }
 
@@ -174,16 +174,16 @@ impl<V: VectorIsa> Default for State<V> {
     }
 }
 
-/// Where a slice's value is until nothing can fail.
+/// The location of a slice's value until nothing can fail any more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Deferred {
     /// In lines of [`Ctx::vectors`].
     Line(u16),
-    /// In one of the registers that are kept.
+    /// In one of the kept registers.
     InRegister(usize),
 }
 
-/// Out-of-line code of an instruction, and where it belongs to.
+/// Out-of-line code of an instruction, and the part of the vector code to which it belongs.
 struct Section<V: VectorIsa> {
     slice: u8,
     half: u8,
@@ -194,7 +194,7 @@ struct Section<V: VectorIsa> {
 type SectionCode<V> = dyn for<'x> FnOnce(&mut Emit<'x, V>);
 
 impl<V: Vectors> Emit<'_, V> {
-    /// A line of [`Ctx::vectors`] for each slice.
+    /// Allocates a line of [`Ctx::vectors`] for each slice.
     pub(super) fn lines(&mut self) -> u16 {
         let n = self.v.next_slot;
         self.v.next_slot += 4;
@@ -206,7 +206,7 @@ impl<V: Vectors> Emit<'_, V> {
         n
     }
 
-    /// One line.
+    /// Allocates one line of [`Ctx::vectors`].
     fn line(&mut self) -> u16 {
         let n = self.v.next_slot;
         self.v.next_slot += 1;
@@ -217,7 +217,7 @@ impl<V: Vectors> Emit<'_, V> {
         n
     }
 
-    /// The current lanes' memory. `t` is clobbered in loops if elements are narrower than 8 bytes; the flags as well.
+    /// Returns the current lanes' memory. In loops, `t` and the flags are clobbered if elements are narrower than 8 bytes.
     pub(super) fn at(&mut self, at: At, t: Gpr) -> Mem {
         let m = plus(at.mem, at.half * self.v.half as i32);
         if at.slice == 0 {
@@ -242,7 +242,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Records code that is written after the block.
+    /// Records code that is emitted after the block.
     pub(super) fn section(&mut self, code: impl for<'x> FnOnce(&mut Emit<'x, V>) + 'static) {
         self.v.sections.push(Section {
             slice: self.slice,
@@ -266,12 +266,12 @@ impl<V: Vectors> Emit<'_, V> {
         self.v.everywhere = false;
     }
 
-    /// Returns true if the code has no inactive lanes to leave out.
+    /// Returns true if the code need not exclude inactive lanes.
     pub(super) fn no_inactive_lanes(&self) -> bool {
         self.all_active.is_some() || self.v.everywhere
     }
 
-    /// The operations of vectors whose operands are the same in all lanes, as the scalars are that they come from.
+    /// Returns the vector operations whose operands are the same in all lanes, because they come from scalars.
     fn uniform_operations(&self) -> Vec<bool> {
         let (c, plan) = (self.c, &self.plan);
         let mut same: Vec<bool> = (0..c.graph.len())
@@ -313,8 +313,8 @@ impl<V: Vectors> Emit<'_, V> {
         out
     }
 
-    /// Computes what is the same in all lanes once, before the slices, and keeps it in memory. Truth values are made again where slices need
-    /// them.
+    /// Computes values that are the same in all lanes once, before the slices, and keeps them in memory. Truth values are recomputed where
+    /// slices need them.
     fn uniform_values(&mut self) {
         const MOST: usize = 64;
         if !self.with(Optional::Uniform) {
@@ -360,13 +360,13 @@ impl<V: Vectors> Emit<'_, V> {
         self.looped = looped;
     }
 
-    /// A spill slot.
+    /// Returns the memory of a spill slot.
     pub(super) fn spill_slot(&self, slot: u16, bytes: usize) -> Mem {
         let at = 64 * self.v.next_slot as usize + bytes * slot as usize;
         ctx!(vectors, at.min(64 * (VECTORS - 1)))
     }
 
-    /// Allocates registers, `fewer` of the first class less than there are.
+    /// Allocates registers, leaving out `fewer` registers of the first class.
     pub(super) fn allocate<O: Machine<V>>(
         &mut self,
         code: &Code<O>,
@@ -384,7 +384,7 @@ impl<V: Vectors> Emit<'_, V> {
         Some(out)
     }
 
-    /// The host's numbers of registers: those that hold nothing, in order.
+    /// Returns the host's numbers of the free registers, in order.
     fn names(&self) -> [u8; 32] {
         let kept = self.v.kept.iter().flatten().fold(0, |b, &r| b | 1u32 << r);
         let mut names = [0; 32];
@@ -393,12 +393,12 @@ impl<V: Vectors> Emit<'_, V> {
         names
     }
 
-    /// A vector register that holds nothing outside of the code of slices.
+    /// Returns a vector register that is free outside of the slices' code.
     pub(super) fn free_register(&self) -> u8 {
         self.names()[0]
     }
 
-    /// Writes allocated code.
+    /// Emits allocated code.
     pub(super) fn steps<O: Machine<V>>(&mut self, code: &Code<O>, out: &Allocation) {
         let names = self.names();
         let name = |class: Class, r: u8| if class == 0 { names[r as usize] } else { r };
@@ -428,7 +428,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// The code of the slices: all vector values, and what happens to them. `used`: the values that are used.
+    /// Emits the code of the slices: all vector values and their effects. `used` marks the used values.
     pub(super) fn vector_code(&mut self, used: &[bool]) {
         let c = self.c;
         let ballots: Vec<Id> = (0..c.graph.len())
@@ -445,7 +445,7 @@ impl<V: Vectors> Emit<'_, V> {
             }
         }
         self.v.ballots = ballots;
-        // First the register that collects failed checks is cleared.
+        // The register that collects failed checks is cleared first.
         V::before(self);
         self.uniform_values();
         let both = V::PARTS == 2 && V::both(self);
@@ -459,7 +459,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Allocates registers and writes the code of all slices with active lanes. `both`: it is the code of both halves. `fewer`: the
+    /// Allocates registers and emits the code of all slices with active lanes. `both`: the code is for both halves. `fewer`: the
     /// number of registers that hold values of other slices.
     pub(super) fn run(&mut self, code: &Code<V::Op>, both: bool, ballots: bool, fewer: usize) {
         if let Some(out) = self.allocate(code, V::REGISTERS, fewer) {
@@ -467,7 +467,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Writes code for each part of each slice, or in a loop of four slices. It is skipped where no lane is active.
+    /// Emits code for each part of each slice, or in a loop of four slices. Parts without active lanes are skipped.
     pub(super) fn each_slice(&mut self, both: bool, code: impl Fn(&mut Self), ballots: bool) {
         let slices = if self.looped { 1 } else { 4 };
         let halves = if both { 1 } else { V::PARTS };
@@ -506,7 +506,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Each part's bits are rotated in, so that the earlier ones move on.
+    /// Rotates the ballots, so that each part's bits can be added at the same position.
     fn rotate_ballots(&mut self, by: u8) {
         for i in 0..self.v.ballots.len() {
             let to = if i < BALLOT_REGISTERS {
@@ -518,7 +518,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Collects bits of a ballot, which RAX has.
+    /// Adds bits of a ballot, which are in RAX.
     pub(super) fn collect_ballot(&mut self, n: usize) {
         if n < BALLOT_REGISTERS {
             self.a.alu(alu::OR, true, R8 + n as u8, Rm::R(RAX));
@@ -558,7 +558,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.each_slice(false, copy, false);
     }
 
-    /// Stores operands of a wave-wide helper that are the same for a slice where the helper reads them.
+    /// Stages operands of a wave-wide helper that are the same within a slice.
     pub(super) fn stage_apart(&mut self, inputs: &[(usize, Id)]) {
         let mut s = select::Select::new(self, false);
         for &(n, id) in inputs {
@@ -568,7 +568,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.each_part(&code);
     }
 
-    /// Writes code for each part of each slice, with active lanes or without.
+    /// Emits code for each part of each slice, with active lanes or without.
     pub(super) fn each_part(&mut self, code: &Code<V::Op>) {
         let looped = std::mem::take(&mut self.looped);
         if let Some(out) = self.allocate(code, V::REGISTERS, 0) {

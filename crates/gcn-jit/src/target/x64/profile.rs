@@ -1,12 +1,12 @@
-//! Code that counts, and names for what code is about.
+//! Code that counts, and names of memory operands for listings.
 //!
 //! Code made for counting begins each block by adding one to the block's runs, the active lanes to its lanes, and the time
-//! since the last block began to that one's ticks. The clock is the host's time stamp counter.
+//! since the previous block began to the previous block's ticks. The clock is the host's time stamp counter.
 
 use super::*;
 use crate::context::Tally;
 
-/// The fields of the context that are worth a name, and where they begin.
+/// Returns the name of the context's field at a displacement.
 pub(super) fn field(displacement: usize) -> Option<&'static str> {
     let fields = [
         (offset_of!(Ctx, tables.lanes), "lane numbers"),
@@ -42,7 +42,7 @@ pub(super) fn field(displacement: usize) -> Option<&'static str> {
 }
 
 impl<V: Vectors> Emit<'_, V> {
-    /// Begins a block of code that counts.
+    /// Emits the counting at a block's start.
     pub(super) fn tally(&mut self, number: usize) {
         let at = |field: usize| mem(CTX, field as i32);
         let kept = [RAX, RCX, RDX];
@@ -87,7 +87,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Counts a run, by all lanes, of other blocks that this one replaces.
+    /// Emits the counting of a run by all lanes of the blocks that this one replaces.
     pub(super) fn tally_replaced(&mut self, numbers: &[usize]) {
         let kept = mem(CTX, offset_of!(Ctx, counts.saved) as i32);
         self.a.store(true, kept, RCX);

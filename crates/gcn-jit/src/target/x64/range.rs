@@ -1,4 +1,4 @@
-//! Ranges of memory that an access remembers between runs: the addresses where it may begin. After the first look-up the check is a comparison.
+//! Ranges of memory that an access remembers between runs: the addresses at which it may begin. After the first look-up the check is one comparison.
 
 use super::*;
 use crate::context::{OWN_RANGES, RANGES};
@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// share a slot, its tag names the access whose range it holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
-    /// Its number among those of the process.
+    /// Its number in the process.
     number: u32,
-    /// Which of the region's it is.
+    /// Its index among the region's ranges.
     own: u32,
 }
 
-/// Where an access of this number remembers its range.
+/// Returns the slot in which the access with a number remembers its range.
 fn slot(number: u32) -> usize {
     match number {
         n if n < OWN_RANGES => n as usize,
@@ -22,26 +22,26 @@ fn slot(number: u32) -> usize {
     }
 }
 
-/// Displacements from here on are those of ranges until the code is finished: which of the region's, and the byte in question.
-/// Numbers belong to the process, so stored code lists where it contains them.
+/// Until the code is finished, displacements from this value on stand for bytes of ranges: the range's index in the region,
+/// and the byte. Range numbers are specific to the process, so stored code lists the positions that contain them.
 pub(crate) const UNRESOLVED: i32 = 1 << 30;
 const APART: i32 = 64;
-/// The bytes of a range, then those of its tag.
+/// The offset of the tag: the tag's bytes follow the range's.
 const TAG: i32 = size_of::<[u64; 2]>() as i32;
 
-/// The code of a range check.
+/// A field in the code that contains the number of a range or depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Part {
-    /// A displacement of 32 bits to a byte of the range, or of the tag after it.
+    /// A 32-bit displacement of a byte of the range, or of the tag after it.
     Displacement(u8),
-    /// The number, of 32 bits.
+    /// The 32-bit number.
     Number,
-    /// The slot in the context, of 16 bits.
+    /// The 16-bit slot in the context.
     Slot,
 }
 
-/// A part of the code that depends on the number of one of the region's ranges.
+/// The position of a field in the code that depends on the number of one of the region's ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixup {
     pub at: u32,
@@ -50,7 +50,7 @@ pub struct Fixup {
 }
 
 impl Fixup {
-    /// Of a displacement that was written. `None` if it is beyond what a range has.
+    /// Returns the fixup of an emitted displacement. `None` if it is beyond the bytes of a range.
     fn of(at: u32, disp: i32) -> Option<Fixup> {
         let by = disp - UNRESOLVED;
         let byte = by % APART;
@@ -61,13 +61,13 @@ impl Fixup {
         })
     }
 
-    /// Returns true if it lies within `code` bytes of code and belongs to one of `ranges` ranges.
+    /// Returns true if the fixup is within `code` bytes of code and belongs to one of `ranges` ranges.
     pub fn fits(&self, code: usize, ranges: usize) -> bool {
         let bytes = if self.part == Part::Slot { 2 } else { 4 };
         self.at as usize + bytes <= code && (self.range as usize) < ranges
     }
 
-    /// Puts it into code, for the range's number.
+    /// Patches the code for the range's number.
     fn apply(&self, code: &mut [u8], number: u32) {
         let slot = slot(number);
         let at = self.at as usize;
@@ -88,14 +88,14 @@ impl Fixup {
     }
 }
 
-/// Puts the ranges' numbers into code.
+/// Patches the code for the ranges' numbers.
 pub fn apply_all(code: &mut [u8], fixups: &[Fixup], numbers: &[u32]) {
     for fixup in fixups {
         fixup.apply(code, numbers[fixup.range as usize]);
     }
 }
 
-/// The displacements that the assembler recorded.
+/// Returns the fixups of the displacements that the assembler recorded.
 pub(super) fn displacements(recorded: &[(u32, i32)]) -> Option<Vec<Fixup>> {
     recorded
         .iter()
@@ -103,13 +103,13 @@ pub(super) fn displacements(recorded: &[(u32, i32)]) -> Option<Vec<Fixup>> {
         .collect()
 }
 
-// A number takes 32 bits where it is written.
+// Numbers must not fit in 8-bit immediates, and slots must fit in 16 bits.
 const _: () = assert!(OWN_RANGES > i8::MAX as u32 && RANGES <= 1 << 16);
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Numbers for code that was made before, whose first `alone` ranges have slots of their own. `None` if there are no such
-/// numbers left: the code must be compiled again.
+/// Allocates numbers for code that was compiled before, whose first `alone` ranges have their own slots. `None` if no
+/// such numbers are left: the code must be recompiled.
 pub fn numbers(count: u32, alone: u32) -> Option<Vec<u32>> {
     let enough = |first: u32| {
         let end = first.checked_add(count)?;
@@ -119,7 +119,7 @@ pub fn numbers(count: u32, alone: u32) -> Option<Vec<u32>> {
     Some((first..first + count).collect())
 }
 
-/// The number of these, the first, that have slots of their own.
+/// Returns how many numbers, at the beginning, have their own slots.
 pub fn alone(numbers: &[u32]) -> u32 {
     numbers.iter().take_while(|&&n| n < OWN_RANGES).count() as u32
 }
@@ -156,7 +156,7 @@ pub(crate) struct ScalarOut {
     bad: Label,
 }
 
-/// An access that asks, after the block, when the page map refuses it.
+/// The out-of-line code of an access that the page map refuses: it asks the runtime.
 pub(crate) struct ExactOut {
     pub from: Label,
     pub back: Label,
@@ -166,7 +166,7 @@ pub(crate) struct ExactOut {
 }
 
 impl<V: Vectors> Emit<'_, V> {
-    /// The range of another access. Numbers are not reused: when they are used up, no more code is made.
+    /// Allocates a range for another access. Numbers are not reused: when they are used up, no more code is compiled.
     pub(super) fn new_range(&mut self) -> Range {
         let next = NEXT.fetch_update(Relaxed, Relaxed, |n| n.checked_add(1));
         let own = self.out.ranges.len() as u32;
@@ -183,13 +183,13 @@ impl<V: Vectors> Emit<'_, V> {
         self.out.fixups.push(Fixup { at, range, part });
     }
 
-    /// RSI: a helper's argument, with the number of the remembered range in bits 16 to 31.
+    /// Loads a helper's argument into RSI, with the number of the remembered range in bits 16 to 31.
     pub(super) fn ask_range(&mut self, what: u64, range: Range) {
         self.a.imm64(RSI, what & !(0xffff << 16));
         self.fixup(range, Part::Slot, 6);
     }
 
-    /// Goes to the label where the range is another access's.
+    /// Jumps to the label if the slot holds another access's range.
     pub(super) fn check_tag(&mut self, range: Range, from: Label) {
         if range.shared() {
             self.a
@@ -199,7 +199,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// The range is this access's from now on. RAX is lost.
+    /// Marks the slot as holding this access's range. RAX is clobbered.
     pub(super) fn tag(&mut self, range: Range) {
         if range.shared() {
             self.a.imm(RAX, range.number as u64);
@@ -214,7 +214,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.range_of(bytes, 1, restart);
     }
 
-    /// The same for an access that needs the permissions `need` (1 read, 2 write): jumps to `bad` if it is not permitted.
+    /// Like [`Emit::scalar_range`], for an access that needs the permissions `need` (1 read, 2 write): jumps to `bad` if it is not permitted.
     pub(super) fn range_of(&mut self, bytes: i32, need: u8, bad: Label) {
         let range = self.new_range();
         let (from, back) = (self.a.label(), self.a.label());
@@ -234,7 +234,7 @@ impl<V: Vectors> Emit<'_, V> {
         });
     }
 
-    /// The code after the block: it looks, and remembers the page of the first byte.
+    /// Emits the code after the block, which looks up the page of the first byte and remembers it.
     pub(super) fn scalar_out_of_line(&mut self) {
         for out in std::mem::take(&mut self.out_of_line.scalar) {
             self.a.bind(out.from);
@@ -244,7 +244,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.mov(true, RDX, Rm::R(RAX));
             self.a.alu(alu::SUB, true, RCX, Rm::M(ctx!(memory.start)));
             self.a.alu_imm(alu::AND, true, Rm::R(RCX), 4095);
-            // The page's start, and the highest offset in it at which a load may start.
+            // The range is the page's start, and the number of offsets at which a load may begin.
             self.a.alu(alu::SUB, true, RDX, Rm::R(RCX));
             self.a.store(true, out.range.start(), RDX);
             self.a.imm(RDX, (4096 - out.bytes + 1) as u64);
@@ -264,8 +264,8 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Asks whether an access at RAX may be made that the page map refuses, and jumps to `bad` where it may not. If there is a range, it
-    /// remembers what is permitted around it. RCX, RDX and RSI are clobbered.
+    /// Asks the runtime about an access at RAX that the page map refuses, and jumps to `bad` if it is not permitted. A given range
+    /// remembers what is permitted around the access. RCX, RDX and RSI are clobbered.
     fn ask_exact(&mut self, bytes: i32, need: u8, range: Option<Range>, bad: Label) {
         self.a.store(true, ctx!(lookup.address), RAX);
         let what = (bytes as u64) << 32 | need as u64;

@@ -1,6 +1,6 @@
-//! Instruction selection: the operations of a block, in their order, become machine instructions. What is the same at all levels is here:
-//! values and where they come from, writes of VGPRs, checks, the order of it all. What instructions an operation becomes, a level
-//! says ([`Selection`]).
+//! Instruction selection: the operations of a block, in their order, become machine instructions. This module has the parts that are the
+//! same at all levels: values and their sources, writes of VGPRs, checks, and their order. Each level selects the instructions of
+//! operations ([`Selection`]).
 
 use super::machine::{At, Deferred, OperandRegisters, line_mem, plus};
 use super::memory::Access;
@@ -18,17 +18,17 @@ pub(crate) enum Shared {
     /// All lanes' dwords.
     Load(At),
     Store(At),
-    /// Stores of one register each.
+    /// Stores one register to each location.
     StoreAll(Vec<At>),
     /// An element of 4 or 8 bytes in all lanes.
     Broadcast(At, u8),
-    /// The truth values that bits in memory say.
+    /// Truth values from bits in memory.
     Bits(At),
-    /// The bits of truth values are collected. The second number is 1 for the upper half where the code is of both.
+    /// Collects the bits of truth values. The second number is 1 for the upper half if the code is for both halves.
     Ballot(usize, u8),
-    /// The VGPR that a scalar numbers.
+    /// The VGPR whose number is a scalar.
     VgprAt(Id, At),
-    /// Uses the slice's values that stay in registers while other slices are computed. It is the last instruction.
+    /// The last instruction, which uses the slice's values that stay in registers while other slices are computed.
     Keep,
     /// One of these values.
     InRegister(usize),
@@ -38,7 +38,7 @@ pub(crate) enum Shared {
 }
 
 impl Shared {
-    /// Encodes it.
+    /// Encodes the instruction.
     pub fn encode<V: Vectors>(&self, e: &mut Emit<'_, V>, p: OperandRegisters<'_, V::Op>) {
         use super::machine::Machine;
         match self {
@@ -90,31 +90,31 @@ impl Shared {
     }
 }
 
-/// The code of a part of a slice, or of both halves, under selection.
+/// Instruction selection for a part of a slice, or for both halves.
 pub(crate) struct Select<'s, 'a, V: VectorIsa> {
     pub e: &'s mut Emit<'a, V>,
     pub code: Code<V::Op>,
-    /// The half that is selected for, where both are.
+    /// The current half, if both halves are selected.
     pub now: Option<u8>,
-    /// Each value's register, or its two.
+    /// The register or the two registers of each value.
     values: [Vec<Option<[VReg; 2]>>; 2],
-    /// Constants that have registers.
+    /// The registers of constants.
     constants: Map<V::Constant, VReg>,
     /// Conditions that no active lane may meet: checked before any store.
     pub bad: [Option<VReg>; 2],
-    /// A value that is still to be checked, together with another of its kind.
+    /// A value whose check is pending, so that it can be combined with another one's.
     unchecked: [Option<VReg>; 2],
-    /// The VGPRs that the block reads and writes, where they are written at the slice's end.
+    /// The writes of VGPRs at the slice's end, because the block also reads them.
     late: Vec<(At, VReg)>,
     /// The values that stay in registers until the block cannot be left any more.
     pub kept: Vec<VReg>,
-    /// Values of VGPRs may stay in registers until then.
+    /// VGPR values may be kept in this way.
     keep: bool,
     /// The position of the current operation.
     pos: u32,
     critical: Vec<bool>,
     fallible: bool,
-    /// Truth values as numbers, which are computed at their first use: sums take the truth values themselves.
+    /// Conversions of truth values to numbers, which are computed at their first use, because sums use the truth values directly.
     numbers: Map<Id, VectorOp>,
 }
 
@@ -148,7 +148,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         s
     }
 
-    /// The values that were computed before the slices.
+    /// Makes the values that were computed before the slices available.
     fn before_slices(&mut self) {
         if self.e.v.everywhere {
             return;
@@ -165,7 +165,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         }
     }
 
-    /// The code before the slices: these operations of the plan, and what is kept of them.
+    /// Selects the code before the slices: some operations of the plan, and the stores of their kept results.
     pub fn uniform(&mut self, ops: &[bool], kept: &[Id]) {
         for (pos, _) in ops.iter().enumerate().filter(|op| *op.1) {
             self.pos = pos as u32;
@@ -197,17 +197,17 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         self.code.push(op.into(), operands);
     }
 
-    /// A vector register.
+    /// Returns a new vector register.
     pub fn reg(&mut self) -> VReg {
         self.code.reg(0)
     }
 
-    /// A register for truth values.
+    /// Returns a new register for truth values.
     pub fn truth_reg(&mut self) -> VReg {
         self.code.reg(V::TRUTH)
     }
 
-    /// A value that one instruction makes, which is the same whenever it is executed.
+    /// Returns a value that one instruction computes, independent of where it is executed.
     pub fn constant(
         &mut self,
         which: V::Constant,
@@ -222,7 +222,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         r
     }
 
-    /// Values in memory, for the current half.
+    /// Adjusts a memory location for the current half.
     pub fn at(&self, at: At) -> At {
         match self.now {
             Some(half) => At {
@@ -234,7 +234,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         }
     }
 
-    /// Dwords in memory.
+    /// Loads dwords from memory.
     pub fn load(&mut self, at: At) -> VReg {
         let at = self.at(at);
         self.code
@@ -246,9 +246,9 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         self.push(Shared::Store(at), &[(r, Role::Use)]);
     }
 
-    /// An element of 4 or 8 bytes in all lanes.
+    /// Broadcasts an element of 4 or 8 bytes to all lanes.
     pub fn broadcast(&mut self, at: At, bytes: u8) -> VReg {
-        // An address that is computed is not named by other instructions.
+        // A computed address cannot be another instruction's memory operand.
         let again = match at.slice != 0 && self.e.looped {
             true => Remat::Value,
             false => V::BROADCAST,
@@ -257,7 +257,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             .push_remat(Shared::Broadcast(at, bytes).into(), again, 0)
     }
 
-    /// Truth values that bits in memory say.
+    /// Loads truth values from bits in memory.
     pub fn bits(&mut self, at: At) -> VReg {
         let at = self.at(at);
         self.code
@@ -283,12 +283,12 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         self.values[self.half()][id as usize]
     }
 
-    /// A dword in all lanes.
+    /// Returns a dword constant in all lanes.
     pub fn d32(&mut self, value: u32) -> VReg {
         V::constant(self, value as u64, false)
     }
 
-    /// A qword.
+    /// Returns a qword constant in all lanes.
     pub fn q64(&mut self, value: u64) -> VReg {
         V::constant(self, value, true)
     }
@@ -300,7 +300,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         }
     }
 
-    /// A value of 32 bits; a truth value of lanes. That of a scalar is 1 or 0 here.
+    /// Returns a 32-bit value or a truth value per lane. A scalar truth value is a number here, 1 or 0.
     pub fn val(&mut self, id: Id) -> VReg {
         if let Some([r, _]) = self.have(id) {
             return r;
@@ -332,7 +332,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                         return r;
                     }
                 }
-                // It must have been computed.
+                // The value must have been computed before.
                 self.e.mistaken();
                 match boolean {
                     true => V::same_truth(self, false),
@@ -344,7 +344,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         r
     }
 
-    /// A truth value.
+    /// Returns a truth value.
     pub fn mask(&mut self, id: Id) -> VReg {
         if self.e.node(id).vec {
             return self.val(id);
@@ -355,7 +355,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         V::scalar_truth(self, id)
     }
 
-    /// A value of 64 bits.
+    /// Returns a 64-bit value.
     pub fn wide(&mut self, id: Id) -> [VReg; 2] {
         let n = *self.e.node(id);
         if n.vec && n.out.bits() > 32 {
@@ -382,7 +382,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         uses.get(at).is_none() && self.e.node(id).vec
     }
 
-    /// A value that has a register, or can have one at any time.
+    /// Returns a value that has a register, or that can be loaded at any time.
     pub fn known(&mut self, id: Id) -> Option<VReg> {
         let n = *self.e.node(id);
         let any = matches!(n.op, Inst::Exec | Inst::Const(_) | Inst::Affine { .. });
@@ -394,7 +394,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
 
     // ---- the slice ----
 
-    /// All code.
+    /// Selects the code of the slice.
     pub fn slice(&mut self) {
         let c = self.e.c;
         let halves = 1 + self.now.is_some() as u8;
@@ -421,7 +421,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             for i in 0..self.e.v.ballots.len() {
                 let of = self.e.node(self.e.v.ballots[i]).args[0];
                 let r = self.mask(of);
-                // The bits of the upper half come above those of the lower where both are selected.
+                // If both halves are selected, the upper half's bits are above the lower half's.
                 self.push(Shared::Ballot(i, half), &[(r, V::truth_role(self, r))]);
             }
             for &g in &c.guards {
@@ -435,7 +435,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             }
             V::check(self);
         }
-        // Nothing is stored before all is checked.
+        // Nothing is stored before all checks.
         for half in 0..halves {
             self.enter(half);
             for row in 0..c.effects.rows.len() {
@@ -478,7 +478,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         }
     }
 
-    /// Stores the addresses of recorded accesses for the recorder.
+    /// Stages the addresses of recorded accesses for the recorder.
     fn stage_accesses(&mut self) {
         let c = self.e.c;
         for (n, access) in c.effects.accesses.iter().enumerate() {
@@ -494,7 +494,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         }
     }
 
-    /// Stores an operand of a wave-wide helper where it reads it.
+    /// Stages an operand of a wave-wide helper.
     pub fn stage_input(&mut self, n: usize, id: Id) {
         let r = self.val(id);
         self.store_to(At::dwords(ctx!(stage, 256 * n)), r);
@@ -546,7 +546,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         self.critical = critical;
     }
 
-    /// Writes a VGPR, now or when nothing can fail.
+    /// Writes a VGPR, now or after the last point of failure.
     fn write(&mut self, i: usize) {
         let (v, id, live) = self.e.c.effects.vgprs[i];
         let home = At::dwords(vgpr_line(v, 0));
@@ -577,7 +577,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         self.store_to(to, r);
     }
 
-    /// A place for a value until nothing can fail.
+    /// Returns a location for a value until nothing can fail any more.
     fn deferred(&mut self, r: VReg, keep: bool) -> Deferred {
         if keep {
             self.kept.push(r);
@@ -762,7 +762,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         ids.into_iter().all(short)
     }
 
-    /// The operands, ordered so that one in memory comes second.
+    /// Returns the operands, ordered so that one in memory comes second.
     pub fn ordered(&mut self, x: Id, y: Id) -> (VReg, VReg) {
         let again = |e: &Emit<'_, V>, id: Id| {
             let n = e.node(id);
@@ -777,9 +777,9 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     }
 }
 
-/// What a positive f64 and the negation of a negative one are compared with to find results that are tiny as f32: the bits of the bound, and
-/// the predicate of the comparison (1 for less, 2 for less or equal). Whether a number is tiny is decided after rounding to 24 bits with an
-/// unbounded exponent, so the bound depends on the rounding mode.
+/// Returns the bounds for finding results that are tiny as f32: for a positive f64, and for the negation of a negative one. A bound is its
+/// bits, and the predicate of the comparison (1 for less, 2 for less or equal). Whether a number is tiny is decided after rounding to 24
+/// bits with an unbounded exponent, so the bound depends on the rounding mode.
 pub(crate) fn bounds_of_tiny_as_f32(round: Round) -> [(u64, u8); 2] {
     const LESS: u8 = 1;
     const LESS_OR_EQUAL: u8 = 2;
@@ -790,7 +790,7 @@ pub(crate) fn bounds_of_tiny_as_f32(round: Round) -> [(u64, u8); 2] {
     // Everything above the f32 number before LEAST rounds to LEAST.
     let away_from_zero = (LEAST - STEP, LESS_OR_EQUAL);
     match round {
-        // The middle between the two rounds to LEAST, which is even.
+        // The midpoint between the two rounds to LEAST, which is even.
         Round::NearestEven => [(LEAST - STEP / 2, LESS); 2],
         Round::PlusInf => [away_from_zero, toward_zero],
         Round::MinusInf => [toward_zero, away_from_zero],

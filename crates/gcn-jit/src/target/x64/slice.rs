@@ -1,20 +1,20 @@
-//! Addresses of the current 16 lanes' part of things. Everything that differs from slice to slice is addressed here.
+//! Addresses of the current slice's data. Everything that differs from slice to slice is addressed here.
 //!
 //! A block's vector code is written out for each of the four slices, which then differ by constants. Long code is written once, as
 //! a loop of four iterations, in which [`SLICE`] holds 8 times the slice's number.
 
 use super::*;
 
-/// In the loop of four iterations: an eighth of the distance, in bytes, of the slice's part of a VGPR from the first slice's.
+/// In the loop of four iterations, this register holds an eighth of the distance in bytes between the slice's part of a VGPR and the first slice's.
 pub const SLICE: Gpr = R11;
 
-/// 16 lanes of a VGPR in memory.
+/// Returns the memory of a slice's 16 lanes of a VGPR.
 pub fn vgpr_line(n: u16, slice: u8) -> Mem {
     mem(VGPRS, 256 * (n as i32 - VGPR_BIAS) + 64 * slice as i32)
 }
 
 impl<V: Vectors> Emit<'_, V> {
-    /// The slice's 64 bytes of 256 bytes for the wave's lanes. `m` has no index.
+    /// Returns the slice's 64 bytes of 256 bytes for the wave's lanes. `m` must have no index.
     pub fn by_slice(&self, m: Mem) -> Mem {
         if self.looped {
             return Mem {

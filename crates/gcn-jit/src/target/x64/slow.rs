@@ -1,4 +1,4 @@
-//! Fast paths with an out-of-line slow path, and NaNs equal to the interpreter's, for all levels.
+//! Fast paths with an out-of-line slow path, and corrections of NaNs to the interpreter's, for all levels.
 
 use super::machine::{At, EXEC_BITS};
 use super::memory::Temps;
@@ -41,10 +41,10 @@ impl Kind {
     }
 }
 
-/// The first line of the context's data for the result. The lines before are for the leaves.
+/// The first line of the context's data for the result. The preceding lines are for the leaves.
 pub(crate) const RESULT: usize = 2 * crate::ir::fast_path::LEAVES;
 
-/// NaNs of a result that are put right. Operands: the result (tied); the operands; temporary registers.
+/// A correction of a result's NaNs. Operands: the result (tied); the operands; temporary registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fix {
     pub op: Op,
@@ -54,7 +54,7 @@ pub(crate) struct Fix {
     pub part: u8,
 }
 
-/// A line of the context's data.
+/// Returns a line of the context's data.
 pub(crate) fn line(n: usize) -> Mem {
     ctx!(data, 64 * n)
 }
@@ -63,7 +63,7 @@ impl<V: Vectors> Select<'_, '_, V> {
     pub(super) fn fast_path(&mut self, op: &VectorOp, n: &Node, number: u16) {
         let [when, short, _] = op.args;
         let result = Kind::of(n.out);
-        // A value in memory goes through a register of the result.
+        // A value in memory is copied through a register of the result.
         let through = match V::TRUTH != 0 && result == Kind::Bool {
             true => Role::Use,
             false => Role::Any,
@@ -117,16 +117,16 @@ impl<V: Vectors> Select<'_, '_, V> {
         }
     }
 
-    /// What is done where a fast path's condition does not hold, before the slow path is called.
+    /// Returns the exception that is handled before the slow path is called.
     fn exception(&self, number: u16) -> Option<Exception> {
         let exception = self.e.c.fast_paths[number as usize].exception?;
-        // Where the host takes denormals for zeros it finds too many.
+        // If the host takes denormals as zeros, tests for known operands would match denormals, too.
         let daz = self.e.c.fp.unwrap_or(self.e.common.default).daz;
         let found = !daz || !matches!(exception, Exception::Known(_));
         (found && self.e.with(Optional::Extremes)).then_some(exception)
     }
 
-    /// Puts NaNs of a result right.
+    /// Corrects the NaNs of a result.
     pub(super) fn fix(&mut self, op: &VectorOp, o: Op, wide: bool) {
         let Some(r) = self.have(op.id) else {
             return;
@@ -163,7 +163,7 @@ impl<V: Vectors> Select<'_, '_, V> {
 }
 
 impl<V: Vectors> Emit<'_, V> {
-    /// Calls the slow path: RAX says in the lower half whether the block restarts.
+    /// Calls the slow path. The lower half of RAX says whether the block must restart.
     pub(super) fn call_slow(&mut self, call: u32) {
         self.a.imm(RSI, call as u64);
         let slow = self.common.slow[2];

@@ -1,5 +1,5 @@
-//! What compiled code does between time slices of waves: it goes to the next wave, at the end of a round to the next round after
-//! the barrier, and when all waves of a workgroup have ended to the next workgroup ([`Batch`]).
+//! The code between time slices of waves: it continues with the next wave, at the end of a round with the next round after the
+//! barrier, and when all waves of a workgroup have ended with the next workgroup ([`Batch`](crate::context::Batch)).
 
 use super::*;
 use crate::context::LiveIns;
@@ -20,16 +20,17 @@ macro_rules! batch {
     };
 }
 
-/// The code that waves jump to at a barrier and at their end. At a barrier it records in the time slice where the wave continues (RDX
-/// in the region, RSI the PC) and the delay of its clock; at the end, that the wave has ended. Then the next time slice begins.
-/// After the last one the code leaves with RAX. If a time slice must not begin, it leaves with [`EXIT_NEXT`]. No host register
-/// holds anything of a wave here.
+/// Emits the code that waves jump to at a barrier and at their end, and returns the two labels. At a barrier it records in the time
+/// slice where the wave continues (RDX in the region, RSI the PC) and the delay of its clock; at the end it records that the wave has
+/// ended. Then the next time slice begins. After the last one the code leaves with RAX. If a time slice must not begin, it leaves
+/// with [`EXIT_NEXT`]. No host register holds a wave's values here.
 ///
-/// `waits`: the two are called, and return in RDX where to continue. Waves continue at different places after each barrier, and
-/// the processor predicts one jump for each place better than one for all.
+/// `waits`: the code is called instead, and returns in RDX where to continue. Waves continue at different places after each
+/// barrier, and the processor predicts one jump for each place better than one for all.
 ///
-/// `first`: where waves of a batch begin, with their time slice in RCX, in regions without barriers; and whether some begin elsewhere,
-/// where their time slices say. Each wave may have the state of the one before it, so time slices record less ([`Batch::single`]).
+/// `first`: for regions without barriers, the entry of a batch's waves, with their time slice in RCX, and whether some time slices
+/// give another entry. Each wave may reuse the previous wave's state, so time slices record less
+/// ([`Batch::single`](crate::context::Batch::single)).
 pub(super) fn between<V: Vectors>(
     a: &mut Asm,
     exit: Label,
@@ -58,7 +59,7 @@ pub(super) fn between<V: Vectors>(
     a.bind(counted);
     a.store(true, slice!(code), RDX);
     a.alu_imm(alu::ADD, false, Rm::M(slice!(ended)), 1);
-    // A wave that runs alone leaves with the fuel that it has left, and was given 0.
+    // A wave that runs alone was given 0, and leaves with its remaining fuel.
     a.mov(false, RSI, Rm::M(slice!(given)));
     a.alu(alu::SUB, true, FUEL, Rm::R(RSI));
     a.g(true, &[0x01], FUEL, Rm::M(batch!(spare)));
@@ -92,7 +93,7 @@ pub(super) fn between<V: Vectors>(
     a.imm(RAX, EXIT_NEXT);
     a.bind(leave);
     if waits {
-        // Nothing returns here.
+        // The call's return address is dropped.
         a.alu_imm(alu::ADD, true, Rm::R(RSP), 8);
     }
     a.jmp(exit);
@@ -103,7 +104,7 @@ pub(super) fn between<V: Vectors>(
     a.jcc(Cc::E, leave);
     a.alu_imm(alu::CMP, true, Rm::M(batch!(live)), 0);
     a.jcc(Cc::Ne, begin);
-    // All have ended.
+    // All waves of the workgroup have ended.
     next_row(a, leave);
     a.mov(true, RDX, Rm::M(batch!(begin)));
     a.mov(true, RSI, Rm::M(batch!(given)));
@@ -125,9 +126,9 @@ pub(super) fn between<V: Vectors>(
     (barrier, ended)
 }
 
-/// The code at the end of a wave of a batch whose waves share one state: the next wave begins at `first`. The code after it is for other
-/// batches. `others`: where code leaves because a time slice must not begin, or because all workgroups have ended; and where LDS
-/// is cleared.
+/// Emits the code at the end of a wave of a batch whose waves share one state: the next wave begins at `first`. Other batches continue
+/// after this code. `others` are the exits if a time slice must not begin and if all workgroups have ended, and the code that clears
+/// LDS.
 fn next_of_shared_state(a: &mut Asm, (first, elsewhere): (Label, bool), others: [Label; 3]) {
     const BYTES: i32 = size_of::<TimeSlice>() as i32;
     let [pause, leave, clear] = others;
@@ -181,7 +182,7 @@ fn clear_lds<V: Vectors>(a: &mut Asm) {
     a.mov(true, RDI, Rm::M(ctx!(lds.base)));
     a.alu_imm(alu::CMP, true, Rm::R(RCX), 64);
     a.jcc(Cc::B, bytes);
-    // The last line is where LDS ends.
+    // The last line ends where LDS ends.
     a.mov(true, RSI, Rm::R(RDI));
     a.alu(alu::ADD, true, RSI, Rm::R(RCX));
     a.alu_imm(alu::SUB, true, Rm::R(RSI), 64);
@@ -199,8 +200,8 @@ fn clear_lds<V: Vectors>(a: &mut Asm) {
     a.bind(no_lds);
 }
 
-/// The code where a wave of a batch begins: it loads the registers that the region reads, and goes to the region's first block.
-/// Returns its offset. At `first` the time slice is in RCX already.
+/// Emits the entry of a batch's waves: it loads the registers that the region reads, and continues at the region's first block.
+/// Returns its offset. At `first` the time slice is already in RCX.
 pub(super) fn begin<V: Vectors>(a: &mut Asm, live_ins: &LiveIns, first: Label) -> usize {
     let here = a.buf.len();
     a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
@@ -210,7 +211,8 @@ pub(super) fn begin<V: Vectors>(a: &mut Asm, live_ins: &LiveIns, first: Label) -
     here
 }
 
-/// Gives a wave that starts its registers. RCX is its time slice. RDX points to its initial registers then; RAX, RCX and RDI are clobbered.
+/// Loads the registers of a starting wave, whose time slice is in RCX. Afterwards RDX points to its initial registers; RAX, RCX and RDI are
+/// clobbered.
 pub(super) fn give<V: Vectors>(a: &mut Asm, live_ins: &LiveIns) {
     const LINE: i32 = 64;
     a.mov(true, RDX, Rm::M(slice!(start)));

@@ -1,10 +1,10 @@
-//! What a level of vector code is made of, in five traits: its registers ([`VectorIsa`]), the machine instructions of operations
+//! The parts of a level of vector code, in five traits: its registers ([`VectorIsa`]), the machine instructions of operations
 //! ([`Selection`]), memory accesses ([`Accesses`]), slow paths ([`SlowPaths`]) and the operands of wave-wide helpers ([`Staging`]). A
 //! level is a folder that implements them; [`Vectors`] is all five.
 //!
-//! Which operations a block's vector code has, in which order, and what happens to their results is the same at all levels
-//! ([`super::select`], [`super::machine`]). Vector code works on slices of 16 lanes, in one register or in two parts. Between the
-//! functions of a level no vector register holds anything but what slices keep ([`Deferred::InRegister`](super::machine::Deferred::InRegister)).
+//! Which operations a block's vector code has, in which order, and what happens to their results is the same at all levels ([`super::select`],
+//! [`super::machine`]). Vector code works on slices of 16 lanes, in one register or in two parts. Between the functions of a level, vector
+//! registers hold only the values that slices keep ([`Deferred::InRegister`](super::machine::Deferred::InRegister)).
 
 use super::atomic::Joined;
 use super::bases::BaseOps;
@@ -20,7 +20,7 @@ use crate::lir::regalloc::CLASSES;
 use crate::lir::{Class, Remat, Role, VReg};
 use std::rc::Rc;
 
-/// All of a level.
+/// All parts of a level.
 pub(crate) trait Vectors: Selection + Accesses + SlowPaths + Staging {}
 
 impl<V: Selection + Accesses + SlowPaths + Staging> Vectors for V {}
@@ -36,7 +36,7 @@ pub(crate) trait VectorIsa: Sized + 'static {
     /// A value that one instruction computes, independent of where it is executed.
     type Constant: Copy + Eq + std::hash::Hash;
 
-    /// There are bitwise operations on three values.
+    /// The level has bitwise operations on three values.
     const TERNARY_LOGIC: bool;
 
     /// The number of registers that a slice's lanes take.
@@ -45,16 +45,16 @@ pub(crate) trait VectorIsa: Sized + 'static {
     /// The bytes of a vector register.
     const BYTES: u8 = 64 / Self::PARTS;
 
-    /// The host's registers that are allocated: of vectors, of truth values.
+    /// The numbers of host registers that are allocated: for vectors, and for truth values.
     const REGISTERS: [u8; CLASSES];
 
-    /// The class of registers for truth values: 0 if they are vectors.
+    /// The register class of truth values: 0 if they are vectors.
     const TRUTH: Class;
 
-    /// Whether instructions name elements in memory for all lanes.
+    /// How a broadcast from memory is rematerialized, which depends on whether instructions have broadcast operands.
     const BROADCAST: Remat;
 
-    /// A slice's values can stay in registers while others are computed.
+    /// A slice's values can stay in registers while other slices are computed.
     const KEEPS: bool;
 
     /// Returns true if the four slices of a block with this number of vector operations are the iterations of a loop.
@@ -65,11 +65,11 @@ pub(crate) trait VectorIsa: Sized + 'static {
         false
     }
 
-    /// Makes a slice's lanes active: all, or those whose bits in memory are set, at least one.
+    /// Makes a slice's lanes active: all of them, or those whose bits in memory are set, of which there is at least one.
     fn all_active(_: &mut Asm) {}
     fn active(_: &mut Asm, _: Mem) {}
 
-    /// The code before and after that of the slices.
+    /// Emit code before and after the slices' code.
     fn before(_: &mut Emit<'_, Self>) {}
     fn after(_: &mut Emit<'_, Self>) {}
 
@@ -78,12 +78,12 @@ pub(crate) trait VectorIsa: Sized + 'static {
     fn store(a: &mut Asm, bytes: u8, r: u8, to: Mem);
     fn move_register(a: &mut Asm, bytes: u8, from: u8, to: u8);
 
-    /// The same for registers of truth values, at levels that have such.
+    /// The same for registers of truth values, at levels that have them.
     fn load_truth(_: &mut Asm, _: u8, _: Mem) {}
     fn store_truth(_: &mut Asm, _: u8, _: Mem) {}
     fn move_truth(_: &mut Asm, _from: u8, _to: u8) {}
 
-    /// Saves and restores all registers of truth values in [`Ctx::saved`], at levels that have such.
+    /// Saves and restores all registers of truth values in [`Ctx::saved`], at levels that have them.
     fn save_truth(_: &mut Asm) {}
     fn restore_truth(_: &mut Asm) {}
 
@@ -103,7 +103,7 @@ pub(crate) trait VectorIsa: Sized + 'static {
         Self::restore_truth(a);
     }
 
-    /// Copies 16, 32 or 64 bytes by a vector register below 8, and by the one 8 above it where one is too short.
+    /// Copies 16, 32 or 64 bytes through vector register `r`, which is below 8, and if that is too short also through `r` + 8.
     fn copy(a: &mut Asm, bytes: u8, r: u8, from: Mem, to: Mem) {
         let part = bytes.min(Self::BYTES);
         for n in 0..bytes / part {
@@ -113,11 +113,11 @@ pub(crate) trait VectorIsa: Sized + 'static {
         }
     }
 
-    /// Adds a general register to four qwords in memory, or to four dwords, and stores the sums. Vector register 0 is clobbered.
+    /// Adds a general register to four qwords or dwords in memory and stores the sums. Vector register 0 is clobbered.
     fn add_qwords(a: &mut Asm, r: Gpr, to: [Mem; 2]);
     fn add_dwords(a: &mut Asm, r: Gpr, to: [Mem; 2]);
 
-    /// Clears what [`VectorIsa::store_line`] stores.
+    /// Clears the register that [`VectorIsa::store_line`] stores.
     fn zero(a: &mut Asm);
 
     /// Stores 64 bytes of zeros.
@@ -127,77 +127,77 @@ pub(crate) trait VectorIsa: Sized + 'static {
         }
     }
 
-    /// The register of a truth value that an instruction reads or writes.
+    /// Returns the register of an instruction's truth value.
     fn truth(p: OperandRegisters<'_, Self::Op>, k: usize) -> u8;
 
-    /// A general register: the bits of truth values.
+    /// Copies the bits of truth values to a general register.
     fn truth_to(a: &mut Asm, to: Gpr, truth: u8);
 
-    /// The truth values that bits in memory say. Clobbers RAX.
+    /// Loads truth values from bits in memory. RAX is clobbered.
     fn bits(e: &mut Emit<'_, Self>, at: At, truth: u8);
 
-    /// 4 or 8 bytes in all lanes, and a general register's dword.
+    /// Broadcast 4 or 8 bytes, or a general register's dword, to all lanes.
     fn broadcast(a: &mut Asm, r: u8, bytes: u8, from: Mem);
     fn broadcast_gpr(a: &mut Asm, r: u8, from: Gpr);
 }
 
 /// The machine instructions of values.
 pub(crate) trait Selection: VectorIsa {
-    /// A dword or a qword in all lanes.
+    /// Returns a constant dword or qword in all lanes.
     fn constant(s: &mut Select<'_, '_, Self>, value: u64, wide: bool) -> VReg;
 
-    /// An affine value of the current lanes, and such a truth value.
+    /// Return the current lanes of an affine value, or of an affine truth value.
     fn affine(s: &mut Select<'_, '_, Self>, base: Base, step: i32) -> VReg;
     fn affine_truth(s: &mut Select<'_, '_, Self>, base: Base) -> VReg;
 
-    /// The lanes' numbers times a number.
+    /// Returns the lanes' numbers times a number.
     fn distances(s: &mut Select<'_, '_, Self>, step: i32) -> VReg;
 
-    /// Truth values: the active lanes; the same in all lanes; that of a scalar.
+    /// Return truth values: true in active lanes; the same in all lanes; a scalar's.
     fn active_lanes(s: &mut Select<'_, '_, Self>) -> VReg;
     fn same_truth(s: &mut Select<'_, '_, Self>, value: bool) -> VReg;
     fn scalar_truth(s: &mut Select<'_, '_, Self>, id: Id) -> VReg;
 
-    /// How an instruction reads a truth value.
+    /// Returns how an instruction reads a truth value.
     fn truth_role(_: &Select<'_, '_, Self>, _: VReg) -> Role {
         Role::Use
     }
 
-    /// A new value in active lanes, the old one in others.
+    /// Returns a new value in active lanes, and the old one in others.
     fn in_active(s: &mut Select<'_, '_, Self>, old: VReg, new: VReg) -> VReg;
 
-    /// A float with denormals replaced by zeros.
+    /// Returns a float with denormals replaced by zeros.
     fn flushed(s: &mut Select<'_, '_, Self>, r: VReg, wide: bool) -> VReg;
 
-    /// Where one of two f32 is a NaN, or an f64 is. Inactive lanes do not matter.
+    /// Return where one of two f32, or an f64, is a NaN. Inactive lanes do not matter.
     fn unordered(s: &mut Select<'_, '_, Self>, a: VReg, b: VReg) -> VReg;
     fn unordered_wide(s: &mut Select<'_, '_, Self>, r: [VReg; 2]) -> VReg;
 
-    /// The block restarts where this is true of an active lane. After [`Selection::check`] or [`VectorIsa::after`] no condition has
-    /// failed.
+    /// Makes the block restart if this is true in an active lane. After [`Selection::check`] or [`VectorIsa::after`] no condition
+    /// has failed.
     fn must_not(s: &mut Select<'_, '_, Self>, r: VReg);
     fn check(s: &mut Select<'_, '_, Self>);
 
-    /// 64-bit values of halves, and a half of 64-bit values.
+    /// Join halves to 64-bit values, or return a half of 64-bit values.
     fn pair(s: &mut Select<'_, '_, Self>, lo: Id, hi: Id) -> [VReg; 2];
     fn half_of(s: &mut Select<'_, '_, Self>, r: [VReg; 2], high: bool) -> VReg;
 
-    /// Of each lane: what the lane that it numbers had of a VGPR.
+    /// Returns a VGPR's old values in the lanes that `lanes` numbers.
     fn lanes_in(s: &mut Select<'_, '_, Self>, v: u16, lanes: Id) -> VReg;
 
-    /// The slice's lanes that the digits number.
+    /// Returns the values of the slice's lanes that the digits number.
     fn shuffle(s: &mut Select<'_, '_, Self>, digits: u64, x: Id) -> VReg;
 
-    /// The bits of two values, moved by a constant.
+    /// Returns the bits of two values, shifted by a constant (a double shift).
     fn double_shift(s: &mut Select<'_, '_, Self>, left: bool, of: [Id; 2], by: u8) -> VReg;
 
-    /// A bitwise operation on three values.
+    /// Returns a bitwise operation on three values.
     fn ternary(s: &mut Select<'_, '_, Self>, op: &VectorOp, table: u8) -> VReg;
 
-    /// An arithmetic operation, whose result it defines.
+    /// Selects an arithmetic operation and defines its result.
     fn alu(s: &mut Select<'_, '_, Self>, op: &VectorOp, o: Op, n: &Node);
 
-    /// The classes of an instruction's temporary registers.
+    /// Returns the classes of an instruction's temporary registers.
     fn temps(what: Temps) -> &'static [Class];
 }
 
@@ -226,29 +226,29 @@ pub(crate) trait SlowPaths: VectorIsa {
     fn fix_code(e: &mut Emit<'_, Self>, fix: Fix, p: OperandRegisters<'_, Self::Op>);
 }
 
-/// What compiled code does itself with the staged operands of wave-wide helpers. All vector registers may be clobbered.
+/// Code that executes the work of wave-wide helpers on staged operands. All vector registers may be clobbered.
 pub(crate) trait Staging: VectorIsa {
-    /// Jumps unless all addresses in the staged operands are as they must be. Clobbers RAX and RDX.
+    /// Jumps to `other` unless all staged addresses are valid. RAX and RDX are clobbered.
     fn staged_in_lds(e: &mut Emit<'_, Self>, addresses: StagedAddresses<'_>, other: Label);
 
-    /// RCX becomes the reduction of the active lanes' staged data. RAX stays.
+    /// Computes the reduction of the active lanes' staged data in RCX. RAX is preserved.
     fn reduce_staged(e: &mut Emit<'_, Self>, j: &Joined);
 
-    /// Stores the staged dwords of lanes that follow each other to memory and jumps to the label that is returned, or does nothing.
+    /// If the lanes' addresses are consecutive, stores the staged dwords to memory and jumps to the returned label; otherwise does nothing.
     fn store_staged(e: &mut Emit<'_, Self>, l: &Lanes, range: Range) -> Label;
 
-    /// A VGPR takes a staged operand in active lanes.
+    /// Writes a staged operand to a VGPR in active lanes.
     fn write_staged(e: &mut Emit<'_, Self>, operand: usize, vgpr: u8);
 
     /// Stores staged dwords to LDS at RCX: all lanes' first values, then the second ones.
     fn store_two(e: &mut Emit<'_, Self>, two: Two);
 }
 
-/// Staged addresses of LDS of the active lanes: `bytes` from each on are within LDS and the limit, and each is a multiple of a power of
-/// two.
+/// The conditions for staged LDS addresses of the active lanes: `bytes` from each address on are within LDS and the limit, and each
+/// address is a multiple of a power of two.
 #[derive(Clone, Copy)]
 pub(crate) struct StagedAddresses<'a> {
-    /// The operands that have them.
+    /// The operands that hold the addresses.
     pub operands: &'a [usize],
     pub limit: Id,
     pub bytes: i32,

@@ -1,12 +1,12 @@
-//! Operands of wave-wide helpers, and their calls.
+//! Calls of wave-wide helpers, and their operands.
 
 use super::*;
 use crate::ir::region::WaveHelper;
 use crate::ir::region::WaveHelperCall;
 
 impl<V: Vectors> Emit<'_, V> {
-    /// The helper that the block calls at its end. Stores of several dwords to memory also have one, because after a fault memory must
-    /// have what the lanes before store, element by element.
+    /// Returns the helper call at the block's end. Stores of several dwords to memory also use a helper, because after a fault memory
+    /// must contain the preceding lanes' stores, element by element.
     pub fn wave_helper_call(&self) -> Option<WaveHelperCall> {
         let c = self.c;
         if c.effects.wave_helper.is_some() {
@@ -31,7 +31,7 @@ impl<V: Vectors> Emit<'_, V> {
         Some(WaveHelperCall { helper, inputs })
     }
 
-    /// Calls the helper when all lanes' operands are there. No vector register holds anything then.
+    /// Calls the helper after all lanes' operands have been staged. Vector registers are free at this point.
     pub fn call_wave_helper(&mut self, w: &WaveHelperCall) {
         let Some(what) = w.helper.encode() else {
             self.mistaken();
@@ -59,7 +59,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Tells a probe of the accesses that the block has made. Nothing fails any more, and vector registers hold nothing.
+    /// Reports the block's accesses to a probe. Nothing can fail any more, and vector registers are free.
     pub fn call_recorder(&mut self) {
         let c = self.c;
         if c.effects.accesses.is_empty() {

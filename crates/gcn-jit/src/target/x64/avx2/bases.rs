@@ -12,7 +12,7 @@ type OperandRegisters<'a> = crate::target::x64::machine::OperandRegisters<'a, B>
 #[derive(Debug)]
 pub(crate) enum B {
     Plain(Plain),
-    /// Whether all guards hold. Operands: the slices in which they do, two temporary registers.
+    /// Checks the guards. Operands: the slices in which all of them hold, two temporary registers.
     Guards,
     Shared(SharedBase),
 }
@@ -45,7 +45,7 @@ impl Emit<'_, Avx2> {
         });
     }
 
-    /// Adds to RAX the bits of slices without active lanes, and compares it with all. RDX is clobbered.
+    /// Sets the bits of slices without active lanes in RAX, and compares RAX with all slices. RDX is clobbered.
     fn or_inactive(&mut self, t: u8, u: u8) {
         let exec = H::M(sgpr_home(EXEC as u8));
         self.a.x(X(2, 1, 0, 0x33), t, 0, exec);
@@ -101,7 +101,7 @@ impl Emit<'_, Avx2> {
         self.a
             .y(ADDQ, u, if self.common.aliased { u } else { r }, H::R(t));
         self.a.y(STORE, u, 0, H::M(slot));
-        // Without a sign: the upper bits of both are turned.
+        // For an unsigned comparison the sign bits of both are flipped.
         let sign = self.a.every(1 << 63, true);
         self.a.y(BROADCASTQ, t, 0, H::M(range.start()));
         self.a.y(SUBQ, u, r, H::R(t));
@@ -221,7 +221,7 @@ impl Build for Bases<'_, '_> {
 }
 
 impl Bases<'_, '_> {
-    /// An operation on dwords of 128 bits.
+    /// Emits an operation on dwords of 128 bits.
     fn short(&mut self, x: X, a: VReg, b: VReg) -> VReg {
         self.two_of(x, 0, a, b, None)
     }

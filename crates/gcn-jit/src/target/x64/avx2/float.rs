@@ -16,7 +16,7 @@ const MAX: u8 = 0x5f;
 const SQRT: u8 = 0x51;
 const COMPARE: u8 = 0xc2;
 
-/// VRANGE's choice: the smaller or larger number; -0 is smaller than +0. Operands: two, result, two temporary registers.
+/// Chooses the smaller or larger number like VRANGE; -0 is smaller than +0. Operands: two, result, two temporary registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
     wide: bool,
@@ -38,10 +38,10 @@ impl Select<'_, '_> {
         self.q64(value.to_bits())
     }
 
-    /// Sets the rounding: the field RC of MXCSR, or the block's.
+    /// Sets the rounding to the value `rc` of MXCSR's field RC, or to the block's.
     fn rounding(&mut self, rc: Option<u8>) {
         let now = self.e.c.fp.unwrap_or(self.e.common.default);
-        // MODE numbers the directed ones the other way round.
+        // MODE numbers the directed roundings in the opposite order.
         let env = match rc {
             Some(rc) => FpEnv {
                 round: [0, 2, 1, 3][rc as usize & 3],
@@ -52,7 +52,7 @@ impl Select<'_, '_> {
         self.code.push(M::Mxcsr(env), &[]);
     }
 
-    /// Whether a float is of one of the classes that a constant names: NaNs and infinities.
+    /// Tests whether a float is of one of the classes that a constant names: NaNs and infinities.
     pub(super) fn class(&mut self, n: &Node, x: Id, mask: Id) -> VReg {
         let mask = self.e.konst(mask).unwrap_or(0);
         let wide = n.ty == Ty::F64;
@@ -84,14 +84,14 @@ impl Select<'_, '_> {
             }
             let magnitude = self.every(!sign, wide);
             if mask & 0x002 != 0 {
-                // Above the largest signalling one.
+                // A quiet NaN is above the largest signalling one.
                 let k = self.every(infinity | (quiet - 1), wide);
                 let t = self.two(AND, b, magnitude);
                 let t = self.two(gt, t, k);
                 either(self, t);
             }
             if mask & 0x001 != 0 {
-                // Bits above infinity's once the quiet bit is flipped.
+                // A signalling NaN is above infinity once the quiet bit is flipped.
                 let (turn, k) = (self.every(quiet, wide), self.every(infinity | quiet, wide));
                 let t = self.two(XOR, b, turn);
                 let t = self.two(AND, t, magnitude);
@@ -109,7 +109,7 @@ impl Select<'_, '_> {
         }
     }
 
-    /// A conversion between 32-bit integers and floats, or between f16 and f32.
+    /// Selects a conversion between 32-bit integers and floats, or between f16 and f32.
     pub(super) fn convert(&mut self, o: Op, n: &Node, x: Id) -> VReg {
         let a = self.val(x);
         match o {
@@ -141,7 +141,7 @@ impl Select<'_, '_> {
                 self.two(AND, t, number)
             }
             Op::FloatToInt => {
-                // The larger of it and 0; of a NaN the second operand.
+                // This gives the larger one of the number and 0, and the second operand, 0, for a NaN.
                 let zero = self.zero();
                 let a = self.two(ps(MAX, false), a, zero);
                 let (half, whole) = (self.d32(0x4f00_0000), self.d32(0x4f80_0000));
@@ -161,7 +161,7 @@ impl Select<'_, '_> {
         }
     }
 
-    /// f32 to f16.
+    /// Converts f32 to f16.
     fn rounded_to_f16(&mut self, a: VReg) -> VReg {
         let d = self.reg();
         let operands = [(a, Role::Use), (d, Role::Def)];
@@ -170,7 +170,7 @@ impl Select<'_, '_> {
         self.one(X(2, 1, 0, 0x33), d)
     }
 
-    /// The sum or difference with signs taken in.
+    /// Selects a sum or difference with negated operands.
     fn sum(&mut self, wide: bool, neg: [bool; 3], minus: bool, [a, b]: [VReg; 2]) -> VReg {
         let (add, sub) = (ps(ADD, wide), ps(SUB, wide));
         match (neg[0], neg[1] != minus) {
@@ -185,7 +185,7 @@ impl Select<'_, '_> {
         }
     }
 
-    /// An operation on f32, or on f16 in f32.
+    /// Selects an operation on f32, or on f16 in f32.
     pub(super) fn float(&mut self, op: &VectorOp, o: Op, n: &Node) -> VReg {
         let [x, y, w] = op.args;
         let a = self.val(x);
@@ -209,7 +209,7 @@ impl Select<'_, '_> {
                 self.range(false, o == Op::Max, a, b)
             }
             Op::Fma if n.ty == Ty::F16 => {
-                // The product is exact. The sum towards zero, its last bit 1 where it is not, is rounded to odd.
+                // The product is exact. To round the sum to odd, it is rounded towards zero and its last bit is set if it is inexact.
                 let (b, c) = (self.val(y), self.val(w));
                 let t = self.two(ps(MUL, false), a, b);
                 let rounded = |s: &mut Self, rc: u8| {
@@ -265,7 +265,7 @@ impl Select<'_, '_> {
         }
     }
 
-    /// x * y + w, over the register of the operand that dies.
+    /// Selects x * y + w. The result takes the register of an operand that dies.
     fn fma(&mut self, wide: bool, op: &VectorOp, [x, y, w]: [Id; 3], [a, b, c]: [VReg; 3]) -> VReg {
         let turn = ((op.neg[0] != op.neg[1]) as u8) << 2 | (op.neg[2] as u8) << 1;
         let e = |op: u8| X(2, 1, wide as u8, op + turn);
@@ -297,9 +297,9 @@ impl Select<'_, '_> {
         d
     }
 
-    /// Times a power of 2, by way of f64, which is rounded once.
+    /// Multiplies by a power of 2 in f64, so that only the conversion to f32 rounds.
     fn scale32(&mut self, a: VReg, b: VReg) -> VReg {
-        // Farther than that makes no difference.
+        // Exponents beyond these limits make no difference.
         let (least, most) = (self.d32(-600i32 as u32), self.d32(600));
         let n = self.two(MAXSD, b, least);
         let n = self.two(MINSD, n, most);
@@ -316,7 +316,7 @@ impl Select<'_, '_> {
         self.join(halves[0], halves[1])
     }
 
-    /// The same for four f64 by four dwords: in up to three steps, only the last of which may round.
+    /// Multiplies four f64 by powers of 2 whose exponents are four dwords, in up to three steps, only the last of which may round.
     fn scale64(&mut self, a: VReg, n: VReg) -> VReg {
         let x = |s: &mut Self, e: X, a: VReg, b: VReg| s.two_of(e, 0, a, b, None);
         let (least, most) = (self.d32(-2200i32 as u32), self.d32(2200));
@@ -325,7 +325,7 @@ impl Select<'_, '_> {
         let (lowest, highest) = (self.d32(-1022i32 as u32), self.d32(1023));
         let mut r = a;
         for _ in 0..2 {
-            // Numbers so small that the product can only be next to 0: the last step does it.
+            // If a number is so small that the product can only be next to 0, only the last step scales it.
             let magnitude = self.q64(u64::MAX >> 1);
             let small = self.f64(2f64.powi(-53));
             let t = self.two(AND, r, magnitude);
@@ -334,7 +334,7 @@ impl Select<'_, '_> {
             let t = self.two_of(SHUFPS, 0, t, u, Some(0x88));
             let u = x(self, MAXSD, n, lowest);
             n = self.blend_of(0, n, u, t);
-            // The part that this step takes.
+            // The part of the exponent that this step applies.
             let u = x(self, GTD, lowest, n);
             let down = self.d32(-969i32 as u32);
             let u = x(self, AND, u, down);
@@ -343,7 +343,7 @@ impl Select<'_, '_> {
             let t = x(self, OR, t, u);
             n = x(self, SUBD, n, t);
             let p = self.power(t);
-            // Times 1 is left out, as it may flush a denormal.
+            // A multiplication by 1 is skipped, because it may flush a denormal.
             let one = self.f64(1.0);
             let same = self.compare_floats(true, p, one, 0);
             let t = self.two(ps(MUL, true), r, p);
@@ -355,7 +355,7 @@ impl Select<'_, '_> {
         self.two(ps(MUL, true), r, p)
     }
 
-    /// 2 to the power of each of four dwords.
+    /// Returns 2 to the power of each of four dwords.
     fn power(&mut self, n: VReg) -> VReg {
         let bias = self.d32(1023);
         let n = self.two_of(ADDD, 0, n, bias, None);
@@ -365,13 +365,13 @@ impl Select<'_, '_> {
 
     // ---- 64 bits ----
 
-    /// Dwords of all lanes as those of the two registers of 64-bit values: four each.
+    /// Splits the dwords of all lanes for the two registers of 64-bit values, four each.
     fn for_parts(&mut self, a: VReg) -> [VReg; 2] {
         let t = self.in_order(a);
         [t, self.upper(t)]
     }
 
-    /// Four dwords each of the registers of 64-bit values as those of all lanes.
+    /// Joins four dwords each, of the two registers of 64-bit values, to the dwords of all lanes.
     fn of_parts(&mut self, r: [VReg; 2]) -> VReg {
         let t = self.join(r[0], r[1]);
         self.in_order(t)
@@ -403,7 +403,7 @@ impl Select<'_, '_> {
         let a = self.wide(x);
         let r = match o {
             Op::FloatToFloat if n.out == Ty::F16 => {
-                // To f32 rounded to odd: towards zero, the last bit 1 where that is not the number.
+                // To convert to f32 rounded to odd, it is rounded towards zero and the last bit is set if the result is inexact.
                 self.rounding(Some(3));
                 let t = a.map(|a| self.one(CVTPD2PS, a));
                 self.rounding(None);
@@ -450,7 +450,7 @@ impl Select<'_, '_> {
 
     fn f64_to_int(&mut self, a: [VReg; 2], signed: bool) -> VReg {
         if signed {
-            // Confined before, so that only NaN is left. min(limit, x): of a NaN x, x.
+            // The value is clamped before the conversion, so that only NaNs remain. min(limit, x) is x for a NaN x.
             let limit = self.q64(0x41df_ffff_ffc0_0000);
             let t = a.map(|a| {
                 let t = self.two(ps(MIN, true), limit, a);
@@ -481,7 +481,7 @@ impl Select<'_, '_> {
         self.two(OR, t, large)
     }
 
-    /// Four dwords without a sign.
+    /// Converts four unsigned dwords to f64.
     fn unsigned_to_f64(&mut self, a: VReg) -> VReg {
         let (low, k) = (self.d32(0xffff), self.f64(65536.0));
         let low = self.two_of(AND, 0, a, low, None);
@@ -490,7 +490,7 @@ impl Select<'_, '_> {
         self.three(X(2, 1, 1, 0xb8), low, high, k)
     }
 
-    /// Integers of 64 bits: the upper and lower halves are exact in 64 bits, and their sum is rounded once.
+    /// Converts 64-bit integers to f64: the upper and lower halves are exact in f64, and their sum is rounded once.
     fn long_to_f64(&mut self, a: VReg, signed: bool) -> VReg {
         let u = self.upper(a);
         let low = self.two_of(SHUFPS, 0, a, u, Some(0x88));
@@ -504,9 +504,9 @@ impl Select<'_, '_> {
         self.three(X(2, 1, 1, 0xb8), low, high, k)
     }
 
-    /// Numbers whose 53 upper bits are rounded to the same f32.
+    /// Returns numbers of at most 53 significant bits that round to the same f32.
     fn sticky(&mut self, a: VReg, signed: bool) -> VReg {
-        // Small ones, which are exact as they are, stay.
+        // Small numbers, which are exact already, do not change.
         let zero = self.zero();
         let mut t = a;
         if signed {
@@ -515,7 +515,7 @@ impl Select<'_, '_> {
         }
         let t = self.shrq(t, 53);
         let small = self.two(EQQ, t, zero);
-        // Of the others what is below the last bit that counts makes that bit 1.
+        // In other numbers, any set bit below the last significant one sets it.
         let low = self.q64(0x7ff);
         let t = self.two(AND, a, low);
         let t = self.two(ADDQ, t, low);
@@ -524,7 +524,7 @@ impl Select<'_, '_> {
         self.blend(t, a, small)
     }
 
-    /// The lanes of f64 that are tiny as f32: below what rounds to the least normal number.
+    /// Returns the lanes of f64 that are tiny as f32: below the numbers that round to the least normal one.
     fn tiny_as_f32(&mut self, a: [VReg; 2]) -> VReg {
         let [(positive, p), (negative, n)] =
             bounds_of_tiny_as_f32(self.e.common.mode.env32().round);
@@ -540,7 +540,7 @@ impl Select<'_, '_> {
         self.pack(m)
     }
 
-    /// The product of integers of 64 bits.
+    /// Returns the product of 64-bit integers.
     fn long_product(&mut self, a: VReg, b: VReg) -> VReg {
         let (high_a, high_b) = (self.shrq(a, 32), self.shrq(b, 32));
         let t = self.two(MULUDQ, high_a, b);
@@ -551,7 +551,7 @@ impl Select<'_, '_> {
         self.two(ADDQ, low, t)
     }
 
-    /// An operation on 64-bit values whose result has 64 bits.
+    /// Selects an operation on 64-bit values whose result has 64 bits.
     fn wide_parts(&mut self, op: &VectorOp, o: Op, n: &Node) -> [VReg; 2] {
         let [x, y, w] = op.args;
         let float = n.ty == Ty::F64;
@@ -626,7 +626,7 @@ impl Select<'_, '_> {
     }
 }
 
-/// The immediate of VROUND.
+/// Returns the immediate of VROUND.
 fn rounding_of(o: Op) -> u8 {
     8 | match o {
         Op::RoundEven => 0,
@@ -656,14 +656,14 @@ impl Emit<'_, Avx2> {
         self.section(move |e| {
             e.a.bind(from);
             for (x, other) in [(a, b), (b, a)] {
-                // The other one where this is no number, the first where neither is.
+                // The result is the other operand if this one is a NaN, and the first if both are.
                 e.a.yi(ps(COMPARE, wide), u, x, H::R(x), 3);
                 e.a.yi(BLENDV, r, r, H::R(other), u << 4);
             }
             if flush {
                 e.flush_denormals(wide, r, u);
             }
-            // A signalling NaN is the result.
+            // A signalling NaN is the result, made quiet.
             let quiet = e.a.every(if wide { 1 << 51 } else { 0x0040_0000 }, wide);
             for x in [b, a] {
                 e.signalling(wide, u, x);
@@ -674,7 +674,7 @@ impl Emit<'_, Avx2> {
         });
     }
 
-    /// `r`: 0 instead of a denormal, where MXCSR takes denormals as zeros. `u` is clobbered.
+    /// Replaces denormals in `r` by 0, if MXCSR takes denormals as zeros. `u` is clobbered.
     fn flush_denormals(&mut self, wide: bool, r: u8, u: u8) {
         let nothing = self.a.every(0, wide);
         let magnitude = self.a.every(!sign(wide), wide);
@@ -683,7 +683,7 @@ impl Emit<'_, Avx2> {
         self.a.y(ANDN, r, u, H::R(r));
     }
 
-    /// `out`: where `b` is a signalling NaN, which are those above infinity if the quiet bit is turned.
+    /// Sets `out` where `b` is a signalling NaN. These are above infinity if the quiet bit is flipped.
     pub(super) fn signalling(&mut self, wide: bool, out: u8, b: u8) {
         let (quiet, limit) = match wide {
             true => (1 << 51, 0x7ff8 << 48),

@@ -6,12 +6,12 @@ use super::*;
 pub(crate) enum M {
     Plain(Plain),
     Shared(Shared),
-    /// A constant for each half.
+    /// A constant vector for each half.
     HalfLine([u32; 2]),
-    /// An element of 4 bytes in all, plus a constant for each half.
+    /// An element of 4 bytes in all lanes, plus a constant vector for each half.
     Affine(At, [u32; 2]),
     Mxcsr(FpEnv),
-    /// The block restarts where a lane is active and this is true.
+    /// The block restarts if this is true in an active lane.
     Check(At),
     Range(float::Range),
     /// Mask (tied), index, result: dwords at an address plus 4 times the index.
@@ -67,12 +67,12 @@ impl VexMachine for M {
 }
 
 impl Emit<'_, Avx2> {
-    /// An operand as the last of an instruction.
+    /// Returns an operand as the last one of an instruction.
     pub(super) fn h(&mut self, p: OperandRegisters<'_>, k: usize) -> H {
         M::operand(self, p, k)
     }
 
-    /// The truth values of 8 lanes that bits in memory say.
+    /// Loads the truth values of 8 lanes from bits in memory.
     pub(super) fn mask_of_bits(&mut self, at: At, r: u8, t: Gpr) {
         let m = self.at(at, t);
         let line = self.a.line(BIT_OF_LANE);
@@ -81,7 +81,7 @@ impl Emit<'_, Avx2> {
         self.a.y(EQD, r, r, line);
     }
 
-    /// A general register: the bits of truth values.
+    /// Copies the bits of truth values to a general register.
     pub(super) fn bits_of(&mut self, to: Gpr, r: u8) {
         self.a.y(MOVMSKPS, to, 0, H::R(r));
     }
@@ -96,7 +96,7 @@ impl Emit<'_, Avx2> {
         self.a.test8(m, bits);
     }
 
-    /// The active lanes' bits in a register.
+    /// Loads the active lanes' bits into a register.
     pub(super) fn active_to(&mut self, active: At, to: Gpr) {
         if self.no_inactive_lanes() {
             self.a.imm(to, 0xff);
@@ -106,7 +106,7 @@ impl Emit<'_, Avx2> {
         self.a.movzx8(to, m);
     }
 
-    /// Compares the active lanes with all: not equal where one is inactive. Clobbers `t`.
+    /// Compares the active lanes with all lanes: not equal if one is inactive. `t` is clobbered.
     pub(super) fn compare_all_active(&mut self, active: At, t: Gpr) {
         let m = self.at(active, t);
         self.a.cmp8(m, 0xff);

@@ -16,9 +16,9 @@ pub(crate) const MINSD: X = X(2, 1, 0, 0x39);
 /// An instruction. Operands are in the order in which they are named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Plain {
-    /// Result of one operand: use, result. The second number is 1 for 256 bits, 0 for 128.
+    /// An instruction with one operand: use, result. The number is 1 for 256 bits, 0 for 128.
     One(X, u8, Option<u8>),
-    /// Of two: use, use, result.
+    /// An instruction with two operands: use, use, result.
     Two(X, u8, Option<u8>),
     /// An instruction of three operands; the result replaces the first.
     Three(X, u8),
@@ -31,7 +31,7 @@ pub(crate) enum Plain {
         by: u8,
         l: u8,
     },
-    /// The source is where others have the result: use, result.
+    /// An instruction with the source in the usual place of the result: use, result.
     Reverse(X, u8, u8),
     Zero,
     Ones,
@@ -41,10 +41,10 @@ pub(crate) enum Plain {
 
 /// Instructions some of whose operands are in memory.
 pub(crate) trait VexMachine: Machine<Avx2> {
-    /// Where the instruction's result is in memory.
+    /// Returns the location of the instruction's result, if it is in memory.
     fn in_memory(&self, e: &mut Emit<'_, Avx2>) -> Option<H>;
 
-    /// An operand as the last of an instruction.
+    /// Returns an operand as the last one of an instruction.
     fn operand(e: &mut Emit<'_, Avx2>, p: OperandRegisters<'_, Self>, k: usize) -> H {
         match p.locations[k] {
             Location::Reg(_) => H::R(p.r(k)),
@@ -61,7 +61,7 @@ pub(crate) trait VexMachine: Machine<Avx2> {
 }
 
 impl Plain {
-    /// An instruction that makes a constant.
+    /// Returns an instruction that makes a constant.
     pub fn constant(a: &mut Asm, words: [u32; 8]) -> (Plain, Remat) {
         match words {
             [0, 0, 0, 0, 0, 0, 0, 0] => (Plain::Zero, Remat::Value),
@@ -104,7 +104,7 @@ impl Plain {
     }
 }
 
-/// Code that is made of these instructions.
+/// Code that is built from these instructions.
 pub(crate) trait Build {
     fn plain(&mut self, op: Plain, operands: &[(VReg, Role)]);
 
@@ -113,7 +113,7 @@ pub(crate) trait Build {
     /// A constant of eight dwords.
     fn words(&mut self, words: [u32; 8]) -> VReg;
 
-    /// Something for which there is no code.
+    /// Records an operation that has no code.
     fn no_code(&mut self);
 
     fn one(&mut self, x: X, a: VReg) -> VReg {
@@ -141,7 +141,7 @@ pub(crate) trait Build {
         d
     }
 
-    /// `c` is what the result replaces.
+    /// The result replaces `c`.
     fn three(&mut self, x: X, c: VReg, a: VReg, b: VReg) -> VReg {
         let d = self.new_reg();
         let operands = [
@@ -154,7 +154,7 @@ pub(crate) trait Build {
         d
     }
 
-    /// `b` where the mask is true, elsewhere `a`.
+    /// Returns `b` where the mask is true, elsewhere `a`.
     fn blend(&mut self, a: VReg, b: VReg, mask: VReg) -> VReg {
         self.blend_of(1, a, b, mask)
     }
@@ -200,7 +200,7 @@ pub(crate) trait Build {
         self.shift_of(0x73, 2, a, by, 1)
     }
 
-    /// The bits of two values, moved by a constant.
+    /// Returns the bits of two values, shifted by a constant (a double shift).
     fn both_shifted(&mut self, left: bool, a: VReg, b: VReg, by: u8, l: u8) -> VReg {
         let by = by % 32;
         let (one, other) = if left { (6, 2) } else { (2, 6) };
@@ -209,7 +209,7 @@ pub(crate) trait Build {
         self.two(OR, d, t)
     }
 
-    /// The upper 128 bits.
+    /// Returns the upper 128 bits.
     fn upper(&mut self, a: VReg) -> VReg {
         let d = self.new_reg();
         let operands = [(a, Role::Use), (d, Role::Def)];
@@ -217,7 +217,7 @@ pub(crate) trait Build {
         d
     }
 
-    /// 128 bits and 128 bits.
+    /// Joins the lower 128 bits of two registers.
     fn join(&mut self, low: VReg, high: VReg) -> VReg {
         self.two_imm(INSERT, low, high, 1)
     }
@@ -235,7 +235,7 @@ pub(crate) trait Build {
         self.two(XOR, a, ones)
     }
 
-    /// A comparison of integers of 32 bits.
+    /// Compares 32-bit integers.
     fn compare(&mut self, o: Op, signed: bool, a: VReg, b: VReg) -> VReg {
         let (r, invert) = match (o, signed) {
             (Op::Eq | Op::Ne, _) => (self.two(EQD, a, b), o == Op::Ne),

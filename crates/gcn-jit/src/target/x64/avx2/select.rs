@@ -1,10 +1,10 @@
-//! Selection of integer operations, and what else only AVX2 has.
+//! Selection of integer operations, and other parts that only AVX2 has.
 
 use super::*;
 use crate::ir::affine::Base;
 use crate::lir::{Remat, Role, VReg};
 
-/// Constants that have registers.
+/// A constant in a register.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Constant {
     Line([u32; 8]),
@@ -39,7 +39,7 @@ impl Build for Select<'_, '_> {
 }
 
 impl Select<'_, '_> {
-    /// Lanes 0, 1, 4, 5, 2, 3, 6, 7 in the order of lanes, and back.
+    /// Reorders lanes 0, 1, 4, 5, 2, 3, 6, 7 into the order of lanes, or back.
     pub fn in_order(&mut self, a: VReg) -> VReg {
         self.one_of(PERMQ, 1, a, Some(0xd8))
     }
@@ -51,7 +51,7 @@ impl Select<'_, '_> {
         }
     }
 
-    /// A constant of each of the slice's lanes.
+    /// Returns a constant with a value for each of the slice's lanes.
     pub fn by_lane(&mut self, of: impl Fn(u32) -> u32) -> VReg {
         let lines = [0, 8].map(|first| std::array::from_fn(|i| of(first + i as u32)));
         if let Some(half) = self.now {
@@ -63,7 +63,7 @@ impl Select<'_, '_> {
         })
     }
 
-    /// Truth values of qwords, of dwords.
+    /// Converts truth values of qwords to those of dwords.
     pub fn pack(&mut self, m: [VReg; 2]) -> VReg {
         self.two_imm(SHUFPS, m[0], m[1], 0x88)
     }
@@ -136,7 +136,7 @@ impl Select<'_, '_> {
                 self.leading_zeros(a)
             }
             Op::Ctz => {
-                // The bits below the lowest 1, counted.
+                // The result is the number of bits below the lowest 1.
                 let (a, ones) = (self.val(x), self.ones());
                 let t = self.two(ADDD, a, ones);
                 let t = self.two(ANDN, a, t);
@@ -178,7 +178,7 @@ impl Select<'_, '_> {
         self.two(AND, r, mask)
     }
 
-    /// A shift of 32 bits or less.
+    /// Selects a shift of 32 bits or less.
     fn shift(&mut self, o: Op, n: &Node, x: Id, y: Id) -> VReg {
         let signed = n.ty.is_signed();
         let a = self.val(x);
@@ -201,7 +201,7 @@ impl Select<'_, '_> {
     fn high_product(&mut self, signed: bool, x: Id, y: Id) -> VReg {
         let e = if signed { X(2, 1, 0, 0x28) } else { MULUDQ };
         let (a, b) = (self.val(x), self.val(y));
-        // Of even lanes; then of odd ones, moved down.
+        // First the products of even lanes, then those of odd lanes, shifted down.
         let even = self.two(e, a, b);
         let (a, b) = (self.shrq(a, 32), self.shrq(b, 32));
         let odd = self.two(e, a, b);
@@ -209,15 +209,15 @@ impl Select<'_, '_> {
         self.two_imm(X(3, 1, 0, 0x02), even, odd, 0xaa)
     }
 
-    /// The exponent of the number as a float tells.
+    /// Counts leading zeros by the exponent of the number as a float.
     fn leading_zeros(&mut self, a: VReg) -> VReg {
-        // Bits below the first eight must not round it up.
+        // Bits below the first eight must not round the float up.
         let t = self.shr(a, 8);
         let t = self.two(ANDN, t, a);
         let t = self.one(CVTDQ2PS, t);
         let t = self.shr(t, 23);
         let bias = self.d32(158);
-        // Saturating: negative numbers, whose sign is among the bits, become 0.
+        // The subtraction saturates: numbers with the sign bit set become 0.
         let t = self.two(X(1, 1, 0, 0xd9), bias, t);
         let most = self.d32(32);
         self.two(MINSD, t, most)
@@ -233,14 +233,14 @@ impl Select<'_, '_> {
         let high = self.two(SHUFB, table, high);
         let low = self.two(SHUFB, table, low);
         let sum = self.two(X(1, 1, 0, 0xfc), low, high);
-        // Bytes to words to dwords.
+        // The bytes are added to words and the words to dwords.
         let ones = self.d32(0x0101_0101);
         let sum = self.two(X(2, 1, 0, 0x04), sum, ones);
         let words = self.d32(0x0001_0001);
         self.two(X(1, 1, 0, 0xf5), sum, words)
     }
 
-    /// An operation whose result is a truth value.
+    /// Selects an operation whose result is a truth value.
     fn truth(&mut self, o: Op, n: &Node, [x, y, _]: [Id; 3]) -> VReg {
         if n.ty == Ty::Bool {
             let a = self.mask(x);
@@ -267,7 +267,7 @@ impl Select<'_, '_> {
             return self.class(n, x, y);
         }
         if n.ty.is_float() {
-            // Ordered and quiet.
+            // The predicates are ordered and quiet.
             let predicate = match o {
                 Op::Eq => 0,
                 Op::Lt => 0x11,
@@ -416,7 +416,7 @@ impl Selection for Avx2 {
         let half = s.half() as u64;
         let digit = |lane: u64| digits >> (4 * lane) & 15;
         let Some(_) = s.now else {
-            // Each half has its own: digits differ, lanes do not cross.
+            // Each half has its own digits, but lanes do not cross the halves.
             let index = s.by_lane(|lane| (digit(lane as u64) & 7) as u32);
             let a = s.val(x);
             return s.two(PERMD, index, a);

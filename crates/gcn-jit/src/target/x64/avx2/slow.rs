@@ -1,4 +1,4 @@
-//! The code of fast paths whose slow path is called out of line, and of NaNs that are put right.
+//! The code of fast paths whose slow path is called out of line, and of corrections of NaNs.
 
 use super::*;
 use crate::ir::fast_path::{EXTREMES, Exception};
@@ -9,10 +9,11 @@ const UNORDERED: X = X(1, 0, 0, 0xc2);
 const UNORDERED_WIDE: X = X(1, 1, 0, 0xc2);
 
 impl Emit<'_, Avx2> {
-    /// Takes those lanes from RCX for which the fast path's value is right although its condition does not hold: see [`Exception`]. The
-    /// zero flag is set if none is left. `t`, RAX, RDX and RSI are clobbered.
+    /// Removes lanes from RCX for which the fast path's value is right although its condition does not hold: see [`Exception`]. The
+    /// zero flag is set if no lane remains. `t`, RAX, RDX and RSI are clobbered.
     fn leave_out(&mut self, exception: Exception, operands: &[H], t: u8) {
-        // RDX: zeros and infinities of both signs (the bits without the sign, twice as large); of roots not the negative one.
+        // RDX gets the lanes with zeros and infinities of both signs (compared as the bits times 2, without the sign); for roots, minus infinity is
+        // excluded.
         let extremes = |e: &mut Self| {
             for (n, &operand) in operands.iter().enumerate() {
                 for (k, bits) in [0, 0xff00_0000].into_iter().enumerate() {
@@ -48,7 +49,7 @@ impl Emit<'_, Avx2> {
         self.a.alu(alu::AND, false, RCX, Rm::R(RDX));
     }
 
-    /// The same for operands of 64 bits, which are in these lines in the order of lanes.
+    /// Like [`Emit::leave_out`], for 64-bit operands, which are in these lines in the order of lanes.
     fn leave_out_wide(&mut self, exception: Exception, lines: &[usize], t: u8) {
         let quotient = exception == Exception::Quotient;
         let part = |at: usize, half: i32| {
@@ -96,8 +97,8 @@ impl Emit<'_, Avx2> {
         self.a.alu(alu::AND, false, RCX, Rm::R(RDX));
     }
 
-    /// Takes those lanes from RCX whose operand is extreme, after writing their values to the line of the result. The operand is in the
-    /// first line. RAX, RDX and RSI are clobbered.
+    /// Writes the known results of lanes whose operand is extreme to the line of the result, and removes these lanes from RCX. The
+    /// operand is in the first line. RAX, RDX and RSI are clobbered.
     fn take_known(&mut self, values: [u64; 3], wide: bool) {
         let scale = if wide { 8 } else { 4 };
         let of = |line: Mem, by: i32| Mem {
@@ -125,7 +126,7 @@ impl Emit<'_, Avx2> {
             self.a.jcc(Cc::Ne, next);
             self.a.imm(RSI, value);
             self.a.store(wide, of(line(RESULT), 0), RSI);
-            // The lowest bit that is left.
+            // RSI gets the lowest remaining bit.
             self.a.blsr(false, RSI, RDX);
             self.a.alu(alu::XOR, false, RSI, Rm::R(RDX));
             self.a.alu(alu::XOR, false, RCX, Rm::R(RSI));
@@ -137,7 +138,7 @@ impl Emit<'_, Avx2> {
         self.a.jcc(Cc::Ne, top);
     }
 
-    /// A register of a 64-bit value in the order of lanes.
+    /// Stores a register of a 64-bit value in the order of lanes.
     fn store_part(&mut self, at: usize, part: usize, r: u8) {
         let to = line(at);
         let plus = |by: i32| Mem {
@@ -182,7 +183,7 @@ impl Emit<'_, Avx2> {
         }
     }
 
-    /// Goes back with the result if no lane is left, as the zero flag says.
+    /// Returns to the fast path with the result if the zero flag says that no lane remains.
     fn end_if_none(&mut self, kind: Kind, r: &[u8], back: Label) {
         let some = self.a.label();
         self.a.jcc(Cc::Ne, some);
@@ -194,7 +195,7 @@ impl Emit<'_, Avx2> {
 
 impl SlowPaths for Avx2 {
     fn slow_code(e: &mut Emit<'_, Avx2>, slow: &Rc<Slow>, p: OperandRegisters<'_>) {
-        // Active lanes for which the fast path does not hold.
+        // RCX gets the active lanes for which the fast path's condition does not hold.
         e.bits_of(RCX, p.r(0));
         e.a.alu_imm(alu::XOR, false, Rm::R(RCX), 0xff);
         e.test_active(slow.active, RCX, RAX);
@@ -230,7 +231,7 @@ impl SlowPaths for Avx2 {
             e.a.store16(ctx!(call.lanes), RCX);
             let wide = leaves.iter().all(|leaf| leaf.1 == Kind::Wide);
             let lines: Vec<usize> = leaves.iter().map(|leaf| leaf.0).collect();
-            // Operands that are not in registers go through the result's register, which is stored.
+            // Operands that are not in registers are copied through the result's register, which has been stored.
             for (at, kind, parts) in leaves {
                 let mut registers = Vec::new();
                 for (k, part) in parts.into_iter().enumerate() {
@@ -290,7 +291,7 @@ impl SlowPaths for Avx2 {
             let default = e.a.every(default, wide);
             let quiet = e.a.every(quiet, wide);
             if let Op::Min | Op::Max = fix.op {
-                // Both are NaNs, or one is signalling: the first of those made quiet, else the second operand.
+                // Both operands are NaNs, or one is signalling. The result is the first signalling NaN, made quiet, else the second operand.
                 let [a, b] = [operands[0], operands[1]];
                 e.a.y(LOAD, t, 0, H::R(b));
                 for x in [b, a] {
@@ -300,7 +301,7 @@ impl SlowPaths for Avx2 {
                     e.a.y(OR, t, t, H::R(u));
                 }
             } else {
-                // The first operand that is a NaN; an invalid product comes before what is added to it.
+                // The result is the first operand that is a NaN. An invalid product takes precedence over the addend.
                 e.a.y(LOAD, t, 0, default);
                 for (at, &a) in operands.iter().enumerate().rev() {
                     e.a.yi(compare, u, a, H::R(a), 3);

@@ -1,4 +1,4 @@
-//! Operands of wave-wide helpers. Code does some helpers' work itself.
+//! Staged operands of wave-wide helpers. Compiled code does some helpers' work itself.
 
 use super::*;
 use crate::target::x64::atomic::DATA;
@@ -6,7 +6,7 @@ use crate::target::x64::lds::staged;
 use crate::target::x64::vectors::StagedAddresses;
 use gcn_isa::meaning::AtomicOp;
 
-/// The operation that reduces data.
+/// Returns the operation that reduces data.
 fn reduction(j: &Joined) -> X {
     match (j.op, j.signed) {
         (AtomicOp::Min, true) => MINSD,
@@ -20,7 +20,7 @@ fn reduction(j: &Joined) -> X {
     }
 }
 
-/// 8 lanes' staged operand.
+/// Returns the staged operand of 8 lanes.
 fn staged_half(operand: usize, half: u8) -> H {
     let m = staged(operand, 0);
     H::M(Mem {
@@ -30,7 +30,7 @@ fn staged_half(operand: usize, half: u8) -> H {
 }
 
 impl Emit<'_, Avx2> {
-    /// A mask of the active lanes among the eight of this number.
+    /// Loads a mask of the active lanes of a half.
     fn active_lanes(&mut self, half: u8, r: u8) {
         let m = sgpr_home(EXEC as u8);
         let at = At::same(Mem {
@@ -49,7 +49,7 @@ impl Staging for Avx2 {
             bytes,
             multiple,
         } = addresses;
-        // The highest address, and the bits that are 1 in some.
+        // The registers get the highest address, and the bits that are 1 in any address.
         let (most, any, mask, t) = (0, 1, 2, 3);
         e.a.y(XOR, most, most, H::R(most));
         e.a.y(XOR, any, any, H::R(any));
@@ -83,7 +83,7 @@ impl Staging for Avx2 {
         let with = reduction(j);
         let none = e.a.d32(j.none());
         let (mask, t) = (2, 3);
-        // Two registers gather the data of the active lanes.
+        // Two registers accumulate the data of the active lanes.
         for r in [0, 1] {
             e.a.y(LOAD, r, 0, none);
         }

@@ -9,7 +9,7 @@ use crate::target::x64::bases::{BaseAddress, BaseOps, SharedBase};
 type Bases<'t, 'a> = crate::target::x64::bases::Bases<'t, 'a, Avx512>;
 type OperandRegisters<'a> = crate::target::x64::machine::OperandRegisters<'a, B>;
 
-/// The number of registers for bases. Those above are temporary.
+/// The number of registers for bases. The registers above are temporary.
 const MOST: u8 = 26;
 const T: u8 = 28;
 const U: u8 = 29;
@@ -20,9 +20,9 @@ const K_HELD: u8 = 5;
 
 /// A machine instruction. The second number of some is 1 for 256 bits, 0 for 128.
 pub(crate) enum B {
-    /// Result of one operand: use, result.
+    /// An instruction with one operand: use, result.
     One(E, u8),
-    /// Of two: use, use, result.
+    /// An instruction with two operands: use, use, result.
     Two(E, u8, Option<u8>),
     /// An instruction of three operands; the result replaces the first.
     Three(E, u8),
@@ -33,9 +33,9 @@ pub(crate) enum B {
     Constant(u32),
     /// The numbers of the slices' first lanes.
     Firsts,
-    /// Conditions: a comparison, or no bit that is 1 in both; whether there were some before.
+    /// A condition: a comparison, or that no bit is 1 in both operands. The flag is true if there were conditions before.
     Hold(E, Option<u8>, bool),
-    /// Whether all hold.
+    /// Checks that all conditions hold.
     Guards,
     Shared(SharedBase),
 }
@@ -97,7 +97,7 @@ impl Machine<Avx512> for B {
 }
 
 impl Emit<'_, Avx512> {
-    /// An operand as the last of an instruction.
+    /// Returns an operand as the last one of an instruction.
     fn base_rm(&mut self, p: OperandRegisters<'_>, k: usize) -> Rm {
         match p.locations[k] {
             Location::Reg(_) => Rm::R(p.r(k)),
@@ -113,12 +113,12 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// An instruction on 128 bits.
+    /// Emits an instruction on 128 bits.
     fn short(&mut self, e: E, d: u8, a: u8, rm: Rm) {
         self.a.evex(e.l(0), d, a, rm, ALL, None);
     }
 
-    /// An instruction on 256 bits.
+    /// Emits an instruction on 256 bits.
     fn long(&mut self, e: E, d: u8, a: u8, rm: Rm) {
         self.a.evex(e.l(1), d, a, rm, ALL, None);
     }
@@ -126,14 +126,14 @@ impl Emit<'_, Avx512> {
     /// Leaves the block unless all conditions hold in all slices with active lanes.
     fn guards_code(&mut self) {
         if self.all_active.is_some() {
-            // All four.
+            // The conditions must hold in all four slices.
             self.a.k_to_gpr(RAX, K_HELD);
             self.a.alu_imm(alu::CMP, false, Rm::R(RAX), 15);
             let leave = self.leave_label();
             self.a.jcc(Cc::Ne, leave);
             return;
         }
-        // The ones of the four slices that are not among them.
+        // Opmask 1 gets the slices in which a condition does not hold.
         self.a.evex(op::CMPUD.l(0), 1, T, Rm::R(T), ALL, Some(0));
         self.a.kop(kop::ANDN, 1, K_HELD, 1);
         self.a.kortest(1, 1);
@@ -269,7 +269,7 @@ impl Bases<'_, '_> {
     }
 }
 
-/// The predicate of a comparison of integers.
+/// Returns the predicate of a comparison of integers.
 fn predicate(o: Op) -> u8 {
     match o {
         Op::Eq => 0,

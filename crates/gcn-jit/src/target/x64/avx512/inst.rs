@@ -6,15 +6,15 @@ use crate::lir::regalloc::Location;
 /// A machine instruction. Operands are in the order in which they are named; a mask comes first.
 pub(crate) enum M {
     Shared(Shared),
-    /// Result of one operand: use, result.
+    /// An instruction with one operand: use, result.
     One(E, Option<u8>),
-    /// Of two: use, use, result.
+    /// An instruction with two operands: use, use, result.
     Two(E, Option<u8>),
     /// An instruction of three operands; the result replaces the first.
     Three(E, Option<u8>),
-    /// Of one or two operands in registers, rounded as the field RC of MXCSR numbers it.
+    /// An instruction with one or two operands in registers, with a rounding as numbered in MXCSR's field RC.
     Rounded(E, u8, bool),
-    /// The source is where others have the result: use, result.
+    /// An instruction with the source in the usual place of the result: use, result.
     Reverse(E, Option<u8>),
     /// Shift by a constant; `ext` 2 srl, 4 sra, 6 sll, 0 ror, 1 rol.
     Shift {
@@ -24,9 +24,9 @@ pub(crate) enum M {
     },
     /// The second operand's elements under the mask, elsewhere the first's.
     Blend(E),
-    /// The result of one operand under the mask, elsewhere 0.
+    /// An instruction with one operand: the result under the mask, elsewhere 0.
     OrZero(E),
-    /// Of two operands under the mask, elsewhere the first, which the result replaces.
+    /// An instruction with two operands: the result under the mask, elsewhere the first operand, which it replaces.
     Under(E),
     /// The second operand in active lanes, elsewhere the first.
     InActive,
@@ -34,23 +34,23 @@ pub(crate) enum M {
     Constant(u64, bool),
     /// A base and the lane's number times a constant.
     Affine(From, i32),
-    /// The same without a base.
+    /// The lane's number times a constant.
     Distances(i32),
     /// Dwords at an address plus 4 times the index: index, temporary mask, result.
     Gather(Mem),
-    /// A truth value of two operands; of those in active lanes alone.
+    /// A comparison of two operands, only in active lanes if the flag is set.
     Compare(E, u8, bool),
-    /// The same under a mask.
+    /// A comparison under a mask.
     CompareUnder(E, u8),
-    /// Whether bits are 0: use, use, truth value.
+    /// A test whether bits are 0: use, use, truth value.
     Test(E),
-    /// Whether a float is of a class.
+    /// A test whether a float is of a class.
     Class(E, u8),
     /// Operations on truth values.
     Mask2(u8),
     MaskNot,
     MaskUpper,
-    /// 8 truth values and 8: upper, lower.
+    /// Joins 8 and 8 truth values: upper, lower.
     MaskJoin,
     /// All lanes or none; the active lanes; the upper eight of these; a scalar; bits.
     MaskSame(bool),
@@ -58,12 +58,12 @@ pub(crate) enum M {
     MaskActiveUpper,
     MaskScalar(Id),
     MaskBits(u16),
-    /// Records the lanes for which an operation fails, and checks them.
+    /// Records the lanes for which an operation fails, and checks the recorded lanes.
     Bad,
     Check,
 }
 
-/// Where a base is.
+/// The location of a base.
 #[derive(Clone, Copy)]
 pub(crate) enum From {
     Memory(At),
@@ -76,7 +76,7 @@ impl std::convert::From<Shared> for M {
     }
 }
 
-/// The opmask of a number among those that are allocated: none is 0.
+/// Returns the opmask with an allocation number. Opmask 0 is not allocated.
 pub(super) fn opmask(r: u8) -> u8 {
     r + 1
 }
@@ -181,18 +181,18 @@ impl Machine<Avx512> for M {
 }
 
 impl OperandRegisters<'_> {
-    /// An opmask.
+    /// Returns the opmask of an operand.
     pub(super) fn k(&self, k: usize) -> u8 {
         match self.locations[k] {
             Location::Reg(r) => opmask(r),
-            // The only ones that are named: see `Remat::Fixed`.
+            // Other locations are the active lanes: see `Remat::Fixed`.
             _ => K_EXEC,
         }
     }
 }
 
 impl Emit<'_, Avx512> {
-    /// An operand as the last of an instruction.
+    /// Returns an operand as the last one of an instruction.
     pub(super) fn rm(&mut self, p: OperandRegisters<'_>, k: usize) -> Rm {
         match p.locations[k] {
             Location::Reg(_) => Rm::R(p.r(k)),
@@ -209,7 +209,7 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// The lanes' distances from the first one.
+    /// Emits the lanes' distances from the first one.
     pub(super) fn distances(&mut self, d: u8, step: i32) {
         let log = step.unsigned_abs().trailing_zeros() as usize;
         if step > 0 && step.unsigned_abs().is_power_of_two() && log < 8 {
@@ -221,14 +221,14 @@ impl Emit<'_, Avx512> {
         self.a.z(op::MULLD, d, d, Rm::C(step as u32 as u64));
     }
 
-    /// The block restarts where lanes have had what they must not.
+    /// Makes the block restart if a check failed in any lane.
     pub(super) fn restart_if_bad(&mut self) {
         self.a.kortest(K_BAD, K_BAD);
         let restart = self.restart();
         self.a.jcc(Cc::Ne, restart);
     }
 
-    /// The active lanes, for an instruction that leaves others as they are.
+    /// Returns the active lanes as a mask, for an instruction that leaves other lanes unchanged.
     pub(super) fn on(&self) -> K {
         match self.all_active {
             Some(_) => ALL,
@@ -236,7 +236,7 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// The same, for one that makes others 0.
+    /// Returns the active lanes as a mask, for an instruction that sets other lanes to 0.
     pub(super) fn on_or_zero(&self) -> K {
         match self.all_active {
             Some(_) => ALL,
@@ -244,7 +244,7 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// The active lanes of the upper eight, of 64 bits each; `k` is clobbered.
+    /// Returns the active ones of the upper eight lanes as a mask for 64-bit elements; `k` is clobbered.
     pub(super) fn upper_on(&mut self, k: u8) -> K {
         if self.all_active.is_some() {
             return ALL;
@@ -253,20 +253,20 @@ impl Emit<'_, Avx512> {
         keep(k)
     }
 
-    /// A mix of two registers' elements in `d`.
+    /// Mixes two registers' elements into `d`.
     pub(super) fn mix(&mut self, mix: Mix, d: u8, p: u8, q: Rm) {
         self.a.z(op::MOVDQU32, d, 0, Rm::M(mix.index()));
         self.a.z(op::PERMI2D, d, p, q);
     }
 }
 
-/// How two registers are mixed.
+/// A permutation of the elements of two registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Mix {
     /// Every other element of both, from the first or from the second on.
     Even,
     Odd,
-    /// One of each in turns, of their lower or of their upper halves.
+    /// Alternating elements of both, from their lower or their upper halves.
     ZipLow,
     ZipHigh,
 }
@@ -282,7 +282,7 @@ impl Mix {
     }
 }
 
-/// A constant in every element.
+/// Broadcasts a constant to every element.
 pub(super) fn bcast_const(a: &mut Asm, r: u8, v: u64, wide: bool) {
     match (v, wide) {
         (0, _) => a.z(op::XORD, r, r, Rm::R(r)),

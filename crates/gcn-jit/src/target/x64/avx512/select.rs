@@ -3,7 +3,7 @@
 use super::*;
 use crate::ir::affine::Base;
 
-/// Constants that have registers.
+/// A constant in a register.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Constant {
     Narrow(u32),
@@ -25,7 +25,7 @@ impl Select<'_, '_> {
         self.one_of(e, None, (a, Role::Any))
     }
 
-    /// Of a register: an instruction that reads less than 64 bytes of memory, or elements of another width.
+    /// Selects an instruction whose operand must be in a register, because as a memory operand it would have another size or element width.
     fn one_reg(&mut self, e: E, a: VReg) -> VReg {
         self.one_of(e, None, (a, Role::Use))
     }
@@ -44,7 +44,7 @@ impl Select<'_, '_> {
         self.two_of(e, Some(imm), a, (b, Role::Any))
     }
 
-    /// Of registers: see [`Select::one_reg`].
+    /// Selects an instruction whose operands must be in registers: see [`Select::one_reg`].
     fn two_regs(&mut self, e: E, a: VReg, b: VReg) -> VReg {
         self.two_of(e, None, a, (b, Role::Use))
     }
@@ -55,7 +55,7 @@ impl Select<'_, '_> {
         d
     }
 
-    /// `c` is what the result replaces.
+    /// The result replaces `c`.
     fn three(&mut self, e: E, imm: Option<u8>, c: VReg, a: VReg, b: VReg) -> VReg {
         let d = self.reg();
         let operands = [
@@ -94,7 +94,7 @@ impl Select<'_, '_> {
         (r, Avx512::truth_role(self, r))
     }
 
-    /// `b` under the mask, elsewhere `a`.
+    /// Returns `b` under the mask, elsewhere `a`.
     fn blend(&mut self, e: E, k: VReg, a: VReg, b: VReg) -> VReg {
         let d = self.reg();
         let operands = [
@@ -107,7 +107,7 @@ impl Select<'_, '_> {
         d
     }
 
-    /// `a` under the mask, elsewhere 0.
+    /// Returns `a` under the mask, elsewhere 0.
     fn or_zero(&mut self, e: E, k: VReg, a: (VReg, Role)) -> VReg {
         let d = self.reg();
         let operands = [self.truth_operand(k), a, (d, Role::Def)];
@@ -115,7 +115,7 @@ impl Select<'_, '_> {
         d
     }
 
-    /// An operation on `a` and `b` under the mask, elsewhere `a`.
+    /// Returns the result of an operation on `a` and `b` under the mask, elsewhere `a`.
     fn under(&mut self, e: E, k: VReg, a: VReg, b: VReg) -> VReg {
         let d = self.reg();
         let operands = [
@@ -165,7 +165,7 @@ impl Select<'_, '_> {
         d
     }
 
-    /// 16 truth values of two registers' eight.
+    /// Joins two registers with eight truth values each.
     fn mask_join(&mut self, r: [VReg; 2]) -> VReg {
         let d = self.truth_reg();
         let operands = [
@@ -189,7 +189,7 @@ impl Select<'_, '_> {
         self.three(op::PERMI2D, None, index, a, b)
     }
 
-    /// The upper 256 bits.
+    /// Returns the upper 256 bits.
     fn upper(&mut self, a: VReg) -> VReg {
         self.reverse(op::EXTRACT256, Some(1), a)
     }
@@ -215,7 +215,7 @@ impl Select<'_, '_> {
         self.d32(0)
     }
 
-    /// An operation whose result is a truth value.
+    /// Selects an operation whose result is a truth value.
     fn truth(&mut self, o: Op, n: &Node, x: Id, y: Id) -> VReg {
         if n.ty == Ty::Bool {
             let a = self.mask(x);
@@ -246,7 +246,7 @@ impl Select<'_, '_> {
             (Op::Ne, false) => 4,
             (Op::Ge, false) => 5,
             (Op::Gt, false) => 6,
-            // Ordered and quiet.
+            // The predicates are ordered and quiet.
             (Op::Lt, true) => 0x11,
             (Op::Le, true) => 0x12,
             (Op::Gt, true) => 0x1e,
@@ -272,10 +272,10 @@ impl Select<'_, '_> {
         self.compare(e, a, b, predicate)
     }
 
-    /// Whether a float is of one of the classes that a constant names: NaNs and infinities.
+    /// Tests whether a float is of one of the classes that a constant names: NaNs and infinities.
     fn class(&mut self, n: &Node, x: Id, mask: Id) -> VReg {
         let mask = self.e.konst(mask).unwrap_or(0);
-        // Signalling, quiet, minus and plus infinity, as the meaning numbers them and as the host does.
+        // The classes signalling NaN, quiet NaN, minus infinity and plus infinity, with their bits in the semantics and on the host.
         let classes = [(0x001, 0x80), (0x002, 0x01), (0x004, 0x10), (0x200, 0x08)];
         let imm = classes.iter().fold(
             0,
@@ -311,7 +311,7 @@ impl Select<'_, '_> {
         let signed = n.ty.is_signed();
         match o {
             Op::Zext => {
-                // A truth value as a number.
+                // This converts a truth value to a number.
                 let (k, one) = (self.mask(x), self.d32(1));
                 self.or_zero(op::BCASTD, k, (one, Role::Any))
             }
@@ -324,7 +324,7 @@ impl Select<'_, '_> {
             Op::Or => self.commutes(op::ORD, x, y),
             Op::Xor => self.commutes(op::XORD, x, y),
             Op::Add | Op::Sub => {
-                // A truth value as the second operand counts under its mask.
+                // A truth value as the second operand becomes a masked operation.
                 let b = *self.e.node(y);
                 let bit = b.op == Inst::Alu(Op::Zext) && b.ty == Ty::Bool && n.out.bits() == 32;
                 let e = if o == Op::Add { op::ADDD } else { op::SUBD };
@@ -367,7 +367,7 @@ impl Select<'_, '_> {
                 self.one(op::LZCNTD, a)
             }
             Op::Ctz => {
-                // The bits below the lowest 1, counted.
+                // The result is the number of bits below the lowest 1.
                 let (a, ones) = (self.val(x), self.d32(u32::MAX));
                 let t = self.two(op::ADDD, a, ones);
                 let t = self.two(op::ANDND, a, t);
@@ -392,7 +392,7 @@ impl Select<'_, '_> {
         }
     }
 
-    /// A shift of 32 bits or less.
+    /// Selects a shift of 32 bits or less.
     fn shift(&mut self, o: Op, n: &Node, x: Id, y: Id) -> VReg {
         let signed = n.ty.is_signed();
         let a = self.val(x);
@@ -425,17 +425,17 @@ impl Select<'_, '_> {
         let e = if signed { op::MULDQ } else { op::MULUDQ };
         let (a, b) = (self.val(x), self.val(y));
         let down = |s: &mut Self, a: VReg| s.shift_of(op::SHIFTQ_I, 2, a, 32);
-        // Of even lanes; then of odd ones, moved down.
+        // First the products of even lanes, then those of odd lanes, shifted down.
         let even = self.two_regs(e, a, b);
         let (a, b) = (down(self, a), down(self, b));
         let odd = self.two_regs(e, a, b);
-        // The upper halves: of the former moved down, of the latter in place.
+        // The upper halves are combined: those of even lanes are shifted down, those of odd lanes are in place.
         let even = down(self, even);
         let lanes = self.truth_constant(Constant::OddLanes, M::MaskBits(0xaaaa), Remat::Value);
         self.blend(op::BLENDD, lanes, even, odd)
     }
 
-    /// A conversion between 32-bit integers and floats, or between f16 and f32.
+    /// Selects a conversion between 32-bit integers and floats, or between f16 and f32.
     fn convert(&mut self, o: Op, n: &Node, x: Id) -> VReg {
         let a = self.val(x);
         match o {
@@ -455,7 +455,7 @@ impl Select<'_, '_> {
                 self.or_zero(op::MOVDQU32, number, (t, Role::Use))
             }
             Op::FloatToInt => {
-                // The larger of it and 0; of a NaN the second operand.
+                // This gives the larger one of the number and 0, and the second operand, 0, for a NaN.
                 let zero = self.d32(0);
                 let t = self.two_regs(op::MAXPS, a, zero);
                 self.one(op::CVTTPS2UDQ, t)
@@ -464,13 +464,13 @@ impl Select<'_, '_> {
         }
     }
 
-    /// f32 to f16.
+    /// Converts f32 to f16.
     fn rounded_to_f16(&mut self, a: VReg) -> VReg {
         let t = self.reverse(op::CVTPS2PH, Some(4), a);
         self.one_reg(op::PMOVZXWD, t)
     }
 
-    /// The sum or difference with signs taken in.
+    /// Selects a sum or difference with negated operands.
     fn sum(&mut self, wide: bool, neg: [bool; 3], minus: bool, [a, b]: [VReg; 2]) -> VReg {
         let (add, sub) = (op::ADDPS.wide(wide), op::SUBPS.wide(wide));
         match (neg[0], neg[1] != minus) {
@@ -498,7 +498,7 @@ impl Select<'_, '_> {
         }
     }
 
-    /// x * y + w, over the register of the operand that dies.
+    /// Selects x * y + w. The result takes the register of an operand that dies.
     fn fma(&mut self, wide: bool, op: &VectorOp, [a, b, c]: [VReg; 3]) -> VReg {
         let [x, y, w] = op.args;
         let e = |e: E| e.wide(wide).turned(op.neg[0] != op.neg[1], op.neg[2]);
@@ -511,7 +511,7 @@ impl Select<'_, '_> {
         }
     }
 
-    /// An operation on f32, or on f16 in f32.
+    /// Selects an operation on f32, or on f16 in f32.
     fn float(&mut self, vop: &VectorOp, o: Op, n: &Node) -> VReg {
         let [x, y, w] = vop.args;
         match o {
@@ -537,11 +537,11 @@ impl Select<'_, '_> {
             }
             Op::Min | Op::Max => {
                 let (a, b) = (self.val(x), self.val(y));
-                // The sign of the operand that is chosen; -0 is below +0.
+                // The result has the sign of the chosen operand; -0 is below +0.
                 self.two_imm(op::RANGEPS, a, b, 4 | (o == Op::Max) as u8)
             }
             Op::Fma if n.ty == Ty::F16 => {
-                // The product is exact. The sum towards zero, its last bit 1 where it is not, is rounded to odd.
+                // The product is exact. To round the sum to odd, it is rounded towards zero and its last bit is set if it is inexact.
                 let (a, b, c) = (self.val(x), self.val(y), self.val(w));
                 let t = self.two(op::MULPS, a, b);
                 let [d, down, up] = [3, 1, 2].map(|rc| self.rounded(op::ADDPS, t, Some(c), rc));
@@ -575,7 +575,7 @@ impl Select<'_, '_> {
         }
     }
 
-    /// Operations with 64 bits a lane on one side or both.
+    /// Selects an operation with 64-bit operands or a 64-bit result.
     fn wide_alu(&mut self, vop: &VectorOp, o: Op, n: &Node) {
         let x = vop.args[0];
         let (wide_out, wide_in) = (n.out.bits() > 32, n.ty.bits() > 32);
@@ -599,11 +599,11 @@ impl Select<'_, '_> {
             self.define_wide(vop.id, r);
             return;
         }
-        // 64 bits to 32: each half of the lanes to half a register.
+        // The result has 32 bits: each half of the lanes becomes half a register.
         let a = self.wide(x);
         let r = match o {
             Op::FloatToFloat if n.out == Ty::F16 => {
-                // To f32 rounded to odd: towards zero, the last bit 1 where that is not the number.
+                // To convert to f32 rounded to odd, it is rounded towards zero and the last bit is set if the result is inexact.
                 let t = a.map(|a| {
                     let t = self.rounded(op::CVTPD2PS, a, None, 3);
                     let u = self.one_reg(op::CVTPS2PD, t);
@@ -644,7 +644,7 @@ impl Select<'_, '_> {
         self.define(vop.id, r);
     }
 
-    /// Half of the lanes each, by an instruction from 32 to 64 bits.
+    /// Widens each half of the lanes by an instruction from 32 to 64 bits.
     fn for_parts(&mut self, e: E, a: VReg) -> [VReg; 2] {
         let upper = self.upper(a);
         [a, upper].map(|a| self.one_reg(e, a))
@@ -656,7 +656,7 @@ impl Select<'_, '_> {
             let t = self.two_regs(op::MAXPS.pd(), a, zero);
             return self.one(op::CVTTPD2UDQ, t);
         }
-        // Confined before, so that only NaN is left. min(limit, x): of a NaN x, x.
+        // The value is clamped before the conversion, so that only NaNs remain. min(limit, x) is x for a NaN x.
         let limit = self.q64(0x41df_ffff_ffc0_0000);
         let t = self.two(op::MINPS.pd(), limit, a);
         let t = self.one(op::CVTTPD2DQ, t);
@@ -664,7 +664,7 @@ impl Select<'_, '_> {
         self.or_zero(op::MOVDQU32, number, (t, Role::Use))
     }
 
-    /// The lanes of 16 f64 that are tiny as f32: below what rounds to the least normal number.
+    /// Returns the lanes of 16 f64 that are tiny as f32: below the numbers that round to the least normal one.
     fn tiny_as_f32(&mut self, halves: [VReg; 2]) -> VReg {
         let [(positive, p), (negative, n)] =
             bounds_of_tiny_as_f32(self.e.common.mode.env32().round);
@@ -678,7 +678,7 @@ impl Select<'_, '_> {
         self.mask_join(k)
     }
 
-    /// An operation on 64-bit values whose result has 64 bits.
+    /// Selects an operation on 64-bit values whose result has 64 bits.
     fn wide_parts(&mut self, vop: &VectorOp, o: Op, n: &Node) -> [VReg; 2] {
         let [x, y, w] = vop.args;
         let float = n.ty == Ty::F64;
@@ -722,7 +722,7 @@ impl Select<'_, '_> {
                 [0, 1].map(|k| self.fma(true, vop, [a[k], b[k], c[k]]))
             }
             Op::Ldexp => {
-                // The exponent is a 32-bit number: its half of the lanes.
+                // The exponent is a 32-bit number, of which each part needs its half of the lanes.
                 let b = self.val(y);
                 let b = self.for_parts(op::CVTDQ2PD, b);
                 [0, 1].map(|k| self.two(op::SCALEFPS.pd(), a[k], b[k]))
@@ -744,7 +744,7 @@ impl Select<'_, '_> {
     }
 }
 
-/// The immediate of VRNDSCALE.
+/// Returns the immediate of VRNDSCALE.
 fn rounding_of(o: Op) -> u8 {
     8 | match o {
         Op::RoundEven => 0,
@@ -841,7 +841,7 @@ impl Selection for Avx512 {
     fn unordered_wide(s: &mut Select<'_, '_>, [a, b]: [VReg; 2]) -> VReg {
         let e = op::CMPPS.pd();
         if s.e.all_active.is_some() {
-            // Both halves of the lanes at once.
+            // One comparison handles both registers.
             return s.compare(e, a, b, 3);
         }
         let low = s.compare_of(e, a, a, 3, true);
@@ -857,7 +857,7 @@ impl Selection for Avx512 {
 
     fn check(s: &mut Select<'_, '_>) {
         let effects = &s.e.c.effects;
-        // Elsewhere it is enough to look after all slices.
+        // Without stores in the slice, one check after all slices suffices.
         if checks(s.e) && (effects.store.is_some() || !effects.rows.is_empty()) {
             s.push(M::Check, &[]);
         }
@@ -886,7 +886,7 @@ impl Selection for Avx512 {
     }
 
     fn shuffle(s: &mut Select<'_, '_>, digits: u64, x: Id) -> VReg {
-        // Digits of even lanes in the lower half, of odd ones in the upper.
+        // The digits of even lanes are in the lower half, those of odd lanes in the upper half.
         let mut packed = 0u64;
         for lane in 0..16 {
             let digit = digits >> (4 * lane) & 15;

@@ -1,4 +1,4 @@
-//! The code of fast paths whose slow path is called out of line, and of NaNs that are put right.
+//! The code of fast paths whose slow path is called out of line, and of corrections of NaNs.
 
 use super::*;
 use crate::ir::fast_path::Exception;
@@ -7,14 +7,15 @@ use crate::target::x64::slow::{Fix, Kind, RESULT, Slow, line};
 /// Signalling and quiet NaNs, as vfpclass numbers them.
 const SIGNALLING: u8 = 0x80;
 const NAN: u8 = 0x81;
-/// Zeros and infinities of both signs; those that are their own roots; those of [`EXTREMES`](crate::ir::fast_path::EXTREMES).
+/// The classes of zeros and infinities of both signs; of zeros and plus infinity, which are their own roots; and of each of
+/// [`EXTREMES`](crate::ir::fast_path::EXTREMES).
 const EXTREME: u8 = 0x1e;
 const OWN_ROOT: u8 = 0x0e;
 const EACH: [u8; 3] = [0x02, 0x04, 0x08];
 
 impl Emit<'_, Avx512> {
-    /// Takes those lanes from a slow path's for which the fast path's value is right all the same, or for which the right one is known and
-    /// written. The zero flag is set if none is left. RAX, RCX, RDX and RSI are clobbered.
+    /// Removes lanes from a slow path for which the fast path's value is right although its condition does not hold, or for which the
+    /// right value is known and written here. The zero flag is set if no lane remains. RAX, RCX, RDX and RSI are clobbered.
     fn leave_out(
         &mut self,
         exception: Exception,
@@ -44,7 +45,7 @@ impl Emit<'_, Avx512> {
         match exception {
             Exception::Root => class(self, OWN_ROOT),
             Exception::Quotient => {
-                // RSI: the lanes without NaNs.
+                // RSI gets the lanes without NaNs.
                 class(self, NAN);
                 others(self);
                 self.a.mov(false, RSI, Rm::R(RDX));
@@ -58,7 +59,7 @@ impl Emit<'_, Avx512> {
         self.a.test(false, RDX, RDX);
     }
 
-    /// Writes the values of lanes whose operand is extreme. EDX: these lanes. RAX and `t` are clobbered.
+    /// Writes the known results of lanes whose operand is extreme. EDX gets these lanes. RAX and `t` are clobbered.
     fn write_known(&mut self, values: [u64; 3], leaves: &[(usize, Rm, bool)], t: u8, to: &[u8]) {
         self.a.imm(RDX, 0);
         for (&(at, rm, wide), &to) in leaves.iter().zip(to) {
@@ -83,7 +84,7 @@ impl Emit<'_, Avx512> {
     fn copy_lanes(&mut self, to: u8, from: Rm, wide: bool, k: K) {
         let (e, from) = match from {
             Rm::R(_) | Rm::M(_) => (op::MOVDQU32.wide(wide), from),
-            // The broadcasts have no bit that says so.
+            // Broadcasts always read one element, so they take a plain memory operand.
             Rm::B(m) if wide => (op::BCASTQ, Rm::M(m)),
             Rm::B(m) => (op::BCASTD, Rm::M(m)),
             Rm::C(_) if wide => (op::BCASTQ, from),
@@ -113,7 +114,7 @@ impl SlowPaths for Avx512 {
             Kind::Bool => result.map(|i| p.k(i)).collect(),
             _ => result.map(|i| p.r(i)).collect(),
         };
-        // Active lanes for which the fast path does not hold.
+        // The slow path is for active lanes in which the fast path's condition does not hold.
         let (from, back) = (e.a.label(), e.a.label());
         let all_active = e.all_active.is_some();
         if all_active {
@@ -133,7 +134,7 @@ impl SlowPaths for Avx512 {
             if all_active {
                 e.a.knot(lanes, condition);
             }
-            // Known values are written while the operand is still read.
+            // Known values are written before the last read of the operand, so they must not share a register.
             let both = |l: &(usize, Rm, bool)| matches!(l.1, Rm::R(r) if to.contains(&r));
             let both = leaves.iter().any(both);
             let exception = slow.exception;
@@ -150,7 +151,7 @@ impl SlowPaths for Avx512 {
             for (at, k) in masks {
                 e.a.kstore16(line(at), k);
             }
-            // So is what other lanes have.
+            // The other lanes' results are stored, too.
             for (part, &d) in to.iter().enumerate() {
                 let m = line(RESULT + part);
                 match truth {
@@ -158,7 +159,7 @@ impl SlowPaths for Avx512 {
                     false => e.a.z(op::MOVDQU32_ST, d, 0, Rm::M(m)),
                 }
             }
-            // All that was in registers is stored: that of the result is free.
+            // All registers have been stored, so the result's register is free.
             for (at, rm, wide) in leaves {
                 if matches!(rm, Rm::R(_)) {
                     continue;
@@ -212,7 +213,7 @@ impl SlowPaths for Avx512 {
             let class = op::FPCLASSPS.wide(wide);
             let or = op::ORD.wide(wide);
             if let Op::Min | Op::Max = o {
-                // Both are NaNs, or one is signalling: the first of those made quiet, else the second operand.
+                // Both operands are NaNs, or one is signalling. The result is the first signalling NaN, made quiet, else the second operand.
                 let [a, b] = [operands[0], operands[1]].map(Rm::R);
                 e.copy_lanes(t, b, wide, ALL);
                 e.a.zi(class, k, 0, b, ALL, SIGNALLING);
@@ -221,7 +222,7 @@ impl SlowPaths for Avx512 {
                 e.copy_lanes(t, a, wide, keep(k));
                 e.a.zk(or, t, t, Rm::C(quiet), keep(k));
             } else {
-                // The first operand that is a NaN; an invalid product comes before what is added to it.
+                // The result is the first operand that is a NaN. An invalid product takes precedence over the addend.
                 let adds = matches!(o, Op::Fma | Op::Mad);
                 if adds {
                     let multiply = op::MULPS.wide(wide);

@@ -1,4 +1,4 @@
-//! Operands of wave-wide helpers. Code does some helpers' work itself.
+//! Staged operands of wave-wide helpers. Compiled code does some helpers' work itself.
 
 use super::inst::bcast_const;
 use super::*;
@@ -7,7 +7,7 @@ use crate::target::x64::lds::{exec_of, staged};
 use crate::target::x64::vectors::StagedAddresses;
 use gcn_isa::meaning::AtomicOp;
 
-/// The operation that reduces data.
+/// Returns the operation that reduces data.
 fn reduction(j: &Joined) -> E {
     match (j.op, j.signed) {
         (AtomicOp::Min, true) => op::MINSD,
@@ -29,7 +29,7 @@ impl Staging for Avx512 {
             bytes,
             multiple,
         } = addresses;
-        // The highest address, and the bits that are 1 in some.
+        // The registers get the highest address, and the bits that are 1 in any address.
         e.a.z(op::XORD, 0, 0, Rm::R(0));
         e.a.z(op::XORD, 1, 1, Rm::R(1));
         for slice in 0..4 {
@@ -54,7 +54,7 @@ impl Staging for Avx512 {
     }
 
     fn reduce_staged(e: &mut Emit<'_, Avx512>, j: &Joined) {
-        // Two registers gather the data of the active lanes, of two slices each.
+        // Two registers accumulate the data of the active lanes, of two slices each.
         let with = reduction(j);
         for slice in 0..4 {
             let to = slice & 1;

@@ -1,10 +1,10 @@
-//! Emitted code, decoded by an independent decoder: every instruction with registers from all banks, every kind of address,
+//! Decodes emitted code by an independent decoder: every instruction with registers from all banks, every kind of address,
 //! masks and constants.
 
 use super::*;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
-/// Where an instruction's operands are in its encoding.
+/// The positions of an instruction's operands in its encoding.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     /// MODRM.REG, VVVV, MODRM.RM.
@@ -48,7 +48,7 @@ macro_rules! rows {
     };
 }
 
-/// Flags: `b` may broadcast, `i` has an immediate, `r` is used on registers alone.
+/// Flags: `b` may broadcast, `i` has an immediate, `r` is used only on registers.
 fn rows() -> Vec<Row> {
     rows! {
         MOVDQU32 Vmovdqu32 RegRm, ;
@@ -169,7 +169,7 @@ fn rows() -> Vec<Row> {
     }
 }
 
-/// The instruction that all of these bytes are.
+/// Decodes the one instruction that consists of these bytes.
 fn read(bytes: &[u8], what: &str) -> Instruction {
     let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
     let insn = decoder.decode();
@@ -178,7 +178,7 @@ fn read(bytes: &[u8], what: &str) -> Instruction {
     insn
 }
 
-/// The addresses that are used: every base and index, displacements around what fits in a byte, compressed or not.
+/// Returns the tested addresses: every base and index, and displacements around the limits of compressed and plain bytes.
 fn addresses(n: i32) -> Vec<Mem> {
     let mut out = Vec::new();
     for base in 0..16 {
@@ -224,12 +224,12 @@ fn same_memory(insn: &Instruction, m: Mem, what: &str) {
     }
 }
 
-/// Checks a vector instruction against what was asked for.
+/// Checks a vector instruction against the requested operands.
 fn same(row: &Row, insn: &Instruction, reg: u8, v: u8, rm: Rm, mask: K) {
     let what = format!("{} {reg} {v} {rm:?} {mask:?}", row.name);
     let text = format!("{what}: {insn}");
     let mnemonic = match row.mnemonic {
-        // The one of 64 bits where W says so.
+        // W selects the 64-bit form.
         Mnemonic::Vmovdqu32 if row.e.w == 1 => Mnemonic::Vmovdqu64,
         other => other,
     };
@@ -272,7 +272,7 @@ fn same(row: &Row, insn: &Instruction, reg: u8, v: u8, rm: Rm, mask: K) {
 }
 
 const IMM: u8 = 5;
-/// Of each bank that a bit of the encoding tells apart.
+/// Registers of each bank, which one bit of the encoding distinguishes.
 const REGISTERS: [u8; 8] = [0, 3, 7, 8, 15, 16, 24, 31];
 
 /// A vector destination may keep elements or clear them; an opmask or memory can only keep.
@@ -291,7 +291,7 @@ fn masks(row: &Row, to_memory: bool) -> Vec<K> {
     }
 }
 
-/// Returns true if it works on 128 bits, with a general register or memory.
+/// Returns true if an instruction works on 128 bits, with a general register or memory.
 fn short(row: &Row) -> bool {
     matches!(
         row.name,
@@ -347,7 +347,7 @@ fn every_vector_instruction() {
             })
         })
         .collect();
-    // The signs of a product and of what is added to it are two bits of the opcode.
+    // The signs of a product and of its addend are two bits of the opcode.
     let signs = [
         (true, false, Mnemonic::Vfnmadd231ps),
         (false, true, Mnemonic::Vfmsub231ps),
@@ -362,7 +362,7 @@ fn every_vector_instruction() {
     });
     let mut count = 0;
     for row in rows.iter().chain(&doubles).chain(&turned) {
-        // Opmasks are 8, and 0 is as good as any.
+        // There are only 8 opmasks, and 0 is as good as any.
         let opmask = masks(row, false).len() == 3;
         let general = matches!(row.name, "BCASTD_R" | "BCASTQ_R") || short(row);
         let first: &[u8] = if let VRm(digit) = &row.form {
@@ -478,7 +478,7 @@ fn constants_lie_after_the_code() {
     }
 }
 
-/// The one instruction that `f` emits.
+/// Decodes the one instruction that `f` emits.
 fn one(f: impl FnOnce(&mut Asm)) -> Instruction {
     let mut a = Asm::new();
     f(&mut a);
@@ -710,7 +710,7 @@ fn instructions_of_one_register() {
                 (r, other)
             );
         }
-        // Two instructions: the byte, and the rest of the register.
+        // There are two instructions: one sets the byte, the other the rest of the register.
         let mut a = Asm::new();
         a.setcc(Cc::Le, r);
         let mut decoder = Decoder::new(64, &a.buf, DecoderOptions::NONE);

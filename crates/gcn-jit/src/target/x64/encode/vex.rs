@@ -6,7 +6,7 @@ use super::*;
 #[derive(Clone, Copy, Debug)]
 pub struct X(pub u8, pub u8, pub u8, pub u8);
 
-/// Half of an operand.
+/// An operand of a VEX instruction.
 #[derive(Clone, Copy, PartialEq)]
 pub enum H {
     /// A host register.
@@ -20,7 +20,7 @@ pub enum H {
 #[derive(Default)]
 pub struct Lines {
     lines: Vec<[u32; 8]>,
-    /// The location of a distance to a constant, the constant, and the number of instruction bytes that follow.
+    /// The offset of a distance to a constant, the constant, and the number of instruction bytes that follow.
     fixups: Vec<(u32, u32, u8)>,
 }
 
@@ -97,7 +97,7 @@ impl Asm {
         }
     }
 
-    /// Of 256 bits.
+    /// Emits an instruction on 256 bits.
     pub fn y(&mut self, x: X, reg: u8, v: u8, rm: H) {
         self.v(x, 1, reg, v, rm, None);
     }
@@ -106,7 +106,7 @@ impl Asm {
         self.v(x, 1, reg, v, rm, Some(imm));
     }
 
-    /// Of 128 bits.
+    /// Emits an instruction on 128 bits.
     pub fn x(&mut self, x: X, reg: u8, v: u8, rm: H) {
         self.v(x, 0, reg, v, rm, None);
     }
@@ -120,7 +120,7 @@ impl Asm {
         H::L(at as u32)
     }
 
-    /// A constant in every element.
+    /// Returns a constant with a value in every element.
     pub fn every(&mut self, value: u64, wide: bool) -> H {
         let (lo, hi) = (value as u32, (value >> 32) as u32);
         let hi = if wide { hi } else { lo };
@@ -131,7 +131,7 @@ impl Asm {
         self.every(value as u64, false)
     }
 
-    /// Puts the constants after the code.
+    /// Appends the constants to the code.
     pub fn finish_lines(&mut self) {
         let Lines { lines, fixups } = std::mem::take(&mut self.lines);
         if lines.is_empty() {
