@@ -11,7 +11,7 @@ use gcn_jit::{Jit, Level};
 use gcn_object::read::CodeObject;
 use std::time::Duration;
 
-/// The level that LEVEL names, or the best that the host has.
+/// Returns the level that LEVEL names, or the best one of the host.
 fn level() -> Level {
     match std::env::var("LEVEL") {
         Ok(name) => Level::parse(&name).expect("avx2 or avx512"),
@@ -19,7 +19,7 @@ fn level() -> Level {
     }
 }
 
-/// Prints what an engine did when it goes.
+/// An engine that prints its statistics when it is dropped.
 struct Told(Jit);
 impl Engine for Told {
     fn run(&mut self, wave: &mut WaveState, machine: &mut Machine<'_>, fuel: &mut u64) -> Stop {
@@ -202,7 +202,7 @@ fn cases(all_active: bool) -> Vec<Case> {
     out
 }
 
-/// The other cases.
+/// Adds the larger cases.
 fn larger_cases(all_active: bool, r: &mut Rng, out: &mut Vec<Case>) {
     let d1 = |n: u32| [n, 1, 1];
     let pick = |f: u32, s: u32| if all_active { f } else { s };
@@ -379,7 +379,7 @@ fn run_on(
     (out, best, instructions)
 }
 
-/// The time, or the main thread's processor time where CPU is set, which the system counts in steps of milliseconds.
+/// Returns the time, or if CPU is set the main thread's processor time, which the system counts in steps of milliseconds.
 fn cpu() -> Duration {
     if std::env::var("CPU").is_err() {
         static BEGUN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();

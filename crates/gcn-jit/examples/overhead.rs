@@ -1,4 +1,4 @@
-//! What waves, barriers and launches cost beside their instructions: `overhead [THREADS]`.
+//! Measures what waves, barriers and launches cost besides their instructions: `overhead [THREADS]`.
 
 use gcn_emu::dispatch::{Gpu, Launch, Loaded};
 use gcn_isa::Target;
@@ -19,7 +19,7 @@ fn load(gpu: &Gpu, body: &str) -> Loaded {
     gpu.load(&object).expect("loads")
 }
 
-/// The shortest time of several dispatches, in nanoseconds.
+/// Returns the shortest time of several dispatches, in nanoseconds.
 fn best(gpu: &Gpu, loaded: &Loaded, groups: u32, items: u32, threads: usize, runs: u32) -> f64 {
     let launch = Launch {
         grid: [groups * items, 1, 1],

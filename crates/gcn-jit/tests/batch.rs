@@ -21,7 +21,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Workgroups in each dimension.
+    /// Returns the number of workgroups in each dimension.
     fn groups(self) -> [u32; 3] {
         std::array::from_fn(|d| self.grid[d].div_ceil(self.group[d]))
     }
@@ -52,7 +52,7 @@ const SHAPES: [Shape; 6] = [
         grid: [16 * 9, 16 * 3 + 5, 1],
         group: [16, 16, 1],
     },
-    // The last wave of each has inactive lanes.
+    // The last wave of each workgroup has inactive lanes.
     Shape {
         grid: [100 * 40, 1, 1],
         group: [100, 1, 1],
@@ -63,9 +63,9 @@ const SHAPES: [Shape; 6] = [
     },
 ];
 
-/// A kernel whose work-items store 32 bytes of their initial state, and change all of that state. s6 is the
-/// workgroup's number, v[6:7] the work-item's address. `extra` runs before the stores, `lds` is the size of LDS, and with `scratch`
-/// the address of its scratch is part of the state.
+/// Returns a kernel whose work-items store 32 bytes of their initial state, and change all of that state. s6 is the workgroup's
+/// number, v[6:7] the work-item's address. `extra` runs before the stores, `lds` is the size of LDS, and with `scratch` the address
+/// of its scratch is part of the state.
 fn source(shape: Shape, extra: &str, lds: u32, scratch: bool) -> String {
     let (group, groups) = (shape.group, shape.groups());
     let items: u32 = group.iter().product();
@@ -157,7 +157,7 @@ impl Board {
     }
 }
 
-/// A GPU whose engines have a cache, and whether they evaluate addresses for dispatches of few waves.
+/// Returns a GPU whose engines have a cache, and a switch that makes them evaluate addresses for dispatches of few waves.
 fn compiling(cache: &Cache) -> (Gpu, Arc<AtomicBool>) {
     let eager = Arc::new(AtomicBool::new(false));
     let (asked, engines) = (eager.clone(), cache.clone());
@@ -170,7 +170,7 @@ fn compiling(cache: &Cache) -> (Gpu, Arc<AtomicBool>) {
     (gpu.expect("memory"), eager)
 }
 
-/// The levels that the host runs.
+/// Returns the levels that the host supports.
 fn levels() -> Vec<Level> {
     let all = [Level::Avx2, Level::Avx512];
     let best = Level::best();
@@ -182,11 +182,11 @@ fn levels() -> Vec<Level> {
 struct Transaction {
     extra: &'static str,
     lds: u32,
-    /// Whether it fails.
+    /// The run fails.
     fails: bool,
     /// The limit on instructions.
     limits: &'static [u64],
-    /// True if it has scratch, whose address depends on other threads.
+    /// The kernel has scratch, whose address depends on other threads.
     scratch: bool,
 }
 
@@ -212,7 +212,7 @@ impl Transaction {
                         };
                         let want = interp.run(shape, &change);
                         assert!(most.is_some() || want.0.is_err() == self.fails);
-                        // Twice: the second time the code is already compiled, and addresses are evaluated for the dispatch.
+                        // The kernel runs twice: the second time it is already compiled, and addresses are evaluated for the dispatch.
                         for second in [false, true] {
                             eager.store(second, Relaxed);
                             let got = jit.run(shape, &change);
@@ -225,8 +225,8 @@ impl Transaction {
                                 assert!(got.0.is_err(), "{told}");
                                 continue;
                             }
-                            // Compiled code ends a time slice at the end of a block, so that the last instructions may be those of other
-                            // waves of the same workgroup.
+                            // Compiled code ends a time slice at the end of a block, so the last instructions may belong to other waves
+                            // of the same workgroup.
                             let end = match (&got.0, &want.0) {
                                 (
                                     Err(RunError::Limit { location, .. }),
@@ -367,13 +367,13 @@ fn some_go_elsewhere() {
 
 #[test]
 fn some_wait_at_barriers() {
-    // The same for all waves of a workgroup.
+    // Here all waves of a workgroup do the same.
     let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 6\ns_cbranch_scc0 on\ns_barrier\nv_mov_b32 v9, s12\non:";
     Transaction { extra, ..TRIAL }.run();
 }
 
-/// Rounds at barriers in which each wave leaves a value in LDS and adds up the others', in a workgroup with a number that
-/// depends on it; wave 1 ends before the others. `inner` is in each round.
+/// Returns a kernel with rounds at barriers: each wave stores a value in LDS and adds up the others'. The number of
+/// rounds depends on the workgroup, and wave 1 ends before the others. Each round contains `inner`.
 fn rounds(inner: &str) -> String {
     format!(
         "s_mov_b32 m0, -1\nv_lshlrev_b32 v16, 2, v0\nv_and_b32 v16, 0xff, v16\n\
@@ -432,8 +432,8 @@ fn some_are_interpreted_between_barriers() {
     assert!(levels().is_empty() || count > 300, "{count}");
 }
 
-/// A kernel that does little: a work-item loads a dword, adds arguments, its own index and its workgroup's, and stores it. `guard` may end it;
-/// s16 is a limit, s17 an argument that is added, v6 the index, v3 to v5 are the work-item's coordinates.
+/// Returns a small kernel: a work-item loads a dword, adds arguments, its own index and its workgroup's, and stores the sum. `guard` may end
+/// it; s16 is a limit, s17 an argument that is added, v6 the index, v3 to v5 are the work-item's coordinates.
 fn streaming(shape: Shape, args: &str, guard: &str, access: &str) -> String {
     let [x, y, z] = shape.group;
     format!(
@@ -460,14 +460,14 @@ const ACCESS: &str = "global_load_dword v10, v[8:9], off\ns_waitcnt vmcnt(0)\nv_
 const GUARD: &str =
     "v_cmp_gt_u32 vcc, s16, v6\ns_and_saveexec_b64 s[24:25], vcc\ns_cbranch_execz done";
 
-/// What a streaming kernel is launched with.
+/// The launch of a streaming kernel.
 struct Streaming {
     args: &'static str,
     guard: &'static str,
     access: &'static str,
-    /// The limit, less the number of work-items.
+    /// The limit minus the number of work-items.
     limit: i32,
-    /// The bytes from the buffer's beginning that are loaded from, for a number of work-items, and those of an argument in memory.
+    /// The offset in the buffer from which is loaded, for a number of work-items; and the offset of an argument in memory.
     from: fn(u64) -> u64,
     in_memory: u64,
     limits: &'static [u64],
@@ -484,7 +484,7 @@ const STREAMING: Streaming = Streaming {
 };
 
 impl Streaming {
-    /// Runs it in all shapes on both engines. Returns how often addresses were evaluated for a dispatch.
+    /// Runs the kernel in all shapes on both engines. Returns how often addresses were evaluated for a dispatch.
     fn run(&self) -> u64 {
         let mut evaluated = 0;
         for shape in SHAPES {
@@ -561,7 +561,7 @@ fn addresses_within_limits() {
     }
 }
 
-/// Waves store to memory that later ones take an argument from.
+/// Waves store to memory from which later waves load an argument.
 #[test]
 fn arguments_that_change() {
     let args = "s_load_dwordx2 s[26:27], s[0:1], 0x20\ns_waitcnt lgkmcnt(0)\ns_load_dword s17, s[26:27], 0x0\n\
@@ -577,14 +577,14 @@ fn arguments_that_change() {
     }
 }
 
-/// What is loaded is beyond mapped memory in some workgroup.
+/// In some workgroup, a load is beyond mapped memory.
 #[test]
 fn addresses_that_fault() {
     let from = |items: u64| BYTES as u64 - 4 * (items / 3 * 2);
     Streaming { from, ..STREAMING }.run();
 }
 
-/// Blocks after the first one, in which lanes' registers are read.
+/// Blocks after the first one read vector registers.
 #[test]
 fn addresses_before_a_loop() {
     let access = "s_mov_b32 s30, 3\nv_mov_b32 v14, v0\nglobal_load_dword v10, v[8:9], off\n\
@@ -602,7 +602,7 @@ fn addresses_before_a_loop() {
     assert!(levels().is_empty() || count > 4, "{count}");
 }
 
-/// Registers of lanes themselves, gathers, NaNs that make waves begin anew, and several stores.
+/// Reads of vector registers, gathers, NaNs that make waves restart, and several stores.
 #[test]
 fn addresses_among_others() {
     let access = "v_and_b32 v13, 7, v0\nv_lshlrev_b32 v13, 2, v13\nv_mov_b32 v15, s13\nv_add_co_u32 v14, vcc, s12, v13\n\

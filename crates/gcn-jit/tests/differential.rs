@@ -1,4 +1,4 @@
-//! Random code on both engines, state by state.
+//! Runs random code on both engines and compares their states.
 //!
 //! `BLOCKS` is the number of blocks for each target, `SEED` the first seed; `TARGET` and `LEVEL` select one target and one level.
 //! A failure prints its seed, the block, and the smallest part of it that still differs. Long runs:
@@ -27,7 +27,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())
 }
 
-/// The levels to test.
+/// Returns the levels to test.
 fn levels() -> Vec<Level> {
     let wanted = std::env::var("LEVEL");
     let wanted = |l: &Level| wanted.as_ref().map_or(true, |w| w == l.name());
@@ -121,7 +121,7 @@ fn decodes(level: Level) {
                             "{name} {seed}: {ip:#x}\n{}",
                             case.text()
                         );
-                        // It has no EVEX prefix and no register of AVX-512.
+                        // AVX2 code has no EVEX prefix and no register of AVX-512.
                         let registers = (0..insn.op_count()).map(|n| insn.op_register(n));
                         let newer = code[ip as usize] == 0x62
                             || registers.into_iter().any(|r| r.is_k() || r.is_zmm());
@@ -155,7 +155,7 @@ fn what_was_wrong_once() {
         // A store's guard was tested after the store.
         ("gfx803", "buffer_store_byte v8, v18, s[36:39], 0 offen"),
         ("gfx900", "buffer_store_short v8, v18, s[36:39], 0 offen"),
-        // Without IEEE, a signalling NaN stays one as f16.
+        // Without IEEE, a signalling NaN stays signalling when it is converted to f16.
         (
             "gfx900",
             "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 8, 2), 0\nv_cvt_pkrtz_f16_f32 v0, v0, v7",
@@ -203,7 +203,7 @@ fn what_was_wrong_once() {
             "gfx701",
             "s_or_b32 s17, s17, 0x7fc00000\nv_sub_f32_e64 v5, 1.0, -s17",
         ),
-        // Its SGPR counts units of 64 bytes.
+        // The instruction's SGPR counts units of 64 bytes.
         ("gfx900", "s_scratch_load_dwordx2 s[0:1], s[20:21], s49"),
         // The literal counts dwords.
         ("gfx701", "s_load_dword s0, s[20:21], 0x123"),
@@ -307,7 +307,7 @@ fn any_bytes_of(level: Level) {
             let mut r = Rng(seed);
             let len = 4 * (1 + r.below(20));
             let mut input: Vec<u8> = (0..4 + len).map(|_| r.next() as u8).collect();
-            // Instructions of the vector ALU, of memory, and any.
+            // Words are vector ALU instructions, memory instructions, or random.
             for word in input[4..].chunks_exact_mut(4) {
                 match r.below(4) {
                     0 => word[3] &= 0x7f,

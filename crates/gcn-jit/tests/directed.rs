@@ -1,5 +1,5 @@
-//! Kernels for the cases of memory and LDS that compiled code treats specially, on both engines: memory and registers after them,
-//! and the messages of faults.
+//! Kernels for the cases of memory and LDS that compiled code treats specially. Both engines must leave the same memory and
+//! registers, and report the same faults.
 #![cfg(target_arch = "x86_64")]
 
 use gcn_emu::dispatch::{Gpu, Launch};
@@ -88,7 +88,7 @@ fn text(target: Target, body: &str) -> String {
             .amdhsa_next_free_vgpr 24\n.amdhsa_next_free_sgpr 40\n.amdhsa_group_segment_fixed_size 8192\n.end_amdhsa_kernel\n"
 }
 
-/// Runs the body on all engines. Returns true if it ran to its end.
+/// Runs the body on all engines. Returns true if the body ran to its end.
 fn same(boards: &Boards, body: &str, group: u32) -> bool {
     let target = boards.gpu.target();
     let source = text(target, body);
@@ -117,7 +117,7 @@ fn same(boards: &Boards, body: &str, group: u32) -> bool {
                 (state >> 32) as u8
             })
             .collect();
-        // Twice: the second time the code is already compiled.
+        // The code runs twice: the second time it is already compiled.
         for again in [false, true] {
             memory.write(data, &before).expect("writable");
             memory
@@ -166,7 +166,7 @@ const LANES: [&str; 6] = [
     "v_cmp_lt_i32 vcc, v4, v5\ns_and_b64 exec, exec, vcc\n",
 ];
 
-/// Atomics of all lanes on one address, of each slice on its own address, of lanes on several; also where they fault.
+/// Atomics of all lanes on one address, of each slice on its own address, and of lanes on several addresses; also with faults.
 #[test]
 fn atomics_of_many_lanes() {
     let boards = boards(Target::parse("gfx900").expect("a target"));
@@ -309,7 +309,7 @@ fn stores_to_lds() {
                     body += &format!("ds_write_b32 v8, v5 offset:{}\n", 1024 * k);
                 }
                 body += "s_waitcnt lgkmcnt(0)\ns_barrier\n";
-                // With an address from an earlier block, from the same block, and after a load.
+                // The address is from an earlier block, from the same block, or after a load.
                 body += &format!("{address}{lanes}{store}s_mov_b64 exec, -1\n");
                 body += &lds_looked_at()
                     .replace("v1,", "v2,")
@@ -352,7 +352,7 @@ fn lanes_that_are_apart() {
                         continue;
                     }
                     let lanes = LANES[(n + k + first as usize) % LANES.len()];
-                    // Two, so that the second's data are needed by the first; and one alone.
+                    // Two stores, the first of which needs the second's data, and a single one.
                     let body = format!(
                         "v_mul_u32_u24 v16, {step}, v0\nv_add_u32 v16, {first}, v16\n{lanes}\
                          global_load_dword v9, v8, s[20:21]\ns_waitcnt vmcnt(0)\nv_xor_b32 v4, v4, v9\n\

@@ -1,5 +1,5 @@
-//! Random kernels of several waves and workgroups on both engines: the memory after a dispatch, the number of instructions,
-//! and the messages of faults. `BLOCKS`, `SEED`, `TARGET` and `SHOW` as in `differential.rs`.
+//! Random kernels with several waves and workgroups, on both engines. They compare the memory after a dispatch, the number
+//! of instructions, and the messages of faults. `BLOCKS`, `SEED`, `TARGET` and `SHOW` as in `differential.rs`.
 #![allow(clippy::precedence)]
 #![cfg(target_arch = "x86_64")]
 
@@ -22,12 +22,12 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// Bytes of the buffer that kernels use, and of the one that they store registers to.
+/// The size of the buffer that kernels use, and of the buffer that they store registers to, in bytes.
 const DATA: u64 = 3 * PAGE_SIZE;
 const DUMP: u64 = 1 << 16;
-/// The maximum number of work-items, and with it the bytes of a register of all of them.
+/// The maximum number of work-items.
 const ITEMS: u32 = 1024;
-/// Dwords of the kernel.
+/// The size of the kernel in dwords.
 const CODE: u64 = 2048;
 
 fn number(name: &str) -> Option<u64> {
@@ -243,7 +243,7 @@ impl Board {
 /// The result of a dispatch, and memory after it.
 type Ran = (Result<Stats, String>, Vec<u8>);
 
-/// How the accesses that compiled code recorded differ from those that the interpreter recorded.
+/// Returns how the accesses that compiled code recorded differ from those that the interpreter recorded.
 fn differ(
     want: &Ran,
     interpreted: (Ran, Option<BTreeSet<Touched>>),
@@ -332,7 +332,7 @@ fn epilogue(board: &Board, group: u32, old: bool) -> String {
     text + "s_endpgm"
 }
 
-/// gfx9's additions without a carry have the name that gfx8's with one have.
+/// On gfx9, additions without a carry have the names of gfx8's additions with a carry.
 fn for_target(text: &str, target: Target) -> String {
     match target.generation() {
         gcn_isa::target::Gen::Gfx9 => text.replace("v_add_u32 v", "v_add_co_u32 v"),
@@ -412,7 +412,7 @@ fn kernels(name: &str) {
             for at in (0..code.len()).rev().step_by(4).take(4) {
                 code[at - 3..=at].copy_from_slice(&0xbf81_0000u32.to_le_bytes());
             }
-            // Twice: the second time the code is already compiled.
+            // The code runs twice: the second time it is already compiled.
             let [want, got, again] =
                 [false, true, true].map(|compiled| board.run(compiled, &code, &before, &launch));
             // A dispatch that is deterministic or has a limit has the same result and message with every engine.

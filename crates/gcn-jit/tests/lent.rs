@@ -1,4 +1,4 @@
-//! Pages of the program that are lent, and taken back while a kernel uses them: no access happens after that.
+//! Pages of the program are lent, and taken back while a kernel uses them: no access happens after that.
 #![cfg(all(
     target_arch = "x86_64",
     target_os = "linux",
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 type Maker = Box<dyn Fn() -> Box<dyn Engine> + Send + Sync>;
 
-/// The interpreter, and the compiling engine of each level.
+/// Returns the interpreter, and the compiling engine of each level.
 fn engines() -> Vec<(&'static str, Maker)> {
     let mut all: Vec<(&str, Maker)> = vec![("interpreter", Box::new(|| Box::new(Interp::new())))];
     for level in Level::ALL.into_iter().filter(|level| level.available()) {

@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 
 const FILES: [&str; 4] = ["mandelbrot", "matmul", "reduce", "vadd"];
 
-/// Bytes of each buffer.
+/// The size of each buffer in bytes.
 const BUFFER: usize = 16 << 10;
-/// Buffers that a kernel may have.
+/// The maximum number of a kernel's buffers.
 const BUFFERS: usize = 4;
 
 fn number(name: &str) -> Option<u64> {
@@ -51,7 +51,7 @@ struct Board {
 type Ran = (Result<Stats, String>, Vec<u8>);
 
 impl Board {
-    /// Two GPUs, one with the interpreter and one with the compiling engine.
+    /// Returns two GPUs, one with the interpreter and one with the compiling engine.
     fn both(target: Target, object: &CodeObject) -> [Board; 2] {
         let cache = gcn_jit::Cache::default();
         let gpus = [
@@ -73,7 +73,7 @@ impl Board {
         boards
     }
 
-    /// Arguments that make sense to the kernel: its buffers, and small numbers.
+    /// Returns plausible arguments for the kernel: its buffers, and small numbers.
     fn kernarg(&self, kernel: &str) -> Vec<u8> {
         let kernel = self.loaded.kernel(kernel).expect("a kernel");
         let mut bytes = Vec::new();
@@ -111,7 +111,7 @@ impl Board {
     }
 }
 
-/// The code with a few bits or a dword changed.
+/// Returns the code with a few bits or a dword changed.
 fn mutated(code: &[u8], r: &mut Rng) -> Vec<u8> {
     let mut code = code.to_vec();
     let words = (code.len() / 4) as u64;
@@ -129,7 +129,7 @@ fn mutated(code: &[u8], r: &mut Rng) -> Vec<u8> {
     code
 }
 
-/// The first word of a report, or "done".
+/// Returns the first word of a report, or "done".
 fn kind(ran: &Ran) -> String {
     match &ran.0 {
         Ok(_) => "done".into(),
@@ -190,7 +190,7 @@ fn mutants(name: &str) {
                     .collect();
                 let run = |b: &Board| b.run(at, &code, &before, &kernel.name, &launch);
                 let want = run(&boards[0]);
-                // Twice: the second time the code is already compiled.
+                // The code runs twice: the second time it is already compiled.
                 for _ in 0..2 {
                     let got = run(&boards[1]);
                     let what = || format!("{file} {} {name} SEED={seed} {launch:?}", kernel.name);
@@ -215,7 +215,7 @@ fn mutants(name: &str) {
         }
     }
     eprintln!("{name}: {kinds:?}");
-    // Otherwise the mutants would not reach what the engines could differ in.
+    // Without these outcomes the mutants would not reach code in which the engines could differ.
     for kind in ["done", "stopped", "livelock"] {
         assert!(
             count < 60 || kinds.contains_key(kind),

@@ -32,7 +32,7 @@ impl Rng {
     }
 }
 
-/// The numbers of a run.
+/// The kind of numbers in a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     /// Between 2^-20 and 2^20.
@@ -43,7 +43,7 @@ enum Kind {
     Any,
 }
 
-/// A number of this many bits.
+/// Returns a number with this number of bits.
 fn number(r: &mut Rng, bits: u32, kind: Kind) -> u64 {
     let (locations, max) = match bits {
         16 => (10, 0x1f),
@@ -77,10 +77,10 @@ fn number(r: &mut Rng, bits: u32, kind: Kind) -> u64 {
 struct Case {
     name: &'static str,
     targets: &'static [&'static str],
-    /// Bits of the numbers in the VGPRs: pairs from v0 on where 64.
+    /// The size of the numbers in the VGPRs in bits. 64-bit numbers are in pairs from v0 on.
     bits: u32,
     text: &'static str,
-    /// Special numbers do not make the code fall back to the interpreter.
+    /// The code does not fall back to the interpreter for special numbers.
     whole: bool,
 }
 
@@ -415,7 +415,7 @@ fn case_of(c: &Case, level: Level) {
             for s in &mut wave.sgprs[..100] {
                 *s = number(&mut r, 32, kind) as u32;
             }
-            // Denormals kept, as the architecture starts, and whatever else there is.
+            // MODE keeps denormals, is as at the start, or is random.
             wave.mode = match round / 3 % 4 {
                 0 | 1 => 0x3f0,
                 2 => 0x3c0,
@@ -540,8 +540,8 @@ fn divisions_are_quotients() {
     }
 }
 
-/// The steps of a square root are the square root, of all f64 whose root is next to a midpoint between two numbers: x so
-/// that, in units of the root's last place, x = G (G + 1) + k with a small k. See `Graph::root`.
+/// The steps of a square root give the square root of all f64 whose root is next to a midpoint between two numbers: in
+/// units of the root's last place, x = G (G + 1) + k with a small k. See `Graph::root`.
 #[test]
 fn roots_are_roots() {
     fn steps(x: f64) -> [f64; 2] {
@@ -563,7 +563,7 @@ fn roots_are_roots() {
     };
     let mut tried = 0;
     for locations in [52, 53] {
-        // Of numbers of 2^104 and more, and of 2^105 and more, the last place is 2^52 or 2^53.
+        // For numbers from 2^104 and from 2^105 on, a unit of the last place is 2^52 and 2^53.
         let low = (1u128 << locations) - 1;
         for k in -64i128..=64 {
             // All G below 2^places with G (G + 1) + k = 0 modulo 2^places, bit by bit.

@@ -14,9 +14,9 @@ const BYTES: usize = 1 << 16;
 const GROUPS: u32 = 40;
 const GROUP: u32 = 128;
 
-/// A kernel's body. On entry s[4:5] is the buffer to read, s[6:7] the one to write, v1 the work-item's number; s_endpgm follows.
+/// Assembles a kernel's body. On entry s[4:5] is the buffer to read, s[6:7] the one to write, v1 the work-item's number; s_endpgm follows.
 fn program(body: &str) -> Vec<u8> {
-    // Compilers let MODE keep denormals where they divide.
+    // Compilers set MODE to keep denormals in code with divisions.
     let keep = ["v_div_scale", "v_log"].iter().any(|k| body.contains(k));
     let denormals = if keep { 3 } else { 0 };
     let source = format!(
@@ -32,8 +32,8 @@ fn program(body: &str) -> Vec<u8> {
     object.loadable().expect("it links")
 }
 
-/// The contents of both buffers after the body has run with `before` in the first, and the fault's message. The second buffer
-/// starts as 0xa5 in every byte.
+/// Returns the contents of both buffers after the body has run with `before` in the first, and the fault's message. The
+/// second buffer starts as 0xa5 in every byte.
 fn run(gpu: &Gpu, body: &str, before: &[u8]) -> (Vec<u8>, Option<String>) {
     let bytes = program(body);
     let object = CodeObject::parse(&bytes).expect("it is read");
@@ -68,7 +68,7 @@ fn same(body: &str, before: &[u8]) -> Option<JitStats> {
     stats
 }
 
-/// The same for a body that may fail. Returns the fault's message, too.
+/// Like [`same`], for a body that may fail. Returns the fault's message, too.
 fn alike(body: &str, before: &[u8]) -> (Option<JitStats>, Option<String>) {
     let target = Target::parse("gfx900").expect("a target");
     let interp = Gpu::with_engine(target, 1 << 22, || Box::new(Interp::new())).expect("a GPU");
@@ -431,7 +431,7 @@ fn indices_of_64_and_24_bits() {
         format!(
             "v_add_u32 v9, 0xffffff9c, v1\nv_mov_b32 v8, 0\nv_ashrrev_i64 v[10:11], 30, v[8:9]\n{address}v_xor_b32 v3, v2, v11"
         ),
-        // The same from a product of 64 bits.
+        // The same index, from a 64-bit product.
         format!(
             "v_add_u32 v9, 0xffffff9c, v1\nv_mov_b32 v8, 4\nv_mov_b32 v6, 0\nv_mov_b32 v7, 0\n\
              v_mad_i64_i32 v[10:11], vcc, v9, v8, v[6:7]\n{address}v_xor_b32 v3, v2, v11"
@@ -460,14 +460,14 @@ fn indices_with_a_sign() {
     let address = "v_ashrrev_i32 v10, 31, v9\nv_lshlrev_b64 v[10:11], 2, v[9:10]\n\
                    v_add_co_u32 v12, vcc, s10, v10\nv_mov_b32 v13, s11\nv_addc_co_u32 v13, vcc, v13, v11, vcc\n\
                    global_load_dword v3, v[12:13], off offset:8\ns_waitcnt vmcnt(0)\n";
-    // From 2600 elements before the 4096th on: lane 40 of a wave has 0.
+    // The index starts 2600 elements before the 4096th: lane 40 of a wave has 0.
     let body = format!(
         "s_add_u32 s10, s4, 0x4000\ns_addc_u32 s11, s5, 0\nv_add_u32 v9, 0xfffff5d8, v1\n{address}{WRITE}"
     );
     let stats = same(&body, &before);
     assert!(stats.is_none_or(|s| s.not_affine == 0), "{stats:?}");
     compiled(stats, &body);
-    // The least number is that of lane 40, and this lane is not active.
+    // Lane 40 has the least number, and is inactive.
     let body = format!(
         "s_sub_u32 s10, s4, 0xffffd760\ns_subb_u32 s11, s5, 1\nv_add_u32 v9, 0x7ffff5d8, v1\n\
          v_cmp_gt_u32 vcc, 0xa28, v1\ns_and_saveexec_b64 s[12:13], vcc\n{address}{WRITE}"
@@ -497,16 +497,16 @@ fn elements_of_vectors() {
     let bodies = [
         four(&|v| format!("v_mul_f32 v{v}, 2.0, v{v}\nv_fma_f32 v{v}, v{v}, s9, v{}\n", v + 4)),
         four(&|v| format!("v_max_i32 v{v}, v{v}, v{}\nv_cmp_gt_f32 vcc, 0, v{v}\nv_cndmask_b32 v{v}, v{v}, v4, vcc\n", v + 4)),
-        // Between elements, or with the lane's number.
+        // These combine different elements, or use the lane's number.
         "v_add_f32 v12, v12, v13\nv_add_f32 v13, v13, v14\nv_add_f32 v14, v14, v15\nv_add_f32 v15, v15, v12\n".into(),
         four(&|v| format!("v_add_f32 v{v}, v{v}, v{}\n", 31 - v)),
         four(&|v| format!("v_xor_b32 v{v}, v{v}, v1\n")),
         "v_add_f32 v12, v12, v16\nv_mul_f32 v13, v13, v17\n".into(),
-        // One of them has another use.
+        // One element has another use.
         four(&|v| format!("v_add_f32 v{v}, v{v}, s9\n"))
             + "v_lshlrev_b32 v9, 2, v1\nglobal_store_dword v9, v13, s[6:7] offset:0x800\n",
     ];
-    // Some NaNs, infinities and denormals.
+    // The data contain some NaNs, infinities and denormals.
     let numbers = random(12);
     let before = words(|n| match numbers(n) {
         x if n.is_multiple_of(97) => x,
@@ -551,7 +551,7 @@ fn optimisations_that_are_left_out() {
             assert_eq!(run(&gpu.expect("a GPU"), &body, &before), want, "{one:?}");
             let stats = cache.stats();
             assert!(stats.regions > 0 && stats.refused == 0, "{stats:?}");
-            // The interpreter, which makes the accesses, needs waves with states of their own, and no block is affine.
+            // The interpreter makes the accesses and needs waves with their own states, and no block is affine.
             if one == Optional::Accesses {
                 assert!(stats.interpreted > 0, "{stats:?}");
                 continue;
@@ -567,7 +567,7 @@ fn optimisations_that_are_left_out() {
     assert!(Optional::parse("all").is_err());
 }
 
-/// Elements of one and two bytes that are one to four bytes apart, and three dwords a lane: of all lanes and of some.
+/// Elements of one and two bytes that are one to four bytes apart, and three dwords per lane, in all lanes and in some.
 #[test]
 fn elements_close_to_each_other() {
     let before = words(random(15));
@@ -588,7 +588,7 @@ fn elements_close_to_each_other() {
     }
 }
 
-/// What all lanes share is computed once, with the results that lanes would have: quotients, conversions, NaNs that are observed.
+/// Values that all lanes share are computed once, with the results that lanes would have: quotients, conversions, observed NaNs.
 #[test]
 fn floats_that_all_lanes_share() {
     let before = words(random(16));
@@ -602,11 +602,11 @@ fn floats_that_all_lanes_share() {
     same(&some, &before);
 }
 
-/// A body that uses many of them: disabling one changes its code, and not its results.
+/// A body that uses many optimisations: disabling one changes its code, but not its results.
 #[test]
 fn optimisations_of_accesses_that_are_left_out() {
-    // Rows of four dwords at an affine address; three dwords a lane; numbers that turn out to be consecutive, and others; an atomic in LDS;
-    // a carry; a mask of bits that are known to be 0.
+    // Rows of four dwords at an affine address; three dwords per lane; numbers that turn out to be consecutive, and others; an atomic in
+    // LDS; a carry; a mask of bits that are known to be 0.
     let body = "v_lshlrev_b32 v8, 4, v0\nglobal_load_dwordx2 v[10:11], v8, s[4:5] offset:4\n\
         v_mul_u32_u24 v9, 12, v0\nglobal_load_dwordx3 v[12:14], v9, s[4:5]\n\
         s_and_b32 s9, s2, 3\nv_lshlrev_b32 v15, s9, v0\nv_lshlrev_b32 v15, 2, v15\nglobal_load_dword v16, v15, s[4:5]\n\
@@ -710,7 +710,7 @@ fn zeros_and_infinities() {
     }
 }
 
-/// The same of doubles, and logarithms: where the fast path's value is not the right one, that is known.
+/// The same for doubles, and logarithms: if the fast path's value is wrong, the right one is known.
 #[test]
 fn zeros_of_doubles() {
     // v[10:11]: the item's number, or in every fourth lane a zero of either sign, or an infinity.
@@ -784,7 +784,7 @@ fn zeros_and_infinities_divided() {
     }
 }
 
-/// Three dwords a lane to local memory, of many lanes and of one, whatever its address is.
+/// Three dwords per lane to local memory, in many lanes and in one, at any address.
 #[test]
 fn triples_to_local_memory() {
     let write = "v_lshlrev_b32 v9, 4, v0\nv_add_u32 v10, 3, v2\nv_xor_b32 v11, v1, v2\nv_mov_b32 v12, v1\n\
@@ -810,8 +810,8 @@ fn exponentials_of_all_sizes() {
     }
 }
 
-/// Numbers of 64 bits are compared with a limit from memory: lanes below it, above it and on both sides, and limits whose upper half
-/// is another.
+/// Numbers of 64 bits are compared with a limit from memory: with lanes below it, above it and on both sides, and with limits whose
+/// upper half differs.
 #[test]
 fn limits_of_64_bits() {
     for (compare, signed) in [

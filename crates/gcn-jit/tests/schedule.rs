@@ -1,6 +1,6 @@
-//! The scheduler's tests, which are `gcn-emu`'s, with the compiling engine.
+//! Runs `gcn-emu`'s tests of the scheduler with the compiling engine.
 #![cfg(target_arch = "x86_64")]
-// Both files have the functions that make kernels.
+// Both files include the functions that make kernels.
 #![allow(clippy::duplicate_mod)]
 
 #[path = "../../gcn-emu/tests/global.rs"]

@@ -1,4 +1,4 @@
-//! Code that one process compiled and another one takes from disk: results are the same, whatever happens to the files.
+//! One process compiles code and another one loads it from disk: results are the same, whatever happens to the files.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 #[path = "../../gcn-emu/tests/programs/mod.rs"]
@@ -32,7 +32,7 @@ fn begin(threads: &str, targets: &[&str], level: Level, folder: &Path) -> Child 
         .expect("a process")
 }
 
-/// The number of regions that a process read from the folder, and that it wrote. All results were right.
+/// Waits for a process, whose results must be right. Returns the numbers of regions that it read from the folder and that it wrote.
 fn end(child: Child) -> (u64, u64) {
     let done = child.wait_with_output().expect("it ends");
     let text = String::from_utf8_lossy(&done.stdout);
@@ -48,12 +48,12 @@ fn end(child: Child) -> (u64, u64) {
     )
 }
 
-/// Both numbers, on one thread, so that the same regions are compiled each time.
+/// Runs a process on one thread, so that the same regions are compiled each time. Returns both numbers.
 fn run(targets: &[&str], level: Level, folder: &Path) -> (u64, u64) {
     end(begin("1", targets, level, folder))
 }
 
-/// The program of the tests' child processes, in which each engine starts empty. It is no test itself.
+/// The program of the tests' child processes, in which each engine starts empty. It is not a test itself.
 #[test]
 fn child() {
     let Ok(asked) = std::env::var(ASKED) else {
@@ -74,7 +74,7 @@ fn child() {
     println!("\ncounts {found} {saved}");
 }
 
-/// The files of a folder but its key, in order.
+/// Returns the files of a folder except its key, in order.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder");
     let paths = entries.map(|e| e.expect("an entry").path());
@@ -136,7 +136,7 @@ fn damaged() {
             fs::write(file, bytes).expect("writable");
         }
         let (found, more) = run(&["gfx900"], level, &folder);
-        // The files that are found were saved by this run.
+        // This run finds the files that it has saved.
         assert_eq!((more, found), (saved, again));
         for (file, good) in all.iter().zip(&good) {
             fs::write(file, good).expect("writable");

@@ -1,5 +1,5 @@
-//! Kernels whose strides are arguments, so that what code assumes of them is right in one launch and wrong in the next; coordinates that
-//! are kept within limits; rows of eight lanes; and registers whose lanes are active again after a branch. All engines must leave the same
+//! Kernels whose strides are arguments, so that the code's assumptions are right in one launch and wrong in the next; coordinates that are
+//! kept within limits; rows of eight lanes; and registers whose lanes are active again after a branch. All engines must leave the same
 //! bytes.
 #![cfg(target_arch = "x86_64")]
 
@@ -15,7 +15,7 @@ const BYTES: u64 = 1 << 18;
 const GROUP: u32 = 64;
 const ITEMS: u32 = 64 * 100;
 
-/// A kernel: s[4:5] is the buffer to read, s[6:7] the one to write, s8 and s9 are two numbers, v1 is the work-item's number.
+/// Assembles a kernel: s[4:5] is the buffer to read, s[6:7] the one to write, s8 and s9 are two numbers, v1 is the work-item's number.
 fn program(body: &str) -> Vec<u8> {
     let source = format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
@@ -31,7 +31,7 @@ fn program(body: &str) -> Vec<u8> {
     object.loadable().expect("it links")
 }
 
-/// The second buffer after each launch of the kernel, for pairs of numbers.
+/// Returns the second buffer after each launch of the kernel, for pairs of numbers.
 fn run(
     engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static,
     code: &[u8],
@@ -88,7 +88,7 @@ fn same(body: &str, numbers: &[[u32; 2]]) -> Option<JitStats> {
     stats
 }
 
-/// The element at the work-item's number times s8 goes to that times s9, four times in a loop.
+/// Copies the element at the work-item's number times s8 to the position at its number times s9, four times in a loop.
 fn strided(multiply: &str) -> String {
     format!(
         "{}\n{}\ns_mov_b32 s12, 0\nagain:\n\
@@ -112,7 +112,7 @@ fn strides_that_change_between_launches() {
     for multiply in multiply {
         let body = strided(multiply);
         same(&body, &[[1, 1]; 2]);
-        // Code is for the first launch's numbers, then for any.
+        // Code assumes the first launch's numbers, and later none.
         same(&body, &[[1, 1], [2, 1], [2, 1], [1, 2], [1, 1], [4, 3]]);
         same(&body, &[[4, 2], [4, 2], [0, 0], [3, 1]]);
         same(&body, &[[5, 6], [1, 1]]);
@@ -124,7 +124,7 @@ fn code_for_a_stride_is_affine() {
     let stats = same(&strided("v_mul_lo_u32 DST, v1, BY"), &[[1, 2]; 3]);
     let right = |s: JitStats| s.not_affine == 0 && s.restarts == 0 && s.interpreted == 0;
     assert!(stats.is_none_or(right), "{stats:?}");
-    // Other numbers: after some waves code is without guesses.
+    // With other numbers, the code is recompiled without guesses after some waves.
     let stats = same(
         &strided("v_mul_lo_u32 DST, v1, BY"),
         &[[1, 2], [2, 2], [2, 2], [2, 2], [2, 2], [2, 2], [2, 2]],
@@ -143,7 +143,7 @@ fn factors_that_loops_change() {
     assert!(stats.is_none_or(|s| s.not_affine == 0), "{stats:?}");
 }
 
-/// What a block writes before EXEC narrows is read in all of its lanes afterwards, and in some of them meanwhile.
+/// A block writes a register before EXEC narrows. All of its lanes are read afterwards, and some of them meanwhile.
 #[test]
 fn lanes_that_come_back() {
     let write = "v_lshlrev_b32 v4, 2, v2\nv_add_u32 v3, v3, v7\nglobal_store_dword v4, v3, s[6:7]";
@@ -152,7 +152,7 @@ fn lanes_that_come_back() {
         "v_cmp_gt_u32 vcc, s8, v1\ns_and_saveexec_b64 s[14:15], vcc",
         "s_mov_b64 s[14:15], exec\nv_cmp_ne_u32 vcc, 5, v0\ns_and_b64 exec, exec, vcc",
     ];
-    // The register is left alone, or written, by the lanes that are still active.
+    // The lanes that are still active leave the register unchanged, or write it.
     let inside = [
         "v_lshlrev_b32 v4, 2, v2\nglobal_load_dword v7, v4, s[4:5]\ns_waitcnt vmcnt(0)",
         "v_add_u32 v2, 3, v2\nv_mov_b32 v7, v2",
@@ -195,7 +195,7 @@ fn parts_of_registers_stay() {
     }
 }
 
-/// Coordinates that a loop keeps within limits: in most waves that has no effect, in some it has in a few lanes or in all.
+/// Coordinates that a loop keeps within limits: in most waves the limits have no effect, in some they have in a few lanes or in all.
 #[test]
 fn coordinates_within_limits() {
     let clamps = [
@@ -231,7 +231,7 @@ fn limits_are_assumed_to_have_no_effect() {
     assert!(stats.is_none_or(right), "{stats:?}");
 }
 
-/// Elements of rows of eight lanes, of any distance, loaded and stored; lanes beyond a limit are not active.
+/// Loads and stores of elements in rows of eight lanes, at any distance; lanes beyond a limit are inactive.
 #[test]
 fn rows_of_eight_lanes() {
     let sizes = [
@@ -261,7 +261,7 @@ fn rows_of_eight_lanes() {
     }
 }
 
-/// Bytes and words that lanes store to places of LDS in no order, some beyond its end.
+/// Bytes and words that lanes store to random addresses of LDS, some beyond its end.
 #[test]
 fn small_elements_in_lds() {
     for (bits, load) in [(8, "u8"), (16, "u16"), (32, "b32")] {

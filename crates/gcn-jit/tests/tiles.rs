@@ -1,5 +1,5 @@
-//! Loops in which each lane walks a row, so that what they load is read ahead (tiles). Memory that the loop, another wave or a
-//! store of another kind changes meanwhile must be seen, on all engines alike.
+//! Loops in which each lane walks along a row, so that their loads are read ahead (tiles). Changes of the memory by the loop,
+//! another wave or a store of another kind must be visible, on all engines alike.
 #![cfg(target_arch = "x86_64")]
 
 use gcn_emu::dispatch::{Gpu, Launch};
@@ -10,15 +10,15 @@ use gcn_isa::Target;
 use gcn_jit::{Cache, Level};
 use gcn_object::CodeObject;
 
-/// Bytes of the buffer that rows are in, and of the one that results go to.
+/// The size of the buffer of rows, and of the buffer of results, in bytes.
 const BYTES: u32 = 1 << 18;
-/// Bytes of memory before and after each.
+/// The size of the memory before and after each buffer, in bytes.
 const BESIDE: u32 = 4096;
 const GROUP: u32 = 128;
 const ITEMS: u32 = 256;
 
-/// A kernel: s[4:5] is the buffer of rows, s[6:7] the other one, v1 the work-item's number. v[10:11] is the item's row and v[12:13] its place in
-/// the other buffer, both `pitch` bytes from item to item; v3 is 0.
+/// Assembles a kernel: s[4:5] is the buffer of rows, s[6:7] the other one, v1 the work-item's number. v[10:11] is the item's row and v[12:13]
+/// its element in the other buffer, both `pitch` bytes from item to item; v3 is 0.
 fn program(pitch: u32, before: &str, body: &str) -> Vec<u8> {
     let source = format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
@@ -38,7 +38,7 @@ fn program(pitch: u32, before: &str, body: &str) -> Vec<u8> {
     object.loadable().expect("it links")
 }
 
-/// Both buffers after a run, and the fault's message.
+/// Returns both buffers after a run, and the fault's message.
 fn run(
     engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static,
     code: &[u8],
@@ -67,7 +67,7 @@ fn run(
         threads: 1,
         ..Launch::default()
     };
-    // The second time code is compiled and walks are known.
+    // The second time, the code is compiled and the walks are known.
     let ran = (0..2).map(|_| gpu.dispatch(&loaded, "k", &launch));
     let faults: Vec<String> = ran
         .filter_map(|ran| ran.err().map(|e| e.to_string()))
@@ -102,7 +102,7 @@ fn same(pitch: u32, before: &str, body: &str) {
     assert_eq!(alike(pitch, before, body), None, "{body}");
 }
 
-/// A loop of `count` iterations. At its end the row's address moves by `step` bytes.
+/// Returns a loop of `count` iterations. At the end of each, the row's address moves by `step` bytes.
 fn walk(count: u32, step: i32, body: &str) -> String {
     let high = if step < 0 { -1 } else { 0 };
     format!(
@@ -111,13 +111,13 @@ fn walk(count: u32, step: i32, body: &str) -> String {
     )
 }
 
-/// A load into v2 and on, and what takes it into v3.
+/// A load into v2, and code that accumulates it in v3.
 const LOAD: &str = "global_load_dword v2, v[10:11], off\ns_waitcnt vmcnt(0)\nv_mul_lo_u32 v3, v3, 5\nv_add_u32 v3, v3, v2\n";
-/// The same of bytes, which are read ahead whatever the rows' pitch is.
+/// The same for bytes, which are read ahead for any pitch of the rows.
 const BYTE: &str = "global_load_ubyte v2, v[10:11], off\ns_waitcnt vmcnt(0)\nv_mul_lo_u32 v3, v3, 5\nv_add_u32 v3, v3, v2\n";
 /// Moves to the last dword of a row of 1024 bytes.
 const TO_END: &str = "v_add_co_u32 v10, vcc, 0x3fc, v10\nv_addc_co_u32 v11, vcc, 0, v11, vcc\n";
-/// Some of the lanes, and few.
+/// Code that makes some of the lanes active, or few.
 const SOME: &str = "v_and_b32 v9, 5, v1\nv_cmp_ne_u32 vcc, 4, v9\ns_and_b64 exec, exec, vcc\n";
 const FEW: &str = "v_and_b32 v9, 31, v1\nv_cmp_eq_u32 vcc, 9, v9\ns_and_b64 exec, exec, vcc\n";
 
@@ -197,11 +197,11 @@ fn lanes_come_and_go() {
     same(1024, "", &swap);
 }
 
-/// What a store of the loop changes, later loads must have.
+/// Later loads must get the data of the loop's stores.
 #[test]
 fn stores_to_rows() {
     let next12 = "v_add_co_u32 v12, vcc, 4, v12\nv_addc_co_u32 v13, vcc, 0, v13, vcc\n";
-    // In place; beside it, before and behind it; across other lanes' rows; narrow and wide; to where lanes are side by side.
+    // The stores are in place; next to it, before and after; across other lanes' rows; narrow and wide; and to contiguous lanes.
     let stores = [
         "global_store_dword v[10:11], v3, off\n".to_owned(),
         "global_store_dword v[10:11], v3, off offset:4\n".to_owned(),
@@ -232,7 +232,7 @@ fn stores_to_rows() {
     }
 }
 
-/// Two loads, one of which follows the other, and a store in place.
+/// Two loads, one behind the other in the row, and a store in place.
 #[test]
 fn two_walks_of_the_same_rows() {
     let body = "global_load_dword v2, v[10:11], off\nglobal_load_dword v4, v[10:11], off offset:4\ns_waitcnt vmcnt(0)\n\
@@ -260,7 +260,7 @@ fn other_waves_write() {
     }
 }
 
-/// Rows that end where memory does, and beyond.
+/// Rows that end at the end of memory, and beyond it.
 #[test]
 fn the_end_of_memory() {
     // The last row ends with the memory.

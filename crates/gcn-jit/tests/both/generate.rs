@@ -24,13 +24,13 @@ use std::path::PathBuf;
 
 /// VGPRs with a purpose; those below hold data.
 const FREE: u64 = 12;
-/// Two addresses, each in two.
+/// Two addresses, each in two VGPRs.
 const ADDRESS: u64 = 12;
 /// Two LDS addresses.
 const LDS: u64 = 16;
 /// Offsets into buffers.
 const OFFSET: u64 = 18;
-/// SGPRs below are data, then come addresses (two), resources of buffers (six) and small offsets.
+/// SGPRs below this one hold data. Then follow two addresses, six buffer resources and small offsets.
 const SFREE: u64 = 20;
 const SADDRESS: u64 = 20;
 const RESOURCE: u64 = 24;
@@ -58,7 +58,7 @@ pub struct Maker {
     pub tame: bool,
 }
 
-/// The start and end of a loop or branch; others may start or end there, too.
+/// Inserts the start or end of a loop or branch. Other loops and branches may start or end there, too.
 fn insert(pieces: &mut Vec<Piece>, at: usize, new: Vec<Piece>) {
     let by = new.len();
     for piece in pieces.iter_mut() {
@@ -70,10 +70,10 @@ fn insert(pieces: &mut Vec<Piece>, at: usize, new: Vec<Piece>) {
 }
 
 impl Maker {
-    /// A generator that takes pieces of the fixtures in testdata, too.
+    /// Returns a generator that also uses pieces of the fixtures in testdata.
     ///
     /// # Panics
-    /// Where these cannot be read.
+    /// If these cannot be read.
     pub fn with_programs(target: Target) -> Maker {
         let programs = programs(target);
         Maker {
@@ -119,7 +119,7 @@ impl Maker {
         self.target
     }
 
-    /// The case of a seed.
+    /// Returns the case of a seed.
     pub fn case(&mut self, bench: &Bench, seed: u64) -> Case {
         let r = &mut Rng(seed.wrapping_mul(0x1234_5678_9abc_def1));
         let real = r.once_in(4) && !self.programs.is_empty();
@@ -187,13 +187,13 @@ impl Maker {
         }
     }
 
-    /// A case of given instructions; what runs them is random.
+    /// Returns a case of given instructions, with random waves.
     pub fn case_of(&mut self, bench: &Bench, seed: u64, code: &[u8], how: How) -> Case {
         let r = &mut Rng(seed);
         let mut pieces: Vec<Piece> = Vec::new();
         let mut rest = code;
         while rest.len() >= 4 {
-            // Words that are no instructions are pieces, too.
+            // Words that are not instructions are pieces, too.
             let len = decode(self.target, rest).map_or(4, |insn| insn.len as usize);
             pieces.push(Piece {
                 bytes: rest[..len].to_vec(),
@@ -217,7 +217,7 @@ impl Maker {
         }
     }
 
-    /// Random instructions with loops and branches.
+    /// Returns random instructions with loops and branches.
     pub fn body(&mut self, r: &mut Rng) -> Vec<Piece> {
         let mut pieces = self.any(r);
         if !r.once_in(3) {
@@ -226,7 +226,7 @@ impl Maker {
         pieces
     }
 
-    /// Random instructions.
+    /// Returns random instructions.
     pub fn any(&mut self, r: &mut Rng) -> Vec<Piece> {
         let count = 1 + r.below(14);
         // Some blocks have few kinds of instructions, so that related ones meet.
@@ -246,7 +246,7 @@ impl Maker {
         pieces
     }
 
-    /// A piece of a compiled program, with the branches that stay within it.
+    /// Returns a piece of a compiled program, with the branches that stay within it.
     fn stretch(&mut self, r: &mut Rng) -> Vec<Piece> {
         let which = r.below(self.programs.len() as u64) as usize;
         let program = &self.programs[which];
@@ -268,7 +268,7 @@ impl Maker {
                         let at = starts[n + 1] + offset as i64;
                         to = Some(starts.iter().position(|&s| s == at).unwrap_or(count));
                     }
-                    // An s_nop, so that the numbers of the others stay.
+                    // An s_nop replaces it, so that the other pieces keep their numbers.
                     _ => bytes = 0xbf80_0000u32.to_le_bytes().to_vec(),
                 }
             }
@@ -277,7 +277,7 @@ impl Maker {
         pieces
     }
 
-    /// The pieces of some lines of text; `@` is the target of a branch.
+    /// Returns the pieces of some lines of text; `@` is the target of a branch.
     pub fn lines(&mut self, text: &str, to: usize) -> Vec<Piece> {
         let target = self.target;
         let known = self.texts.entry(text.to_string()).or_insert_with(|| {
@@ -421,7 +421,7 @@ impl Maker {
         }
     }
 
-    /// Stores of registers at the end.
+    /// Appends stores of registers at the end.
     fn dump(&mut self, r: &mut Rng, pieces: &mut Vec<Piece>) {
         let mut text = String::from("s_mov_b64 exec, -1\n");
         text += "s_mov_b32 s60, 0x";
@@ -453,7 +453,7 @@ impl Maker {
         pieces.extend(end);
     }
 
-    /// A format of the target; common ones are more frequent.
+    /// Returns a format of the target; common formats are more frequent.
     fn format(&self, r: &mut Rng) -> Format {
         use Format::*;
         let format = r.pick(&[
@@ -468,7 +468,7 @@ impl Maker {
         }
     }
 
-    /// One instruction of a format that does not jump.
+    /// Returns an instruction of a format that does not jump.
     fn instruction(&self, r: &mut Rng, format: Format) -> Option<Vec<u8>> {
         let rows = self.rows.get(&format)?;
         let (row, encodings) = &rows[r.below(rows.len() as u64) as usize];
@@ -495,7 +495,7 @@ impl Maker {
         Some(bytes)
     }
 
-    /// Instructions that only end the block are rare.
+    /// Returns true if an instruction is wanted: instructions that only end the block are rare.
     fn wanted(&self, r: &mut Rng, insn: &Insn) -> bool {
         let program = program(insn);
         let reads = program.nodes.iter().any(|n| n.op == Op::Getreg);
@@ -520,7 +520,7 @@ impl Maker {
         !rare || r.once_in(10)
     }
 
-    /// The value of a field of an instruction; `None` leaves it unchanged.
+    /// Returns the value of a field of an instruction; `None` leaves it unchanged.
     fn field(
         &self,
         r: &mut Rng,
@@ -656,7 +656,7 @@ impl Maker {
         Some(value as u32)
     }
 
-    /// A wave whose registers hold numbers, addresses and parts of addresses.
+    /// Returns a wave whose registers hold numbers, addresses and parts of addresses.
     fn wave(&self, bench: &Bench, r: &mut Rng, vgprs: usize, real: bool) -> WaveState {
         let mut wave = WaveState::new(vgprs);
         for v in &mut wave.vgprs {
@@ -729,7 +729,7 @@ impl Maker {
             1 => 0,
             _ => r.next(),
         });
-        // M0: the limit of LDS up to gfx8, an index elsewhere.
+        // M0 is the limit of LDS up to gfx8, and an index elsewhere.
         wave.sgprs[124] = match r.below(4) {
             0 | 1 => u32::MAX,
             2 => r.below(2000) as u32,
@@ -751,7 +751,7 @@ impl Maker {
     }
 }
 
-/// A scalar or vector source.
+/// Returns a scalar or vector source.
 fn source(r: &mut Rng) -> u64 {
     match r.below(20) {
         0..=9 => 256 + r.below(FREE),
@@ -778,7 +778,7 @@ fn scalar(r: &mut Rng) -> u64 {
     }
 }
 
-/// The contents of a VGPR: uniform, random, affine in the lane or in each 16 lanes.
+/// Returns the contents of a VGPR: uniform, random, affine in the lane or in each 16 lanes.
 fn lanes(r: &mut Rng) -> [u32; 64] {
     let base = match r.below(5) {
         0 => 0,
@@ -833,7 +833,7 @@ fn lanes(r: &mut Rng) -> [u32; 64] {
     }
 }
 
-/// Offsets, most of them below `size`.
+/// Returns offsets, most of them below `size`.
 fn offsets(r: &mut Rng, size: u64) -> [u32; 64] {
     let stride = r.pick(&[0, 1, 2, 4, 4, 4, 8, 8, 12, 16, 16, 20, 64]) as u32;
     let base = match r.below(4) {
@@ -858,7 +858,7 @@ fn offsets(r: &mut Rng, size: u64) -> [u32; 64] {
     }
 }
 
-/// Addresses of 64 lanes.
+/// Returns addresses for 64 lanes.
 fn addresses(bench: &Bench, r: &mut Rng) -> [u64; 64] {
     let base = bench.pages().address(r);
     let stride = r.pick(&[0u64, 1, 2, 4, 4, 4, 8, 8, 12, 16, 16, 20, 64, 256]);
@@ -889,7 +889,7 @@ fn addresses(bench: &Bench, r: &mut Rng) -> [u64; 64] {
     }
 }
 
-/// A buffer resource: plain, with a stride, of scratch, with base 0, or anything.
+/// Returns a buffer resource: plain, with a stride, for scratch, with base 0, or random.
 fn resource(r: &mut Rng, kind: u64) -> [u32; 4] {
     let base = DATA + (r.below(DATA_PAGES * PAGE_SIZE / 2) & !15);
     let high = (base >> 32) as u32;
@@ -903,7 +903,7 @@ fn resource(r: &mut Rng, kind: u64) -> [u32; 4] {
             r.pick(&[64, 1000, 100]),
             formats,
         ],
-        // Scratch of the ABI: swizzled, elements of 4 bytes, 64 lanes side by side.
+        // Scratch as in the ABI is swizzled, with 4-byte elements that are contiguous for 64 lanes.
         3 => [
             base as u32,
             high | 0x8000_0000,
@@ -920,7 +920,7 @@ fn resource(r: &mut Rng, kind: u64) -> [u32; 4] {
     }
 }
 
-/// The instructions of the compiled fixtures for a target.
+/// Returns the instructions of the compiled fixtures for a target.
 fn programs(target: Target) -> Vec<Vec<Vec<u8>>> {
     let testdata = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
     let mut files = Vec::new();

@@ -5,7 +5,7 @@ use super::Piece;
 use super::generate::Maker;
 use super::rng::Rng;
 
-/// Compares a multiple of the lane's number (v22) plus a constant with a limit, in registers that nothing else uses.
+/// Returns a comparison of a multiple of the lane's number (v22) plus a constant with a limit, in registers that nothing else uses.
 fn question(r: &mut Rng, mask: &str) -> String {
     let base = r.pick(&[
         0,
@@ -34,7 +34,7 @@ fn question(r: &mut Rng, mask: &str) -> String {
     format!("{value}s_mov_b32 s66, {limit:#x}\nv_cmp_{op}_{ty} {mask}, s66, v23\n")
 }
 
-/// Several such comparisons, nested as deep as the registers suffice. `text` adapts lines to the target.
+/// Returns several such comparisons, nested as deeply as the registers allow. `text` adapts lines to the target.
 pub fn guarded(
     maker: &mut Maker,
     r: &mut Rng,

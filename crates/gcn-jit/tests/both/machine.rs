@@ -55,7 +55,7 @@ impl Pages {
         let mut r = Rng(77);
         let mut before = Vec::new();
         for _ in &pages {
-            // Small numbers, which may be offsets, beside any.
+            // The contents are small numbers, which may be offsets, and random ones.
             before.extend((0..PAGE_SIZE / 4).flat_map(|_| r.word().to_le_bytes()));
         }
         Pages {
@@ -81,7 +81,7 @@ impl Pages {
         }
     }
 
-    /// The contents now.
+    /// Reads the current contents.
     pub fn contents(&self, out: &mut Vec<u8>) {
         out.resize(self.before.len(), 0);
         let contents = out.chunks_exact_mut(PAGE_SIZE as usize);
@@ -98,7 +98,7 @@ impl Pages {
         }
     }
 
-    /// The first difference of two contents.
+    /// Returns the first difference of two contents.
     pub fn difference(&self, a: &[u8], b: &[u8]) -> Option<String> {
         let at = (0..a.len()).find(|&at| a[at] != b[at])? & !3;
         let page = PAGE_SIZE as usize;
@@ -122,7 +122,7 @@ impl Pages {
         CODE
     }
 
-    /// An address: mostly valid, sometimes not.
+    /// Returns an address, which is mostly valid.
     pub fn address(&self, r: &mut Rng) -> u64 {
         let page = |n: u64| LINEAR_BASE + n * PAGE_SIZE;
         let inside = r.below(DATA_PAGES * PAGE_SIZE);

@@ -1,7 +1,7 @@
-//! The same code on both engines, compared by state: registers, SCC, MODE, STATUS, the clock, LDS, GDS, memory, and the reason
+//! Runs code on both engines and compares the state: registers, SCC, MODE, STATUS, the clock, LDS, GDS, memory, and the reason
 //! and address of each wave's stop.
 //!
-//! A [`Case`] is code and the waves that run it. The tests make cases of random numbers, the fuzz target of bytes.
+//! A [`Case`] is code and the waves that run it. The tests make cases from random numbers, the fuzz target from bytes.
 #![allow(dead_code)]
 
 pub mod generate;
@@ -90,14 +90,14 @@ pub struct Bench {
     interp: Interp,
     jit: Jit,
     cache: Cache,
-    /// Instructions that compiled code and that the interpreter ran in the compiling engine.
+    /// The number of instructions that compiled code ran, and that the interpreter ran in the compiling engine.
     pub executed: u64,
     pub interpreted: u64,
     pub rounds: u64,
 }
 
 impl Case {
-    /// The code, and the offset of each piece.
+    /// Returns the code, and the offset of each piece.
     pub fn code(&self) -> (Vec<u8>, Vec<usize>) {
         let mut starts = vec![0];
         for piece in &self.pieces {
@@ -115,7 +115,7 @@ impl Case {
         (code, starts)
     }
 
-    /// The code as text, with labels.
+    /// Returns the code as text, with labels.
     pub fn text(&self) -> String {
         let (code, starts) = self.code();
         let mut out = String::new();
@@ -152,7 +152,7 @@ impl Case {
 }
 
 impl Bench {
-    /// A bench with the compiling engine at a level, which the host must support.
+    /// Returns a bench with the compiling engine at a level, which the host must support.
     pub fn new(level: Level) -> Bench {
         Bench {
             pages: Pages::new(),
@@ -165,7 +165,7 @@ impl Bench {
         }
     }
 
-    /// The snippet engine's code, and the location of each block in it.
+    /// Returns the snippet engine's code, and the location of each block in it.
     pub fn compiled(&self) -> Vec<(Vec<u8>, Vec<std::ops::Range<usize>>)> {
         let units = self.jit.report().regions;
         let parts =
@@ -173,7 +173,7 @@ impl Bench {
         units.into_iter().map(parts).collect()
     }
 
-    /// The number of regions that the compiler refused.
+    /// Returns the number of regions that the compiler refused.
     pub fn refused(&self) -> u64 {
         self.jit.stats.refused + self.cache.stats().refused
     }
@@ -185,7 +185,7 @@ impl Bench {
     /// Runs a case from bytes: four select the mode and the registers, the rest is code.
     ///
     /// # Panics
-    /// Where the engines differ, with the smallest part that does.
+    /// If the engines differ, with the smallest part that does.
     pub fn of_bytes(&mut self, maker: &mut generate::Maker, bytes: &[u8]) {
         let Some((&[how, a, b, c], code)) = bytes.split_first_chunk::<4>() else {
             return;
@@ -202,7 +202,7 @@ impl Bench {
         }
     }
 
-    /// The first difference between the engines.
+    /// Returns the first difference between the engines.
     pub fn differs(&mut self, case: &Case) -> Option<String> {
         let (mut bytes, starts) = case.code();
         if case.how == How::Memory {
@@ -298,7 +298,7 @@ impl Bench {
         what
     }
 
-    /// The smallest case that still differs after leaving out parts, and its difference.
+    /// Returns the smallest case that still differs after parts are removed, and its difference.
     pub fn minimised(&mut self, case: &Case) -> (Case, String) {
         let mut case = case.clone();
         let mut what = self.differs(&case).unwrap_or_default();
@@ -368,7 +368,7 @@ impl Bench {
         (case, what)
     }
 
-    /// The text of a case that differs: the smallest one that was found, its registers and the difference.
+    /// Returns a report of a case that differs: the smallest one that was found, its registers and the difference.
     pub fn report(&mut self, case: &Case) -> String {
         let whole = case.text();
         let (case, what) = self.minimised(case);
@@ -487,7 +487,7 @@ fn run(
     }
 }
 
-/// The registers in which two states differ, as text.
+/// Appends the registers in which two states differ as text.
 fn registers(before: &WaveState, a: &WaveState, b: &WaveState, what: &mut String) {
     if a == b {
         return;

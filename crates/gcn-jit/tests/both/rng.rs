@@ -17,7 +17,7 @@ impl Rng {
         self.next() % n
     }
 
-    /// True once in `n` times on average.
+    /// Returns true once in `n` times on average.
     pub fn once_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
@@ -26,7 +26,7 @@ impl Rng {
         of[self.below(of.len() as u64) as usize]
     }
 
-    /// A number with interesting bits.
+    /// Returns a number with interesting bits.
     pub fn word(&mut self) -> u32 {
         const SPECIAL: [u32; 32] = [
             0,
