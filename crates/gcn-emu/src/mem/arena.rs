@@ -204,16 +204,47 @@ impl PageMap {
         }
     }
 
+    /// The cell of a page of the map.
+    #[inline]
+    fn cell(&self, page: u64) -> &AtomicU8 {
+        assert!(page < self.len as u64);
+        // SAFETY: there are `len` readable bytes from the pointer on, which live as long as `self` and are accessed by
+        // atomics alone.
+        unsafe { &*self.as_ptr().add(page as usize).cast::<AtomicU8>() }
+    }
+
+    /// The cells of eight pages from one on, if they are aligned and end before another one.
+    #[inline]
+    fn cells(&self, page: u64, end: u64) -> Option<&AtomicU64> {
+        assert!(end <= self.len as u64);
+        let cells = self.as_ptr().wrapping_add(page as usize);
+        let whole = cells.addr().is_multiple_of(8) && end.saturating_sub(page) >= 8;
+        // SAFETY: as in `cell`, for eight bytes that are aligned. Cells of different sizes may overlap; the hosts this runs on define
+        // such accesses.
+        whole.then(|| unsafe { &*cells.cast::<AtomicU64>() })
+    }
+
     /// The state of a page; 0 beyond the end.
     #[inline]
     pub(super) fn get(&self, page: u64) -> u8 {
         if page >= self.len as u64 {
             return 0;
         }
-        // SAFETY: there are `len` readable bytes from the pointer on, which live as long as `self` and are accessed by
-        // atomics alone.
-        let cell = unsafe { &*self.as_ptr().add(page as usize).cast::<AtomicU8>() };
-        cell.load(Relaxed)
+        self.cell(page).load(Relaxed)
+    }
+
+    /// How many pages from one on, up to the end, have the state that it has: at least one.
+    pub(super) fn alike(&self, first: u64, end: u64) -> u64 {
+        let state = self.get(first);
+        let mut page = first + 1;
+        while page < end {
+            match self.cells(page, end) {
+                Some(eight) if eight.load(Relaxed) == u64::from_ne_bytes([state; 8]) => page += 8,
+                _ if self.get(page) == state => page += 1,
+                _ => break,
+            }
+        }
+        page - first
     }
 
     /// Changes the state of a page that has been set before.
@@ -221,24 +252,28 @@ impl PageMap {
         if change(self.get(page)) == self.get(page) {
             return;
         }
-        assert!(page < self.len as u64);
-        // SAFETY: as in `get`; and the byte may be written, because its state is not that of a page that was never set.
-        let cell = unsafe { &*self.as_ptr().add(page as usize).cast::<AtomicU8>() };
-        // The function always gives a state.
-        let _ = cell.fetch_update(SeqCst, SeqCst, |state| Some(change(state)));
+        // The cell may be written, because its state is not that of a page that was never set. The function always gives a state.
+        let _ = (self.cell(page)).fetch_update(SeqCst, SeqCst, |state| Some(change(state)));
     }
 
     /// Sets the state of existing pages.
     pub(super) fn fill(&self, first: u64, count: u64, state: u8) -> Result<(), MemError> {
         assert!(first < self.len as u64 && count <= self.len as u64 - first);
-        let (first, count) = (first as usize, count as usize);
         if let Cells::Reserved(range) = &self.cells {
-            range.take(first, count)?;
+            range.take(first as usize, count as usize)?;
         }
-        for page in first..first + count {
-            // SAFETY: as in `get`; and the bytes may be written, those of a reserved range since they were taken.
-            let cell = unsafe { &*self.as_ptr().add(page).cast::<AtomicU8>() };
-            cell.store(state, Relaxed);
+        let (mut page, end) = (first, first + count);
+        while page < end {
+            match self.cells(page, end) {
+                Some(eight) => {
+                    eight.store(u64::from_ne_bytes([state; 8]), Relaxed);
+                    page += 8;
+                }
+                None => {
+                    self.cell(page).store(state, Relaxed);
+                    page += 1;
+                }
+            }
         }
         Ok(())
     }

@@ -598,6 +598,69 @@ fn trials_are_exact_and_taken_back() {
     }
 }
 
+/// The states of pages in a transaction are those that each page has by itself, however many are set at a time, and afterwards they are
+/// what they were.
+#[test]
+fn a_transaction_changes_the_states_of_many_pages_at_a_time() {
+    use transaction::{PARTLY, UNKEPT};
+    for m in [
+        Memory::new(1 << 24).expect("memory"),
+        Memory::of_host(1 << 24, None).expect("memory"),
+    ] {
+        let at = m.alloc(1024 * PAGE_SIZE, 1, Perm::RW).expect("memory");
+        let page = |n: u64| at + n * PAGE_SIZE;
+        // Also pages that may only be read, one alone among them.
+        for (first, count) in [(100, 1), (301, 77)] {
+            m.protect(page(first), count * PAGE_SIZE, Perm::READ)
+                .expect("it is mapped");
+        }
+        let extent = |start: u64, end: u64, writable: bool| Extent {
+            start,
+            end,
+            writable,
+        };
+        let extents = [
+            extent(page(3) + 8, page(90), true),
+            extent(page(90), page(91) - 4, true),
+            // Two that share a page, one within a page, and one that ends with a page that another begins with.
+            extent(page(91), page(150) + 16, true),
+            extent(page(150) + 32, page(200), true),
+            extent(page(210) + 64, page(210) + 65, true),
+            extent(page(220) + 1, page(221), true),
+            extent(page(221), page(400) + 4000, true),
+            extent(page(500), page(600), false),
+            extent(page(1000) + 1, page(1024), true),
+        ];
+        let first = (at - m.linear().start) / PAGE_SIZE;
+        let states = || -> Vec<u8> { (0..1024).map(|n| m.state(first + n)).collect() };
+        let before = states();
+        assert!(m.begin_transaction(extents.to_vec(), false));
+        let wanted = |n: u64| {
+            let state = before[n as usize];
+            let holds = |e: &&Extent| e.start <= page(n) && page(n + 1) <= e.end;
+            let whole = extents.iter().find(holds);
+            let mut wanted = state & !Perm::WRITE.0;
+            if whole.is_none() {
+                wanted = wanted & !MAPPED | PARTLY;
+            }
+            if state & Perm::WRITE.0 != 0 && whole.is_none_or(|e| e.writable) {
+                wanted |= UNKEPT;
+            }
+            wanted
+        };
+        let during = states();
+        for n in 0..1024 {
+            assert_eq!(during[n as usize], wanted(n), "page {n}");
+        }
+        let runs = (m.transaction.read().expect("no panic").as_ref()).map(|t| t.before.len());
+        assert!(runs.is_some_and(|runs| runs < 32), "{runs:?}");
+        assert!(m.store_u32(page(50), 1).is_ok() && m.store_u32(page(120), 1).is_ok());
+        assert!(!m.end_transaction(true));
+        assert_eq!(states(), before);
+        assert_eq!(m.load_u32(page(50)), Ok(0));
+    }
+}
+
 /// Beside a program a transaction confines the threads that run waves. What the program may store to is not the kernels', lent pages
 /// among it, and whoever maps memory stops the transaction and waits for its end.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

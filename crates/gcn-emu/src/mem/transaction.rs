@@ -33,8 +33,9 @@ const AHEAD: u64 = 16;
 pub(super) struct Transaction {
     /// In ascending order; they do not overlap.
     extents: Vec<Extent>,
-    /// The states of pages before the transaction.
-    before: Vec<(u64, u8)>,
+    /// The states before the transaction of pages of the linear part that have another one in it: the first page and the number of those that
+    /// had the same state.
+    pub(super) before: Vec<(u64, u64, u8)>,
     /// Only threads that run waves are confined.
     shared: bool,
     /// The contents of pages before their first store, by page of the linear part.
@@ -47,6 +48,22 @@ impl Transaction {
         let after = self.extents.partition_point(|e| e.start <= first);
         let extent = self.extents.get(after.checked_sub(1)?)?;
         (last < extent.end && first <= last).then_some(extent)
+    }
+
+    /// The extent that holds all bytes of a page, if there is one; and the page, at most `end`, up to which that is so of all pages.
+    fn extent_of_pages(&self, page: u64, end: u64) -> (Option<Extent>, u64) {
+        let (first, last) = (page * PAGE_SIZE, (page + 1) * PAGE_SIZE - 1);
+        if let Some(&extent) = self.extent(first, last) {
+            return (Some(extent), end.min(extent.end / PAGE_SIZE));
+        }
+        let after = self.extents.partition_point(|e| e.start <= last);
+        let reaches = |n: usize| self.extents[n].end > last + 1;
+        let next = match self.extents.get(after) {
+            _ if after.checked_sub(1).is_some_and(reaches) => page + 1,
+            Some(next) => next.start / PAGE_SIZE,
+            None => end,
+        };
+        (None, end.min(next))
     }
 }
 
@@ -86,28 +103,43 @@ impl Memory {
         };
         let regions = book.regions.values().map(|r| r.0..r.0 + r.1);
         let lent = book.lent.iter().map(|l| l.0..l.1);
-        for page in regions.chain(lent).flatten() {
-            let Some(own) = self.linear_page(page) else {
-                continue;
-            };
-            let state = self.state(own);
-            let whole = transaction.extent(page * PAGE_SIZE, (page + 1) * PAGE_SIZE - 1);
-            let mut new = state & !Perm::WRITE.0;
-            if whole.is_none() {
-                new = new & !MAPPED | PARTLY;
+        // Mostly many pages in succession have one state and lie in one extent.
+        for pages in regions.chain(lent) {
+            let mut page = pages.start;
+            while page < pages.end {
+                let (whole, end) = transaction.extent_of_pages(page, pages.end);
+                if let Some(own) = self.linear_page(page) {
+                    self.confine((own, own + end - page), whole, &mut transaction);
+                }
+                page = end;
             }
-            // The program may store to what kernels may not.
-            if state & Perm::WRITE.0 != 0 && whole.is_none_or(|e| e.writable || shared) {
-                new |= UNKEPT;
-            }
-            self.pages.change(own, |_| new);
-            transaction.before.push((own, state));
         }
         *now = Some(transaction);
         self.trying.store(true, SeqCst);
         self.suspected.store(false, SeqCst);
         self.mapping.store(0, SeqCst);
         true
+    }
+
+    /// Gives pages of the linear part the states that they have in a transaction. All bytes of each lie in `whole`, if that is an extent.
+    fn confine(&self, (mut page, end): (u64, u64), whole: Option<Extent>, now: &mut Transaction) {
+        while page < end {
+            let (state, count) = (self.state(page), self.pages.alike(page, end));
+            let mut new = state & !Perm::WRITE.0;
+            if whole.is_none() {
+                new = new & !MAPPED | PARTLY;
+            }
+            // The program may store to what kernels may not.
+            if state & Perm::WRITE.0 != 0 && whole.is_none_or(|e| e.writable || now.shared) {
+                new |= UNKEPT;
+            }
+            if new != state {
+                // These pages have a state, so their cells may be written.
+                let _ = self.pages.fill(page, count, new);
+                now.before.push((page, count, state));
+            }
+            page += count;
+        }
     }
 
     /// Ends the transaction. With `take_back`, memory has the contents that it had at its beginning. Returns true if an access was refused in
@@ -129,11 +161,16 @@ impl Memory {
             }
         }
         // A page may have been lent twice; its first state is the one before.
-        for (page, state) in transaction.before.into_iter().rev() {
-            self.pages.change(page, |_| state);
+        for (page, count, state) in transaction.before.into_iter().rev() {
+            let _ = self.pages.fill(page, count, state);
         }
         self.mapping.store(0, SeqCst);
         self.suspected.swap(false, SeqCst)
+    }
+
+    /// Returns true if there is a transaction.
+    pub fn tries(&self) -> bool {
+        self.trying.load(Relaxed)
     }
 
     /// Records that the transaction, if there is one, did something that a checker must look at.
