@@ -369,8 +369,10 @@ pub struct Ctx {
     pub remembered: Remembered,
     pub lookup: RangeLookup,
     pub tiles: TileTable,
-    /// Nonzero: code has accessed LDS beyond its end.
+    /// Nonzero: code has stored to LDS beyond its end.
     pub outside: u32,
+    /// Nonzero: there is a transaction ([`gcn_emu::mem::Memory::tries`]).
+    pub tries: u32,
     pub recorded: RecordedAccesses,
 }
 

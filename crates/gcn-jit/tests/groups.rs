@@ -493,3 +493,58 @@ fn gfx906() {
 fn gfx600() {
     kernels("gfx600");
 }
+
+/// A lane that is out of a resource's range accesses nothing: neither what lies there nor what an address in the same block would be that is
+/// computed from it. What is in range and not allocated is refused on both engines.
+#[test]
+fn lanes_out_of_range_access_nothing() {
+    if !gcn_jit::available() {
+        eprintln!("passed over: this host does not run what is compiled");
+        return;
+    }
+    // The shift that makes a lane's offset, the resource's size, whether it goes well, and what is done with what was loaded.
+    let far = (20, 0x3000, true, "");
+    let refused = (20, 1 << 27, false, "");
+    let as_address = (2, 128, true, "ds_read_b32 v5, v4\n");
+    let in_range = (2, 256, false, "ds_read_b32 v5, v4\n");
+    for name in ["gfx600", "gfx701", "gfx803", "gfx900"] {
+        let target = Target::parse(name).expect("a target");
+        let old = target.generation() <= gcn_isa::target::Gen::Gfx7;
+        let board = Board::new(target);
+        let mut maker = Maker::new(target);
+        // The upper 32 lanes load addresses beyond the end of LDS.
+        let words = (0..DATA as u32 / 4).map(|n| if n < 32 { 4 * n } else { 0x10000 });
+        let before: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+        for (shift, bytes, passes, then) in [far, refused, as_address, in_range] {
+            let text = format!(
+                "v_lshlrev_b32 v3, {shift}, v22\ns_mov_b32 s26, {bytes:#x}\n\
+                 buffer_load_dword v4, v3, s[24:27], 0 offen\ns_waitcnt vmcnt(0)\n{then}s_waitcnt lgkmcnt(0)\n"
+            );
+            let all = [&prologue(&board, old), &text, &epilogue(&board, 64, old)];
+            let pieces = all.map(|text| maker.lines(&for_target(text, target), 0));
+            let mut code: Vec<u8> = (pieces.iter().flatten())
+                .flat_map(|piece| piece.bytes.clone())
+                .collect();
+            code.resize(4 * CODE as usize, 0);
+            let launch = Launch {
+                grid: [64, 1, 1],
+                group: [64, 1, 1],
+                kernarg: vec![0; 16],
+                dynamic_lds: 4096,
+                max_instructions: Some(100_000),
+                threads: 1,
+                deterministic: true,
+                ..Launch::default()
+            };
+            let want = board.run(false, &code, &before, &launch);
+            let interpreted = board.recorded(false, &code, &before, &launch);
+            assert_eq!(interpreted.1.is_some(), passes, "{name}\n{text}");
+            // Twice: the second time the code is already compiled.
+            for again in [false, true] {
+                let compiled = board.recorded(true, &code, &before, &launch);
+                let different = differ(&want, interpreted.clone(), compiled);
+                assert_eq!(different, None, "{name}, again {again}\n{text}");
+            }
+        }
+    }
+}

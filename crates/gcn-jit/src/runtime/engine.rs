@@ -895,6 +895,7 @@ impl Jit {
             ctx.remembered.mapping = mapping;
             ctx.remembered.ranges.fill([0; 2]);
         }
+        ctx.tries = machine.memory.tries() as u32;
         ctx.tiles.budget = [TILE_BUDGET; TILES];
         ctx.lds.base = machine.lds.as_mut_ptr();
         ctx.lds.bytes = machine.lds.len() as u64;

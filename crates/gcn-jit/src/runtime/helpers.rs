@@ -94,6 +94,9 @@ pub(crate) fn lanes(ctx: &Ctx) -> impl Iterator<Item = usize> + use<> {
 
 /// Loads lane by lane. Nonzero: the interpreter must do it.
 ///
+/// A block loads before all of its conditions are checked, so what it loads may be no access of the program. In a transaction the
+/// interpreter makes the accesses that are out of bounds, if there are any.
+///
 /// # Safety
 /// As of [`parts`].
 pub(crate) unsafe extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
@@ -105,6 +108,7 @@ pub(crate) unsafe extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
     };
     let (bytes, count, lds) = (what & 0xff, what >> 8 & 0xff, what >> 16 & 1 != 0);
     let offset = (what >> 32) as i32;
+    let tries = host.machine.memory.tries();
     for part in 0..count as usize {
         for lane in lanes(ctx) {
             let lo = ctx.addresses[0].0[lane];
@@ -120,13 +124,19 @@ pub(crate) unsafe extern "sysv64" fn load(ctx: *mut Ctx, what: u64) -> u64 {
                         .iter()
                         .rev()
                         .fold(0, |v, &b| v << 8 | b as u32)
+                } else if tries {
+                    return 1;
                 } else {
-                    host.machine.memory.suspect();
                     0
                 }
             } else {
                 let at = (lo as u64 | (hi as u64) << 32)
                     .wrapping_add_signed(offset as i64 + (part as u64 * bytes) as i64);
+                let last = at.wrapping_add(bytes - 1);
+                let memory = host.machine.memory;
+                if tries && memory.transaction_range(at, last, Perm::READ, 0) == Some(None) {
+                    return 1;
+                }
                 let got = match bytes {
                     1 => host.machine.memory.load_u8(at).map(u32::from),
                     2 => host.machine.memory.load_u16(at).map(u32::from),

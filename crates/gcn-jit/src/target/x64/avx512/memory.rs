@@ -425,10 +425,11 @@ impl Emit<'_, Avx512> {
         self.store_elements(l.bytes, stored, mem(RAX, 0), [t, u, v], k);
     }
 
-    /// Loads dwords of LDS where each ends within the limit; 0 elsewhere.
+    /// Loads dwords of LDS where each ends within the limit; 0 elsewhere. In a transaction it goes on at `helper`.
     fn gather_lds(&mut self, l: &Lanes, loaded: &[u8], r: Regs, helper: Label) {
         let Regs { lo, t, u, k, .. } = r;
-        self.a.store_imm(ctx!(outside), 1);
+        self.a.alu_imm(alu::CMP, false, Rm::M(ctx!(tries)), 0);
+        self.a.jcc(Cc::Ne, helper);
         self.last_in_lds(l.scalar.unwrap_or(0), 4, helper);
         self.a.z(op::BCASTD_R, t, 0, Rm::R(RAX));
         self.a.mov(true, RCX, Rm::M(ctx!(lds.base)));
