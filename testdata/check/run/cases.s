@@ -200,6 +200,45 @@ v_lshlrev_b32 v1, 2, v0
 s_waitcnt lgkmcnt(0)
 global_store_dword v1, v0, s[4:5]
 s_endpgm
+== load-beside-a-store-of-what-is-there gfx900
+grid 128 group 64 lds 0 buf 256
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32 v1, 0
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 second
+global_store_dword v1, v1, s[4:5]
+s_endpgm
+second:
+global_load_dword v3, v1, s[4:5]
+s_endpgm
+== store-beside-a-store-of-what-is-there gfx900
+grid 128 group 64 lds 0 buf 256
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32 v1, 0
+v_mov_b32 v2, 7
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 second
+global_store_dword v1, v1, s[4:5]
+s_endpgm
+second:
+global_store_dword v1, v2, s[4:5]       ; ! race/memory
+s_endpgm
+== load-beside-a-store-that-is-repeated gfx900
+grid 128 group 64 lds 0 buf 256
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32 v1, 0
+v_mov_b32 v2, 7
+s_waitcnt lgkmcnt(0)
+s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 second
+global_store_dword v1, v2, s[4:5]
+global_store_dword v1, v2, s[4:5]
+s_endpgm
+second:
+global_load_dword v3, v1, s[4:5]        ; ! race/memory
+s_endpgm
 == ordered-by-atomic gfx900
 grid 128 group 64 lds 0 buf 512
 s_load_dwordx2 s[4:5], s[0:1], 0x0
@@ -494,6 +533,16 @@ s_waitcnt lgkmcnt(0)
 global_store_dword v1, v0, s[4:5]
 s_waitcnt vmcnt(0)
 s_dcache_inv
+s_load_dword s6, s[4:5], 0x8
+s_endpgm
+== scalar-load-of-what-was-stored-again gfx900
+grid 64 group 64 lds 0 buf 256
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_lshlrev_b32 v1, 2, v0
+v_mov_b32 v2, 0
+s_waitcnt lgkmcnt(0)
+global_store_dword v1, v2, s[4:5]
+s_waitcnt vmcnt(0)
 s_load_dword s6, s[4:5], 0x8
 s_endpgm
 == no-lane gfx900

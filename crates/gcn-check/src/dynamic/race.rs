@@ -36,30 +36,41 @@ impl Stamp {
     }
 }
 
-/// An access of a word. The lowest bits are the accessed bytes, one bit each; the upper bits are the number of the stamp,
-/// which all lanes of an instruction share. 0 means no access.
+/// An access of a word: in the lowest bits its bytes, a bit each, and whether it is a store of what was there already; above them the
+/// number of its stamp, which the lanes of an instruction share. 0 if there was none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mark(u32);
 
 impl Mark {
     const NONE: Mark = Mark(0);
     const BYTES: u32 = 4;
+    const SILENT: u32 = 1 << Mark::BYTES;
+    const STAMP: u32 = Mark::BYTES + 1;
 
-    fn new(stamp: u32, bytes: u32) -> Mark {
-        Mark(stamp << Mark::BYTES | bytes)
+    fn new(stamp: u32, bytes: u32, silent: bool) -> Mark {
+        Mark(stamp << Mark::STAMP | bytes | if silent { Mark::SILENT } else { 0 })
     }
 
     fn bytes(self) -> u32 {
         self.0 & ((1 << Mark::BYTES) - 1)
     }
 
+    fn is_silent(self) -> bool {
+        self.0 & Mark::SILENT != 0
+    }
+
+    /// Nothing is there, or a store that changed nothing.
+    fn may_give_way(self) -> bool {
+        self.bytes() == 0 || self.is_silent()
+    }
+
     fn stamp(self) -> usize {
-        (self.0 >> Mark::BYTES) as usize
+        (self.0 >> Mark::STAMP) as usize
     }
 }
 
-/// The maximum number of stamps, which the bits of [`Mark`] limit.
-const MOST_STAMPS: usize = 1 << (32 - Mark::BYTES);
+/// The numbers that marks have for stamps.
+const MOST_STAMPS: usize = 1 << (32 - Mark::STAMP);
 
 /// The number of stamps below which unused stamps are not removed.
 const FEW_STAMPS: usize = 1 << 12;
@@ -148,7 +159,8 @@ impl Accesses {
         while word * 4 < end {
             let first = at.saturating_sub(word * 4).min(4);
             let last = (end - word * 4).min(4);
-            let mark = Mark::new(stamp, (1u32 << last) - (1 << first));
+            let silent = made.kind == Kind::Store && made.unchanged;
+            let mark = Mark::new(stamp, (1u32 << last) - (1 << first), silent);
             let race = self.word(made, known, word, mark);
             found = found.or(race);
             word += 1;
@@ -203,7 +215,7 @@ impl Accesses {
             .flat_map(|w| w.writes.iter_mut().chain(&mut w.reads))
             .filter(|mark| **mark != Mark::NONE)
         {
-            *mark = Mark::new(numbers[mark.stamp()], mark.bytes());
+            *mark = Mark::new(numbers[mark.stamp()], mark.bytes(), mark.is_silent());
         }
         self.limit = kept.len() + kept.len() / 2;
         self.stamps = kept;
@@ -225,17 +237,21 @@ impl Accesses {
         let ordered = |s: &Stamp| {
             s.wave == made.wave || known.get(&s.wave).is_some_and(|time| s.time <= *time)
         };
+        let silent = mark.is_silent();
+        let writes = match made.kind {
+            Kind::Load | Kind::Volatile => false,
+            Kind::Store => true,
+            Kind::Atomic => !made.unchanged,
+        };
         let racing = |m: &Mark| {
             let s = stamps[m.stamp()];
             let both = s.is_atomic() && atomic;
             // In memory, a plain store beside atomics may be an atomic one, such as the release of a lock.
             let mixed = !made.lds && (s.is_atomic() || atomic);
-            (m.bytes() & mark.bytes() != 0 && !both && !mixed && !ordered(&s)).then_some(s)
-        };
-        let (writes, silent) = match made.kind {
-            Kind::Load | Kind::Volatile => (false, false),
-            Kind::Store => (true, made.unchanged),
-            Kind::Atomic => (!made.unchanged, false),
+            // A load gets the same before and after a store of what is there.
+            let alike = m.is_silent() && !writes;
+            let excused = both || mixed || alike || ordered(&s);
+            (m.bytes() & mark.bytes() != 0 && !excused).then_some(s)
         };
         let first = |of: &[Mark; 2]| of.iter().find_map(racing).filter(|_| !silent);
         let read = || first(&cell.reads).filter(|_| writes);
@@ -251,8 +267,17 @@ impl Accesses {
             |m: &Mark| m.bytes() != 0 && by_wave(m) && stamps[m.stamp()].is_atomic() == atomic;
         let is_free = |m: &Mark| m.bytes() == 0 || !by_wave(m) && ordered(&stamps[m.stamp()]);
         let free = || slots.iter().position(is_free);
-        let slot = slots.iter().position(is_own).or_else(free).unwrap_or(1);
-        slots[slot] = mark;
+        let own = slots.iter().position(is_own);
+        let empty = || slots.iter().position(|m| m.bytes() == 0);
+        let by_silent = || slots.iter().position(|m| m.is_silent());
+        let slot = match silent {
+            // It takes no other store's place: others' loads race with that one.
+            true => (own.or_else(empty).or_else(by_silent)).filter(|n| slots[*n].may_give_way()),
+            false => Some(own.or_else(free).or_else(by_silent).unwrap_or(1)),
+        };
+        if let Some(slot) = slot {
+            slots[slot] = mark;
+        }
         found
     }
 
@@ -261,10 +286,14 @@ impl Accesses {
         Some(&self.pages[location][word as usize % WORDS])
     }
 
-    /// Returns the last write of a word.
-    pub fn written(&self, at: u64) -> Option<Stamp> {
+    /// The last store that changed a word.
+    pub fn changed(&self, at: u64) -> Option<Stamp> {
+        self.last_write(at, |m| !m.is_silent())
+    }
+
+    fn last_write(&self, at: u64, counts: impl Fn(&Mark) -> bool) -> Option<Stamp> {
         let cell = self.find(at / 4)?;
-        let writes = cell.writes.iter().filter(|m| m.bytes() != 0);
+        let writes = (cell.writes.iter()).filter(|m| m.bytes() != 0 && counts(m));
         let writes = writes.map(|m| self.stamps[m.stamp()]);
         writes.max_by_key(|s| s.time)
     }
@@ -287,7 +316,7 @@ impl Accesses {
     pub fn acquire(&self, at: u64) -> Vec<Released> {
         let released = self.released.get(&(at / 4)).into_iter().flatten();
         let released = released.map(|(&wave, &(time, done))| Released { wave, time, done });
-        let stored = self.written(at).map(|s| Released {
+        let stored = self.last_write(at, |_| true).map(|s| Released {
             wave: s.wave,
             time: s.time,
             done: s.done,
@@ -342,7 +371,36 @@ mod tests {
         assert_eq!(race.map(|s| (s.wave, s.time)), Some((0, 4)));
     }
 
-    /// The size of the records does not grow with the number of accesses.
+    /// A store of what is there races with stores of other values and not with loads, whichever comes first, and does not hide another
+    /// store.
+    #[test]
+    fn stores_of_what_is_there_race_with_stores_alone() {
+        let none = VectorClock::default();
+        let store = |wave, time, unchanged| Made {
+            unchanged,
+            ..made(wave, time, Kind::Store)
+        };
+        let mut memory = Accesses::default();
+        assert_eq!(memory.access(made(0, 1, Kind::Load), &none, 8, 4), None);
+        assert_eq!(memory.access(store(1, 2, true), &none, 8, 4), None);
+        assert_eq!(memory.access(made(2, 3, Kind::Load), &none, 8, 4), None);
+        memory.invalidate();
+        assert_eq!(memory.access(made(3, 4, Kind::Load), &none, 8, 4), None);
+        let mut others = Accesses::default();
+        assert_eq!(others.access(store(1, 2, true), &none, 8, 4), None);
+        let race = others.access(store(2, 3, false), &none, 8, 4);
+        assert_eq!(race.map(|s| s.wave), Some(1));
+        // The second one by the same wave, or by one that is ordered after the first.
+        for (wave, known) in [(1, &none), (3, &VectorClock::from_iter([(1, 2)]))] {
+            let mut hidden = Accesses::default();
+            assert_eq!(hidden.access(store(1, 2, false), &none, 8, 4), None);
+            assert_eq!(hidden.access(store(wave, 3, true), known, 8, 4), None);
+            let race = hidden.access(made(2, 4, Kind::Load), &none, 8, 4);
+            assert_eq!(race.map(|s| s.time), Some(2));
+        }
+    }
+
+    /// What is kept does not depend on how often memory is accessed.
     #[test]
     fn records_are_small() {
         let known = VectorClock::default();
@@ -380,7 +438,7 @@ mod tests {
         memory.access(made(7, time + 1, Kind::Store), &known, 64, 4);
         memory.invalidate();
         assert_eq!(
-            memory.written(64).map(|s| (s.wave, s.time)),
+            memory.changed(64).map(|s| (s.wave, s.time)),
             Some((7, time + 1))
         );
     }

@@ -616,7 +616,7 @@ impl Inner {
                 MemoryKind::Load => Kind::Load,
             };
             if format == Format::Smem {
-                if let Some(stamp) = self.memory.written(at)
+                if let Some(stamp) = self.memory.changed(at)
                     && stamp.time > wave.invalidated
                 {
                     stale = stale.or(Some((stamp, at, None)));
@@ -694,7 +694,7 @@ impl Inner {
     /// Finds a vector load that may get stale data from the vector cache: the workgroup loaded the line before, another workgroup has
     /// since stored the data, and nothing invalidated the cache. Returns the store, the address, and the earlier load of the line.
     fn stale_line(&self, wave: &Wave, group: u64, at: u64) -> Option<(Stamp, u64, Option<Stamp>)> {
-        let store = self.memory.written(at)?;
+        let store = self.memory.changed(at)?;
         let invalidated = self.groups.get(&group)?.invalidated;
         let group_of = |wave: u32| self.locations.get(wave as usize).map(|location| location.2);
         // Unordered accesses are reported as races.
