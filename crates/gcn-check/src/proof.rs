@@ -19,7 +19,7 @@
 use gcn_isa::access::{File, RegAccess};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::{Condition, Flow};
-use gcn_isa::format::Format;
+use gcn_isa::format::{Field, Format};
 use gcn_isa::meaning::{Change, Op, Program, Signal, State, meaning};
 use gcn_isa::op::Kind;
 use gcn_isa::operand::{EXEC, INT0, M0, VCC, Value};
@@ -193,6 +193,13 @@ impl Proven {
     fn undefined_vgpr(&mut self, register: u16) {
         for set in self.defined.iter_mut().chain([&mut self.everywhere]) {
             set[register as usize / 64] &= !(1 << (register % 64));
+        }
+    }
+
+    /// The registers of a pair are not defined as a whole.
+    fn undefined_pair(&mut self, pair: usize) {
+        for register in [2 * pair as u16, 2 * pair as u16 + 1] {
+            self.scalars.remove(File::Scalar, register);
         }
     }
 
@@ -587,6 +594,8 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Proven) {
         let mut reads = info.accesses(insn).filter(|a| !a.write);
         !reads.all(|access| defined(&access))
     };
+    let upper = without_upper_half(graph, at, known, program);
+    let undefined = undefined && upper.is_none();
     let mut written = 0u64;
     let mut new = match vector {
         true => Vec::new(),
@@ -640,12 +649,17 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Proven) {
     for pair in (0..PAIRS).filter(|n| written >> n & 1 != 0) {
         known.written_whole(pair);
     }
+    if let Some(upper) = upper {
+        known.undefined_vgpr(upper.vgpr);
+        if let Some(pair) = upper.carries {
+            known.undefined_pair(pair);
+            known.defined_in(pair, Lanes::NONE);
+        }
+    }
     if let Some((pair, lanes)) = made
         && !lanes.all
     {
-        for register in [2 * pair as u16, 2 * pair as u16 + 1] {
-            known.scalars.remove(File::Scalar, register);
-        }
+        known.undefined_pair(pair);
         known.scalars.remove(File::Scc, 0);
         // A pair's lanes of itself count only if the pair is defined as a whole.
         let within = lanes.within & !(1 << pair);
@@ -653,7 +667,83 @@ fn step(graph: &Graph<'_>, at: usize, known: &mut Proven) {
     }
 }
 
-/// Returns true if everything that an instruction reads is defined, or if undefined operands only make its result undefined.
+/// What is undefined after an addition of 64 bits of which the upper half of an operand is undefined, as compilers leave it where they need
+/// the lower half of the sum alone.
+struct UpperHalf {
+    /// The upper half of the result.
+    vgpr: u16,
+    /// The pair of the lanes' carries.
+    carries: Option<usize>,
+}
+
+/// Whether everything that an instruction reads is defined but upper halves that its result's lower half does not depend on.
+fn without_upper_half(
+    graph: &Graph<'_>,
+    at: usize,
+    known: &Proven,
+    program: &Program,
+) -> Option<UpperHalf> {
+    let insn = &graph.sites[at].insn;
+    let (info, slots) = (graph.info(at), insn.row.shape.slots);
+    if !insn.row.format.is_valu() || reads_others(insn, program) || info.memory(insn).is_some() {
+        return None;
+    }
+    let wide =
+        |slot: u8| slots[slot as usize].ty.bits() == 64 && slots[slot as usize].ty != Ty::Mask;
+    let sum = program.effects.iter().find_map(|e| match e.change {
+        Change::Dst(slot) if wide(slot) && e.when.is_none() => Some(e.value),
+        _ => None,
+    })?;
+    let defined = is_defined(graph, at, known, program);
+    let mut some = false;
+    for access in info.accesses(insn).filter(|a| !a.write && !defined(a)) {
+        let slot = access.slot.filter(|&slot| wide(slot))?;
+        let lower = access.file == File::Vector && !access.anywhere;
+        let lower = lower && access.count == 2 && has(&known.defined[EXEC_PAIR], access.first);
+        if !lower || lower_half_needs(insn, program, sum, slot) {
+            return None;
+        }
+        some = true;
+    }
+    let (mut vgpr, mut carries) = (None, None);
+    for access in info.accesses(insn).filter(|a| a.write) {
+        let even = access.first.is_multiple_of(2) && !access.anywhere;
+        match (access.file, access.slot) {
+            (File::Vector, Some(slot)) if wide(slot) => vgpr = Some(access.first + 1),
+            (File::Scalar, _) if even && access.count == 2 => {
+                carries = Some(access.first as usize / 2);
+            }
+            _ => return None,
+        }
+    }
+    let vgpr = vgpr.filter(|_| some && carries != Some(EXEC_PAIR))?;
+    Some(UpperHalf { vgpr, carries })
+}
+
+/// Whether the lower half of a number of 64 bits depends on the upper half of an operand.
+fn lower_half_needs(insn: &Insn, program: &Program, node: u16, slot: u8) -> bool {
+    fn reads(program: &Program, node: u16, slot: u8) -> bool {
+        let n = &program.nodes[node as usize];
+        let args = &n.args[..n.op.info().arity as usize];
+        n.op == Op::Src(slot) || args.iter().any(|&arg| reads(program, arg, slot))
+    }
+    fn clamps(program: &Program, node: u16) -> bool {
+        let n = &program.nodes[node as usize];
+        let args = &n.args[..n.op.info().arity as usize];
+        n.op == Op::Field(Field::Clamp) || args.iter().any(|&arg| clamps(program, arg))
+    }
+    let n = &program.nodes[node as usize];
+    let needs = |k: usize| lower_half_needs(insn, program, n.args[k], slot);
+    match n.op {
+        Op::Src(_) => false,
+        Op::Add | Op::Sub | Op::Mul if !n.ty.is_float() => needs(0) || needs(1),
+        // It saturates only where the instruction says so.
+        Op::Select if clamps(program, n.args[0]) && insn.field(Field::Clamp) == 0 => needs(2),
+        _ => reads(program, node, slot),
+    }
+}
+
+/// Whether everything that an instruction reads is defined, or only makes its result undefined.
 fn reads_defined(graph: &Graph<'_>, at: usize, known: &Proven) -> bool {
     let insn = &graph.sites[at].insn;
     let program = &meaning(insn.row, graph.target());
@@ -668,6 +758,9 @@ fn reads_defined(graph: &Graph<'_>, at: usize, known: &Proven) -> bool {
     };
     if carries(graph, at, program) {
         return all(&|access| !access.anywhere);
+    }
+    if without_upper_half(graph, at, known, program).is_some() {
+        return true;
     }
     all(&is_defined(graph, at, known, program))
 }

@@ -95,7 +95,35 @@ fn lanes_beyond_the_active_ones() {
     assert_eq!(of("s_add_u32 s4, s9, 1"), (false, true));
 }
 
-/// Masks that are defined only in some lanes, as in loops with several exits.
+/// Compilers add indices of 64 bits of which they need the lower half alone, and leave the upper half of the addend undefined.
+#[test]
+fn the_upper_half_of_an_addend() {
+    let sum = "v_mov_b32_e32 v2, 0\nv_mad_u64_u32 v[2:3], s[4:5], v0, v0, v[2:3]";
+    let of = |sum: &str, then: &str| of(&format!("{sum}\n{then}")).0;
+    assert!(of(sum, "ds_write_b32 v0, v2"));
+    assert!(of(
+        &sum.replace("_u64_u32", "_i64_i32"),
+        "ds_write_b32 v0, v2"
+    ));
+    assert!(of(sum, "v_mov_b32_e32 v3, 0\nds_write_b64 v0, v[2:3]"));
+    assert!(of(sum, "s_mov_b64 s[4:5], 0\ns_mov_b64 s[6:7], s[4:5]"));
+    // The upper half, the carries, and a sum that saturates depend on it.
+    assert!(!of(sum, "ds_write_b32 v0, v3"));
+    assert!(!of(sum, "s_and_b64 exec, exec, s[4:5]"));
+    assert!(!of(
+        sum,
+        "v_cndmask_b32_e64 v4, v0, v0, s[4:5]\nds_write_b32 v0, v4"
+    ));
+    assert!(!of(&format!("{sum} clamp"), "ds_write_b32 v0, v2"));
+    // The lower half is undefined itself, and one of a factor.
+    assert!(!of(&sum.replace("v2, 0", "v3, 0"), "ds_write_b32 v0, v3"));
+    assert!(!of(&sum.replace("v0, v0", "v0, v5"), "ds_write_b32 v0, v2"));
+    // A float's lower half depends on all of its operands.
+    let float = "v_mov_b32_e32 v2, 0\nv_fma_f64 v[2:3], v[2:3], v[2:3], v[2:3]";
+    assert!(!of(float, "ds_write_b32 v0, v2"));
+}
+
+/// Masks that are defined in some lanes alone, as loops with several exits have them.
 #[test]
 fn masks_that_are_defined_in_part() {
     // Whatever s[6:7] was, it is defined in the lanes of EXEC, and only those are used.
