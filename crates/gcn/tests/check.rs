@@ -161,7 +161,64 @@ fn every_check_has_cases() {
     }
 }
 
-/// A report contains names, locations and the other access.
+/// The two columns of code in each check's section of docs/check.md: the check reports the left one, and not the right one.
+#[test]
+fn the_examples_of_the_pages_are_what_they_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/check.md");
+    let text = std::fs::read_to_string(path).expect("the page");
+    let buffer = "s_load_dwordx2 s[2:3], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\n";
+    let addresses = "v_lshlrev_b32 v1, 2, v0\nv_xor_b32 v2, 0x100, v1\n";
+    for check in Check::ALL {
+        let name = check.name();
+        let mut sections = text.split("\n### ");
+        let section = sections.find(|s| s.starts_with(&format!("{name}\n")));
+        let section = section.unwrap_or_else(|| panic!("{name} has no section"));
+        let shown = ["\nWrong, and right", "\nNoted, and not"];
+        let example = (shown.iter()).find_map(|words| Some(section.split_once(words)?.1));
+        let example = example.and_then(|rest| rest.split("```").nth(1));
+        let example = example.unwrap_or_else(|| panic!("{name} has no example"));
+        // What the examples take for granted: where the buffer is, and the address of each work-item's dword and of another one's.
+        let (before, items) = match check {
+            Check::Oob => (buffer.to_string(), 64),
+            Check::Coherence => (format!("{buffer}{addresses}"), 64),
+            Check::Race => (addresses.to_string(), 128),
+            Check::Barrier => (addresses.to_string(), 64),
+            Check::Hazard => ("s_mov_b64 s[6:7], 0\n".to_string(), 64),
+            _ => (String::new(), 64),
+        };
+        let lines: Vec<&str> = example.trim_matches('\n').lines().collect();
+        let left = lines[0].find("   ").expect("two columns");
+        let column = left + lines[0][left..].find(|c| c != ' ').expect("two columns");
+        for wrong in [true, false] {
+            let of = |line: &&str| match wrong {
+                true => line.get(..column).unwrap_or(line).trim().to_string(),
+                false => line.get(column..).unwrap_or("").trim().to_string(),
+            };
+            let code: Vec<String> = lines.iter().map(of).collect();
+            let code = format!("{before}{}\ns_endpgm", code.join("\n"));
+            let launch = [
+                ("grid", items),
+                ("group", items),
+                ("lds", 4 * items),
+                ("buf", 256),
+            ];
+            let case = Case {
+                name: name.to_string(),
+                targets: Vec::new(),
+                launch: BTreeMap::from(launch.map(|(name, n)| (name.to_string(), n))),
+                lines: vec![(code.clone(), Vec::new())],
+            };
+            let list = Options::parse(name).expect("a check");
+            let checked = run(&source(&case, "gfx900").0, "gfx900", &case.launch, list);
+            let reported: Vec<&str> = checked.reports.iter().map(|r| r.check.name()).collect();
+            let wanted: &[&str] = if wrong { &[name] } else { &[] };
+            assert_eq!(reported, wanted, "{name}, wrong: {wrong}\n{code}");
+            assert!(wrong || checked.outcome.is_ok(), "{name}\n{code}");
+        }
+    }
+}
+
+/// Names, places and the other half of a report.
 #[test]
 fn a_report_tells_where() {
     let cases = cases();
@@ -512,12 +569,12 @@ fn launches_beside_a_program_are_observed_if_they_must_be() {
     assert_eq!(second.read().expect("memory"), numbers);
     let undefined = |beside: &Beside, buffer: &Buffer<u32>| {
         let (start, end) = (buffer.address(), buffer.address() + 4 * buffer.len() as u64);
-        let within = |(from, to): (u64, u64)| (from.max(start) - start, to.min(end));
-        let parts = beside.fresh.ranges().into_iter().map(within);
-        let parts = parts.filter(|(from, to)| start + from < *to);
-        parts
-            .map(|(from, to)| (from, to - start))
-            .collect::<Vec<_>>()
+        let mut runs = Vec::new();
+        beside.fresh.any(start, end, |(from, to)| {
+            runs.push((from - start, to - start));
+            false
+        });
+        runs
     };
     assert_eq!(undefined(&beside, &first), []);
     assert_eq!(undefined(&beside, &second), []);

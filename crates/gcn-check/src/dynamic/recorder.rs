@@ -24,6 +24,7 @@ use gcn_emu::probe::{
 use gcn_isa::access::MemoryKind;
 
 use super::bounds::Class;
+use super::undefined::Fresh;
 
 /// Dwords of a page.
 const WORDS: usize = 1024;
@@ -288,8 +289,8 @@ pub struct Shared {
     memory: Vec<Mutex<Pages>>,
     /// All memory that may be accessed, in ascending order.
     extents: Vec<Extent>,
-    /// The bytes of it that were undefined when the dispatch began, in ascending order: from the first one to the one after the last.
-    undefined: Vec<(u64, u64)>,
+    /// The bytes of it that were undefined when the dispatch began. They stay so until it has ended.
+    undefined: Option<Arc<Fresh>>,
     /// Bytes of LDS of a workgroup.
     lds: usize,
     wanted: Wanted,
@@ -316,10 +317,11 @@ impl Shared {
         data: Vec<(u64, u64, Class)>,
         lds: u32,
         wanted: Wanted,
-        undefined: Vec<(u64, u64)>,
+        undefined: Option<Arc<Fresh>>,
     ) -> Arc<Shared> {
         let extent = |(start, end, class)| {
-            let fresh = class == Class::Data && within(&undefined, start, end).next().is_some();
+            let begins = |fresh: &Arc<Fresh>| fresh.any(start, end, |_| true);
+            let fresh = class == Class::Data && undefined.as_ref().is_some_and(begins);
             Extent {
                 start,
                 end,
@@ -407,10 +409,8 @@ impl Shared {
             let pages = table.lock().unwrap_or_else(PoisonError::into_inner);
             for (number, page) in &*pages {
                 let at = number * 4 * WORDS as u64;
-                if within(&self.undefined, at, at + 4 * WORDS as u64)
-                    .next()
-                    .is_some()
-                {
+                let undefined = self.undefined.as_ref();
+                if undefined.is_some_and(|all| all.any(at, at + 4 * WORDS as u64, |_| true)) {
                     page.written(at, &mut all);
                 }
             }
@@ -589,17 +589,6 @@ fn words(at: u64, size: u64) -> impl Iterator<Item = (u64, u32)> {
     })
 }
 
-/// The ranges of a list, or the parts of them, that lie between two addresses.
-fn within(
-    ranges: &[(u64, u64)],
-    start: u64,
-    end: u64,
-) -> impl Iterator<Item = (u64, u64)> + use<'_> {
-    let first = ranges.partition_point(|r| r.1 <= start);
-    let those = ranges[first..].iter().take_while(move |r| r.0 < end);
-    those.map(move |r| (r.0.max(start), r.1.min(end)))
-}
-
 /// What a kind of access is.
 fn what(kind: MemoryKind) -> What {
     match kind {
@@ -658,9 +647,9 @@ impl Own {
             let until = end.min((page + 1) * 4 * WORDS as u64);
             found |= shared.page(page, |page| {
                 let mut found = false;
-                if extent.fresh && what != What::Store {
-                    let mut all = within(&shared.undefined, at, until);
-                    undefined |= all.any(|bytes| page.unwritten(bytes, now));
+                if let (true, Some(all)) = (extent.fresh && what != What::Store, &shared.undefined)
+                {
+                    undefined |= all.any(at, until, |bytes| page.unwritten(bytes, now));
                 }
                 if !scalar && at % 4 == 0 && until % 4 == 0 {
                     let first = (at / 4) as usize % WORDS;
@@ -984,7 +973,7 @@ mod tests {
         };
         let (start, bytes) = (1u64 << 20, 1u64 << 20);
         let data = vec![(start, start + bytes, Class::Data)];
-        let shared = Shared::new(data, 0, wanted, Vec::new());
+        let shared = Shared::new(data, 0, wanted, None);
         let shared = {
             for what in [What::Load, What::Store] {
                 shared.records(&shared.extents[0], what);

@@ -88,13 +88,13 @@ pub fn screen(
     let known = proved.of(options, about);
     let fresh = beside.and_then(|b| b.fresh);
     let fresh = fresh.filter(|_| options.checks.contains(&Check::Uninit));
-    let undefined = fresh.map_or(Vec::new(), |fresh| fresh.ranges());
-    if !undefined.is_empty() && !known.seen || beside.is_some() && !known.followed {
+    let undefined = fresh.filter(|fresh| !fresh.is_empty());
+    if undefined.is_some() && !known.seen || beside.is_some() && !known.followed {
         return None;
     }
     // Memory checks bounds.
     let proves =
-        |c: &Check| known.checks.contains(c) && (*c != Check::Uninit || undefined.is_empty());
+        |c: &Check| known.checks.contains(c) && (*c != Check::Uninit || undefined.is_none());
     let left: BTreeSet<Check> = (options.checks.iter().copied())
         .filter(|c| *c != Check::Oob && !proves(c))
         .collect();
@@ -111,7 +111,7 @@ pub fn screen(
             undefined: left.contains(&Check::Uninit),
             barriers: left.contains(&Check::Barrier),
         };
-        Shared::new(bounds.classes(), about.lds, wanted, undefined)
+        Shared::new(bounds.classes(), about.lds, wanted, undefined.cloned())
     });
     Some(screened(extents, recorder, fresh.cloned()))
 }

@@ -4,7 +4,8 @@
 //! beside the values: `x & 0` is defined whatever x is, and a sum is undefined from its lowest undefined bit on.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use foldhash::{HashMap, HashMapExt};
 use gcn_emu::operands::{OperandLocation, Opnd};
@@ -66,8 +67,8 @@ pub struct Use {
 /// The undefined bits of memory, as a mask for each byte. A page without an entry is defined unless it is in `fresh`.
 #[derive(Default)]
 pub struct Bytes {
-    pages: HashMap<u64, Box<[u8; PAGE]>>,
-    /// Ranges of bytes that are undefined at first: the first address, and the one after the last. They consist of whole pages.
+    pages: BTreeMap<u64, Page>,
+    /// Addresses whose bytes begin undefined, in pages that are not there: each first one, and the one after the last.
     fresh: BTreeMap<u64, u64>,
     /// All other memory, if its undefined bytes outlive the dispatch.
     shared: Option<Arc<Fresh>>,
@@ -75,70 +76,65 @@ pub struct Bytes {
 
 const PAGE: usize = 4096;
 
-/// Undefined bytes of memory that dispatches share: allocated memory is undefined until a kernel or a copy writes it.
+/// The undefined bits of a page's bytes.
+struct Page {
+    bits: Box<[u8; PAGE]>,
+    /// The number of bytes that have some.
+    undefined: usize,
+}
+
+impl Page {
+    /// These bytes are undefined.
+    fn new(undefined: Range<usize>) -> Page {
+        let mut page = Page {
+            bits: Box::new([0; PAGE]),
+            undefined: undefined.len(),
+        };
+        page.bits[undefined].fill(0xff);
+        page
+    }
+
+    fn set(&mut self, at: usize, bits: u8) {
+        let old = std::mem::replace(&mut self.bits[at], bits);
+        self.undefined = self.undefined + (bits != 0) as usize - (old != 0) as usize;
+    }
+}
+
+/// Undefined bytes of memory that dispatches share: what was allocated is undefined until a kernel or a copy writes it.
 #[derive(Default)]
-pub struct Fresh(Mutex<Bytes>);
+pub struct Fresh(RwLock<Bytes>);
 
 impl Fresh {
-    fn lock(&self) -> MutexGuard<'_, Bytes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> RwLockReadGuard<'_, Bytes> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Bytes> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records an allocation of whole pages: their bytes are undefined.
     pub fn allocated(&self, at: u64, bytes: u64) {
-        let mut all = self.lock();
+        let mut all = self.write();
         all.define(at, bytes);
         all.fresh.insert(at, at.saturating_add(bytes));
     }
 
-    /// Returns the ranges of undefined bytes in ascending order: the first address, and the one after the last.
-    pub fn ranges(&self) -> Vec<(u64, u64)> {
-        let mut all = self.lock();
-        let page = PAGE as u64;
-        let defined = all
-            .pages
-            .iter()
-            .filter(|(_, own)| own.iter().all(|bits| *bits == 0));
-        for number in defined.map(|(number, _)| *number).collect::<Vec<u64>>() {
-            all.define(number * page, page);
-        }
-        let mut pages: Vec<u64> = all.pages.keys().copied().collect();
-        pages.sort_unstable();
-        let mut ranges: Vec<(u64, u64)> = Vec::new();
-        // First the parts of `fresh` without pages of their own, then the undefined bytes of those pages.
-        for (&from, &to) in &all.fresh {
-            let first = pages.partition_point(|n| (n + 1) * page <= from);
-            let mut at = from;
-            for own in pages[first..].iter().map(|n| n * page) {
-                if own >= to {
-                    break;
-                }
-                if at < own {
-                    ranges.push((at, own));
-                }
-                at = own + page;
-            }
-            if at < to {
-                ranges.push((at, to));
-            }
-        }
-        for (number, own) in &all.pages {
-            let mut at = 0;
-            for run in own.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
-                if run[0] != 0 {
-                    let from = number * page + at;
-                    ranges.push((from, from + run.len() as u64));
-                }
-                at += run.len() as u64;
-            }
-        }
-        ranges.sort_unstable();
-        ranges
+    /// Returns true if no byte is undefined.
+    pub fn is_empty(&self) -> bool {
+        let all = self.read();
+        all.pages.is_empty() && all.fresh.is_empty()
+    }
+
+    /// Returns true if `ask` does so for one of the runs of undefined bytes between two addresses: of each its first one, and the one after its
+    /// last one. They come in ascending order, and none goes beyond a page that is partly defined.
+    pub fn any(&self, from: u64, to: u64, ask: impl FnMut((u64, u64)) -> bool) -> bool {
+        self.read().any(from, to, ask)
     }
 
     /// Records that a kernel wrote these bytes.
     pub fn define(&self, ranges: Vec<(u64, u64)>) {
-        let mut all = self.lock();
+        let mut all = self.write();
         for (from, to) in ranges {
             all.define(from, to - from);
         }
@@ -146,7 +142,14 @@ impl Fresh {
 
     /// Records that something other than a kernel wrote these bytes, or that they were freed.
     pub fn defined(&self, at: u64, bytes: u64) {
-        self.lock().define(at, bytes);
+        self.write().define(at, bytes);
+    }
+
+    fn set(&self, at: u64, size: u8, bits: u64) {
+        let mut all = self.write();
+        all.set(at, size, bits);
+        all.settle(at);
+        all.settle(at.wrapping_add(size as u64));
     }
 }
 
@@ -165,8 +168,13 @@ impl Bytes {
     }
 
     fn begins_undefined(&self, at: u64) -> bool {
-        let before = self.fresh.range(..=at).next_back();
-        before.is_some_and(|(_, to)| at < *to)
+        self.fresh_around(at).is_some()
+    }
+
+    /// The bytes around an address that begin undefined.
+    fn fresh_around(&self, at: u64) -> Option<(u64, u64)> {
+        let (&from, &to) = self.fresh.range(..=at).next_back()?;
+        (at < to).then_some((from, to))
     }
 
     /// Returns the memory that dispatches share, if it contains an address.
@@ -176,7 +184,40 @@ impl Bytes {
         (!own).then_some(shared)
     }
 
-    /// Makes bytes defined, and drops the records of whole pages.
+    fn any(&self, from: u64, to: u64, mut ask: impl FnMut((u64, u64)) -> bool) -> bool {
+        let size = PAGE as u64;
+        let mut at = from;
+        while at < to {
+            let next = self.pages.range(at / size..).next();
+            let until = to.min(next.map_or(to, |(number, _)| number * size));
+            // Before the next page that has bytes of its own.
+            if at < until {
+                let first = self.fresh.range(..=at).next_back();
+                let others = self.fresh.range(at + 1..until);
+                for (from, to) in first.into_iter().chain(others) {
+                    let run = (at.max(*from), until.min(*to));
+                    if run.0 < run.1 && ask(run) {
+                        return true;
+                    }
+                }
+                at = until;
+                continue;
+            }
+            let Some((_, page)) = next else { break };
+            let end = to.min((at / size + 1) * size);
+            let bits = &page.bits[(at % size) as usize..][..(end - at) as usize];
+            for run in bits.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
+                let after = at + run.len() as u64;
+                if run[0] != 0 && ask((at, after)) {
+                    return true;
+                }
+                at = after;
+            }
+        }
+        false
+    }
+
+    /// Bytes become defined, and whole pages of them as if they had never been undefined.
     fn define(&mut self, at: u64, bytes: u64) {
         let end = at.saturating_add(bytes);
         if bytes == 0 || self.pages.is_empty() && self.fresh.is_empty() {
@@ -195,13 +236,28 @@ impl Bytes {
                 from += size as u64;
             }
         }
-        if first >= last {
-            return;
+        if first < last {
+            self.define_pages(first, last);
         }
-        let whole = first / page..last / page;
-        match whole.end - whole.start < self.pages.len() as u64 {
-            true => whole.for_each(|n| drop(self.pages.remove(&n))),
-            false => self.pages.retain(|n, _| !whole.contains(n)),
+        self.settle(at);
+        self.settle(end - 1);
+    }
+
+    /// A page all of whose bytes are defined needs none of its own.
+    fn settle(&mut self, at: u64) {
+        let number = at / PAGE as u64;
+        if self.pages.get(&number).is_some_and(|p| p.undefined == 0) {
+            let first = number * PAGE as u64;
+            self.define_pages(first, first + PAGE as u64);
+        }
+    }
+
+    /// Whole pages, from the address of the first one to the end of the last one, become defined.
+    fn define_pages(&mut self, first: u64, last: u64) {
+        let page = PAGE as u64;
+        let own = self.pages.range(first / page..last / page);
+        for number in own.map(|(number, _)| *number).collect::<Vec<u64>>() {
+            self.pages.remove(&number);
         }
         let over = self.fresh.range(..last).rev();
         let over: Vec<(u64, u64)> = over
@@ -222,43 +278,64 @@ impl Bytes {
     /// Returns the undefined bits of up to 8 bytes.
     pub fn get(&self, at: u64, size: u8) -> u64 {
         if let Some(shared) = self.elsewhere(at) {
-            return shared.lock().get(at, size);
+            return shared.read().get(at, size);
         }
         if self.pages.is_empty() && self.fresh.is_empty() {
             return 0;
         }
-        let byte = |n: u64| {
-            let at = at.wrapping_add(n);
-            match self.pages.get(&(at / PAGE as u64)) {
-                Some(page) => page[at as usize % PAGE],
-                None if self.begins_undefined(at) => 0xff,
-                None => 0,
+        let (offset, size) = (at as usize % PAGE, size.min(8));
+        if offset + size as usize > PAGE {
+            let here = (PAGE - offset) as u8;
+            let after = self.get(at.wrapping_add(here as u64), size - here);
+            return self.get(at, here) | after << (8 * here);
+        }
+        match self.pages.get(&(at / PAGE as u64)) {
+            Some(page) => {
+                let bytes = page.bits[offset..offset + size as usize].iter();
+                bytes.rev().fold(0, |all, bits| all << 8 | *bits as u64)
             }
-        };
-        (0..size.min(8) as u64).fold(0, |all, n| all | (byte(n) as u64) << (8 * n))
+            None if self.begins_undefined(at) => all_of(size),
+            None => 0,
+        }
     }
 
     /// Sets the undefined bits of up to 8 bytes.
     pub fn set(&mut self, at: u64, size: u8, bits: u64) {
         if let Some(shared) = self.elsewhere(at) {
-            return shared.lock().set(at, size, bits);
+            return shared.set(at, size, bits);
         }
-        for n in 0..size.min(8) as u64 {
-            let (at, byte) = (at.wrapping_add(n), (bits >> (8 * n)) as u8);
-            let number = at / PAGE as u64;
-            if !self.pages.contains_key(&number) {
-                let fresh = self.begins_undefined(at);
-                if byte == 0 && !fresh {
-                    continue;
-                }
-                let fill = if fresh { 0xff } else { 0 };
-                self.pages.insert(number, Box::new([fill; PAGE]));
-            }
-            if let Some(page) = self.pages.get_mut(&number) {
-                page[at as usize % PAGE] = byte;
+        let (offset, size) = (at as usize % PAGE, size.min(8));
+        if offset + size as usize > PAGE {
+            let here = (PAGE - offset) as u8;
+            self.set(at, here, bits);
+            return self.set(
+                at.wrapping_add(here as u64),
+                size - here,
+                bits >> (8 * here),
+            );
+        }
+        let number = at / PAGE as u64;
+        if !self.pages.contains_key(&number) {
+            let (from, to) = match self.fresh_around(at) {
+                None if bits & all_of(size) == 0 => return,
+                around => around.unwrap_or_default(),
+            };
+            let start = number * PAGE as u64;
+            let within = |at: u64| at.clamp(start, start + PAGE as u64) - start;
+            let undefined = within(from) as usize..within(to) as usize;
+            self.pages.insert(number, Page::new(undefined));
+        }
+        if let Some(page) = self.pages.get_mut(&number) {
+            for n in 0..size as usize {
+                page.set(offset + n, (bits >> (8 * n)) as u8);
             }
         }
     }
+}
+
+/// All bits of up to 8 bytes.
+fn all_of(bytes: u8) -> u64 {
+    u64::MAX.checked_shr(64 - 8 * bytes as u32).unwrap_or(0)
 }
 
 /// The undefined bits of LDS.
@@ -1095,5 +1172,62 @@ fn computed(node: &Node, [a, b, c]: [u64; 3], [ua, ub, uc]: [u64; 3]) -> u64 {
         }
         Op::Select => ub | uc | b ^ c,
         _ => u64::MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However memory is written, what is undefined is what nothing has written; and of a page in which nothing is undefined any more nothing
+    /// is kept.
+    #[test]
+    fn what_is_undefined_is_what_nothing_wrote() {
+        let (fresh, start, bytes) = (Fresh::default(), 0x10000, 3 * PAGE as u64 + 100);
+        fresh.allocated(start, bytes);
+        let mut undefined = vec![true; bytes as usize];
+        let mut seed = 1u64;
+        let mut below = |n: u64| {
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (seed >> 33) % n
+        };
+        for step in 0..2000 {
+            let at = below(bytes);
+            let most = [8, 8, 300, bytes][below(4) as usize].min(bytes - at);
+            let count = 1 + below(most);
+            // Now and then it is allocated anew.
+            if step % 100 == 99 {
+                fresh.defined(start, bytes);
+                assert!(fresh.is_empty());
+                fresh.allocated(start, bytes);
+                undefined.fill(true);
+            }
+            if count <= 8 && below(2) == 0 {
+                let bits = below(1 << 30) << 34 | below(1 << 30);
+                fresh.set(start + at, count as u8, bits);
+                for n in 0..count {
+                    undefined[(at + n) as usize] = bits >> (8 * n) & 0xff != 0;
+                }
+            } else {
+                fresh.define(vec![(start + at, start + at + count)]);
+                undefined[at as usize..][..count as usize].fill(false);
+            }
+            let mut found = vec![false; bytes as usize];
+            fresh.any(start, start + bytes, |(from, to)| {
+                found[(from - start) as usize..(to - start) as usize].fill(true);
+                false
+            });
+            assert_eq!(found, undefined, "step {step}");
+            let got = fresh.read().get(start + at, count.min(8) as u8);
+            for n in 0..count.min(8) {
+                let some = got >> (8 * n) & 0xff != 0;
+                assert_eq!(some, undefined[(at + n) as usize], "step {step}");
+            }
+            assert_eq!(fresh.is_empty(), undefined.iter().all(|u| !u));
+        }
+        let any = fresh.any(start, start + bytes, |_| true);
+        assert_eq!(any, undefined.contains(&true));
     }
 }
