@@ -218,7 +218,7 @@ fn the_examples_of_the_pages_are_what_they_say() {
     }
 }
 
-/// Names, places and the other half of a report.
+/// A report contains names, locations and the other access.
 #[test]
 fn a_report_tells_where() {
     let cases = cases();

@@ -36,8 +36,8 @@ impl Stamp {
     }
 }
 
-/// An access of a word: in the lowest bits its bytes, a bit each, and whether it is a store of what was there already; above them the
-/// number of its stamp, which the lanes of an instruction share. 0 if there was none.
+/// An access of a word. The lowest bits are the accessed bytes, one bit each; the next bit says that it is a store of the value that was
+/// there already; the upper bits are the number of the stamp, which all lanes of an instruction share. 0 means no access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mark(u32);
 
@@ -69,7 +69,7 @@ impl Mark {
     }
 }
 
-/// The numbers that marks have for stamps.
+/// The maximum number of stamps, which the bits of [`Mark`] limit.
 const MOST_STAMPS: usize = 1 << (32 - Mark::STAMP);
 
 /// The number of stamps below which unused stamps are not removed.
@@ -400,7 +400,7 @@ mod tests {
         }
     }
 
-    /// What is kept does not depend on how often memory is accessed.
+    /// The size of the records does not grow with the number of accesses.
     #[test]
     fn records_are_small() {
         let known = VectorClock::default();
