@@ -78,7 +78,7 @@ fn wait_states(graph: &Graph<'_>, hazard: &'static Hazard, at: usize, findings: 
             site: at,
             register: common.filter(|c| c.0 != File::Hwreg),
             message: format!(
-                "{} before this instruction: {need} must lie between it and the one before that it depends on. {}",
+                "{} before this instruction: at least {need} must separate it from the instruction on which it depends. {}",
                 plural(need - waits, "wait state is missing", "wait states are missing"),
                 hazard.about
             ),

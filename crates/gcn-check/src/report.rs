@@ -63,7 +63,7 @@ impl Check {
     pub const fn about(self) -> &'static str {
         match self {
             Check::Oob => "accesses outside of buffers, LDS, scratch and kernel arguments",
-            Check::Uninit => "values that are used before anything gives them",
+            Check::Uninit => "uses of values that nothing has written",
             Check::Waitcnt => {
                 "results and sources of memory instructions that no s_waitcnt protects"
             }
@@ -76,7 +76,7 @@ impl Check {
                 "scalar loads of data that vector stores changed, and modified code"
             }
             Check::Exec => "vector instructions that silently do nothing or too much",
-            Check::Mode => "floating-point modes that are changed and not put back",
+            Check::Mode => "floating-point modes that are changed and not restored",
         }
     }
 }

@@ -34,7 +34,12 @@ pub fn parse(text: &str) -> Result<Vec<Suppression>, (usize, String)> {
             None => (location, None),
             Some((kernel, digits)) => {
                 let offset = u64::from_str_radix(digits, 16);
-                let wrong = |_| (n + 1, format!("`0x{digits}` is no offset in hexadecimal"));
+                let wrong = |_| {
+                    (
+                        n + 1,
+                        format!("`0x{digits}` is not an offset in hexadecimal"),
+                    )
+                };
                 (kernel, Some(offset.map_err(wrong)?))
             }
         };

@@ -178,7 +178,7 @@ fn uses(graph: &Graph<'_>, at: usize, state: &RegisterSet, findings: &mut Vec<Fi
         let name = registers::name(access.file, register, graph.target().generation());
         let what = match purpose {
             Use::Address => "is part of an address",
-            Use::Condition => "decides where the wave goes or which lanes are active",
+            Use::Condition => "decides a branch or which lanes are active",
             Use::Data => "is stored",
         };
         findings.push(Finding {

@@ -566,7 +566,7 @@ impl Analysis<'_, '_> {
             ),
             Violation::Invalidate { pending } => (
                 "invalidate",
-                "the cache is invalidated, but no wait for vmcnt guarantees that an earlier load or atomic is done: later loads may see older data than it".to_string(),
+                "the cache is invalidated, but no wait for vmcnt guarantees that an earlier load or atomic is done: later loads may get older data than it got".to_string(),
                 producer(pending, "memory is read here".into()),
                 help(pending),
             ),

@@ -37,7 +37,7 @@ fn number(name: &str) -> Option<u64> {
 /// A GPU whose kernel and engine can be replaced: addresses are the same with both engines, in every configuration of memory.
 struct Board {
     gpu: Gpu,
-    /// Whether kernels are compiled.
+    /// True if kernels are compiled.
     compiles: Arc<AtomicBool>,
     loaded: Loaded,
     data: u64,

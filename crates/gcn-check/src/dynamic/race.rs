@@ -16,7 +16,7 @@ pub struct Stamp {
     pub wave: u32,
     /// The time.
     pub time: u32,
-    /// At that time, the wave had waited for its memory accesses up to this time.
+    /// The time up to which the wave's earlier memory accesses were complete when it made this access.
     pub done: u32,
     /// The instruction's number. The top bit is set if the access is atomic.
     site: u32,

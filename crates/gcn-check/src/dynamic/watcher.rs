@@ -482,7 +482,7 @@ impl Inner {
         let lane = executed.node(node.args[1] as usize)[0] % 64;
         let exec = self.current.map_or(0, |c| c.exec);
         if uniform && exec >> lane & 1 == 0 {
-            let message = format!("lane {lane} is read, which is not active");
+            let message = format!("lane {lane} is read, but it is not active");
             self.report(What::new(Check::Exec, "inactive-lane", message));
         }
     }
@@ -726,7 +726,7 @@ impl Inner {
             Some(_) => (
                 "vector-load",
                 "a load reads what another workgroup stored after this one had loaded from the same 64 bytes: the vector cache may have older data",
-                "buffer_wbinvl1_vol (buffer_wbinvl1 on gfx6) before the load, after what orders it; or load with glc",
+                "insert buffer_wbinvl1_vol (buffer_wbinvl1 on gfx6) after the barrier or atomic that orders the load, or load with glc",
             ),
         };
         let mut what = What::new(Check::Coherence, rule, message.to_string());
@@ -773,7 +773,7 @@ impl Inner {
             ),
             false => (
                 format!("memory at {at:#x}"),
-                "a barrier where both waves are of one workgroup, otherwise atomics",
+                "a barrier if both waves are of one workgroup, otherwise by atomics",
             ),
         };
         let message = format!(
@@ -789,7 +789,7 @@ impl Inner {
             Some(stamp.site()),
             format!("{location} {before} it here"),
         )];
-        what.help = Some(format!("what orders them is {help}"));
+        what.help = Some(format!("order them by {help}"));
         let load = match kind {
             MemoryKind::Load if lds && stamp.is_atomic() => self.current.map(|c| c.site),
             MemoryKind::Atomic if lds && !stamp.is_atomic() && before == "loaded" => {
@@ -946,7 +946,7 @@ impl Inner {
                 exec: 0,
             });
             let message =
-                "the dispatch ended while waves waited at this barrier: it was never filled"
+                "the dispatch ended while waves waited at this barrier: not all waves reached it"
                     .to_string();
             self.report(What::new(Check::Barrier, "never-filled", message));
         }
@@ -1028,7 +1028,7 @@ impl Inner {
         let subject = register.map_or("an undefined value".to_string(), name);
         let purpose = match undefined.purpose {
             Purpose::Address => "is part of an address",
-            Purpose::Condition => "decides where the wave goes or which lanes are active",
+            Purpose::Condition => "decides a branch or which lanes are active",
             Purpose::Data => "is stored",
         };
         let message = format!("{subject} {purpose}, but nothing gave it a value");

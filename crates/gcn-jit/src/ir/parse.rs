@@ -245,7 +245,7 @@ fn fp(text: &str) -> Result<FpEnv, String> {
     let round = ROUNDINGS.iter().position(|&r| r == name);
     let flags: Vec<&str> = words.0.collect();
     Ok(FpEnv {
-        round: round.ok_or(format!("`{name}` is no rounding"))? as u8,
+        round: round.ok_or(format!("`{name}` is not a rounding"))? as u8,
         daz: flags.contains(&"daz"),
         ftz: flags.contains(&"ftz"),
     })

@@ -88,7 +88,7 @@ pub(crate) struct Bases<'t, 'a, V: VectorIsa> {
     /// The registers of constants.
     pub constants: Map<[u32; 8], VReg>,
     values: Vec<Option<VReg>>,
-    /// Whether there are conditions so far; and the register with the slices in which all of them hold, if it is allocated.
+    /// There are conditions so far; and the register with the slices in which all of them hold, if it is allocated.
     pub begun: bool,
     pub held: Option<VReg>,
     within: Vec<(Base, i32)>,
