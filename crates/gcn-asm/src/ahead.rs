@@ -1,10 +1,10 @@
-//! Kernel metadata that are read before their place in the text is reached.
+//! Kernel metadata that are parsed on another thread before the text is read up to them.
 
 use gcn_object::metadata::{self, Faithful, MetadataError};
 use std::sync::mpsc::Receiver;
 use std::thread::Scope;
 
-/// A text of kernel metadata and what it gives, known from before, so that it need not be read again.
+/// A text of kernel metadata and its parsed form, which need not be parsed again.
 #[derive(Clone, Debug)]
 pub struct KnownMetadata(Faithful);
 
@@ -25,10 +25,10 @@ impl KnownMetadata {
     }
 }
 
-/// What [`metadata::assemble`] gives.
+/// The result of [`metadata::assemble`].
 pub(crate) type Made = Result<(Vec<u8>, Option<u64>), MetadataError>;
 
-/// The metadata of a text, which a thread reads.
+/// The metadata of a text, which another thread parses.
 pub(crate) struct Ahead<'s>(Receiver<(&'s str, Made)>);
 
 /// The directives around metadata.
@@ -50,7 +50,7 @@ impl<'s> Ahead<'s> {
             let text = rest.split_once('\n').map_or("", |(_, text)| text);
             if let Some(end) = end_of(text, END) {
                 let text = &text[..end];
-                // Nobody waits for it if another error ended the reading.
+                // The receiver is dropped if another error ended the reading.
                 let _ = sender.send((text, metadata::assemble(text)));
             }
         };
@@ -58,18 +58,18 @@ impl<'s> Ahead<'s> {
         started.ok().map(|_| Ahead(receiver))
     }
 
-    /// Returns what a text gives, if it is the one that was read.
+    /// Returns the result for a text, if it is the one that was parsed.
     pub fn made(self, text: &str) -> Option<Made> {
         let (read, made) = self.0.recv().ok()?;
         (read == text).then_some(made)
     }
 }
 
-/// Returns the start of the first line that begins with a word, blanks before it aside.
+/// Returns the start of the first line that begins with a word, apart from blanks.
 pub(crate) fn end_of(text: &str, word: &str) -> Option<usize> {
     let mut before = 0;
     text.match_indices(word).find_map(|(at, _)| {
-        // A second one in a line is not at its start.
+        // A second occurrence in a line is not at its start.
         let from = std::mem::replace(&mut before, at + word.len());
         let line = match text[from..at].rfind('\n') {
             Some(n) => from + n + 1,
@@ -118,7 +118,7 @@ mod tests {
         let wrong = "    .size: [\n";
         for end in [
             format!("\t.amdgpu_metadata\n{}\t.end_amdgpu_metadata\n", block("")),
-            // The last block is not the one that counts, or is none.
+            // The last block is not the relevant one, or is not a block.
             format!(
                 ".amdgpu_metadata\n{}.end_amdgpu_metadata\n// .amdgpu_metadata\n// .end_amdgpu_metadata\n",
                 block("a")

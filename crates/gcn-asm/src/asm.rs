@@ -69,11 +69,11 @@ pub(crate) struct LateKernel {
     pub(crate) span: Span,
 }
 
-/// The maximum size of a section, and of all sections together, so that a mistyped `.fill` does not take all memory.
+/// The maximum size of a section, and of all sections together: a mistyped `.fill` must not use up all memory.
 pub(crate) const MAX_SECTION: u64 = 1 << 28;
-/// The minimum size of a text for which looking up how its instructions are encoded pays off.
+/// The minimum size of a text for which looking up the encodings of its instructions pays off.
 pub(crate) const LEAST_QUICK: usize = 1 << 12;
-/// Plain lines are read in pieces of this many bytes of text, so that their bytes stay in the cache.
+/// Plain lines are read in pieces of this many bytes of text, whose results stay in the cache.
 pub(crate) const PIECE: usize = 1 << 16;
 /// The minimum size of the text that a thread reads at once: starting a thread takes time.
 pub(crate) const LEAST_PART: usize = 1 << 17;
@@ -131,7 +131,7 @@ pub(crate) struct Asm<'s, 'o> {
     /// The first `named` sections by name.
     pub(crate) sections_named: HashMap<String, Vec<usize>>,
     pub(crate) named: usize,
-    /// Further data of sections besides their bytes, by their number.
+    /// The data of sections other than their bytes, by section number.
     pub(crate) extras: HashMap<u32, Extra>,
     pub(crate) current: u32,
     pub(crate) previous: u32,
@@ -267,8 +267,8 @@ impl<'s, 'o> Asm<'s, 'o> {
         asm
     }
 
-    /// Returns the source's symbols if the source must be read again with names in capitals as registers. That is so if
-    /// such a name cannot be a symbol, because nothing defines or declares it or because its line has an error.
+    /// Returns the source's symbols if the source must be read again with names in capitals as registers: if one of
+    /// these names cannot be a symbol, because nothing defines or declares it or because its line has an error.
     pub(crate) fn symbols_beside_capitals(&self) -> Option<HashSet<String>> {
         if !self.sym.capitals.seen.get() {
             return None;
@@ -542,9 +542,10 @@ impl<'s, 'o> Asm<'s, 'o> {
         self.filled += bytes.len() as u64;
     }
 
-    /// Reads the rest of the text on up to `threads` threads. The others read the plain lines of its parts ahead, with the
-    /// current state. When such a part is reached here, its results are used if they begin where a statement starts and
-    /// the state is still the same; all other lines are read then. Ends early if the state is another one.
+    /// Reads the rest of the text on up to `threads` threads. The other threads read the plain lines of its parts
+    /// ahead, with the current state. When this thread reaches a part, it uses the results if they begin at the start
+    /// of a statement and the state is still the same; it reads all other lines itself. It ends early if the state has
+    /// changed.
     pub(crate) fn read_ahead(&mut self, threads: usize, state: State) {
         let src = self.lexer.src;
         let depth = self.frames.len();
@@ -574,11 +575,11 @@ impl<'s, 'o> Asm<'s, 'o> {
             self.read_to(depth, ends.first().copied().unwrap_or(start));
             for (n, &end) in ends.iter().enumerate().skip(1) {
                 let left = self.done() || self.frames.len() < depth;
-                // Within a block plain lines are none, but the state comes back.
+                // Plain lines are not expected within a block, but the state returns after it.
                 if left || self.plain_state().is_some_and(|now| now != state) {
                     break;
                 }
-                // Where no thread could be had, or all failed, the lines are read here.
+                // If no thread was available, or all failed, the lines are read here.
                 if let Some(part) = ahead.take(n) {
                     for run in &part.runs {
                         self.read_to(depth, run.lines.start);
@@ -918,7 +919,7 @@ impl<'s, 'o> Asm<'s, 'o> {
                 ));
             }
         } else if section.data.is_empty() && *pattern == [0] {
-            // Memory of many zeros comes from the system when it is written.
+            // The system allocates zeroed memory only when it is written.
             section.data = vec![0; total as usize];
         } else if let [byte] = pattern {
             section

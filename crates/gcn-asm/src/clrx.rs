@@ -1,4 +1,4 @@
-//! CLRX's language: what its sources have in addition to LLVM's, as docs/clrx.md describes.
+//! CLRX's language: the parts of its sources that LLVM does not have, as docs/clrx.md describes.
 
 pub(crate) mod directives;
 pub(crate) mod late;
@@ -47,7 +47,7 @@ pub(crate) struct State<'s> {
     pub macro_case: bool,
     /// True while `.altmacro` is in effect.
     pub alt_macro: bool,
-    /// The number of names that `local` of `.altmacro` has made.
+    /// The number of names that `local` of `.altmacro` has created.
     pub locals: u32,
     /// Instructions that name symbols defined after them.
     pub late: Vec<Late<'s>>,

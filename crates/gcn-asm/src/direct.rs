@@ -1,4 +1,4 @@
-//! The bits that plain operands set in an encoding, so that most lines need no full fit.
+//! The bits that plain operands set in an encoding; most lines then need no full fit.
 
 use crate::insn::Fitting;
 use crate::lexer::Span;
@@ -11,13 +11,13 @@ use gcn_isa::operand::{VCC, VGPR0};
 use gcn_isa::shape::Access;
 use gcn_isa::{Format, Target};
 
-/// What a plain operand is: a VGPR, an SGPR, a small integer, or VCC.
+/// The kinds of plain operands: a VGPR, an SGPR, a small integer, or VCC.
 const KINDS: usize = 4;
 
 /// The operand does not take this kind, or not in this simple form.
 const NONE: u8 = u8::MAX;
 
-/// How an encoding holds one operand.
+/// The encoding of one operand.
 #[derive(Clone, Copy, Default)]
 struct Direct {
     /// For each kind, the bits that its first value sets: v0, s0, 0, vcc.
@@ -55,7 +55,7 @@ impl Direct {
     }
 }
 
-/// How an encoding holds all its operands.
+/// The encodings of all operands.
 #[derive(Clone, Copy)]
 pub(crate) struct Directs {
     operands: [Direct; 5],
@@ -68,8 +68,7 @@ pub(crate) struct Directs {
 }
 
 impl Directs {
-    /// Finds the bits by fitting some operands of each kind. Operands count as plain if only
-    /// their number makes a difference.
+    /// Finds the bits by fitting some operands of each kind. Operands count as plain if only their number matters.
     pub fn of(encoder: Encoder, target: Target, clrx: bool) -> Directs {
         let slots = encoder.row.shape.slots;
         let mut directs = Directs {
@@ -225,8 +224,8 @@ impl Directs {
         Some(self.rest? | self.all(operands)?)
     }
 
-    /// Returns true if modifiers set bits of their own, whatever the operands are. Those of the vector ALU do, unless
-    /// an operand, or their combination, needs a full fit.
+    /// Returns true if modifiers set separate bits, independently of the operands. The modifiers of the vector ALU do,
+    /// unless an operand, or their combination, needs a full fit.
     pub fn modifiers_apart(&self) -> bool {
         self.apart
     }

@@ -144,7 +144,7 @@ static DIRECTIVES: &[&str] = &[
     ".error",
 ];
 
-/// The directives that continue in a section, and so end what `.struct` began.
+/// The directives that continue in a section, and therefore end a structure that `.struct` began.
 static LEAVE_STRUCTURE: &[&str] = &[
     ".text",
     ".data",
@@ -373,8 +373,8 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// Reads the next lines that declare one symbol each, without tokens, where plain lines may be read. Returns true if
-    /// there were any.
+    /// Reads the next lines that declare one symbol each, without tokens, if plain lines are allowed here. Returns true
+    /// if there were any.
     pub(crate) fn plain_declarations(&mut self) -> bool {
         if self.clrx || !self.macros.is_empty() {
             return false;
@@ -507,7 +507,7 @@ impl<'s> Asm<'s, '_> {
                 (self.current, self.previous) = here;
                 done
             }
-            // The bytes do not depend on them.
+            // The bytes do not depend on these directives.
             ".addrsig" | ".addrsig_sym" => Ok(()),
             ".file" => self.file(tokens),
             ".loc" => self.loc(tokens),

@@ -47,7 +47,7 @@ struct Frame {
     instructions: Vec<(u32, CallFrameInstruction)>,
 }
 
-/// What the directives have set so far.
+/// The state that the directives have set.
 pub(crate) struct Debug {
     files: BTreeMap<u32, File>,
     /// The line of the next bytes, from the last `.loc`.
@@ -505,8 +505,8 @@ impl<'s> Asm<'s, '_> {
                 Some(directory) => program.add_directory(string(directory)),
                 None => program.default_directory(),
             };
-            // Two numbers of one file must stay distinct. Different spellings of the name keep them apart: the parts
-            // `./` and `.//` before it are the binary digits of how many times the name has occurred.
+            // Two numbers of one file must stay distinct. Different spellings of the name distinguish them: the parts
+            // `./` and `.//` before it are the binary digits of the number of earlier occurrences of the name.
             let again: &mut u32 = names.entry((&file.name, &file.directory)).or_default();
             let mut name = file.name.clone();
             if number > 0 {
@@ -593,7 +593,7 @@ impl<'s> Asm<'s, '_> {
         }
         let mut found = Lines::default();
         let mut main = None;
-        // Mostly it is the file of the line before.
+        // Usually it is the file of the previous line.
         let mut last: Option<(&str, FileId)> = None;
         let mut ranges = Vec::new();
         for (section, rows) in sections {

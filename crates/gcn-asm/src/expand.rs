@@ -91,7 +91,7 @@ impl<'s> Asm<'s, '_> {
     /// Starts reading another text; the current one continues after it.
     fn enter(&mut self, lexer: Lexer<'s>, now: Now) {
         let lexer = std::mem::replace(&mut self.lexer, lexer);
-        // Learning how instructions are read pays off only for a long text, unless it was done already.
+        // Analyzing the encodings of instructions pays off only for a long text, unless it was done already.
         let quick_from = match self.quick {
             Some(_) => 0,
             None => self.quick_from,
@@ -231,7 +231,7 @@ impl<'s> Asm<'s, '_> {
             return Err(Fail::new(at, format!("there is a macro `{name}` already"))
                 .help("`.purgem` forgets it"));
         }
-        // Plain lines are read without checking for macros.
+        // Plain lines are not checked for macro calls.
         let mnemonic = crate::insn::split_form(name).0;
         let data = crate::quick::data_directive(name).is_some();
         if data || gcn_isa::insts::by_name(mnemonic).next().is_some() {
@@ -540,7 +540,7 @@ impl<'s> Asm<'s, '_> {
         Ok(())
     }
 
-    /// Reads a part of a text again, as often as `rounds` specifies.
+    /// Reads a part of a text repeatedly, as `rounds` specifies.
     fn repeat(&mut self, body: Span, rounds: Rounds) {
         let source = self.sources.source(body.start);
         let base = source.base;
@@ -569,7 +569,7 @@ impl<'s> Asm<'s, '_> {
         }
         let call = self.statement_span(tokens);
         let text = self.sources.text(body);
-        // The cost of all iterations is known now, so a mistyped count is reported at once.
+        // The cost of all iterations is known here: a mistyped count is reported immediately.
         self.pay(call, (text.len() as u64 + ROUND).saturating_mul(count))?;
         self.repeat(body, Rounds::Left(count - 1));
         Ok(())
@@ -748,7 +748,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// Handles `.else` and its variants after a part that was read: the rest is skipped.
+    /// Handles `.else` and its variants after a part that was read; skips the rest.
     pub(crate) fn condition_end(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
         let depth = self.frames.len();
         let Some(open) = self.conditions.last_mut().filter(|c| c.depth == depth) else {
@@ -1011,7 +1011,7 @@ impl<'s> Asm<'s, '_> {
         tokens[0].span.to(tokens[last].span)
     }
 
-    /// Returns the text from token `from` up to, but without, token `to`.
+    /// Returns the text from token `from` up to, but not including, token `to`.
     fn between(&self, tokens: &[Token], from: usize, to: usize) -> &'s str {
         crate::parse::spanned(tokens, from, to).map_or("", |span| self.text(span))
     }
@@ -1132,7 +1132,7 @@ fn alternate(body: &str, values: &HashMap<&str, &str>, locals: &mut u32) -> Stri
             let end =
                 (after.bytes().position(|c| !crate::lexer::is_ident(c))).unwrap_or(after.len());
             let word = &after[..end.max(1)];
-            // A number's digits and letters are no name; backslashes are handled later.
+            // The digits and letters of a number are not a name; backslashes are handled later.
             let before = rest[..start].bytes().next_back();
             let apart = before.is_none_or(|c| !crate::lexer::is_ident(c) && c != b'\\');
             out.push_str(&rest[..start]);

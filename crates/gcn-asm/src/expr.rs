@@ -59,7 +59,7 @@ pub(crate) enum Op {
 pub(crate) enum Expr {
     Const(i64),
     Sym(SymId, Variant),
-    /// `.`, or a label that must not change any more: section and offset.
+    /// `.`, or a label that must no longer change: section and offset.
     Location(u32, u64),
     Neg(Box<Expr>),
     Not(Box<Expr>),
@@ -70,7 +70,7 @@ pub(crate) enum Expr {
     Choice(Box<(Expr, Expr, Expr)>),
 }
 
-/// LLVM's functions of numbers, with which compilers count a kernel's resources.
+/// LLVM's functions of numbers, with which compilers compute a kernel's resources.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Function {
     /// The largest argument.
@@ -79,11 +79,10 @@ pub(crate) enum Function {
     Or,
     /// The first argument rounded up to a multiple of the second.
     AlignTo,
-    /// The number of VGPRs that a kernel takes, from its numbers of AccVGPRs and VGPRs: without an AccVGPR file the
-    /// larger one.
+    /// The number of VGPRs of a kernel, from its numbers of AccVGPRs and VGPRs: without an AccVGPR file the larger one.
     TotalNumVgprs,
-    /// The number of SGPRs that VCC, FLAT_SCRATCH and XNACK_MASK take, from whether they are used. The flag is true if
-    /// the generation is gfx8 or later.
+    /// The number of SGPRs for VCC, FLAT_SCRATCH and XNACK_MASK, from flags that they are used. The flag here is true
+    /// if the generation is gfx8 or later.
     ExtraSgprs(bool),
     /// The number of waves that a SIMD holds, from: the maximum number of waves, the granule of VGPRs, the number of
     /// VGPRs, LLVM's number of the generation, the number of waves without a limit, and the kernel's numbers of SGPRs
@@ -173,8 +172,7 @@ fn sgpr_occupancy(sgprs: i64, most: i64, generation: i64) -> i64 {
     }
 }
 
-/// The maximum nesting of parentheses and operators, so that reading an expression cannot exhaust
-/// the stack.
+/// The maximum nesting of parentheses and operators: reading an expression must not exhaust the stack.
 const DEPTH: u32 = 100;
 /// The maximum number of consecutive operators, for the same reason.
 const OPERATORS: u32 = 1000;
@@ -282,7 +280,7 @@ impl Parser<'_, '_> {
         self.known(&expr, start)
     }
 
-    /// Reads an expression whose value must be known at once.
+    /// Reads an expression whose value must be known here.
     pub fn absolute(&mut self) -> Result<i64, Fail> {
         let start = self.span();
         let expr = self.expr()?;

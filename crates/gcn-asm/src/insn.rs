@@ -24,13 +24,13 @@ pub(crate) struct Modifier {
     pub span: Span,
 }
 
-/// Returns what the modifier of a name sets and how its value is written.
+/// Returns the field that the modifier of a name sets, and the form of its value.
 pub(crate) fn modifier(name: &str) -> Option<(Sets, Arg)> {
     let row = by_name(name).filter(|row| row.dialect == Dialect::Both)?;
     Some((row.sets, row.arg))
 }
 
-/// Like `modifier`, including those that only CLRX has.
+/// Like `modifier`, including modifiers that only CLRX has.
 fn clrx_modifier(name: &str) -> Option<(Sets, Arg)> {
     by_name(name).map(|row| (row.sets, row.arg))
 }
@@ -94,7 +94,7 @@ fn has_size(encoder: &Encoder, form: Option<Form>) -> bool {
     }
 }
 
-/// A rule that an instruction breaks although it can be encoded.
+/// A rule that an instruction breaks, although it can be encoded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Violation {
     pub span: Span,
@@ -114,7 +114,7 @@ pub(crate) struct Assembled {
     pub warning: Option<(Span, &'static str)>,
 }
 
-/// Why an encoding does not fit. Messages are formatted only after all encodings have failed.
+/// The reason why an encoding does not fit. Messages are formatted only after all encodings have failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Miss {
     span: Span,
@@ -1238,8 +1238,8 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         Ok(())
     }
 
-    /// Returns true if CLRX accepts the reads over the constant bus: at most one SGPR; beside a literal no SGPR and no M0,
-    /// and VCC only as the carry.
+    /// Returns true if CLRX accepts the reads over the constant bus: at most one SGPR; with a literal neither an SGPR
+    /// nor M0, and VCC only as the carry.
     fn bus_has_room(&self) -> bool {
         let literal = self.encoder.literal.is_some();
         let carries = (self.row.shape.slots.iter()).any(|s| s.role == Role::CarryIn);
@@ -1291,7 +1291,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                     self.violate(m.span, "the format is given twice");
                 }
             }
-            // v_mac_f32 and the like preserve no part of the register that they add to.
+            // v_mac_f32 and related instructions preserve no part of the register that they add to.
             Mods::Valu if self.is_sdwa() => {
                 let adds = |s: &&Slot| s.role == Role::Vdst && s.access == Access::ReadWrite;
                 let select = Sets::Number(Field::DstSel);
@@ -1547,7 +1547,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         )
     }
 
-    /// Describes for a message what a register slot takes.
+    /// Describes the required registers of a slot, for a message.
     fn wanted(&self, slot: &Slot, dwords: u8) -> (&'static str, u8) {
         let e = self.encoder.encoding;
         let what = match slot.role {
@@ -1725,7 +1725,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         self.violate(span, message);
     }
 
-    /// Records what a source reads over the constant bus.
+    /// Records the registers that a source reads over the constant bus.
     fn read(&mut self, slot: &Slot, code: u16, dwords: u8) {
         let scalar = code < 128 || matches!(code, 235..=239 | 251..=253);
         if slot.access == Access::Write || !scalar || !self.row.format.is_valu() {
@@ -1968,7 +1968,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
 
     fn put_literal(&mut self, value: u32, from: Option<usize>, span: Span) -> Result<(), Miss> {
         if let Some(other) = self.encoder.literal {
-            // Values that a linker fills in are not known to be equal.
+            // Values that a linker fills in may differ.
             if from.is_some() || self.literal.is_some() || other != value {
                 return self.miss(span, Why::Text("expected at most one literal"));
             }

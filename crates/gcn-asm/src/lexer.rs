@@ -59,7 +59,7 @@ pub(crate) struct Token {
     pub span: Span,
 }
 
-/// How to read the characters on which the dialects differ.
+/// The meanings of the characters on which the dialects differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reading {
     /// `;` ends a statement instead of starting a comment.
@@ -280,8 +280,8 @@ impl<'s> Lexer<'s> {
         self.peek(1) == b'\n' || self.peek(1) == b'\r' && self.peek(2) == b'\n'
     }
 
-    /// Returns true if `//` is CLRX's unsigned division and not a comment. It is one after a value, if another value
-    /// follows at once, or a number or parenthesis follows after blanks.
+    /// Returns true if `//` is CLRX's unsigned division and not a comment: after a value, if another value follows
+    /// directly, or a number or parenthesis follows after blanks.
     fn divides(&self, before: &[Token]) -> bool {
         let value = before.last().is_some_and(|t| {
             matches!(t.tok, Tok::Int(_) | Tok::Ident | Tok::Punct(b')'))

@@ -1,10 +1,10 @@
 //! The assembler: text in LLVM's or CLRX's syntax to bytes and code objects.
 //!
-//! The text is read once. Every instruction's size is known when it is read, so labels get their addresses at once, and
-//! references to later labels are resolved at the end. Instructions are found in [`gcn_isa::insts`] by name and the
+//! The text is read once. Every instruction's size is known when it is read: labels get their addresses immediately,
+//! and references to later labels are resolved at the end. Instructions are found in [`gcn_isa::insts`] by name and the
 //! first encoding that fits the operands is used; no instruction is treated specially by name. Lines of registers and
-//! numbers take a fast path without tokens, on up to [`Options::threads`] threads; the result is always the same as
-//! that of reading line by line.
+//! numbers take a fast path without tokens, on up to [`Options::threads`] threads, with the same result as reading line
+//! by line.
 //!
 //! # One instruction into a buffer
 //!
@@ -115,7 +115,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use typed_arena::Arena;
 
-/// Which syntax applies where the two dialects differ.
+/// The syntax that applies where the two dialects differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Syntax {
     /// LLVM's, until `.syntax clrx` or a directive that only CLRX has.
@@ -141,15 +141,15 @@ pub struct Options {
     /// If set, the file gets every instruction's line as DWARF, with this as the folder that file names are relative
     /// to. A source with `.loc` or debugging information of its own keeps that instead.
     pub debug: Option<String>,
-    /// Reports broken operand rules as warnings if the instruction can be encoded all the same.
+    /// Reports broken operand rules as warnings if the instruction can still be encoded.
     pub permissive: bool,
     /// Symbols with their values, as `.set` would define them.
     pub defines: Vec<(String, i64)>,
     /// Requests only the bytes of `.text`: the result has neither symbols nor relocations, which
     /// saves memory for large texts.
     pub text_only: bool,
-    /// The number of threads that read the text; 0 and 1 mean the caller's thread alone. Short texts are always read
-    /// on one thread. The result does not depend on it.
+    /// The maximum number of threads that read the text; 0 and 1 mean the caller's thread alone. Short texts are always
+    /// read on one thread. The result does not depend on it.
     pub threads: usize,
     /// The folders, in addition to the current one, in which `.include` and `.incbin` look for files. If `None`, both
     /// directives are refused, so that an untrusted text reads no file.
@@ -180,7 +180,7 @@ pub struct Output {
 pub enum Level {
     /// Nothing was assembled.
     Error,
-    /// The text was assembled, but is perhaps not what was intended.
+    /// The text was assembled, but may not be what was intended.
     Warning,
 }
 
@@ -189,9 +189,9 @@ pub enum Level {
 pub struct Diagnostic {
     /// Error or warning.
     pub level: Level,
-    /// What was expected and what was found.
+    /// The expected input and the actual input.
     pub message: String,
-    /// A suggestion of what to do.
+    /// A suggestion.
     pub help: Option<String>,
     /// The file's name as given.
     pub file: String,
@@ -207,10 +207,10 @@ pub struct Diagnostic {
     pub notes: Vec<Note>,
 }
 
-/// A statement through which the line of a [`Diagnostic`] came to be read.
+/// A statement that caused the line of a [`Diagnostic`] to be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// What the statement did.
+    /// The action of the statement.
     pub message: String,
     /// The file's name as given.
     pub file: String,
@@ -250,7 +250,7 @@ pub struct Kernel {
     pub descriptor: KernelDescriptor,
 }
 
-/// The assembled sections and everything that belongs to them.
+/// The assembled sections and all data that belongs to them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Assembled {
     /// The target.
@@ -291,7 +291,7 @@ impl Assembled {
     /// Returns the bytes of `.text`, if they are complete without a linker.
     ///
     /// # Errors
-    /// A message that names what needs a linker.
+    /// A message that names the parts that need a linker.
     pub fn raw(&self) -> Result<&[u8], String> {
         match &self.raw_blocker {
             Some(what) => Err(format!(".text alone is not complete: {what}")),
@@ -302,7 +302,7 @@ impl Assembled {
     /// Like [`Assembled::raw`], without a copy.
     ///
     /// # Errors
-    /// A message that names what needs a linker.
+    /// A message that names the parts that need a linker.
     pub fn into_raw(self) -> Result<Vec<u8>, String> {
         self.raw()?;
         Ok(self

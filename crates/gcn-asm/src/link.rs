@@ -205,7 +205,8 @@ impl<'s> Asm<'s, '_> {
         Some((relocations, wanted))
     }
 
-    /// Returns a symbol as the object has it; `None` if the object leaves it out. `referenced`: a relocation needs it.
+    /// Returns a symbol in the object's form; `None` if the object leaves it out. `referenced` is true if a relocation
+    /// needs it.
     fn linked_symbol(&self, id: SymId, referenced: bool) -> Result<Option<Symbol>, String> {
         let symbol = self.sym.get(id);
         let name = symbol.name.as_str();
@@ -346,7 +347,8 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// Resolves a relocation by name (`.reloc`): returns its type, target and addend. Without a symbol it is the number alone.
+    /// Resolves a relocation by name (`.reloc`): returns its type, target and addend. Without a symbol the target is
+    /// the number alone.
     fn resolve_asked(
         &mut self,
         fixup: &Fixup,
@@ -375,7 +377,7 @@ impl<'s> Asm<'s, '_> {
         Ok(Some((kind, Some(target), value.addend)))
     }
 
-    /// Writes the value of a fixup to its location, or returns the relocation that does.
+    /// Writes the value of a fixup to its location, or returns a relocation for it.
     fn resolve(
         &mut self,
         fixup: &Fixup,

@@ -1,4 +1,4 @@
-//! The listing: the text beside the addresses and bytes that it became.
+//! The listing: the text beside its addresses and bytes.
 
 use crate::lexer::Span;
 use crate::quick::next_line;
@@ -25,7 +25,7 @@ struct Row {
 
 /// The number of bytes on one line.
 const BYTES: usize = 8;
-/// The maximum number of lines of bytes per statement; of the rest only the count is shown.
+/// The maximum number of lines of bytes per statement; only the count of the rest is shown.
 const MOST: usize = 8;
 
 impl Listing {

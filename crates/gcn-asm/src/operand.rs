@@ -106,7 +106,7 @@ pub(crate) fn graphics(name: &str) -> Option<Val> {
         .map(|n| Val::Graphics(Role::Param, n))
 }
 
-/// Returns the code and width of a named scalar register, or why the target lacks it.
+/// Returns the code and width of a named scalar register, or the reason why the target lacks it.
 pub(crate) fn named(
     name: &str,
     generation: Gen,
@@ -584,7 +584,7 @@ impl<'s> Parser<'s, '_> {
             "sendmsg" => {
                 let mut value = self.sendmsg()?;
                 if self.clrx && self.eat(b':') {
-                    // CLRX shows the whole SIMM16 where the words would lose bits of it.
+                    // CLRX shows the whole SIMM16 if the words would lose bits of it.
                     let span = self.span();
                     value = self.number(span, 0, 0xffff, "SIMM16")?;
                 }
@@ -673,7 +673,7 @@ impl<'s> Parser<'s, '_> {
                     self.number(span, 0, 7, "the operation")?
                 }
             };
-            // Names must exist; numbers are taken as they are.
+            // Names must exist; numbers are accepted unchanged.
             let strict = !self.clrx && by_name;
             let (first, last) = match message {
                 2 => (1, 3),
@@ -922,7 +922,7 @@ fn modified(
     })
 }
 
-/// How a number is encoded as a source operand.
+/// The encoding of a number as a source operand.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Constant {
     /// The code of an inline constant.

@@ -27,7 +27,7 @@ impl Fail {
     }
 }
 
-/// Returns the span from token `from` up to, but without, token `to`; `None` if that range is empty.
+/// Returns the span from token `from` up to, but not including, token `to`; `None` if that range is empty.
 pub(crate) fn spanned(tokens: &[Token], from: usize, to: usize) -> Option<Span> {
     let last = to.checked_sub(1).filter(|last| *last >= from)?;
     Some(tokens[from].span.to(tokens[last].span))
@@ -90,7 +90,7 @@ impl<'s> Parser<'s, '_> {
         self.src.get(at(span.start)..at(span.end)).unwrap_or("")
     }
 
-    /// Returns the text from token `from` up to, but without, token `to`.
+    /// Returns the text from token `from` up to, but not including, token `to`.
     pub fn between(&self, from: usize, to: usize) -> &'s str {
         spanned(self.tokens, from, to).map_or("", |span| self.text(span))
     }

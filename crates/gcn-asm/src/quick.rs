@@ -4,7 +4,7 @@
 //!
 //! All other lines (a label, another directive, a symbol, a broken rule, an error) are left to the statement reader of
 //! [`crate::asm`], which gives the same result for plain lines, only slower. The result of a line depends only on its
-//! text and on a [`State`], so lines may be read ahead of time, and on any thread.
+//! text and on a [`State`]: lines may be read ahead of time, and on any thread.
 
 use crate::data::fits;
 use crate::direct::Directs;
@@ -24,13 +24,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The state that plain lines depend on besides their text.
+/// The state on which plain lines depend, in addition to their text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct State {
     pub target: Target,
     pub clrx: bool,
     pub reading: Reading,
-    /// True if the position of each instruction in the text is wanted.
+    /// True if the position of each instruction in the text is recorded.
     pub positions: bool,
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct Named {
     pub used: [u32; 2],
 }
 
-/// An instruction, if [`State::positions`] are wanted.
+/// An instruction, if [`State::positions`] are recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CodeLine {
     /// Its offset in [`Quick::out`].
     pub offset: u32,
-    /// Where it begins in the text.
+    /// The position of its start in the text.
     pub position: u32,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct Quick<'s> {
     src: &'s str,
     state: State,
     plans: Plans<'s>,
-    /// Stays empty: a plain line names no symbol.
+    /// Always empty: a plain line names no symbol.
     sym: Symbols<'s>,
     operands: Vec<Operand>,
     modifiers: Vec<Modifier>,
@@ -132,7 +132,7 @@ pub(crate) struct Quick<'s> {
     pub out: Vec<u8>,
     /// The labels among them and the branches to labels.
     pub named: Vec<Named>,
-    /// The instructions among them, if [`State::positions`] are wanted.
+    /// The instructions among them, if [`State::positions`] are recorded.
     pub code: Vec<CodeLine>,
     /// The start of the line that is read, and [`Quick::used`] there.
     line: (u32, [u32; 2]),
@@ -170,7 +170,7 @@ impl<'s> Quick<'s> {
         self.state = state;
     }
 
-    /// Drops the results, but not what was learned about instructions.
+    /// Drops the results, but keeps the plans of mnemonics and the known lines.
     pub fn clear(&mut self) {
         self.used = [0; 2];
         self.out.clear();
@@ -307,7 +307,7 @@ impl<'s> Quick<'s> {
                 break;
             };
             let end = 2 + count.min(16);
-            // Where the next number begins must not depend on more loads, so other blanks are left to the caller.
+            // The start of the next number must not depend on more loads; other blanks are left to the caller.
             let ended = match (text[end], text[end + 1]) {
                 (b'\n', _) => true,
                 (b',', b' ') => false,
@@ -367,7 +367,7 @@ impl<'s> Quick<'s> {
         let used = std::mem::take(&mut self.used);
         let read = self.instruction(c);
         if read.is_some() && self.named.len() == named {
-            // The bytes are those of the line alone.
+            // The bytes must be those of the line alone.
             debug_assert_eq!(c.pos, after);
             let [vgprs, sgprs] = self.used;
             let known = Line {
@@ -403,7 +403,7 @@ impl<'s> Quick<'s> {
         Some(())
     }
 
-    /// Notes a label here, or a branch to one.
+    /// Records a label here, or a branch to one.
     fn name(&mut self, name: Span, label: bool) {
         let (line, used) = self.line;
         self.named.push(Named {
@@ -567,7 +567,7 @@ impl<'s> Quick<'s> {
     }
 }
 
-/// Returns the greater ones of two pairs of numbers.
+/// Returns the maximum of each of two pairs of numbers.
 fn greatest(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
     [a[0].max(b[0]), a[1].max(b[1])]
 }
@@ -575,7 +575,7 @@ fn greatest(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
 /// The text of a short line without the blanks before it.
 #[derive(Clone, Copy)]
 struct Short {
-    /// Its bytes, and zeros behind them.
+    /// Its bytes, followed by zeros.
     words: [u64; Short::MOST / 8],
     len: u8,
 }
@@ -592,7 +592,7 @@ impl Short {
     }
 }
 
-/// A line of an instruction, and what it gives. It does not refer to the source, whose earlier parts are no longer in the
+/// A line of an instruction, and its result. It does not refer to the source, whose earlier parts are no longer in the
 /// processor's cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
@@ -605,21 +605,21 @@ struct Line {
     short: bool,
 }
 
-/// Lines read before, each in the slot that a hash of its text gives.
+/// Lines read before, each in the slot of a hash of its text.
 struct Lines {
-    /// For each slot another part of the hash of its line, and 0 if there is none. These numbers stay in the processor's cache,
-    /// so they tell early whether a line is known; its slot is needed only later.
+    /// For each slot another part of the hash of its line, and 0 if there is none. These numbers stay in the
+    /// processor's cache: they show early whether a line is known, and its slot is accessed only later.
     tags: Vec<u16>,
-    /// A power of two of slots.
+    /// The slots, whose number is a power of two.
     list: Vec<Line>,
-    /// The number of lines looked for since the last decision about [`Lines::pause`], and how many were found.
+    /// The number of lines looked up since the last decision about [`Lines::pause`], and the number found.
     sought: u32,
     found: u32,
-    /// The number of lines that are not looked for, because few of those before were found.
+    /// The number of lines that are not looked up, because few of the earlier ones were found.
     pause: u32,
 }
 
-/// Where a line is among [`Lines`].
+/// The location of a line in [`Lines`].
 #[derive(Clone, Copy)]
 struct Slot {
     number: usize,
@@ -638,7 +638,7 @@ impl Lines {
         short: false,
     };
 
-    /// For a text of a size in bytes.
+    /// Creates the table for a text of a size in bytes.
     fn new(size: usize) -> Lines {
         let slots = (size / 256).next_power_of_two().clamp(1 << 6, 1 << 13);
         Lines {
@@ -654,10 +654,10 @@ impl Lines {
         self.tags.fill(0);
     }
 
-    /// Returns the text of the line that begins here, and its slot; `None` if it is not looked for.
+    /// Returns the text of the line that begins here, and its slot; `None` if it is not looked up.
     #[inline]
     fn slot(&mut self, c: &Cursor<'_>) -> Option<(Short, Slot)> {
-        /// The number of lines after which looking for them is weighed.
+        /// The number of look-ups after which their benefit is evaluated.
         const SOME: u32 = 1 << 10;
         const PAUSE: u32 = 1 << 14;
         const ONES: u64 = 0x0101_0101_0101_0101;
@@ -685,7 +685,7 @@ impl Lines {
         for (word, eight) in words.iter_mut().zip(rest.chunks_exact(8)) {
             *word = u64::from_le_bytes(*eight.first_chunk()?);
         }
-        // No branch depends on the length of the line, which a processor could not predict.
+        // No branch depends on the length of the line, because a processor could not predict it.
         let mut len = Short::MOST;
         for (n, word) in words.iter().enumerate().rev() {
             // The lowest bit that is set belongs to the first line's end.
@@ -727,7 +727,7 @@ impl Lines {
         Some(line)
     }
 
-    /// Keeps a line with the bytes that it gives, if they are those of one instruction.
+    /// Stores a line with its bytes, if they are those of one instruction.
     fn keep(&mut self, slot: Slot, mut line: Line, bytes: &[u8]) {
         let mut eight = [0; 8];
         if !matches!(bytes.len(), 4 | 8) {
@@ -742,8 +742,8 @@ impl Lines {
     }
 }
 
-// These are two functions so that an operand is written directly into its final location: making it
-// elsewhere and copying it as a whole costs more than everything else that is done to it.
+// These are two functions, and an operand is written directly into its final location: copying it would cost more than
+// all other work on it.
 
 #[inline(never)]
 fn push_register(operands: &mut Vec<Operand>, code: u16, count: u8) {
@@ -767,9 +767,9 @@ pub(crate) struct Part {
 /// Parts of a text that threads read before they are reached.
 pub(crate) struct ReadAhead<'s, 'e> {
     src: &'s str,
-    /// Where each part ends, and the next one begins.
+    /// The end of each part, which is the start of the next one.
     ends: &'e [usize],
-    /// The number of parts that may be read and not be taken.
+    /// The maximum number of parts that are read and not yet taken.
     most: usize,
     parts: Mutex<Parts>,
     changed: Condvar,
@@ -781,15 +781,15 @@ struct Parts {
     /// The number of the part that is taken next.
     wanted: usize,
     read: BTreeMap<usize, Part>,
-    /// Parts that were taken, whose room is used again.
+    /// Parts that were taken, whose memory is reused.
     free: Vec<Part>,
-    /// The number of threads that read.
+    /// The number of reading threads.
     readers: usize,
     stopped: bool,
 }
 
 impl<'s, 'e> ReadAhead<'s, 'e> {
-    /// The first part is not read. So many threads will read.
+    /// Creates the state for `readers` threads. The first part is not read ahead.
     pub fn new(src: &'s str, ends: &'e [usize], readers: usize) -> ReadAhead<'s, 'e> {
         ReadAhead {
             src,
@@ -851,7 +851,7 @@ impl<'s, 'e> ReadAhead<'s, 'e> {
         quick
     }
 
-    /// Waits for a part; `None` if nobody reads it.
+    /// Waits for a part; `None` if no thread reads it.
     pub fn take(&self, number: usize) -> Option<Part> {
         let mut parts = self.lock();
         parts.wanted = number;
@@ -867,12 +867,12 @@ impl<'s, 'e> ReadAhead<'s, 'e> {
         }
     }
 
-    /// Gives back the room of a part.
+    /// Returns the memory of a part for reuse.
     pub fn give_back(&self, part: Part) {
         self.lock().free.push(part);
     }
 
-    /// Notes that one of the threads could not be had.
+    /// Records that one of the threads could not be started.
     pub fn refused(&self) {
         drop(Gone {
             ahead: self,
@@ -880,14 +880,14 @@ impl<'s, 'e> ReadAhead<'s, 'e> {
         });
     }
 
-    /// Ends the reading.
+    /// Ends the reading by other threads.
     pub fn stop(&self) {
         self.lock().stopped = true;
         self.changed.notify_all();
     }
 }
 
-/// A thread that reads no more, whatever ended it. The lines of the part that it was reading then are no plain ones.
+/// Marks a thread as ended, for any reason. The part that it was reading then counts as having no plain lines.
 struct Gone<'a, 's, 'e> {
     ahead: &'a ReadAhead<'s, 'e>,
     reading: Option<usize>,
@@ -942,11 +942,11 @@ pub(crate) fn next_line(src: &str, pos: usize) -> usize {
 /// The encodings of a mnemonic, looked up once.
 struct Plan<'s> {
     name: &'s str,
-    /// The value of [`ends`] for the name, so that few names are compared as text.
+    /// The value of [`ends`] for the name, which avoids most comparisons of text.
     ends: (u64, u64, usize),
     /// The encoding that modifiers request.
     asked: Option<Form>,
-    /// The encoding that the name or else modifiers request.
+    /// The encoding that the name requests, or otherwise the modifiers.
     form: Option<Form>,
     /// The maximum number of operands of any row.
     most: usize,
@@ -956,7 +956,7 @@ struct Plan<'s> {
     branch: bool,
     /// True if a number among the operands is an address, which needs the current location.
     addresses: bool,
-    /// The encodings to try, in order, with whether they have 32 bits and how they hold operands.
+    /// The encodings to try, in order, each with true if it has 32 bits, and its encoding of operands once known.
     encoders: [Option<(Encoder, bool, Learned)>; 4],
     /// The modifiers that the first encoding was used with.
     modified: Vec<Modified>,
@@ -1001,7 +1001,7 @@ fn of_operands(what: Sets) -> bool {
     matches!(what, Sets::Abs | Sets::Neg | Sets::Sext | Sets::Bits)
 }
 
-/// The most lists of modifiers that are kept for a mnemonic.
+/// The maximum number of lists of modifiers that are stored for a mnemonic.
 const MOST_MODIFIED: usize = 8;
 
 /// Returns the bits of a line with these modifiers that no operand sets, if they are known.
@@ -1177,7 +1177,7 @@ impl<'s> Cursor<'s> {
         is
     }
 
-    /// Reads a name of small letters, digits and `_` that ends at another kind of character.
+    /// Reads a name of lower-case letters, digits and `_` that ends at another kind of character.
     #[inline]
     fn word(&mut self) -> &'s str {
         self.take(|c| KIND[c as usize] & SMALL != 0)
@@ -1243,7 +1243,7 @@ impl<'s> Cursor<'s> {
         Some(tok)
     }
 
-    /// Reads a directive in small letters and the blanks after it.
+    /// Reads a directive in lower case and the blanks after it.
     fn after_directive(
         src: &'s str,
         pos: usize,
@@ -1491,7 +1491,7 @@ impl<'s> Cursor<'s> {
         match self.number()? {
             Tok::Int(value) if negative => Some(Val::Int((value as i64).wrapping_neg())),
             Tok::Int(value) => Some(Val::Int(value as i64)),
-            // CLRX gives floats semantics of their own.
+            // In CLRX's syntax floats have other semantics.
             Tok::Float(_) if clrx => None,
             Tok::Float(value) => Some(Val::Float(if negative { -value } else { value })),
             _ => None,
@@ -1742,7 +1742,7 @@ static KIND: [u8; 256] = {
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// Returns the number that hexadecimal digits with small letters at the start of a text give, and their count.
+/// Returns the number of the lower-case hexadecimal digits at the start of a text, and their count.
 #[inline]
 fn small_digits(text: [u8; 8]) -> (u32, u32) {
     let text = u64::from_be_bytes(text);
@@ -1751,18 +1751,18 @@ fn small_digits(text: [u8; 8]) -> (u32, u32) {
     (number_of(digits.unbounded_shr(64 - 8 * count)), count)
 }
 
-/// Returns the number that hexadecimal digits with small letters at the start of a text give, and their count, which is at
-/// least 1. The next character is a comma, a blank, the line's end or the like.
+/// Returns the number of the lower-case hexadecimal digits at the start of a text, and their count, which is at least
+/// 1. The next character is a comma, a blank, the line's end or a similar one.
 ///
-/// The count follows from the characters that cannot be digits, so that the processor may go on behind the number before it
-/// knows the number.
+/// The count is computed only from the characters that cannot be digits: the processor may then continue after the
+/// number before it knows the number.
 #[inline]
 fn hexadecimal(text: &[u8; 16]) -> Option<(u64, usize)> {
     let ([high, low], []) = text.as_chunks() else {
         return None;
     };
     let (high, low) = (u64::from_le_bytes(*high), u64::from_le_bytes(*low));
-    // Of each character that is no digit bit 6; digits have bit 4 or bit 6.
+    // Bit 6 for each character that is not a digit; digits have bit 4 or bit 6.
     let others = |text: u64| !(text | text << 2) & (0x40 * ONES);
     let (high_others, low_others) = (others(high), others(low));
     let count = match high_others {
@@ -1785,8 +1785,8 @@ fn hexadecimal(text: &[u8; 16]) -> Option<(u64, usize)> {
     Some((all >> (64 - 4 * count), count as usize))
 }
 
-/// Returns the values of eight hexadecimal digits with small letters, each in its byte, and a number whose bytes are 0 where
-/// there is such a digit.
+/// Returns the values of eight lower-case hexadecimal digits, each in its byte, and a number whose bytes are 0 for
+/// these digits.
 #[inline]
 fn hexadecimal_values(text: u64) -> (u64, u64) {
     // Letters have bit 6 set, and their low bits count from 1.
@@ -1798,7 +1798,7 @@ fn hexadecimal_values(text: u64) -> (u64, u64) {
     (digits, wrong)
 }
 
-/// Returns the number that eight digits give, the first of which is in the highest byte.
+/// Returns the number of eight digits, the first of which is in the highest byte.
 #[inline]
 fn number_of(digits: u64) -> u32 {
     let pairs = (digits | (digits >> 4)) & 0x00ff_00ff_00ff_00ff;

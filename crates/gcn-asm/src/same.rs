@@ -14,7 +14,7 @@ use gcn_object::write::Section;
 use std::path::PathBuf;
 use typed_arena::Arena;
 
-/// The contents of the sections after all was read, even if there were errors; then the result.
+/// The contents of the sections after everything was read, even with errors; then the result.
 type Outcome = (Vec<Section>, Option<Assembled>, Vec<Diagnostic>);
 
 fn outcome(mut asm: Asm) -> Outcome {
@@ -85,7 +85,7 @@ fn instructions(random: &mut Random, target: Target, style: &Style, count: usize
         {
             let op = layout.field(gcn_isa::Field::Op);
             let mask = layout.mask | op.set(0, u32::MAX);
-            // Fields of mostly zeros are what people write.
+            // Fields with mostly zeros are like those of real code.
             let fields = random.next() & random.next() & random.next();
             let bits = if random.below(2) == 0 {
                 fields
@@ -353,7 +353,7 @@ fn lines_of_the_suite() {
             .map(|line| line.trim_start().split("   ").next().unwrap_or(""))
             .collect();
         for target in targets() {
-            // Few lines at a time, since reading stops at the maximum number of errors.
+            // A few lines at a time, because reading stops at the maximum number of errors.
             for lines in lines.chunks(90) {
                 let options = Options {
                     target: Some(target),
@@ -390,7 +390,7 @@ fn printed_instructions() {
     }
 }
 
-/// What modifiers set is found out with the first line that has them.
+/// The effect of modifiers is analyzed at the first line that has them.
 #[test]
 fn modifiers_are_the_same_beside_other_operands() {
     use gcn_isa::Field;
@@ -428,7 +428,7 @@ fn modifiers_are_the_same_beside_other_operands() {
                         let registers = [Field::Vdst, Field::Src0, Field::Src1, Field::Src2];
                         let bits = registers.into_iter().fold(bits, |bits, field| {
                             let field = layout.field(field);
-                            // VGPRs mostly, and now and then SGPRs and constants.
+                            // Mostly VGPRs, and sometimes SGPRs and constants.
                             let vgpr = if random.below(4) == 0 { 0 } else { 256 };
                             match field.set(0, u32::MAX) {
                                 0 => bits,
@@ -461,7 +461,7 @@ fn modifiers_are_the_same_beside_other_operands() {
     assert!(modified > 5000, "{modified}");
 }
 
-/// Numbers of 64 bits as disassemblers print them, and others beside them.
+/// Numbers of 64 bits as disassemblers print them, and other numbers next to them.
 #[test]
 fn long_numbers() {
     let options = Options {
@@ -518,7 +518,7 @@ fn lines_that_recur_are_the_same() {
     }
 }
 
-/// The lines of kernels' blocks, plain and not, right and wrong, and what may be between them.
+/// The lines of kernels' blocks, plain and not, valid and invalid, and other lines between them.
 #[test]
 fn settings_of_kernels() {
     let lines = [
@@ -550,7 +550,7 @@ fn settings_of_kernels() {
             for kernel in 0..2 {
                 source += &format!("k{kernel}:\n\ts_endpgm\n.amdhsa_kernel k{kernel}\n");
                 for _ in 0..random.below(6) {
-                    // Mostly plain ones that differ, so that many blocks have no error.
+                    // Mostly plain lines that differ; many blocks then have no error.
                     let most = [4, lines.len()][random.below(2)];
                     source += lines[random.below(most)];
                     source += "\n";
@@ -590,7 +590,7 @@ fn random_sources_on_any_number_of_threads() {
         for _ in 0..120 {
             let mut lines = Vec::new();
             let rarely = random.below(30) + 2;
-            // The same lines come again and again, or seldom.
+            // The same lines recur often, or rarely.
             let different = [5, 40, llvm.len()][random.below(3)];
             for _ in 0..random.below(120) {
                 let mut line = match random.below(rarely) {

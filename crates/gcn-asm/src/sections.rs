@@ -6,7 +6,7 @@ use crate::parse::{Fail, Parser};
 use gcn_object::write::Section;
 use gcn_object::{SectionFlags, SectionKind};
 
-/// The attributes of a `.section` directive besides the name.
+/// The attributes of a `.section` directive other than the name.
 #[derive(Clone, Default)]
 pub(crate) struct Given {
     pub(crate) flags: SectionFlags,
@@ -15,13 +15,13 @@ pub(crate) struct Given {
     pub(crate) extra: Extra,
 }
 
-/// The properties that distinguish sections of one name, and further data of a section besides its bytes.
+/// The properties that distinguish sections of one name, and data of a section other than its bytes.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Extra {
     /// The symbol that names the section's group; a linker keeps one group of each name.
     pub(crate) group: Option<String>,
     pub(crate) unique: Option<u32>,
-    /// The section that this one describes and whose position in the order it takes.
+    /// The section that this one describes, whose position it takes in the order.
     pub(crate) link: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! The texts that are read: the file, the files that it includes, and macro expansions.
 //!
-//! Each text has its own range of offsets, so a [`Span`] also identifies its text.
+//! Each text has its own range of offsets: a [`Span`] also identifies its text.
 
 use crate::lexer::Span;
 use crate::{Diagnostic, Level, Note};
@@ -17,7 +17,7 @@ pub(crate) struct Source<'s> {
     pub origin: Origin,
 }
 
-/// Where a text comes from.
+/// The origin of a text.
 pub(crate) enum Origin {
     /// A file, with the directive that included it.
     File {
@@ -67,7 +67,7 @@ const MAX_NOTES: usize = 8;
 pub(crate) struct Sources<'s> {
     store: &'s Arena<String>,
     list: Vec<Source<'s>>,
-    /// The texts of included files, so that each is read once.
+    /// The texts of included files; each file is read once.
     files: HashMap<PathBuf, &'s str>,
 }
 
@@ -201,7 +201,7 @@ impl<'s> Sources<'s> {
         };
         let clip = |n: usize| boundary(n.saturating_sub(line_start));
         let (from, to) = (clip(start), clip(end));
-        // Of a very long line, take the part around the span.
+        // For a very long line, only the part around the span.
         let first = match line.len() > MAX_LINE {
             true => boundary(from.saturating_sub(MAX_LINE / 4)),
             false => 0,
@@ -215,7 +215,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// Returns the position in the first file of the statement through which an offset came to be read.
+    /// Returns the position in the first file of the statement that caused the text at an offset to be read.
     fn outermost(&self, mut offset: u32) -> u32 {
         loop {
             match &self.source(offset).origin {
@@ -229,7 +229,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// Returns the statements through which an offset came to be read, innermost first.
+    /// Returns the statements that caused the text at an offset to be read, innermost first.
     fn notes(&self, mut offset: u32, lines: &mut Lines) -> Vec<Note> {
         let mut notes: Vec<Note> = Vec::new();
         let mut more = 0;

@@ -36,11 +36,11 @@ pub(crate) struct Symbol<'s> {
     pub defined_at: u32,
     /// The symbol's first number, which CLRX uses for references before the definition.
     pub first: Option<i64>,
-    /// How CLRX redefines the symbol, if at all.
+    /// The way in which CLRX redefines the symbol, if any.
     pub again: Again,
 }
 
-/// How a symbol may be redefined.
+/// The ways to redefine a symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Again {
     Yes,
@@ -76,12 +76,12 @@ pub(crate) struct Capitals {
     pub symbols: Option<HashSet<String>>,
 }
 
-/// The symbols by their names in the source. The names stay in the list of symbols: the table has hashes of them, so that it
-/// is small, and grows without reading them again.
+/// The symbols by their names in the source. The names themselves are in the list of symbols. The table has only their
+/// hashes, which keeps it small, and lets it grow without reading the names again.
 #[derive(Default)]
 struct Index {
-    /// Places, whose number is a power of two, or none. The upper half is the hash of a name, whose lowest bits say where it
-    /// is looked for first; the lower half is one more than the symbol's number. 0 if the place is free.
+    /// Slots, whose number is 0 or a power of two. The upper half is the hash of a name, whose lowest bits are the
+    /// first slot to search; the lower half is one more than the symbol's number. A free slot is 0.
     locations: Vec<u64>,
     /// The number of names.
     count: usize,
@@ -89,7 +89,7 @@ struct Index {
 }
 
 impl Index {
-    /// Returns the symbol of a name, or else the hash of the name.
+    /// Returns the symbol of a name, or otherwise the hash of the name.
     fn find(&self, list: &[Symbol], name: &str) -> Result<SymId, u32> {
         let hash = (self.hasher.hash_one(name) >> 32) as u32;
         let last = self.locations.len().wrapping_sub(1);
@@ -106,9 +106,9 @@ impl Index {
         Err(hash)
     }
 
-    /// Adds a symbol, by the hash of its name, which is not there.
+    /// Adds a symbol by the hash of its name, which must not be in the table.
     fn add(&mut self, hash: u32, id: SymId) {
-        // At least half of the places are free, so that a free one comes soon.
+        // At least half of the slots are free, which keeps searches short.
         if 2 * (self.count + 1) > self.locations.len() {
             let size = (2 * self.locations.len()).max(64);
             let locations = std::mem::replace(&mut self.locations, vec![0; size]);
@@ -120,7 +120,7 @@ impl Index {
         self.count += 1;
     }
 
-    /// Puts the contents of a place that is not free into the table.
+    /// Puts the contents of a used slot into the table.
     fn put(&mut self, location: u64) {
         let last = self.locations.len().wrapping_sub(1);
         let mut at = (location >> 32) as usize & last;
@@ -251,7 +251,7 @@ impl<'s> Symbols<'s> {
 
     /// Like [`Symbols::intern`], outside all scopes.
     pub fn intern_global(&mut self, name: &'s str) -> SymId {
-        // Names of the source and made names are never the same, so that one look-up says whether the name is new.
+        // Names of the source and generated names are never equal: one look-up decides whether the name is new.
         if !self.made.is_empty()
             && let Some(&id) = self.made.get(name)
         {
@@ -327,8 +327,8 @@ impl<'s> Symbols<'s> {
         id
     }
 
-    /// Turns symbols into numbers if their expressions are known by now, so that long chains of them are walked once.
-    /// Most symbols were set before the symbols that they depend on, so the last are done first.
+    /// Replaces symbols by numbers if their expressions are known: long chains of them are then followed only once.
+    /// Most symbols were set before the symbols that they depend on, and the last ones are therefore done first.
     pub fn settle(&mut self) {
         loop {
             let mut settled = false;
@@ -436,7 +436,7 @@ impl<'s> Symbols<'s> {
                 self.value(if yes { &three.1 } else { &three.2 }, depth, fuel)
             }
             Expr::Binary(..) => {
-                // A chain of operators can be as long as the text, so it is read without recursion.
+                // A chain of operators can be as long as the text, and is therefore evaluated without recursion.
                 let mut row = Vec::new();
                 let mut first = expr;
                 while let Expr::Binary(op, pair) = first {

@@ -1,4 +1,4 @@
-//! CLRX's ROCm sources: what their settings write and which sources are refused.
+//! CLRX's ROCm sources: the results of their settings, and the sources that are refused.
 
 use expect_test::{Expect, expect};
 use gcn_asm::{Assembled, Options, assemble, render};
@@ -657,7 +657,7 @@ fn refusals_of_kernels() {
     );
 }
 
-/// What `gcn dis --syntax clrx` prints where a constant's code stands for the register of a carry, in both spellings.
+/// The output of `gcn dis --syntax clrx` if a constant's code stands for the register of a carry, in both syntaxes.
 #[test]
 fn constants_in_place_of_carries() {
     let target = gcn_isa::Target::parse("gfx803").expect("a target");

@@ -1,4 +1,4 @@
-//! Directives of code object v2, Mesa and PAL: what they write and what they refuse.
+//! Directives of code object v2, Mesa and PAL: their output and their errors.
 
 use expect_test::{Expect, expect};
 use gcn_asm::{Assembled, Options, assemble, render};

@@ -16,8 +16,8 @@ fn kernels() -> Vec<PathBuf> {
     list
 }
 
-/// Clears the SGPR count of a descriptor. clang's text reserves VCC and FLAT_SCRATCH where its own
-/// objects do not, so that llvm-mc, too, computes another count from the text.
+/// Clears the SGPR count of a descriptor. clang's text reserves VCC and FLAT_SCRATCH where its own objects do not;
+/// llvm-mc computes another count from the text, too.
 fn forget_sgprs(descriptor: &mut [u8]) {
     descriptor[48] &= 0x3f;
     descriptor[49] &= !3;

@@ -1,5 +1,5 @@
-//! Macros, repetitions, conditions and includes: each text gives the same bytes as the plain text
-//! beside it, and as llvm-mc, if that has the directives.
+//! Macros, repetitions, conditions and includes: each text gives the same bytes as the plain text beside it, and as
+//! llvm-mc, if llvm-mc has the directives.
 
 use expect_test::{Expect, expect};
 use gcn_asm::{Options, Output, Syntax, assemble, render};

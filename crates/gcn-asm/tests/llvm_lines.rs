@@ -123,7 +123,7 @@ fn what_later_versions_write() {
     }
 }
 
-/// A word whose opcode LLVM 14 reads but does not write keeps its bits.
+/// A word with an opcode that LLVM 14 reads but does not write keeps its bits.
 #[test]
 fn opcodes_that_are_read_alone() {
     for target in ["gfx803", "gfx900"] {

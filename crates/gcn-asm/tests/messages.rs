@@ -633,7 +633,7 @@ fn many_errors() {
     );
 }
 
-/// A number that does not fit is refused everywhere, never truncated.
+/// A number that does not fit is always refused, never truncated.
 #[test]
 fn nothing_is_cut_in_silence() {
     let wrong = [

@@ -1,5 +1,4 @@
-//! LLVM's text of every opcode in testdata/opcodes.tsv: it assembles to an instruction of the row
-//! with that opcode.
+//! LLVM's text of every opcode in testdata/opcodes.tsv assembles to an instruction of the row with that opcode.
 
 use gcn_asm::assemble_snippet;
 use gcn_isa::{Format, Target, decode, insts};

@@ -56,7 +56,7 @@ fn random_instructions_round_trip() {
     }
 }
 
-/// Bytes whose text once gave other bytes.
+/// Bytes whose text assembled to other bytes in an earlier version.
 #[test]
 fn bytes_that_once_went_wrong() {
     let cases: &[(&str, &[u32])] = &[

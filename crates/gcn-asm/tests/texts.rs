@@ -323,7 +323,7 @@ const WORDS: &[&str] = &[
     "99999999999999999999",
 ];
 
-/// Any text gives a result, and quickly.
+/// Any text gives a result, quickly.
 #[test]
 fn any_soup_of_tokens_gives_an_answer() {
     let mut random = Random(42);
@@ -380,7 +380,7 @@ fn any_soup_of_tokens_gives_an_answer() {
     }
     let wide = format!(".long {}1", "a+".repeat(900));
     gcn_asm::assemble(&wide, "wide.s", &gcn_asm::Options::default());
-    // Doubling chains of symbols end.
+    // Evaluating doubling chains of symbols ends.
     let mut chain = String::from(".long a0\n");
     for n in 0..60 {
         chain += &format!("a{n} = a{}+a{}\n", n + 1, n + 1);

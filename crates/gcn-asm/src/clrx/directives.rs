@@ -200,8 +200,8 @@ pub(crate) fn target_of_device(name: &str) -> Option<Target> {
     Target::parse(name)
 }
 
-/// Returns the target of an architecture by CLRX's short names. It is the architecture's first chip, as for `gcn1.0`
-/// and the like.
+/// Returns the target of an architecture by CLRX's short names: the architecture's first chip, as for `gcn1.0` and the
+/// other names of this form.
 pub(crate) fn target_of_architecture(name: &str) -> Option<Target> {
     let name = match name.to_ascii_lowercase().as_str() {
         "si" | "gfx6" => "gcn1.0",

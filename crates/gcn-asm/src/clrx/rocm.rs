@@ -18,7 +18,7 @@ use gcn_object::{Binding, SymbolKind, metadata, note};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-/// What a config directive does with its arguments.
+/// The effect of a config directive.
 #[derive(Clone, Copy)]
 enum Setting {
     /// Puts a number into a field of `amd_kernel_code_t`.
@@ -177,7 +177,7 @@ static FOREIGN: &[&str] = &[
     ".usesizes",
 ];
 
-/// The directives of such a format after which bytes do not belong to the code.
+/// The directives of these formats after which bytes do not belong to the code.
 static FOREIGN_PARTS: &[&str] = &[
     ".bssdata",
     ".calnote",
@@ -192,7 +192,7 @@ static FOREIGN_PARTS: &[&str] = &[
     ".control_directive",
 ];
 
-/// Directives that emit bytes and so may be used in a `.control_directive`.
+/// Directives that emit bytes and are therefore allowed in a `.control_directive`.
 static DATA: &[&str] = &[
     ".byte", ".short", ".half", ".hword", ".int", ".long", ".word", ".quad", ".octa", ".fill",
     ".skip", ".space", ".zero", ".ascii", ".asciz", ".string", ".float", ".double", ".single",
@@ -220,7 +220,7 @@ struct RocmKernel {
     function: bool,
     config: Option<Config>,
     told: Told,
-    /// One more than the highest VGPR and SGPR of its code, and whether the code names FLAT_SCRATCH and XNACK_MASK.
+    /// One more than the highest VGPR and SGPR of its code; true if the code names FLAT_SCRATCH and XNACK_MASK.
     used: [u32; 2],
     special: [bool; 2],
 }
@@ -473,7 +473,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// Handles a directive of a binary format that gcn does not write: if only the code is wanted, it is ignored.
+    /// Handles a directive of a binary format that gcn does not write. It is ignored if only the code is requested.
     fn foreign(&mut self, name: &str, span: Span) -> Result<(), Fail> {
         match name {
             ".kernel" => {
@@ -489,7 +489,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// Reports that a binary format cannot be written, unless only the code is wanted.
+    /// Reports that a binary format cannot be written, unless only the code is requested.
     pub(crate) fn check_format(&self, format: Format, span: Span) -> Result<(), Fail> {
         let foreign = FORMATS.iter().find(|(_, f, _)| *f == format);
         match foreign {
@@ -511,7 +511,7 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
-    /// `.main`: no kernel's configuration is open any more.
+    /// `.main`: closes the configuration of the current kernel.
     pub(crate) fn leave_kernel(&mut self) {
         self.leave_config();
         self.rocm.open = None;
@@ -629,7 +629,7 @@ impl<'s> Asm<'s, '_> {
             Ok((symbol, entry))
         })?;
         let here = (self.current, self.previous);
-        // The linker makes a table of its own; this one is written where such tables go.
+        // The linker creates its own table; this one is written to the section of such tables.
         self.current = self.named_section(".data.rel.ro", None, span)?;
         let section = &mut self.sections[self.current as usize];
         section.align = section.align.max(8);

@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 100;
 const MAX_SCOPES: usize = 100_000;
 /// The maximum number of scopes that one scope uses.
 const MAX_USINGS: usize = 1000;
-/// The maximum number of scopes visited in searches, so that a source with chains of scopes ends soon.
+/// The maximum number of scopes visited in searches: a source with long chains of scopes must not take long.
 const WORK: u64 = 30_000_000;
 
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub(crate) struct Scopes<'s> {
     search: u64,
 }
 
-/// A symbol's name with the scopes before it, as written: `::a::b` or `b`.
+/// A symbol's name with its scopes, as written: `::a::b` or `b`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Path<'s> {
     /// True if it starts with `::`.
@@ -318,7 +318,7 @@ impl<'s> Symbols<'s> {
         id
     }
 
-    /// Gives symbols that were used but never defined in their scopes the values of those in enclosing scopes, which
+    /// Gives symbols that were used but never defined in their scopes the values of symbols in enclosing scopes that
     /// were defined after the use. Returns false if the search was given up.
     pub fn settle_scopes(&mut self) -> bool {
         let Some(mut scopes) = self.scopes.take() else {
