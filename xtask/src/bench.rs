@@ -1,8 +1,7 @@
 //! `cargo xtask bench`: OpenCL kernels on the interpreter, on the compiling engine, and on PoCL, which compiles the same
 //! source for the same cores.
-//!
-//! Launches of the compiling engine and of PoCL take turns, so that whatever else the machine does hits both; the table
-//! has medians. Each number of threads is measured by a process of its own, because PoCL's is fixed when it starts.
+//! Launches of the compiling engine and of PoCL alternate, because other load on the machine should affect both equally; the
+//! table has medians. Each number of threads is measured by a separate process, because PoCL's is fixed when it starts.
 
 mod cases;
 mod checks;
@@ -117,7 +116,7 @@ impl Set {
         }
     }
 
-    /// Returns true if data that kernels change are set back before each launch, and compile times are those of whole launches.
+    /// Returns true if data that kernels change are reset before each launch, and compile times are those of complete launches.
     fn anew(self) -> bool {
         matches!(self, Set::Features | Set::Debian)
     }
@@ -247,7 +246,7 @@ pub fn run(options: &Options, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Measures what checks cost.
+/// Measures the cost of checks.
 fn with_checks(options: &Options, root: &Path, scratch: &Path) -> Result<()> {
     let mut lines = Vec::new();
     if options.set == Set::Debian {
@@ -339,7 +338,8 @@ fn own_kernels(
     Ok(())
 }
 
-/// The folder of Debian's programs, and the chosen kernels of theirs, fetched and compiled. Kernels that are missing are named.
+/// Fetches and compiles the chosen kernels of Debian's programs. Returns their folder and the kernels; prints those that are
+/// missing.
 fn debian_kernels(options: &Options) -> Result<(PathBuf, debian::Prepared)> {
     let folder = options.kernels.as_ref();
     let folder =
@@ -358,7 +358,7 @@ fn debian_kernels(options: &Options) -> Result<(PathBuf, debian::Prepared)> {
     Ok((folder, prepared))
 }
 
-/// Measures kernels of Debian's programs, each in a process of its own, so that they do not affect each other.
+/// Measures kernels of Debian's programs, each in a separate process, because they must not affect each other.
 fn programs(options: &Options, scratch: &Path, report: &mut report::Report) -> Result<()> {
     let (folder, prepared) = debian_kernels(options)?;
     report.prepared(&prepared);
@@ -400,7 +400,7 @@ fn programs(options: &Options, scratch: &Path, report: &mut report::Report) -> R
     Ok(())
 }
 
-/// The folders for the measuring processes.
+/// The folders of the measuring processes.
 struct Folders<'a> {
     objects: &'a Path,
     sources: &'a [PathBuf],

@@ -1,7 +1,7 @@
 //! `cargo xtask bench-text --objects`: compares `gcn dis` and `gcn asm` on complete code objects with llvm-objdump and llvm-mc.
 //!
-//! Ours print and read everything: data, symbols, relocations, metadata. llvm-objdump -d prints only code, -D also the bytes of
-//! other sections as code, and llvm-mc assembles the instructions of the listing.
+//! Our tools print and read everything: data, symbols, relocations, metadata. llvm-objdump -d prints only code, -D also the bytes
+//! of other sections as code, and llvm-mc assembles the instructions of the listing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ pub fn run(gcn: &Path, llvm_mc: &Path, paths: &[PathBuf], runs: u16, wall: bool)
                 least[n] = least[n].min(time);
             };
             let threads: &[&str] = if wall { &[] } else { &["--threads", "1"] };
-            // Replacing a file would flush it to the disk at once.
+            // Replacing a file would flush it to the disk immediately.
             for made in [&source, &back, &object, &listing] {
                 let _ = fs::remove_file(made);
             }
@@ -132,7 +132,7 @@ fn line(name: &str, bytes: usize, dis: f64, asm: f64, ratios: [Option<f64>; 3]) 
 fn summary(all: &[(usize, Times)]) -> Result<()> {
     let sum = |of: fn(&Times) -> f64| all.iter().map(|(_, times)| of(times)).sum::<f64>();
     let bytes = all.iter().map(|(bytes, _)| bytes).sum();
-    // Our time counts only if there is one of LLVM's to compare with.
+    // Our time counts only if there is a time of LLVM's to compare with.
     let ratio = |theirs: fn(&Times) -> Option<f64>, ours: fn(&Times) -> f64| {
         let both = all.iter().filter_map(|(_, t)| Some((theirs(t)?, ours(t))));
         let (theirs, ours) = both.fold((0.0, 0.0), |sum, t| (sum.0 + t.0, sum.1 + t.1));

@@ -1,6 +1,6 @@
-//! `cargo xtask clang FOLDER`: compiles OpenCL kernels to assembly and to objects, for every target, code object version and
-//! ABI. From the unchanged listing our assembler must make the compiler's object, and our linker the file of the compiler's
-//! linker. If the compiler's object differs from its own listing (in the SGPR count), llvm-mc's object of the listing is used.
+//! `cargo xtask clang FOLDER`: compiles OpenCL kernels to assembly and to objects, for every target, code object version and ABI.
+//! Our assembler must produce the compiler's object from the unchanged listing, and our linker the file of the compiler's linker.
+//! If the compiler's object differs from its own listing (in the SGPR count), llvm-mc's object of the listing is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -97,7 +97,7 @@ impl Case {
         )
     }
 
-    /// libclc's builtins. A newer compiler reads the older one's.
+    /// libclc's builtins. A newer compiler can read the older one's.
     fn library(&self) -> PathBuf {
         let file = match (self.abi.as_str(), &self.target[..4], self.target.as_str()) {
             ("hsa", ..) => "amdgcn--amdhsa".to_string(),
@@ -181,7 +181,7 @@ pub fn run_all(options: &Options, root: &Path) -> Result<bool> {
         for target in &options.target {
             for &version in &options.version {
                 for abi in &options.abi {
-                    // The first LLVM that has the version.
+                    // The first LLVM that supports the version.
                     let first = Compiler(if version >= 5 { 15 } else { 14 });
                     let compiler = compiler.unwrap_or(first);
                     if !compiler.makes(target, version) {

@@ -32,7 +32,7 @@ impl Compiler {
         format!("clang-{}", self.0)
     }
 
-    /// Returns a tool of the same version, or of the next later one that is installed: Debian does not have lld for every clang.
+    /// Returns a tool of the same version, or of the next later installed one: Debian does not have lld for every clang.
     pub fn tool(self, name: &str) -> String {
         let later = (self.0..self.0.saturating_add(10)).map(|n| format!("{name}-{n}"));
         let mut found = later.filter(|command| runs(command));

@@ -93,13 +93,13 @@ fn parse_range(text: &str) -> Result<(u16, u16), String> {
     Ok((number(low)?, number(high)?))
 }
 
-/// The samples of a batch: some opcodes' fillings, or samples given.
+/// The samples of a batch: the fillings of some opcodes, or given samples.
 enum Source {
     Generated(Vec<(&'static Encoding, u16, Filling)>),
     Given(Vec<Sample>),
 }
 
-/// A batch, and the index of the report that it is part of.
+/// A batch, and the index of its report.
 struct Job {
     report: usize,
     source: Source,
@@ -112,7 +112,7 @@ struct Report {
     generation: Generation,
 }
 
-/// Random fillings of one opcode that are made at a time.
+/// The number of random fillings of one opcode that are generated at a time.
 const BLOCK: u64 = 1000;
 
 /// Runs the comparison and prints it. Returns true if none of our results is wrong.
@@ -173,7 +173,7 @@ pub fn run(options: &Options) -> Result<bool> {
         .into_iter()
         .flatten()
         .collect();
-    // The reports are in the order of the jobs, so that the examples do not depend on the speed of the workers.
+    // The reports are in the order of the jobs: the examples then do not depend on the speed of the workers.
     done.sort_by_key(|&(at, _)| at);
 
     let mut totals: Vec<Tally> = reports.iter().map(|_| Tally::default()).collect();
@@ -270,7 +270,7 @@ fn generated(format: &'static Format, generation: Generation, options: &Options)
         .filter(|encoding| encoding.generations.contains(&generation))
     {
         let (first, last) = encoding.opcodes;
-        // As many as of a format of 64 opcodes.
+        // The same number as for a format of 64 opcodes.
         let opcodes = u64::from(last - first) + 1;
         let fillings = options.count * 64_u64.div_ceil(opcodes);
         for opcode in first.max(low)..=last.min(high) {
@@ -519,7 +519,7 @@ fn vector_samples(generation: Generation) -> Vec<Sample> {
     samples
 }
 
-/// Text that LLVM accepts on gfx6 and gfx7 though they do not have the instruction or bit (docs/llvm-differences.md).
+/// Text that LLVM accepts on gfx6 and gfx7 although they do not have the instruction or bit (docs/llvm-differences.md).
 fn not_before_gfx8(target: &str, text: &str) -> bool {
     let gfx6 = ["s_setkill", "s_cbranch_cdbg"]
         .iter()

@@ -1,5 +1,5 @@
 //! `cargo xtask fixtures`: compiles the OpenCL kernels of `testdata/kernels` for every tested target, and those of
-//! `testdata/bench` for the target that is measured.
+//! `testdata/bench` for the measured target.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,9 +16,8 @@ pub const BENCH: &str = "gfx900";
 const MEASURED: [&str; 3] = ["bitonic", "divergent", "packing"];
 pub const TARGETS: [&str; 5] = ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"];
 
-/// Compiles each `testdata/kernels/<name>.cl` under `root` into `<name>-<target>.co` (a code object) and
-/// `<name>-<target>.s` (the compiler's assembly), overwriting what is there; and `testdata/bench/<name>.cl` into a code object
-/// for [`BENCH`].
+/// Compiles each `testdata/kernels/<name>.cl` under `root` into `<name>-<target>.co` (a code object) and `<name>-<target>.s` (the
+/// compiler's assembly), and `testdata/bench/<name>.cl` into a code object for [`BENCH`]. Existing files are overwritten.
 ///
 /// # Errors
 /// If clang-14 or libclc's builtins are missing, a kernel does not compile, or no kernel is found.
@@ -83,8 +82,8 @@ pub fn kernels(dir: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Compiles `dir/<kernel>.cl` into `out/<kernel>-<target>.<extension>`. clang-14 runs inside `dir`, so that no path of
-/// this machine gets into the output.
+/// Compiles `dir/<kernel>.cl` into `out/<kernel>-<target>.<extension>`. clang-14 runs inside `dir`, which keeps paths of this
+/// machine out of the output.
 ///
 /// # Errors
 /// If clang-14 cannot be run or fails.

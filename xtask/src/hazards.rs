@@ -1,5 +1,5 @@
-//! `cargo xtask hazards`: LLVM's own tests of wait states. With the s_nops that LLVM inserts nothing may be reported; each s_nop that is
-//! removed or shortened must be, or there must be a reason why it has no effect.
+//! `cargo xtask hazards`: LLVM's own tests of wait states. With the s_nops that LLVM inserts, nothing may be reported. Each
+//! removed or shortened s_nop must be reported, or there must be a reason why it has no effect.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -27,7 +27,7 @@ struct Function<'a> {
     text: &'a str,
 }
 
-/// Runs the task. Returns false if a hazard is reported in LLVM's code, or if a change should have been reported and was not.
+/// Runs the task. Returns false if a hazard is reported in LLVM's code, or if a change was wrongly not reported.
 ///
 /// # Errors
 /// If a file cannot be read or llc-14 cannot run.
@@ -84,8 +84,8 @@ fn functions(code: &str) -> Vec<Function<'_>> {
     functions
 }
 
-/// Compiles one function from the pass on that inserts wait states. Returns `None` if LLVM does not make code of it, as some tests
-/// use pseudo-instructions or refer to their IR.
+/// Compiles one function from the pass on that inserts wait states. Returns `None` if LLVM cannot compile it alone, because some
+/// tests use pseudo-instructions or refer to their IR.
 fn compile(
     scratch: &Scratch,
     function: &Function<'_>,

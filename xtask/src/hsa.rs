@@ -1,5 +1,4 @@
-//! Links the HSA runtime on the machine in software: `libhsa-runtime64.so.1`, whose symbols have the version that ROCm's
-//! libraries require.
+//! Links the HSA runtime of the software machine: `libhsa-runtime64.so.1`, with the symbol version that ROCm's libraries require.
 
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
@@ -46,7 +45,7 @@ pub fn run(options: &Options) -> Result<()> {
     let script = folder.join("exports.map");
     std::fs::write(&script, SCRIPT)?;
     let library = folder.join("libhsa-runtime64.so.1");
-    // The file is linked under another name and renamed, so that running programs keep the old one.
+    // The file is linked under another name and renamed: running programs keep the old one.
     let fresh = folder.join("libhsa-runtime64.so.1.new");
     let linker = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let status = Command::new(&linker)

@@ -98,7 +98,7 @@ fn fixture(file: &str, target: &str, library: &str, version: u8, level: &str) ->
     }
 }
 
-/// ROCm's library is that of LLVM 15, which is also the first version with v5.
+/// The usual compiler for ROCm's library is LLVM 15, which is also the first version with v5.
 fn usual_compiler(library: &str, version: u8) -> Compiler {
     Compiler(if version >= 5 || library == "rocm" {
         15
@@ -188,7 +188,7 @@ impl Object {
                 command.arg("-include").arg(out.with_file_name(V5_HEADER));
             }
         }
-        // The options in the source.
+        // The options are in the source.
         let text = fs::read_to_string(folder.join(format!("{}.cl", self.file))).unwrap_or_default();
         for line in text.lines() {
             let v5 = line.strip_prefix("// options-v5: ");

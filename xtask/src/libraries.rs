@@ -144,7 +144,7 @@ fn philox_rounds(mut c: [u32; 4], mut k: [u32; 2]) -> [u32; 4] {
 
 fn philox(library: &Path, work: &Path, launch: &Launch<'_>) -> Result<String> {
     let out = work.join("philox.bin");
-    // Two workgroups, each of whose work-items makes four numbers, twice.
+    // Two workgroups, each of whose work-items produces four numbers, twice.
     let (items, count) = (512usize, 4096usize);
     for (counter, key, expected) in PHILOX_VECTORS {
         // The engine: counter, the last result, key, index in the result, padding.
@@ -191,7 +191,7 @@ fn philox(library: &Path, work: &Path, launch: &Launch<'_>) -> Result<String> {
 
 fn mrg(library: &Path, work: &Path, launch: &Launch<'_>) -> Result<String> {
     let (engines, out) = (work.join("engines.bin"), work.join("mrg.bin"));
-    // Every engine's state is six 12345s, whatever an engine's size is.
+    // Every engine's state consists of six 12345s, for engines of any size.
     fs::write(&engines, 12345u32.to_le_bytes().repeat(64 * 1024))?;
     let args = [
         words(&["--grid", "64", "--group", "64", "--arg"]),
@@ -213,7 +213,7 @@ fn mrg(library: &Path, work: &Path, launch: &Launch<'_>) -> Result<String> {
         .chunks_exact(8)
         .map(|b| f64::from_le_bytes(std::array::from_fn(|i| b[i])))
         .collect();
-    // Each of 64 work-items has an engine of its own, and stores every 64th number.
+    // Each of 64 work-items has its own engine, and stores every 64th number.
     for (n, expected) in MRG_VECTORS.into_iter().enumerate() {
         for (lane, got) in got[64 * n..][..64].iter().enumerate() {
             ensure!(
@@ -225,7 +225,7 @@ fn mrg(library: &Path, work: &Path, launch: &Launch<'_>) -> Result<String> {
     Ok("the first 5 numbers of RngStreams, from each of 64 engines".into())
 }
 
-/// The entry of a target that has a kernel.
+/// The entry of a target that contains a kernel.
 fn entry_with(library: &Path, target: &str, kernel: &str) -> Result<usize> {
     let container = Container::open(library)?;
     for entry in container.matching(target) {
@@ -252,7 +252,7 @@ fn csrmv(
         "_ZL21csrmvn_general_kernelILj512ELj{lanes}Eii{letter}{letter}EvbT2_T4_PKT1_PKS0_PKT3_S9_S1_PS7_21rocsparse_index_base_"
     );
     let entry = entry_with(library, target, &kernel)?;
-    // Integers, so that the order of additions does not matter.
+    // Integers, because their sums do not depend on the order of additions.
     let (rows, columns) = (300usize, 200usize);
     let mut state = 0x2545f491u32;
     let mut next = |modulus: u32| {

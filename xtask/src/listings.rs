@@ -1,4 +1,4 @@
-//! `cargo xtask listings`: compiles OpenCL kernels to assembly. Our assembler must make the same code from the compiler's text
+//! `cargo xtask listings`: compiles OpenCL kernels to assembly. Our assembler must produce the same code from the compiler's text
 //! as llvm-mc, and our disassembly must assemble to the same code.
 
 use std::fs;

@@ -470,7 +470,7 @@ fn by_checks(test: &Test, wanted: &mut [(&Line, Wanted, bool)]) {
     }
 }
 
-/// Assembles one instruction alone, after the assignments before it.
+/// Assembles one instruction alone, after the preceding assignments.
 fn instruction(
     test: &Test,
     prelude: &str,

@@ -21,7 +21,7 @@ pub struct Usage {
 
 /// Runs a program to its end with its output in `stdout`.
 ///
-/// The kernel counts the memory of the parent process in the child's peak. So the program is started by a small process,
+/// The kernel counts the memory of the parent process in the child's peak. The program is therefore started by a small process,
 /// this program's `measure`.
 ///
 /// # Errors

@@ -32,17 +32,17 @@ pub struct Options {
     every: usize,
 }
 
-/// What was reported of all changes so far.
+/// The results of all changes so far.
 #[derive(Default)]
 pub struct Totals {
     kernels: usize,
-    /// By change: the number of reported ones, and of all.
+    /// By change: the number of reported ones, and the number of all.
     changes: BTreeMap<String, (u64, u64)>,
-    /// By change and reason: the number of those that are not reported.
+    /// By change and reason: the number of those that were not reported.
     reasons: BTreeMap<(String, Reason), u64>,
 }
 
-/// Runs the task. Returns false if a change should have been reported and was not.
+/// Runs the task. Returns false if a change was wrongly not reported.
 ///
 /// # Errors
 /// If a file cannot be checked.
@@ -62,8 +62,8 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 impl Totals {
-    /// Makes every change of an object's kernels and functions, or of one in `every`. Returns how many hazards are reported in the
-    /// object as it is.
+    /// Applies every change to an object's kernels and functions, or to one in `every`. Returns the number of hazards that are
+    /// reported in the unchanged object.
     ///
     /// # Errors
     /// If the object cannot be checked.

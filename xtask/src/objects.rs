@@ -236,7 +236,7 @@ fn count(object: &CodeObject) -> u64 {
     count
 }
 
-/// Returns the differences, and whether they are in loaded parts.
+/// Returns the differences, each with true if it is in loaded parts.
 fn compare(a: &CodeObject, b: &CodeObject) -> Vec<(String, bool)> {
     let mut out = Vec::new();
     if (a.flags, a.version, a.kind) != (b.flags, b.version, b.kind) {

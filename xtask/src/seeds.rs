@@ -181,7 +181,7 @@ pub fn run(root: &Path) -> Result<()> {
             continue;
         }
         for line in fs::read_to_string(&path)?.lines() {
-            // The instruction ends where two blanks separate it from the state.
+            // Two blanks separate the instruction from the state.
             let text = line.trim().split("  ").next().unwrap_or_default();
             if line.starts_with(' ') && !text.is_empty() {
                 texts.insert(text_seed(gfx900, text));

@@ -43,7 +43,7 @@ impl Tools {
         &self.objdump
     }
 
-    /// llvm-mc's arguments that make the object `object` of `source`.
+    /// llvm-mc's arguments for assembling `source` to the object `object`.
     pub fn assembling<'a>(&'a self, source: &'a str, object: &'a str) -> [&'a str; 6] {
         [
             "-triple=amdgcn-amd-amdhsa",
@@ -55,12 +55,12 @@ impl Tools {
         ]
     }
 
-    /// llvm-objdump's arguments that print the code of `object`.
+    /// llvm-objdump's arguments for printing the code of `object`.
     pub fn dumping<'a>(&'a self, object: &'a str) -> [&'a str; 3] {
         ["-d", &self.mcpu, object]
     }
 
-    /// Runs llvm-mc to make the object `object` from `source`.
+    /// Runs llvm-mc on `source`; writes the object `object`.
     ///
     /// # Errors
     /// If it cannot be run or refuses the source.
@@ -77,7 +77,7 @@ impl Tools {
         measure::run(&self.objdump, &self.dumping(object), Path::new(listing))
     }
 
-    /// Makes the object `object` whose code is the bytes of the file `raw`.
+    /// Writes the object `object`, whose code is the bytes of the file `raw`.
     ///
     /// # Errors
     /// If a file cannot be written or llvm-mc cannot be run.
@@ -95,7 +95,7 @@ pub fn instructions(listing: &str) -> String {
         .lines()
         .filter_map(|line| line.split_once(" // "))
         .map(|(text, _)| text.trim())
-        // The zeros between kernels, which LLVM prints as an instruction that it refuses.
+        // LLVM prints the zeros between kernels as an instruction that it refuses.
         .filter(|text| *text != "v_cndmask_b32_e32 v0, s0, v0, vcc")
         .collect();
     lines.join("\n")

@@ -1,4 +1,4 @@
-//! `cargo xtask bench --checks LIST`: what checks cost beside compiled code that is not checked.
+//! `cargo xtask bench --checks LIST`: the cost of checks compared with compiled code without checks.
 
 use anyhow::{Context, Result, ensure};
 use gcn::check::dynamic;
@@ -8,7 +8,7 @@ use super::cases::Case;
 use super::child::{Machine, Options, object, same, timed};
 use super::median;
 
-/// Measures a kernel without checks, and with each list of them. The first launch of each is not counted: it compiles.
+/// Measures a kernel without checks, and with each list of them. The first launch of each is not counted, because it compiles.
 pub fn kernel(case: &Case, options: &Options) -> Result<Json> {
     let args = (case.args)();
     let bytes = object(case, options)?;
@@ -34,7 +34,7 @@ pub fn kernel(case: &Case, options: &Options) -> Result<Json> {
         for _ in 0..options.rounds {
             let run = || Ok(machine.gpu.check(&ready.launch, checks.clone()).outcome?);
             times.push(timed(options.clock, run)?.0);
-            // Those that are interpreted take long.
+            // Interpreted launches take long.
             if times[0] > 100.0 * plain {
                 break;
             }
@@ -44,7 +44,7 @@ pub fn kernel(case: &Case, options: &Options) -> Result<Json> {
     Ok(row)
 }
 
-/// The table of what [`kernel`] has measured, and whether nothing was reported.
+/// Prints the table of the results of [`kernel`]. Fails if something was reported.
 pub fn print(lines: &[Json], lists: &[String], markdown: bool) -> Result<()> {
     let head = |list: &str| match list {
         "" => "default".to_owned(),

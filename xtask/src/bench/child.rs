@@ -481,8 +481,8 @@ fn kernel(case: &Case, options: &Options, pocl: Option<&Device>) -> Result<Json>
     Ok(row)
 }
 
-/// Measures launches of complete code and of code without each optimisation, which take turns. Returns their times by the optimisation's
-/// name; those of complete code have the name \"\".
+/// Measures alternating launches of complete code and of code without each optimisation. Returns their times by the
+/// optimisation's name; complete code has the name \"\".
 #[cfg(target_arch = "x86_64")]
 fn causes(
     case: &Case,
@@ -495,7 +495,7 @@ fn causes(
     let mut others = Vec::new();
     let mut times: Vec<(&str, Vec<f64>)> = vec![("", Vec::new())];
     let all = gcn::jit::Optional::ALL.into_iter();
-    // Interpreted accesses are no comparison: they are for checks.
+    // Code without inlined accesses is not compared: it exists for checks.
     for one in all.filter(|o| *o != gcn::jit::Optional::Accesses) {
         let without = [one.name().to_owned()];
         let machine = Machine::without(&options.target, jit(options)?, &without)?;
@@ -549,7 +549,7 @@ fn memory(case: &Case, options: &Options) -> Result<Json> {
     let ready = machine.launch(&kernel, case, &args, options.threads)?;
     let buffers: usize = ready.buffers.iter().map(|b| b.len()).sum();
     drop(args);
-    // Resets the peak to the current value, so that the benchmark's own copies of the data do not count.
+    // Resets the peak to the current value, to exclude the benchmark's own copies of the data.
     fs::write("/proc/self/clear_refs", "5").context("/proc/self/clear_refs")?;
     ready.launch.run()?;
     Ok(json!({ "kernel": case.name, "buffers": buffers, "peak": peak()? }))

@@ -49,8 +49,8 @@ pub enum Text {
     /// Texts inside of a package's program or library: each is the C string (up to the zeros on both sides) that contains these
     /// words. A `*` at the end of the path stands for a version.
     Inside(&'static str, &'static str, &'static [&'static str]),
-    /// What a C++ header appends to a text line by line: the string literals between the first line that contains some words
-    /// and the next one that contains others.
+    /// The text that a C++ header appends line by line: the string literals between the first line that contains some words and
+    /// the next one that contains others.
     Literals {
         /// The package's name.
         package: &'static str,
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_halves_are_by_the_common_crc() {
-        // The check value of this CRC in catalogues of them.
+        // The published check value of this CRC.
         assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
     }
 

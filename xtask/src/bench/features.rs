@@ -257,7 +257,7 @@ const ROWS: &[Case] = &[
     }),
 ];
 
-/// Lets results of 32-bit floats be near.
+/// Compares the results of 32-bit floats with a tolerance.
 fn near(arg: Arg) -> Arg {
     match arg {
         Arg::Buffer(data, _) => Arg::Buffer(data, Alike::F32(1e-3)),

@@ -1,4 +1,4 @@
-//! The host's OpenCL, loaded at run time, so that it is not needed for building.
+//! The host's OpenCL, loaded at run time: building does not need it.
 //!
 //! Names, numbers and signatures are those of the OpenCL 1.2 specification.
 #![allow(unsafe_code)]
@@ -98,7 +98,7 @@ impl Functions {
             .iter()
             .find_map(|name| unsafe { Library::new(*name) }.ok())
             .context("there is no libOpenCL (Debian: ocl-icd-libopencl1 and pocl-opencl-icd)")?;
-        // SAFETY: every field's type is the signature that the specification gives the function of that name.
+        // SAFETY: every field's type is the signature of the function of that name in the specification.
         unsafe {
             Ok(Functions {
                 platform_ids: *library.get(b"clGetPlatformIDs\0")?,
@@ -266,7 +266,7 @@ pub struct Kernel<'a> {
 
 impl Kernel<'_> {
     fn arg(&mut self, size: usize, value: *const c_void) -> Result<()> {
-        // SAFETY: as in `Device::pocl`; `value` is null, where the argument is local, or points to `size` bytes.
+        // SAFETY: as in `Device::pocl`; `value` is null for a local argument, otherwise it points to `size` bytes.
         let code = unsafe { (self.device.f.set_arg)(self.kernel, self.args, size, value) };
         self.args += 1;
         done("clSetKernelArg", code)
@@ -294,7 +294,7 @@ impl Kernel<'_> {
     /// If there is no memory for it; also see [`Kernel::value`].
     pub fn buffer(&mut self, data: &[u8]) -> Result<()> {
         let mut error = 0;
-        // SAFETY: as in `Device::pocl`; the data are copied, not written, whatever the signature says.
+        // SAFETY: as in `Device::pocl`; the data are copied and not written, despite the signature.
         let buffer = unsafe {
             let data_at = data.as_ptr().cast_mut().cast();
             let how = MEM_READ_WRITE | MEM_COPY_HOST_PTR;

@@ -1,4 +1,4 @@
-//! Kernels of kinds that the peer's benchmark does not contain, so that the engine is not tuned only for those.
+//! Kernels of kinds that the peer's benchmark does not contain, to measure more than those of the peer.
 
 use super::cases::Case;
 use super::data::{

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use super::cases::Case;
 use super::data::Arg;
 
-/// Writes a plan with the kernel's object and buffers beside it.
+/// Writes a plan, and the kernel's object and buffers, into a folder.
 pub fn write(case: &Case, object: &[u8], folder: &Path) -> Result<()> {
     let put = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);

@@ -19,7 +19,7 @@ pub struct Report {
     missing: Vec<(&'static str, String)>,
 }
 
-/// A table: its head, and rows of text. All columns but the first are numbers.
+/// A table: its head, and rows of text. All columns except the first are numbers.
 struct Table {
     head: Vec<&'static str>,
     rows: Vec<Vec<String>>,
@@ -103,7 +103,7 @@ fn ratios(row: &Json) -> (f64, f64) {
     )
 }
 
-/// A kernel's result in a line, as soon as it is there.
+/// A kernel's result as a line, printed immediately.
 pub fn progress(row: &Json) -> Option<String> {
     let name = row["kernel"]
         .as_str()
@@ -208,7 +208,7 @@ impl Report {
         self.lines.extend(lines);
     }
 
-    /// The table of what each optimisation is worth: how much longer launches take without it.
+    /// The table of the optimisations' effects: the ratios of the launch times without them.
     pub fn causes(&self, markdown: bool) -> String {
         let mut out = String::new();
         let of = |line: &&Json| line["causes"].is_object();

@@ -369,7 +369,7 @@ impl Tally {
         }
     }
 
-    /// The report, with at most `show` examples a broken rule: first one of each opcode, then others.
+    /// The report, with at most `show` examples per broken rule: first one of each opcode, then others.
     pub fn report(&self, title: &str, show: usize) -> String {
         let mut text = format!(
             "{title}: {} samples, {} compared equal, {} wrong\n",

@@ -1,7 +1,7 @@
-//! The instruction formats as bit fields, one row per encoding, from which the generator makes words.
+//! The instruction formats as bit fields, one row per encoding, from which the generator produces words.
 //!
-//! Bits are numbered from the low bit of the first dword; the second dword's are 32 to 63. In every row the encoding
-//! prefix, the opcode field and the other fields together cover each bit exactly once (a test holds this).
+//! Bits are numbered from the low bit of the first dword; the second dword's are 32 to 63. In every row the encoding prefix, the
+//! opcode field and the other fields together cover each bit exactly once (a test checks this).
 
 /// A hardware generation: gfx6 to gfx9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -199,8 +199,8 @@ const DPP: &[Field] = &[
     f("row_mask", 60, 4, Imm),
 ];
 
-// SDWA: the destination's part, the first source, the second source. What a compare of gfx8 has in place of the first
-// and VOP1 in place of the last is hidden.
+// SDWA: the destination's part, the first source, the second source. The fields that gfx8's compares have in place of the first
+// part, and VOP1 in place of the last, are hidden.
 const SDWA_DST_GFX8: &[Field] = &[
     f("dst_sel", 40, 3, Selector),
     f("dst_unused", 43, 2, Imm),

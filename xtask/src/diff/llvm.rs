@@ -21,10 +21,10 @@ pub struct Llvm<'a> {
     crashes: Mutex<Vec<String>>,
 }
 
-/// Returns the llvm-mc to use.
+/// Returns the path of llvm-mc.
 ///
 /// # Errors
-/// If there is none, or it is not version 14, on whose text the rules are based.
+/// If it is missing, or not version 14, on whose text the rules are based.
 pub fn find() -> Result<PathBuf> {
     for name in ["llvm-mc-14", "llvm-mc"] {
         let Ok(output) = Command::new(name).arg("--version").output() else {
@@ -99,7 +99,7 @@ impl<'a> Llvm<'a> {
         match split_at_sentinels(&text) {
             Some(units) if units.len() == samples.len() && outcome.status.is_some() => Ok(units),
             _ if samples.len() > 1 => {
-                // It crashed: the sample is found by bisection.
+                // It crashed. The sample is found by bisection.
                 let (left, right) = samples.split_at(samples.len() / 2);
                 let mut units = self.disassemble_safe(target, left)?;
                 units.extend(self.disassemble_safe(target, right)?);

@@ -1,4 +1,4 @@
-//! Runs another program on a batch, in a folder for its files.
+//! Runs another program on a batch, with a temporary folder for its files.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ pub struct Scratch {
 
 impl Scratch {
     pub fn new() -> Result<Scratch> {
-        // Threads may have one each.
+        // Each thread may have its own folder.
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("gcn-diff-{}-{number}", std::process::id());
@@ -44,14 +44,14 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A temporary folder that cannot be removed does no harm.
+        // A temporary folder that cannot be removed is harmless.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }
 
 /// The results of a program.
 pub struct Outcome {
-    /// `None` when a signal ended it, or it took too long.
+    /// `None` if a signal ended it, or it exceeded the time limit.
     pub status: Option<i32>,
     pub stdout: Vec<u8>,
     pub stderr: String,
@@ -59,10 +59,10 @@ pub struct Outcome {
     pub file: Option<Vec<u8>>,
 }
 
-/// The time limit of a batch. The largest take some seconds.
+/// The time limit of a batch. The largest batches take some seconds.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// The exit status; `None` where a signal ended the program, ours when it takes too long among them.
+/// The exit status; `None` if a signal ended the program, for example because it exceeded the time limit.
 fn wait(mut child: Child) -> Result<Option<i32>> {
     let start = Instant::now();
     loop {
@@ -78,8 +78,8 @@ fn wait(mut child: Child) -> Result<Option<i32>> {
     }
 }
 
-/// Runs `program args… INPUT` (and `-o OUT` if `output`) on a file with the bytes of `input`. The channels go through
-/// files, so that no pipe can fill up.
+/// Runs `program args… INPUT` (and `-o OUT` if `output`) on a file with the bytes of `input`. The streams are files, because
+/// pipes could fill up.
 ///
 /// # Errors
 /// If the program cannot be started or a file cannot be written; a failing program is an `Outcome`.
@@ -117,7 +117,7 @@ pub fn run<S: AsRef<OsStr>>(
         },
     };
     for path in [input_path, out_path, stdout_path, stderr_path] {
-        // Gone with the folder at the latest.
+        // It is removed with the folder at the latest.
         let _ = fs::remove_file(path);
     }
     Ok(outcome)

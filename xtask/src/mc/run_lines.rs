@@ -17,7 +17,7 @@ pub struct Run {
     pub prefixes: BTreeSet<String>,
     /// True for the disassembler, false for the assembler.
     pub disassembles: bool,
-    /// The tests check an object, which can have errors that its text does not have.
+    /// True if the tests check an object, which can have errors that its text does not have.
     pub object: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask mutate --run`: programs run under the checks, as they are and with each s_waitcnt and s_barrier taken out in turn.
+//! `cargo xtask mutate --run`: runs programs under the checks, unchanged and with each s_waitcnt and s_barrier removed in turn.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use gcn_emu::dispatch::observers::Observers;
 
 use crate::programs::{self, Case, Made};
 
-/// `s_nop 0`, which takes the place of what is taken out.
+/// `s_nop 0`, which replaces the removed instruction.
 const NOTHING: u32 = 0xbf80_0000;
 
 #[derive(Default)]
 struct Totals {
     launches: usize,
     reports: Vec<String>,
-    /// By what was taken out: how often it was reported, and why it was not.
+    /// By removed instruction: the number of reports, and the reasons why it was not reported.
     reported: BTreeMap<&'static str, usize>,
     silent: BTreeMap<(&'static str, &'static str), usize>,
 }
 
-/// Runs the task. Returns false if a program as it is was reported.
+/// Runs the task. Returns false if an unchanged program was reported.
 pub fn run(files: &[PathBuf], list: bool) -> Result<bool> {
     let cases = programs::cases();
     let mut totals = Totals::default();
@@ -107,7 +107,7 @@ impl Totals {
         Ok(())
     }
 
-    /// Makes every change of the kernel of a case.
+    /// Applies every change to the kernel of a case.
     fn changes(
         &mut self,
         case: &Case,
@@ -148,7 +148,7 @@ impl Totals {
                 let why = match barrier {
                     true if waves == 1 => "one wave in a workgroup",
                     true => "not noticed in this launch",
-                    // The reason of the first counter for which there is one beside the run's.
+                    // The reason of the first counter that has one other than the run's.
                     false => (waits.iter())
                         .map(|change| mutate::reason(graph, at, *change))
                         .max()

@@ -5,7 +5,7 @@ use crate::bench::data::{
     Alike, Arg, between, float, int, out, random_floats, result, units, zeros,
 };
 
-/// What all kernels begin with, and a kernel's own text.
+/// The common beginning of all kernels, and a kernel's own text.
 const fn text(words: &'static [&'static str]) -> Text {
     Text::Inside(
         "libclblast1",

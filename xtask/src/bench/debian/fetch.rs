@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail, ensure};
 use super::{Entry, Text};
 use crate::fixtures;
 
-/// What can be measured, and what cannot.
+/// The kernels that can be measured, and those that cannot.
 #[derive(Default)]
 pub struct Prepared {
-    /// The names of kernels whose sources and objects are there.
+    /// The names of kernels whose sources and objects exist.
     pub ready: Vec<&'static str>,
     /// The others, each with the reason.
     pub missing: Vec<(&'static str, String)>,
@@ -21,7 +21,7 @@ pub struct Prepared {
     pub packages: Vec<String>,
 }
 
-/// The folders in the one that the user names.
+/// The folder of sources in the user's folder.
 pub fn sources(folder: &Path) -> PathBuf {
     folder.join("sources")
 }
@@ -30,13 +30,13 @@ pub fn objects(folder: &Path) -> PathBuf {
     folder.join("objects")
 }
 
-/// Where packages are unpacked, or why they are not.
+/// The folders of unpacked packages, or the reason why one is missing.
 type Packages = BTreeMap<&'static str, Result<PathBuf, String>>;
 
-/// Fetches the packages of these kernels into `folder`, unless they are there, takes the texts out of them, and compiles them.
+/// Fetches the packages of these kernels into `folder`, unless they exist, extracts the texts, and compiles them.
 ///
 /// # Errors
-/// When the folder cannot be used, or there is no compiler. What a single kernel lacks is in [`Prepared::missing`].
+/// If the folder cannot be used, or there is no compiler. Kernels that cannot be prepared are in [`Prepared::missing`].
 pub fn prepare(entries: &[&'static Entry], folder: &Path, target: &str) -> Result<Prepared> {
     let shown = folder.display();
     let plain = folder
@@ -94,7 +94,7 @@ fn package(folder: &Path, name: &str) -> Result<PathBuf> {
     let by_hand = format!("or unpack the package by hand into a folder {shown}/{name}_VERSION");
     eprintln!("fetching {name}");
     let fetch = folder.join("fetch");
-    // A part of a package that an interrupted run has left is not kept.
+    // The incomplete package of an interrupted run is removed.
     let _ = fs::remove_dir_all(&fetch);
     fs::create_dir_all(&fetch)?;
     let output = Command::new("apt-get")
@@ -206,7 +206,7 @@ fn literals(line: &str) -> Result<String> {
     Ok(text)
 }
 
-/// What silx and pyFAI take out of a text when they load it: a header for an editor.
+/// The line that silx and pyFAI remove from a text when they load it: a header for an editor.
 const LEFT_OUT: &str = "#include \"for_eclipse.h\"";
 
 /// A kernel's text.
@@ -257,7 +257,7 @@ fn text(text: Text, packages: &Packages) -> Result<Vec<u8>> {
                 if n > 0 && line.contains(to) {
                     break;
                 }
-                // What stands between the literals of a line is the type that the text is made for.
+                // The tokens between the literals of a line stand for the type for which the text is generated.
                 let line = replace
                     .iter()
                     .fold(line.to_owned(), |line, (old, new)| line.replace(old, new));
@@ -292,7 +292,7 @@ fn compiled(entry: &Entry, packages: &Packages, folder: &Path, target: &str) -> 
     if object.is_file() && same(&source, &text) && same(&given, options.as_bytes()) {
         return Ok(());
     }
-    // Where compiling fails, nothing may look as if it had been done.
+    // If compiling fails, no old result may remain.
     let _ = fs::remove_file(&object);
     fs::write(&source, &text)?;
     fs::write(&given, &options)?;

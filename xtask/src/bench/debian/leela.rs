@@ -3,7 +3,7 @@
 use super::{Entry, Text};
 use crate::bench::data::{int, result, units};
 
-/// What all kernels begin with, and a kernel's own text.
+/// The common beginning of all kernels, and a kernel's own text.
 const fn text(words: &'static [&'static str]) -> Text {
     Text::Inside("leela-zero", "usr/lib/leelaz/bin/leelaz", words)
 }

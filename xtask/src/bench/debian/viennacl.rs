@@ -6,7 +6,7 @@ use crate::bench::data::{
     result, units, words, zeros,
 };
 
-/// The text of the kernel that begins with this line of a header: its literals, up to the next function that makes one.
+/// The text of the kernel that begins with this line of a header: its literals, up to the next function that generates one.
 const fn generated(
     file: &'static str,
     from: &'static str,
@@ -26,7 +26,7 @@ const SCAN: &str = "usr/include/viennacl/linalg/opencl/kernels/scan.hpp";
 const SPARSE: &str = "usr/include/viennacl/linalg/opencl/kernels/compressed_matrix.hpp";
 const ITERATIVE: &str = "usr/include/viennacl/linalg/opencl/kernels/iterative.hpp";
 const FACTORS: &str = "usr/include/viennacl/linalg/opencl/kernels/nmf.hpp";
-/// The type that a text is made for stands between literals.
+/// The type for which a text is generated stands between literals.
 const FLOAT: &[(&str, &str)] = &[("numeric_string", "\"float\"")];
 const DOUBLE: &[(&str, &str)] = &[("numeric_string", "\"double\"")];
 
