@@ -17,7 +17,7 @@ const KINDS: usize = 4;
 /// The operand does not take this kind, or not in this simple form.
 const NONE: u8 = u8::MAX;
 
-/// The encoding of one operand.
+/// The bits of one operand in an encoding.
 #[derive(Clone, Copy, Default)]
 struct Direct {
     /// For each kind, the bits that its first value sets: v0, s0, 0, vcc.
@@ -55,7 +55,7 @@ impl Direct {
     }
 }
 
-/// The encodings of all operands.
+/// The bits of all operands in an encoding.
 #[derive(Clone, Copy)]
 pub(crate) struct Directs {
     operands: [Direct; 5],

@@ -1001,7 +1001,7 @@ impl<'s> Asm<'s, '_> {
             }
         }
         Err(Fail::new(span, format!("there is no file {name}")).help(
-            "it is looked for from the current folder, in the folders of -I, and beside this file",
+            "it is searched for in the current folder, in the folders of -I, and beside this file",
         ))
     }
 

@@ -1996,7 +1996,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
         }
     }
 
-    /// Returns the SIMM16 of a branch to an address in the section, which is what a number means in CLRX.
+    /// Returns the SIMM16 of a branch to an address in the section, which is CLRX's meaning of a number.
     fn distance(&self, address: i64, span: Span) -> Result<i64, Miss> {
         let next = self.parser.location.1 as i64 + 4;
         let bytes = address.wrapping_sub(next);

@@ -197,7 +197,7 @@ impl<'s> Asm<'s, '_> {
             if self.errors >= MAX_ERRORS {
                 let end = self.sources.source(0).text.len() as u32;
                 let span = Span { start: end, end };
-                let message = format!("{MAX_ERRORS} errors: the rest was not looked for");
+                let message = format!("{MAX_ERRORS} errors: further ones were not searched for");
                 self.message(Level::Error, span, message, None);
                 return None;
             }

@@ -956,13 +956,13 @@ struct Plan<'s> {
     branch: bool,
     /// True if a number among the operands is an address, which needs the current location.
     addresses: bool,
-    /// The encodings to try, in order, each with true if it has 32 bits, and its encoding of operands once known.
+    /// The encodings to try, in order, each with true if it has 32 bits, and the bits of its operands once they are known.
     encoders: [Option<(Encoder, bool, Learned)>; 4],
     /// The modifiers that the first encoding was used with.
     modified: Vec<Modified>,
 }
 
-/// How an encoding holds operands, once it was used a few times: to find it out takes as long as reading many lines without.
+/// The bits of operands in an encoding, which are found after a few uses: finding them takes as long as reading many lines without them.
 enum Learned {
     /// The number of uses before.
     Uses(u8),

@@ -174,7 +174,7 @@ pub(crate) struct Symbols<'s> {
 const DEPTH: u32 = 64;
 /// The maximum number of symbols visited in one evaluation, against chains that double.
 const FUEL: u32 = 10_000;
-/// The maximum nesting of an expression, so that evaluating it cannot exhaust the stack.
+/// The maximum nesting of an expression: evaluating it must not exhaust the stack.
 const NESTED: u32 = 400;
 
 /// The remaining budget of an evaluation and the current depth in the expression.

@@ -112,7 +112,7 @@ k:
     assert_eq!(kernel.kind, SymbolKind::Other(10));
 }
 
-/// Unless something else sets the target, the block's machine does.
+/// The block's machine sets the target, unless something else does.
 #[test]
 fn kernel_code_names_the_target() {
     let source = "

@@ -304,7 +304,7 @@ fn files() {
         1 | .incbin "no.bin"
           |         ^^^^^^^^
           |
-          = help: it is looked for from the current folder, in the folders of -I, and beside this file
+          = help: it is searched for in the current folder, in the folders of -I, and beside this file
     "#]]
     .assert_eq(&text(assemble(".incbin \"no.bin\"\n", "a.s", &with)));
 }

@@ -607,7 +607,7 @@ fn many_errors() {
         ),
         (
             "s_branch nowhere\n",
-            "a.s:201:1: error: 100 errors: the rest was not looked for",
+            "a.s:201:1: error: 100 errors: further ones were not searched for",
         ),
         (
             "s_nop 0x10000\n",
