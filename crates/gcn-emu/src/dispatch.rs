@@ -292,7 +292,7 @@ pub enum RunError {
     Host {
         /// The location of the wave.
         location: WaveLocation,
-        /// A sentence that says what was wrong.
+        /// A sentence about the error.
         why: String,
     },
     /// A wave halted, and nothing wakes it.
@@ -387,7 +387,7 @@ impl fmt::Display for RunError {
                 let kernel = stuck::kernel(waves);
                 write!(
                     f,
-                    "livelock in kernel {kernel}: waves run round and round in loops that change nothing and that nobody ends"
+                    "livelock in kernel {kernel}: waves run in loops that change nothing and that no other wave ends"
                 )?;
                 stuck::list(f, waves, *others)
             }

@@ -10,7 +10,7 @@ use gcn_isa::Target;
 use gcn_isa::decode::{Insn, decode};
 use std::fmt;
 
-/// Where instructions are fetched from.
+/// The source of instructions.
 #[derive(Clone, Copy)]
 pub enum Code<'a> {
     /// These bytes, from an address on. A wave whose PC is outside them has fallen off.
@@ -62,7 +62,7 @@ pub struct Machine<'a> {
     pub target: Target,
     /// Guest memory.
     pub memory: &'a Memory,
-    /// Where the code is.
+    /// The source of the wave's instructions.
     pub code: Code<'a>,
     /// The workgroup's LDS.
     pub lds: &'a mut Lds,

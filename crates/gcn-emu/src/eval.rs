@@ -375,7 +375,7 @@ pub fn atomic(op: AtomicOp, ty: Ty, old: u64, data: u64, second: u64, mode: u32,
             }
         }
         AtomicOp::Add if float => {
-            // The adder at the memory is not the VALU's: it quiets a NaN whatever MODE.IEEE says.
+            // The adder at the memory is not the VALU's: it quiets a NaN independently of MODE.IEEE.
             let e = &Env {
                 ieee: true,
                 ..env(mode, ty).rounding(Round::NearestEven)

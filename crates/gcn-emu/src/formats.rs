@@ -9,7 +9,7 @@ use crate::fp::{self, Env, F16, F32};
 use gcn_isa::target::Gen;
 use std::sync::OnceLock;
 
-/// How the bits of a component are read.
+/// The number format of a component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Number {
     /// v / (2^n - 1), from 0 to 1.
@@ -70,7 +70,7 @@ struct Field {
     bits: u8,
 }
 
-/// How the bits of an element are read if they are not plain fields.
+/// The layout of an element whose components are not plain fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Plain,
@@ -189,7 +189,7 @@ impl Format {
         })
     }
 
-    /// How components are read.
+    /// The number format of the components.
     pub fn number(&self) -> Number {
         self.number
     }

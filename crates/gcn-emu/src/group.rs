@@ -52,7 +52,7 @@ pub fn next_time_slice(state: &WaveState, slice: u64) -> u64 {
     slice * (1 + prio as u64)
 }
 
-/// The initial state that waves of workgroups of one size share, whatever the workgroup.
+/// The initial state that waves of all workgroups of one size share.
 #[derive(Clone, Debug)]
 pub struct Like {
     /// Two values with the same id are the same.

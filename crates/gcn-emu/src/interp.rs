@@ -55,7 +55,7 @@ struct Step {
     vector: bool,
     /// For a load whose data go to LDS: the slot of the registers that the data would otherwise go to.
     to_lds: Option<u8>,
-    /// The instruction accesses GDS where its meaning says LDS.
+    /// The instruction accesses GDS for LDS in its meaning.
     gds: bool,
     /// The VGPR that takes TFE's status.
     status: Option<u16>,

@@ -268,7 +268,7 @@ pub struct Memory {
     book: Mutex<Book>,
     /// An atomic changed a value.
     changed: AtomicBool,
-    /// What is recorded of stores: [`NOTE_STORES`], [`NOTE_PAGES`], [`NOTE_MARKED`], [`NOTE_COMPILED`].
+    /// The recorded kinds of stores: [`NOTE_STORES`], [`NOTE_PAGES`], [`NOTE_MARKED`], [`NOTE_COMPILED`].
     recording: AtomicU8,
     journal: Mutex<Journal>,
     /// The current transaction.
@@ -291,7 +291,7 @@ pub struct Memory {
     workers: Mutex<Vec<Arc<AtomicU64>>>,
 }
 
-/// The record of what is mapped. `pages` and `far` are changed only while its lock is held.
+/// The record of mapped memory. `pages` and `far` are changed only while its lock is held.
 struct Book {
     /// Pages of the linear part that are not mapped: ranges by first page, with their lengths.
     gaps: BTreeMap<u64, u64>,
@@ -437,7 +437,7 @@ impl Memory {
         at(self.own.start)..at(self.own.end)
     }
 
-    /// The lock of the book, even if it is poisoned: a panic of another thread is more important than what it left half done.
+    /// The lock of the book, even if it is poisoned: the panic of the other thread matters more than an incomplete change.
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }

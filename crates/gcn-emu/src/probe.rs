@@ -212,6 +212,6 @@ pub trait AccessRecorder: Probe {
     /// The running workgroup has ended.
     fn ended(&self);
 
-    /// Returns true if the recorded accesses may be wrong, so that an observer must look at them.
+    /// Returns true if the recorded accesses may be wrong and the dispatch must run again with an observer.
     fn failed(&self) -> bool;
 }

@@ -6,7 +6,7 @@ use crate::mem::Memory;
 use crate::wave::{Lds, WaveState};
 use gcn_isa::Target;
 
-/// How a snippet's run ended.
+/// The reason why a snippet's run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum End {
@@ -27,7 +27,7 @@ pub enum End {
 /// The result of a snippet's run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// How it ended.
+    /// The reason why it ended.
     pub end: End,
     /// Bytes from the snippet's start: for [`End::Endpgm`], [`End::Trap`] and [`End::Fault`] to that instruction, otherwise
     /// (except for [`End::Barrier`]) to the next one.

@@ -249,7 +249,7 @@ fn progress_is_counted() {
     assert_eq!(progress.instructions.load(Relaxed), stats.instructions);
 }
 
-/// Several threads of the host dispatch at once.
+/// Several threads of the host dispatch concurrently.
 #[test]
 fn dispatches_side_by_side() {
     let (gpu, loaded) = gpu(&grid_barrier(20, ""));

@@ -586,7 +586,7 @@ impl Setup<'_> {
         for (register, value) in state.sgprs.iter_mut().zip(user.chain(counts)) {
             *register = value;
         }
-        // The system SGPRs follow the user SGPRs, whatever number of those has a value.
+        // The system SGPRs follow the user SGPRs, even if not all of those have a value.
         let mut system = state.sgprs[descriptor.user_sgpr_count() as usize..].iter_mut();
         let mut put = |value: u32| {
             if let Some(register) = system.next() {

@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// The destination of the text of kernels.
 pub(super) type Output = Mutex<Box<dyn Write + Send>>;
 
-/// The host of one dispatch. Each workgroup that runs at a time has its own channel, so that its text can be distinguished from
-/// that of others. Text is written in the order of workgroups, whatever order they run in.
+/// The host of one dispatch. Each workgroup that runs at a time has its own channel, which keeps its text apart from that of
+/// others. Text is written in the order of workgroups, in whatever order they run.
 pub(super) struct Host {
     channels: Vec<Mutex<Channel>>,
     /// The formats by their IDs.

@@ -164,7 +164,8 @@ pub trait Observe: Send + Sync {
         false
     }
 
-    /// Returns true if its observers must see one defined order: the dispatch then runs on one thread, whatever the launch says.
+    /// Returns true if its observers must see one defined order: the dispatch then runs on one thread, independently of the
+    /// launch.
     fn ordered(&self) -> bool {
         false
     }

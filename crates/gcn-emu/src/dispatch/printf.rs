@@ -375,7 +375,7 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// Parses a metadata entry; the error message says what is wrong with it.
+    /// Parses a metadata entry; the error message describes the error.
     ///
     /// # Errors
     /// If a number is invalid, or there is no format.

@@ -469,7 +469,7 @@ impl Stepper {
         self.setup.location(workgroup, wave, pc)
     }
 
-    /// Invalidates what was derived from code, because memory that holds code was changed.
+    /// Invalidates everything that was derived from code, because memory that holds code was changed.
     pub fn code_changed(&mut self) {
         self.engine.invalidate();
         if let Some(engine) = &mut self.fast {

@@ -112,7 +112,7 @@ pub(super) fn text(memory: &Memory, target: Target, pc: u64) -> String {
 /// The properties of an instruction in a loop that decide whether the loop can run forever.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Traits {
-    /// It may change state outside the wave, whatever memory holds, or it reads the time.
+    /// It may change state outside the wave, for any contents of memory, or it reads the time.
     pub acts: bool,
     /// It is an atomic, which may or may not change memory.
     pub atomic: bool,

@@ -437,7 +437,7 @@ impl Reader<'_> {
         }
         let all = sum.finish();
         let selected = self.format.selected(all, self.image.select);
-        // The 1 of a comparison is a float, whatever the format.
+        // The 1 of a comparison is a float, for every format.
         Ok(
             if self.sampling.compare && self.format.number().is_integer() {
                 std::array::from_fn(|k| match self.image.select[k] {

@@ -72,7 +72,7 @@ fn saxpy() -> Case {
 
 fn matmul() -> Case {
     let n = 64;
-    // Small whole numbers, so that no order of additions rounds.
+    // Small integers, whose sums are exact in any order.
     let small = |seed, modulus: u32| -> Vec<f32> {
         let words = random(n * n, seed).into_iter();
         words.map(|w| (w % modulus) as f32 - 3.0).collect()
@@ -123,7 +123,7 @@ fn minmax() -> Case {
     )
 }
 
-/// How a compiler may contract the sums of products in the mandelbrot's source.
+/// The way in which a compiler contracts the sums of products in the mandelbrot's source.
 #[derive(Clone, Copy, Debug)]
 struct Contraction {
     start: bool,
