@@ -76,7 +76,7 @@ impl Picture {
         if n >= ITERATIONS {
             return [8, 8, 16];
         }
-        // Three waves of different length, so that neighbouring counts have similar colours.
+        // Three waves of different length, which give neighbouring counts similar colours.
         let t = (n as f32).sqrt() * 0.55;
         let wave = |phase: f32| ((0.5 - 0.5 * (t + phase).cos()) * 255.0) as u8;
         [wave(-0.9), wave(-0.25), wave(0.6)]

@@ -47,7 +47,7 @@ struct Cli {
 enum Command {
     /// Assemble source to a code object, a relocatable object or raw bytes
     Asm(asm::Options),
-    /// Compile OpenCL C or HIP with the clang that is installed
+    /// Compile OpenCL C or HIP with the installed clang
     Compile(compile::Options),
     /// Disassemble a code object or raw bytes to source
     Dis(dis::Options),
@@ -57,13 +57,13 @@ enum Command {
     Run(Box<run::Options>),
     /// Unite the parts of a plan that ran elsewhere (gcn run --shard), and check and save as a run does
     Merge(merge::Options),
-    /// Run many items (sweeps, mutations, random programs) with a journal: killed at any moment, it goes on where it was
+    /// Run many items (sweeps, mutations, random programs) with a journal, from which a killed run continues
     Campaign(campaign::Options),
-    /// Run a kernel and find what is wrong with it: bounds, races, undefined values, missing waits; or check all paths
+    /// Run a kernel and report its errors: bounds, races, undefined values, missing waits; or check all paths
     Check(check::Options),
-    /// Stop waves anywhere, look at every lane, and go backwards
+    /// Stop waves anywhere, inspect every lane, and step backwards
     Debug(Box<debug::Options>),
-    /// Show what kernels cost before they run: live registers, occupancy, issue cycles, waits, loops
+    /// Show static figures of kernels: live registers, occupancy, issue cycles, waits, loops
     Analyze(analyze::Options),
     /// Run instructions on one wave and print what changed
     Eval(eval::Options),

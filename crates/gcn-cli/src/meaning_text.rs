@@ -36,7 +36,7 @@ pub fn text(program: &Program) -> String {
 pub fn operand_name(program: &Program, slot: usize) -> &'static str {
     let slots = program.row.shape.slots;
     let Some(s) = slots.get(slot) else { return "?" };
-    // The first destination is D, whatever the name of its field is.
+    // The first destination is D, independently of its field.
     let is_d = |role| {
         matches!(
             role,
@@ -284,7 +284,7 @@ impl<'p> Printer<'p> {
                 uses[node as usize] += 1;
             }
         }
-        // The order is backwards, so that only operands of needed nodes are counted.
+        // The order is backwards, because only operands of needed nodes are counted.
         for at in (0..program.nodes.len()).rev() {
             if uses[at] > 0 || program.nodes[at].op.acts() {
                 for arg in children(program, at as u16) {

@@ -483,7 +483,7 @@ fn a_hip_program_is_changed() {
         __global__ void square(float *a, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) a[i] = a[i] * a[i]; }
         int main() { int n = 0; (void)hipGetDeviceCount(&n); return 0; }";
     std::fs::write(folder.path("sq.hip"), source).unwrap();
-    // hipcc looks for clang's bundler beside clang or in PATH.
+    // hipcc searches for clang's bundler in clang's folder or in PATH.
     let mut path = std::env::var("PATH").unwrap_or_default();
     path.push_str(":/usr/lib/llvm-15/bin:/usr/lib/llvm-14/bin");
     let ran = Command::new(&hipcc)

@@ -613,7 +613,7 @@ fn the_terminal_debugs_a_program() {
     screen.shows("tick 1 ");
     screen.press("c");
     screen.shows("the program has ended");
-    // What the program printed is on the ordinary screen.
+    // The program's output is on the ordinary screen.
     screen.shows("ok\n");
     assert!(screen.child.wait().unwrap().success());
 

@@ -72,7 +72,7 @@ fn uniform(n: usize, seed: u64) -> Vec<f32> {
         .collect()
 }
 
-/// Same bits, so that the sign of zero and infinities count.
+/// Compares bits, because the sign of zero and infinities count.
 fn same(got: &[f32], expected: &[f32], what: &str) {
     assert_eq!(got.len(), expected.len(), "{what}");
     for (n, (g, e)) in got.iter().zip(expected).enumerate() {

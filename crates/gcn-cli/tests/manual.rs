@@ -122,7 +122,7 @@ fn every_opcode_and_name_of_every_generation_stands_in_its_page() {
                     "{}: {shown:?}",
                     row.name
                 );
-                // The column is the one that names the generation, or the target where they differ.
+                // The column is the one that names the generation, or the target if they differ.
                 let column = table[0]
                     .iter()
                     .position(|h| {

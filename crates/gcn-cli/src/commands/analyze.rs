@@ -47,7 +47,7 @@ pub struct Options {
     /// Write a page with the graph of each kernel; `-` is standard output
     #[arg(long, value_name = "OUT")]
     html: Option<PathBuf>,
-    /// Put the counts of a run beside the code: the output of gcn run --profile --json
+    /// Show the counts of a run beside the code: the output of gcn run --profile --json
     #[arg(long, value_name = "RUN.json")]
     profile: Option<PathBuf>,
 }

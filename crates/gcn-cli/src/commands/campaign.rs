@@ -58,7 +58,7 @@ Examples:
 pub struct Options {
     /// The campaign (.toml)
     file: PathBuf,
-    /// The journal; by default FILE with the extension .journal, and of a shard .I-of-N.journal
+    /// The journal; by default FILE with the extension .journal, for a shard .I-of-N.journal
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// Run part I of N of the items, from 0
@@ -70,7 +70,7 @@ pub struct Options {
     /// Run this item alone, without a journal, and print its record
     #[arg(long, value_name = "N", conflicts_with_all = ["journal", "shard", "summary", "results"])]
     item: Option<u64>,
-    /// Run nothing; sum these journals up, of all shards
+    /// Run nothing; summarize these journals of all shards
     #[arg(long, value_name = "JOURNAL", num_args = 1.., conflicts_with_all = ["journal", "shard", "threads"])]
     summary: Vec<PathBuf>,
     /// Write the records of all items, in their order, as JSON lines; `-` is standard output

@@ -37,10 +37,10 @@ Examples:
 pub struct Options {
     #[command(flatten)]
     launch: super::run::Launching,
-    /// Look at all paths through the code; nothing runs
+    /// Check all paths through the code without running it
     #[arg(long = "static", conflicts_with_all = ["grid", "group", "offset", "dynamic_lds", "any_type", "args", "outs", "threads", "deterministic", "repeat", "max_instructions", "debug_traps", "metrics"])]
     all_paths: bool,
-    /// What is looked for: oob,uninit,waitcnt,hazard,race,barrier,coherence (the default), exec,mode; with --static
+    /// The checks: oob,uninit,waitcnt,hazard,race,barrier,coherence (the default), exec,mode; with --static
     /// waitcnt,hazard,uninit; `all` adds notes; `-NAME` takes one out
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     checks: Option<String>,

@@ -11,7 +11,7 @@ use gcn::isa::Target;
 enum Lang {
     /// OpenCL C
     Opencl,
-    /// The device's half of a HIP source
+    /// The device code of a HIP source
     Hip,
 }
 

@@ -49,7 +49,7 @@ pub struct Options {
         allow_hyphen_values = true
     )]
     commands: Vec<String>,
-    /// Execute the commands of a file, one a line, after those of -e; `-` is standard input
+    /// Execute the commands of a file, one per line, after those of -e; `-` is standard input
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
     /// Begin at the moment of a report of `gcn check --json`: the first one, or N counted from 0
@@ -58,10 +58,10 @@ pub struct Options {
     /// Run the launches with the checks of `gcn check` first, LIST as there, and stop at the moment of each report
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with_all = ["dap", "at"])]
     check: Option<String>,
-    /// On a terminal, a line of commands at a time instead of the full screen
+    /// On a terminal, use a command line instead of the full screen
     #[arg(long)]
     plain: bool,
-    /// The memory that the history of a launch may take, in MiB, about
+    /// The approximate maximum memory of a launch's history in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     history: usize,
     /// Wait for GDB at a port, by default on 127.0.0.1, or talk to it over standard input and output with `-`

@@ -26,7 +26,7 @@ pub struct Options {
     /// The instruction as it is on this target; without a name: the instructions of the target
     #[arg(long, value_parser = super::target(), ignore_case = true, hide_possible_values = true)]
     arch: Option<Target>,
-    /// What differs between two generations or targets
+    /// Compare two generations or targets
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["name", "all", "arch", "table"])]
     diff: Option<Vec<String>>,
     /// Write the manual as a static site: pages with a search that needs no server

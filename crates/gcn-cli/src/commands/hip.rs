@@ -38,7 +38,7 @@ Examples:
   gcn hip --info --target gfx906             the agents that programs see, as rocminfo prints them
   eval \"$(gcn hip --env)\"                   the same for all programs of a shell")]
 pub struct Options {
-    /// The GPU that the program sees; by default the target of the program's own code, else gfx900
+    /// The GPU that the program sees; by default the target of the program's own code, otherwise gfx900
     #[arg(long, value_parser = super::target())]
     target: Option<Target>,
     /// The engine that runs waves: interp or jit
@@ -56,7 +56,7 @@ pub struct Options {
     /// Print each launch when it begins: its number, kernel, grid and workgroup
     #[arg(long)]
     trace: bool,
-    /// Check every launch and report what is wrong with it: LIST as in `gcn check --checks` (docs/check.md)
+    /// Check every launch and report errors: LIST as in `gcn check --checks` (docs/check.md)
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = checks)]
     check: Option<String>,
     /// Stop in the program's kernels, while it waits: the terminal of `gcn debug`, on the process's terminal (docs/debug.md)
@@ -72,10 +72,10 @@ pub struct Options {
         allow_hyphen_values = true
     )]
     commands: Vec<String>,
-    /// With --debug: execute the commands of a file, one a line, after those of -e
+    /// With --debug: execute the commands of a file, one per line, after those of -e
     #[arg(long, value_name = "FILE", requires = "debug")]
     script: Option<PathBuf>,
-    /// With --debug: a line of commands at a time instead of the full screen
+    /// With --debug: use a command line instead of the full screen
     #[arg(long, requires = "debug", conflicts_with_all = ["commands", "script"])]
     plain: bool,
     /// Let GDB debug the program's kernels: wait for it at a port, by default on 127.0.0.1, at the first launch
@@ -85,7 +85,7 @@ pub struct Options {
         conflicts_with = "trace_instructions"
     )]
     gdb: Option<String>,
-    /// With --debug or --gdb: the memory that the history of a launch may take, in MiB, about
+    /// With --debug or --gdb: the approximate maximum memory of a launch's history in MiB
     #[arg(long, value_name = "MIB")]
     history: Option<usize>,
     /// Write the profile, failures and the reports of --check to this file as JSON
@@ -112,7 +112,7 @@ pub struct Options {
     /// Record, trace and debug only launches with these numbers, as 7 or 10-20; by default the first 100 are recorded, all traced
     #[arg(long, value_name = "RANGE", value_parser = launches)]
     launches: Option<String>,
-    /// Print shell commands that make a shell start all programs so; start none
+    /// Print shell commands that set up a shell for all programs; start none
     #[arg(long, conflicts_with = "program")]
     env: bool,
     /// Print the agents, memory pools and instruction set that programs see; start none

@@ -55,7 +55,7 @@ pub struct Launching {
     /// Threads that run workgroups; by default one per core
     #[arg(long)]
     pub threads: Option<NonZeroUsize>,
-    /// Use one thread and a fixed order: the same results every time, whatever the kernel does
+    /// Use one thread and a fixed order: the same results every time, for every kernel
     #[arg(long)]
     pub deterministic: bool,
     /// Repeat the run this many times, with buffers reset before each

@@ -354,7 +354,7 @@ fn line(row: &'static Inst, target: Target, set: usize) -> Option<String> {
     for (slot, text) in slots.zip(&texts) {
         setting(row, slot, text, set, &mut sources, &mut state);
     }
-    // What a lane's bit of VCC, or SCC, says.
+    // Values of VCC and SCC, if the instruction reads them.
     let reads_vcc = row.shape.slots.iter().any(|s| s.role == Role::CarryIn)
         || row.flags.has(gcn::isa::inst::Flags::READS_VCC);
     if reads_vcc {
