@@ -205,7 +205,7 @@ impl Commands {
         }
     }
 
-    /// Performs a motion and describes where it stopped.
+    /// Performs a motion and describes its stop.
     fn moved(
         &mut self,
         motion: impl FnOnce(&mut Session) -> Result<Stop, Error>,

@@ -245,7 +245,7 @@ impl<W: Write> Editor<'_, W> {
         }
     }
 
-    /// Performs a motion and reports where it stopped.
+    /// Performs a motion and reports its stop.
     fn go(&mut self, motion: Motion) -> Result<(), Error> {
         self.frames.clear();
         self.groups.clear();

@@ -31,7 +31,7 @@ use registers::Registers;
 /// The script for GDB's Python: disassembly, the command `gcn`, and functions.
 pub const SCRIPT: &str = include_str!("gdb/gcn.py");
 
-/// How a client disconnected.
+/// The way in which a client disconnected.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Left(Left),
@@ -778,7 +778,7 @@ impl Client<'_> {
         })
     }
 
-    /// Performs a motion, and reports where it stopped.
+    /// Performs a motion, and reports its stop.
     fn moved(
         &mut self,
         motion: impl FnOnce(&mut Session) -> Result<Stop, Error>,

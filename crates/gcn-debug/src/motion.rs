@@ -50,7 +50,7 @@ pub enum Reason {
     Interrupted,
 }
 
-/// Where a motion stopped.
+/// The stop of a motion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// The reason.

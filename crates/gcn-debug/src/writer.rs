@@ -106,8 +106,8 @@ pub(crate) fn may_write(info: &Info, location: &ValueLocation) -> bool {
     }
 }
 
-/// Returns true if the instruction that just ran wrote a location, even if it wrote what was there. `before` are the registers that the
-/// wave had; `changed` says whether the bytes differ.
+/// Returns true if the instruction that just ran wrote a location, even with the old value. `before` are the registers that
+/// the wave had; `changed` is true if the bytes differ.
 pub(crate) fn wrote(
     location: &ValueLocation,
     executed: WaveId,

@@ -234,7 +234,7 @@ impl MemoryKind {
 /// The memory access of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct MemoryAccess {
-    /// Which memory.
+    /// The accessed memory.
     pub space: MemorySpace,
     /// Load, store or atomic.
     pub kind: MemoryKind,
@@ -441,7 +441,7 @@ impl InstructionInfo {
             // M0 holds the size of the LDS.
             uses.read(M0_DWORD);
         }
-        // The LDS address of what is stored out of LDS is also in M0.
+        // The LDS address of data that are stored out of LDS is also in M0.
         let out_of_lds = nodes().any(|n| n.op == Op::LdsOfLane);
         let by_m0 =
             row.format == Format::Ds && by_address && row.shape.slot(Role::DsAddr).is_none();

@@ -101,7 +101,7 @@ impl Decoder {
     }
 
     /// As [`decode`].
-    // Inlined, so that a loop that needs only the length computes nothing else.
+    // Inlined, because a loop that needs only the length then computes nothing else.
     #[inline(always)]
     pub fn decode(&self, bytes: &[u8]) -> Option<Insn> {
         if let Some(words) = bytes.first_chunk::<8>() {

@@ -283,7 +283,7 @@ impl Concern {
         (self.always || self.count > 0).then_some(self)
     }
 
-    /// Returns true if the instruction takes part whatever registers it names.
+    /// Returns true if the instruction always takes part, with any registers.
     pub fn is_always(&self) -> bool {
         self.always
     }

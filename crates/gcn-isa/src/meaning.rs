@@ -275,7 +275,7 @@ pub enum Signal {
 /// One effect.
 #[derive(Clone, Copy, Debug)]
 pub struct Effect {
-    /// What changes.
+    /// The change.
     pub change: Change,
     /// A truth value: the effect is performed only where it holds.
     pub when: Option<u16>,
@@ -342,7 +342,7 @@ pub struct Program {
     pub nodes: Vec<Node>,
     /// The changes of state, in order.
     pub effects: Vec<Effect>,
-    /// What the instruction does, in a sentence or two.
+    /// The description of the instruction, a sentence or two.
     pub about: &'static str,
     /// The maximum distance of a result from the documented value; `None` for an exact result.
     pub bound: Option<&'static str>,
@@ -361,7 +361,7 @@ pub struct Shortcut {
     pub when: u16,
     /// The node of the faster computation.
     pub short: u16,
-    /// Where the condition holds, the value is neither a NaN nor a denormal.
+    /// If the condition holds, the value is neither a NaN nor a denormal.
     pub normal: bool,
 }
 
@@ -404,7 +404,7 @@ pub fn meaning(row: &'static Inst, target: Target) -> Program {
 pub struct V<'m> {
     m: &'m Meaning,
     node: u16,
-    /// How operations read it.
+    /// The type that operations read it as.
     pub ty: Ty,
 }
 

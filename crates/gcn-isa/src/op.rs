@@ -39,7 +39,7 @@ pub enum Out {
     Given,
 }
 
-/// How an operation reads its operands.
+/// The interpretation of an operation's operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Reads {
     /// As bit patterns of any type.
@@ -92,7 +92,7 @@ pub struct OpInfo {
     pub kind: Kind,
     /// The type of its result.
     pub out: Out,
-    /// How it reads its operands.
+    /// The interpretation of its operands.
     pub reads: Reads,
     /// The number of operands, from the first on, that it reads as numbers if their type is a float: it flushes their denormals,
     /// and a signalling NaN among them is an invalid operation.

@@ -23,7 +23,7 @@ pub enum Syntax {
     Clrx,
 }
 
-/// How an instruction is printed.
+/// The options of printing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
     /// The syntax.
@@ -618,7 +618,7 @@ impl<O: Sink> Printer<'_, O> {
 
     fn immediate(&mut self, kind: Imm, v: u32, shown: &mut Encoder) {
         match kind {
-            // LLVM prints inline constants in decimal, whatever the operand is.
+            // LLVM prints inline constants in decimal, for every operand.
             Imm::U16 | Imm::Sdata if !self.clrx && v <= 64 => push_dec(self.out, v),
             Imm::U16 | Imm::Hex16 | Imm::Sdata => push_hex(self.out, v as u64),
             Imm::Optional if self.clrx => push_hex(self.out, v as u64),

@@ -29,7 +29,7 @@ pub enum MetadataError {
     Shape {
         /// The location, such as `amdhsa.kernels[0]..args[1]..size`.
         path: String,
-        /// What is expected there.
+        /// The expected type.
         expected: String,
     },
     /// The tree has no faithful text.

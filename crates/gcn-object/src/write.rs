@@ -30,7 +30,7 @@ pub struct Section {
     pub flags: SectionFlags,
     /// Alignment in bytes: a power of two, or 0 for 1.
     pub align: u64,
-    /// Size of an entry for tables, else 0.
+    /// Size of an entry for tables, otherwise 0.
     pub entry_size: u64,
     /// The bytes; empty for `NOBITS`.
     pub data: Vec<u8>,

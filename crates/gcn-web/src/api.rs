@@ -202,7 +202,7 @@ fn step(params: &Params<'_>, sessions: &Sessions) -> Result<Value, Refusal> {
             "back" => session.stepper.back(count, &stops)?,
             "stay" => {}
             other => {
-                let message = format!("`way`: `{other}` is none of forward, back, to and stay");
+                let message = format!("`way`: `{other}` is not one of forward, back, to and stay");
                 refused = Some(Refusal::Malformed(message));
             }
         }

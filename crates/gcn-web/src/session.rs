@@ -78,7 +78,7 @@ pub struct View<'a> {
     pub lds: &'a [u8],
     /// True if no wave can continue.
     pub over: bool,
-    /// How it ended, and a sentence about it.
+    /// The reason of its end, and a sentence about it.
     pub end: Option<(&'static str, String)>,
 }
 

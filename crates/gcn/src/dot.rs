@@ -32,7 +32,7 @@ pub struct Block {
     pub instructions: Vec<(u64, String)>,
     /// The edges to other blocks of the function.
     pub edges: Vec<Edge>,
-    /// How control leaves the function, if it does.
+    /// The way in which control leaves the function, if it does.
     pub leaves: Option<Leave>,
     /// True if the block is reachable from the entry.
     pub reached: bool,
@@ -48,7 +48,7 @@ pub struct Edge {
     pub when: String,
 }
 
-/// How control leaves the function at the end of a block.
+/// The way in which control leaves the function at the end of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leave {
     /// The wave ends.

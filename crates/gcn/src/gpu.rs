@@ -377,7 +377,7 @@ impl Gpu {
 
     fn choose(&self, source: Source) -> Result<Program, Error> {
         let container = Container::new(source)?;
-        // The only object of a file is loaded or refused whatever its target is.
+        // The only object of a file is loaded or refused independently of its target.
         let entry = match container.choose(None, None) {
             Ok(entry) => entry,
             Err(_) => container.choose(Some(self.target().name()), None)?,

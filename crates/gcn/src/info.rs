@@ -346,7 +346,7 @@ impl KernelInfo<'_> {
         &self.kernel.name
     }
 
-    /// The registers that the code uses according to the metadata, else the allocated ones.
+    /// The registers that the code uses according to the metadata, otherwise the allocated ones.
     fn used(&self) -> (u64, u64) {
         let (vgprs, sgprs) = (self.occupancy.vgprs, self.occupancy.sgprs);
         match &self.kernel.metadata {

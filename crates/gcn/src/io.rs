@@ -139,7 +139,7 @@ fn chosen(
 /// # Errors
 /// A message with the file's name.
 pub fn read_text(path: &Path) -> Result<String, String> {
-    // Text has no zero bytes, so an endless stream of zeros is refused at once.
+    // Text has no zero bytes. An endless stream of zeros is therefore refused immediately.
     let bytes = read_until(path, |piece| has_zero(piece).then(|| NOT_TEXT.into()))?;
     String::from_utf8(bytes)
         .map_err(|e| (text_of(path, e.as_bytes()).err()).unwrap_or_else(|| e.to_string()))

@@ -29,7 +29,7 @@ struct Count {
     lanes: u64,
     /// The difference between addresses in memory and in the file.
     base: u64,
-    /// The counts of compiled code that begins here, and of the instruction where it was interpreted.
+    /// The counts of compiled code that begins here, and of the instruction while it was interpreted.
     spent: Spent,
 }
 

@@ -97,7 +97,7 @@ struct Out {
 pub struct Trace(Arc<Sink>);
 
 impl Trace {
-    /// A trace to `out`, as text or as lines of JSON, with source lines where they are known.
+    /// A trace to `out`, as text or as lines of JSON, with source lines if they are known.
     pub fn new(out: Box<dyn Write + Send>, filter: Filter, json: bool, sources: Sources) -> Trace {
         Trace(Arc::new(Sink {
             out: Mutex::new(Out {

@@ -101,7 +101,7 @@ pub const PEER: &[Case] = &[
                 b.push((random.next() % 5) as f32 - 2.0);
             }
             let (a, b) = (floats(n * n, |i| a[i]), floats(n * n, |i| b[i]));
-            // Small integers, so that sums are exact.
+            // Small integers, whose sums are exact.
             vec![exact(a), exact(b), zeros(4 * n * n), int(n as u32)]
         },
     },

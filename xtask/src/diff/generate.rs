@@ -68,7 +68,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is small, so that the bias of the remainder does not matter.
+    /// A number below `bound`, which must be small, because the remainder is biased.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }

@@ -81,7 +81,7 @@ struct Parameters<'m> {
     channel: V<'m>,
 }
 
-/// Which parameter.
+/// A parameter of a primitive.
 #[derive(Clone, Copy)]
 enum Parameter {
     P0,

@@ -106,7 +106,8 @@ pub(super) fn string_length(bytes: &[u8], strings: bool) -> Option<usize> {
     (length >= LEAST && ended).then_some(length)
 }
 
-/// Returns false only if one of the bytes is below a tab or above ASCII, as in most numbers. All are compared at once.
+/// Returns false only if one of the bytes is below a tab or above ASCII, as in most numbers. All bytes are compared
+/// together.
 #[inline]
 fn may_be_printed<const N: usize>(bytes: &[u8; N]) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;

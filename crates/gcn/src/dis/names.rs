@@ -22,7 +22,7 @@ pub fn quoted(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns true if a name is a word that operands use, in upper or lower case, or the half of such a register.
+/// Returns true if a name is a word that operands use, in upper or lower case, or half of a register with this name.
 fn is_reserved(name: &str) -> bool {
     // This is called for every symbol. Comparing the lengths first is fast.
     let halves = name.strip_suffix("_lo").or(name.strip_suffix("_hi"));
