@@ -1,4 +1,4 @@
-// How fast HIP's programs are here, beside the same work in threads of the host. Each is the best of several times.
+// The speed of HIP programs here, compared with the same work in threads of the host. Each figure is the best of several runs.
 #include "host.h"
 #include <algorithm>
 #include <chrono>
@@ -25,7 +25,7 @@ __global__ void saxpy(float *y, const float *x, float a, int n) {
     if (i < n) y[i] = a * x[i] + y[i];
 }
 
-// Seconds, the least of some.
+// Seconds, the minimum of several runs.
 static double best(int times, const std::function<void()> &work) {
     double least = 1e9;
     for (int k = 0; k < times; k++) {

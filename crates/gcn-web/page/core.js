@@ -1,4 +1,4 @@
-// What the parts of the page share: the state, elements, the server, values as text, colours, links.
+// The parts that the page's scripts share: the state, elements, requests to the server, values as text, colours, links.
 "use strict";
 const G = { initial: JSON.parse(document.getElementById("initial").textContent), parts: [] };
 
@@ -20,7 +20,7 @@ G.el = (tag, attributes = {}, ...children) => {
 G.root = document.body.dataset.root;
 G.static = G.initial.static;
 
-// The document: what a link restores. `view` is what the server says of it.
+// The document, which a link restores. `view` is the server's answer about it.
 G.doc = { name: "", source: "", arch: "gfx900", syntax: "auto", registers: "", kernel: "", grid: "64", group: "64", args: "" };
 G.view = null;
 G.chosen = null; // the address of the selected instruction
@@ -99,7 +99,7 @@ G.themeChoice = stored;
 document.documentElement.dataset.theme = stored === "auto" ? (dark.matches ? "dark" : "light") : stored;
 dark.addEventListener("change", () => G.theme(G.themeChoice));
 
-// Links: the state as JSON, compressed where the browser can, in base64 for addresses.
+// Links: the state as JSON, compressed if the browser supports it, in base64 for addresses.
 const pipe = async (bytes, stream) => new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
 const toText = (bytes) => {
   let text = "";

@@ -103,7 +103,7 @@
     if (event.key === "Escape") { leave = true; return; }
     if (event.key === "Tab" && !leave && !event.shiftKey && !area.readOnly && !event.ctrlKey && !event.altKey) {
       event.preventDefault();
-      // This can be undone, unlike a change by script.
+      // The user can undo this, unlike a change of the value by script.
       if (!document.execCommand("insertText", false, "\t")) {
         area.setRangeText("\t", area.selectionStart, area.selectionEnd, "end");
         area.dispatchEvent(new Event("input"));

@@ -1,4 +1,4 @@
-// The listing: instructions with their words in the colours of the fields, both spellings, live registers, cycles; and the detail of
+// The listing: instructions with their words in the colours of the fields, both syntaxes, live registers, cycles; and the details of
 // the selected instruction.
 "use strict";
 (() => {
@@ -103,7 +103,7 @@
     refresh();
   };
 
-  // Marks, the selection, and which row the Tab key reaches.
+  // Marks, the selection, and the row that the Tab key reaches.
   const refresh = () => {
     const target = elements.get(G.chosen) || elements.values().next().value;
     for (const [pc, element] of elements) {
@@ -136,7 +136,7 @@
     return box;
   });
 
-  // What an operand is, and its value in the run.
+  // The purpose of an operand, and its value in the run.
   const operandText = (row, n) => {
     const o = row.operands[n];
     if (!o) return "";
@@ -169,7 +169,7 @@
     detail.replaceChildren(G.el("div", { class: "head" }, G.el("b", { class: "o" }, row.row), row.format, open), ...bits(row), G.el("dl", {}, ...items));
   };
 
-  // A button that leads to an instruction.
+  // A button that selects an instruction.
   G.jump = (pc) => G.el("button", { type: "button", onclick: () => G.listing.choose(pc, true, true) }, `${G.hex(pc)} ${G.rowAt(pc)?.llvm.split(" ")[0] || ""}`);
 
   G.listing = {

@@ -1,4 +1,4 @@
-// The page as a whole: the document, what the server says of it, tabs, links, keys.
+// The page as a whole: the document, the server's answer about it, tabs, links, keys.
 "use strict";
 (() => {
   const { $ } = G;
@@ -59,7 +59,7 @@
     $("panel-costs").replaceChildren(...(parts.length ? parts : [G.el("p", { class: "note" }, "There is no code.")]));
   };
 
-  // Arguments to start from, by the kernel's metadata.
+  // Initial arguments, from the kernel's metadata.
   const suggested = (kernel) => (kernel?.arguments || []).map((a) => {
     const type = a.type || "";
     if (a.kind === "dynamic_shared_pointer") return "local:1024";
@@ -83,7 +83,7 @@
 
   const take = (view) => {
     if (!view.ok) {
-      // The listing stays as it was, so that typing does not make it flicker.
+      // The listing stays unchanged, because it would flicker while the user types.
       if (view.error) view.diagnostics = [{ level: "error", message: view.error, line: 1, column: 1, start: 0, length: 0, notes: [] }];
       G.messages(view.diagnostics);
       G.stale = true;
@@ -122,7 +122,7 @@
     G.changed();
   };
 
-  // The address always restores what is shown.
+  // The address always restores the present document.
   let linking = null, restoring = true;
   const snapshot = () => ({ ...G.doc, spelling: G.spelling, chosen: G.chosen, breaks: [...G.breaks], run: G.run.now() });
   G.changed = () => {

@@ -109,10 +109,10 @@
     }
     return [...masks.map(([name, mask]) => ({ name, mask })), ...lanes.map((values, n) => ({ name: `v${n}`, values, n }))];
   };
-  // A saved mask counts while its register is live, or on the control stack.
+  // A saved mask is shown while its register is live, or if it is on the control stack.
   const waits = (m) => m.stack !== undefined || m.name === "vcc" || (G.rowAt(G.state.pc)?.live_s || []).includes(m.pair);
 
-  // Of the instructions that save EXEC to the same registers, the last one before the PC.
+  // The last instruction before the PC of those that save EXEC to the same registers.
   const latest = (list) => {
     const found = new Map();
     for (const m of list) {
@@ -126,7 +126,7 @@
   const live = (n) => { const row = G.rowAt(G.state.pc); return !row?.live_v || row.live_v.includes(n); };
 
   const shade = (value, zero, full) => {
-    // Brightness by magnitude: small numbers differ, and large ones, too.
+    // Brightness by magnitude, for small and for large numbers.
     const size = value === 0 ? 0 : 0.25 + 0.75 * Math.log2(1 + value) / 32;
     return size === 0 ? zero : `color-mix(in srgb, ${full} ${Math.round(size * 100)}%, ${zero})`;
   };
@@ -238,7 +238,7 @@
     select.replaceChildren(...all.map(([space, name, at, bytes]) => G.el("option", { value: `${space} ${at}` }, `${name}: ${bytes} bytes at ${at}`)));
     if ([...select.options].some((o) => o.value === old)) select.value = old;
     else {
-      // A kernel's first buffer says more than an LDS that it does not have.
+      // A kernel's first buffer is more useful than LDS that it does not have.
       const first = all.findIndex(([, , , bytes]) => bytes > 0);
       select.selectedIndex = Math.max(0, G.state.lds ? 0 : first);
       choose();
@@ -295,7 +295,7 @@
   G.run = {
     start, register,
     now: () => (session === null ? null : { moment: G.state?.moment || 0, wave: $("wave").value }),
-    // The code has changed: what runs is no longer what the page shows.
+    // The code has changed: the run no longer matches the page.
     stale() {
       session = null;
       G.state = before = null;

@@ -5,7 +5,7 @@
   const input = document.getElementById("words");
   const list = document.getElementById("found");
 
-  // How well a page matches all words; 0 if one is nowhere.
+  // The score of a page for all words; 0 if one does not occur.
   const score = ([name, about, , also], words) => {
     const title = name.toLowerCase();
     const text = about.toLowerCase();
@@ -52,7 +52,7 @@
     list.hidden = words.length === 0;
   };
 
-  // The keyboard reaches what scrolls.
+  // Makes scrollable elements reachable by the keyboard.
   const scrolling = () => {
     for (const table of document.querySelectorAll(".table")) {
       if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;

@@ -2,7 +2,7 @@
 #
 # - x/i, disassemble and display/i show GCN instructions.
 # - `gcn COMMAND` executes any command of `gcn debug` (`gcn help` lists them) as `monitor COMMAND` does, and
-#   then shows GDB where the session is.
+#   then updates GDB to the session's state.
 # - $f32(X), $f16(X) and $f64(LOW, HIGH) are the bits of registers as floats: p $f32($v1[63]).
 # - backtrace, up, down and finish know the calls that a wave is in, also of objects whose tables for unwinding are empty, as compilers
 #   write them for this target.
@@ -13,9 +13,9 @@ import gdb
 import gdb.disassembler
 import gdb.unwinder
 
-# Files are read as the target's: with 64-bit addresses.
+# Files are read for the target: with 64-bit addresses.
 gdb.execute("set architecture i386:x86-64", False, True)
-# GDB would end itself over rules that say nothing.
+# Unwinding rules without contents would end GDB.
 gdb.execute("maintenance set dwarf unwinders off", False, True)
 
 
@@ -99,7 +99,7 @@ class GcnCommand(gdb.Command):
         try:
             gdb.execute("monitor " + command)
         except gdb.error:
-            # The command has printed what is wrong.
+            # The command has printed the error.
             raise gdb.GdbError("The command was not done.") from None
         finally:
             gdb.execute("maintenance flush register-cache", False, True)

@@ -1,4 +1,4 @@
-// Packets written by hand, beside HIP: what the runtime's own interface does, and what becomes of wrong packets and handles, by
+// Handwritten packets, beside HIP: tests of the runtime's own interface, and of invalid packets and handles, selected by
 // the first argument.
 #include "common.h"
 #include <atomic>
@@ -191,7 +191,7 @@ static void right() {
     HSA(hsa_amd_profiling_get_async_copy_time(copied, &copied_at));
     EXPECT(ran_at.start <= ran_at.end && ran_at.end <= copied_at.start && copied_at.start <= copied_at.end);
 
-    // Handles that are none, and some that are gone.
+    // Invalid handles, and handles of destroyed objects.
     hsa_signal_t gone = signal_of(1), wrong{0x123456780};
     HSA(hsa_signal_destroy(gone));
     EXPECT(hsa_signal_destroy(gone) == HSA_STATUS_ERROR_INVALID_SIGNAL);
@@ -246,8 +246,8 @@ static void wrong(const std::string &what) {
     std::puts("nothing was said");
 }
 
-// What must neither be said nor do harm: signals that go while a kernel still has to complete them, and a ring that is written
-// over before it is read.
+// Cases that must be neither reported nor harmful: signals that are destroyed before a kernel completes them, and a ring that is
+// overwritten before it is read.
 static void rough() {
     Kernel fill = kernel("fill.kd"), wait = kernel("wait_for.kd");
     int *p, *flag;
@@ -258,7 +258,7 @@ static void rough() {
     hsa_signal_t done = signal_of(1);
     dispatch(q, wait, flag, 1, done);
     HSA(hsa_signal_destroy(done));
-    // Room that is given back while a kernel has its address.
+    // Memory that is freed while a kernel has its address.
     __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
     hsa_signal_t last = signal_of(1);
     for (int i = 0; i < 10; i++) dispatch(q, fill, p, i, hsa_signal_t{0});
@@ -270,7 +270,7 @@ static void rough() {
     hsa_queue_t *short_lived = queue(64);
     for (int i = 0; i < 30; i++) dispatch(short_lived, fill, p, i, hsa_signal_t{0}, 16);
     HSA(hsa_queue_destroy(short_lived));
-    // Three times as many packets as there is room for, at once.
+    // Three times as many packets as the ring holds, without waiting.
     hsa_queue_t *full = queue(64);
     auto *ring = static_cast<hsa_barrier_and_packet_t *>(full->base_address);
     for (int i = 0; i < 192; i++) {

@@ -44,7 +44,7 @@ __global__ void histogram(const unsigned char *in, int n, unsigned *out) {
     atomicAdd(&out[threadIdx.x], bins[threadIdx.x]);
 }
 
-// The last workgroup to finish sums what all of them have left.
+// The last workgroup to finish sums the results of all.
 __device__ unsigned finished;
 __global__ void last_sums(const int *in, int n, int *part, int *total) {
     __shared__ int sums[256];

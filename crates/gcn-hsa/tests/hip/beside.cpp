@@ -1,4 +1,4 @@
-// A long kernel while the host writes memory that the GPU shares: what the host writes is its own, also when a debugger goes back in the kernel.
+// A long kernel while the host writes memory that the GPU shares: the host's stores remain, also if a debugger steps back in the kernel.
 #include "common.h"
 #include <atomic>
 #include <thread>

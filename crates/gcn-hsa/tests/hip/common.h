@@ -1,4 +1,4 @@
-// What the programs share. Each compares what kernels made with what the host computes, and ends with 0 if all is right.
+// Code that the programs share. Each program compares the results of kernels with the host's, and exits with 0 if all are right.
 #pragma once
 #include <hip/hip_runtime.h>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Copies and fills: boxes of pitched memory and arrays, asynchronous ones, symbols, what is known of pointers.
+// Copies and fills: boxes of pitched memory and arrays, asynchronous ones, symbols, attributes of pointers.
 #include "common.h"
 #include <cstring>
 
@@ -26,7 +26,7 @@ static void boxes() {
     copy.extent = make_hipExtent(w * 4, h, d);
     copy.kind = hipMemcpyHostToDevice;
     CHECK(hipMemcpy3D(&copy));
-    // A part of it, into another place of another box on the device.
+    // A part of it, to another position in another box on the device.
     hipPitchedPtr q;
     CHECK(hipMalloc3D(&q, make_hipExtent(w * 4, h, d)));
     CHECK(hipMemset3D(q, 0, make_hipExtent(w * 4, h, d)));

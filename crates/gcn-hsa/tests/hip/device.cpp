@@ -1,4 +1,4 @@
-// What kernels ask of the chip and the host: occupancy, dynamic LDS, stacks, votes, memory and text of their own.
+// Services of the chip and the host for kernels: occupancy, dynamic LDS, stacks, votes, memory and text.
 #include "common.h"
 
 __global__ void reversed(float *p) {
@@ -65,7 +65,7 @@ int main() {
     EXPECT(words[0] == 0xaaaaaaaaaaaaaaaaull && words[1] == 32);
     for (int i = 0; i < 64; i++) EXPECT(words[2 + i] == static_cast<unsigned>(i ^ 5));
 
-    // The slabs of a kernel's malloc begin at multiples of their size, whatever else has been allocated.
+    // The slabs of a kernel's malloc begin at multiples of their size, independently of other allocations.
     void *odd, *large;
     CHECK(hipMalloc(&odd, 5000));
     CHECK(hipMalloc(&large, 4 << 20));

@@ -1,4 +1,4 @@
-// What a program must not do, by the first argument. The runtime reports it, and HIP ends the program.
+// Invalid actions of a program, selected by the first argument. The runtime reports them, and HIP ends the program.
 #include "common.h"
 #include <string>
 

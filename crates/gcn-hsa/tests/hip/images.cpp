@@ -161,7 +161,7 @@ static void one_dimension() {
     CHECK(hipMallocArray(&array, &format, w));
     CHECK(hipMemcpyToArray(array, 0, 0, v.data(), w * 4, hipMemcpyHostToDevice));
     std::vector<float> at;
-    // Not where rounding decides between two elements.
+    // Except where rounding selects one of two elements.
     for (int i = 0; i < 300; i++) at.push_back((i - 100) / 61.0f + 0.004f);
     float *places = on_device(at), *out = static_cast<float *>(room());
     struct {
@@ -284,7 +284,7 @@ static hipSurfaceObject_t surface_of(hipArray_t array) {
 
 static void surfaces() {
     const int n = 50;
-    // HIP 5.2 converts integers to floats here, so that surfaces of them hold others.
+    // HIP 5.2 converts integers to floats here: surfaces of them hold other values.
     std::vector<float> squares(n);
     for (int i = 0; i < n; i++) squares[i] = i * i;
     hipArray_t a, b;

@@ -1,5 +1,5 @@
-// Launches with everything that a record has to keep: variables, constants, managed ones, addresses in variables, in structures
-// and in memory. The first argument chooses a launch that fails instead.
+// Launches with all data that a record must contain: variables, constants, managed ones, addresses in variables, in structures
+// and in memory. The first argument selects a launch that fails instead.
 #include "common.h"
 #include <cstring>
 #include <string>
@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
         CHECK(hipDeviceSynchronize());
     }
     if (what == "unmapped") {
-        // Registered, and gone.
+        // Registered memory that is then unmapped.
         void *own = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         void *seen;
         CHECK(hipHostRegister(own, 4096, hipHostRegisterDefault));

@@ -54,7 +54,7 @@ int main() {
         EXPECT(nodes[9].value == (round & 1 ? 81 : -81));
     }
 
-    // Chunks on four streams: copied in, scanned, copied out; then the carries on one that waits for all.
+    // Chunks on four streams: copied in, scanned, copied out; then the carries on a stream that waits for all.
     const int chunks = 12, size = 256, n = chunks * size;
     int *host, *device;
     CHECK(hipHostMalloc(&host, n * 4));

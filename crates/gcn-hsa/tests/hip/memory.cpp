@@ -52,7 +52,7 @@ int main() {
     CHECK(hipMemcpy(out.data(), b, n * 4, hipMemcpyDefault));
     EXPECT(right(out.data()));
 
-    // The program's own memory, again and again: what is registered can be released.
+    // The program's own memory, repeatedly: registered memory can be released.
     for (int round = 0; round < 20; round++) {
         std::vector<int> own(n, 0);
         CHECK(hipHostRegister(own.data(), n * 4, hipHostRegisterDefault));

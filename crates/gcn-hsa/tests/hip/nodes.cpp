@@ -22,7 +22,7 @@ int main() {
     std::vector<int> in(n), out(n);
     for (int i = 0; i < n; i++) in[i] = i;
 
-    // A diamond: a filled and b copied side by side, then both added, then the host told.
+    // A diamond: a is filled and b is copied concurrently, then both are added, then the host is called.
     hipGraph_t graph;
     CHECK(hipGraphCreate(&graph, 0));
     hipGraphNode_t fill, copy, kernel, back, host, more;
@@ -68,14 +68,14 @@ int main() {
         EXPECT(told == round);
         for (int i = 0; i < n; i++) EXPECT(out[i] == i + 16);
     }
-    // Another argument of a kernel of the graph that is ready.
+    // Another argument of a kernel of the instantiated graph.
     what = 100;
     CHECK(hipGraphExecKernelNodeSetParams(run, more, &add_params));
     CHECK(hipGraphLaunch(run, s));
     CHECK(hipStreamSynchronize(s));
     for (int i = 0; i < n; i++) EXPECT(out[i] == i + 111);
 
-    // The same as a part of another.
+    // The same graph as a part of another one.
     hipGraph_t outer;
     CHECK(hipGraphCreate(&outer, 0));
     hipGraphNode_t child, last, again;

@@ -1,4 +1,4 @@
-// Kernels with one mistake each, and twins without it, for gcn hip --check. The argument chooses.
+// Kernels with one error each, and variants without it, for gcn hip --check. The argument selects one.
 #include <hip/hip_runtime.h>
 #include <cstdio>
 #include <cstring>
@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
         divergent<<<1, 64>>>(a, b, 64);
         hipMemset(b, 0, bytes);
         atomically<<<8, 64>>>(b);
-        // Memory that HIP gets again.
+        // Memory that HIP allocates again.
         hipFree(b);
         hipMalloc(&b, bytes);
         shift<<<1, n>>>(a, b, n, 0);

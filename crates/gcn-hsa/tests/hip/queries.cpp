@@ -1,4 +1,4 @@
-// What a program asks of the device and of streams: properties, limits, mistakes, priorities, values that streams wait for.
+// Queries about the device and streams: properties, limits, errors, priorities, values that streams wait for.
 #include "common.h"
 #include <cstring>
 #include <string>
@@ -50,7 +50,7 @@ static void mistakes() {
     CHECK(hipMalloc(&p, 4));
     EXPECT(hipMemcpy(nullptr, p, 4, hipMemcpyDeviceToHost) != hipSuccess);
     EXPECT(hipMalloc(nullptr, 4) == hipErrorInvalidValue);
-    // More work-items than a workgroup holds: the launch fails, the next one does not.
+    // More work-items than a workgroup holds: the launch fails, and the next one succeeds.
     store<<<1, 4096>>>(p, 1);
     EXPECT(hipGetLastError() != hipSuccess);
     EXPECT(hipGetLastError() == hipSuccess);
@@ -93,7 +93,7 @@ static void streams() {
     }
     CHECK(hipStreamSynchronize(s));
     EXPECT(calls == 10);
-    // The null stream waits for those that block, and they for it.
+    // The null stream waits for blocking streams, and they wait for it.
     for (int k = 0; k < 20; k++) {
         add<<<(n + 255) / 256, 256, 0, t>>>(p, n, 1);
         add<<<(n + 255) / 256, 256>>>(p, n, 10);

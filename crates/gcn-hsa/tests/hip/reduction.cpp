@@ -1,4 +1,4 @@
-// A sum over a grid as large as fits at once, in one cooperative launch; coalesced groups; a launch over the list of devices.
+// A sum over the largest grid that is resident at once, in one cooperative launch; coalesced groups; a launch over the list of devices.
 #include "common.h"
 #include <hip/hip_cooperative_groups.h>
 

@@ -1,4 +1,4 @@
-// Programs that are compiled while this one runs: options, headers, templates, mistakes; and ways to launch what they give.
+// Programs that are compiled while this one runs: options, headers, templates, errors; and ways to launch their kernels.
 #include "common.h"
 #include <hip/hip_ext.h>
 #include <hip/hiprtc.h>
@@ -103,7 +103,7 @@ int main() {
     EXPECT(registers > 0);
     CHECK(hipModuleUnload(module));
 
-    // A mistake is told, with its line.
+    // An error is reported with its line.
     EXPECT(hiprtcCreateProgram(&program, "\n__global__ void f() { nonsense; }\n", "bad.hip", 0, nullptr, nullptr) == HIPRTC_SUCCESS);
     EXPECT(hiprtcCompileProgram(program, 1, options) == HIPRTC_ERROR_COMPILATION);
     EXPECT(hiprtcGetProgramLogSize(program, &size) == HIPRTC_SUCCESS && size > 1);

@@ -1,4 +1,4 @@
-// Launches and copies over 8 streams of 4 threads, as many as the first argument says; memory stays as it is.
+// Launches and copies on 8 streams of 4 threads; the first argument is their number. Memory must not grow.
 #include "common.h"
 #include <fstream>
 #include <string>

@@ -1,4 +1,4 @@
-// Streams that run side by side, events between them, times, functions of the host that are called back.
+// Concurrent streams, events between them, times, and callbacks to functions of the host.
 #include "common.h"
 #include <atomic>
 #include <thread>
@@ -39,7 +39,7 @@ int main() {
         for (int v : out) EXPECT(v == 50 * (k + 1));
     }
 
-    // A kernel that waits for the host does not hold up another stream's, nor that stream's copies.
+    // A kernel that waits for the host does not block another stream's kernel, nor that stream's copies.
     int *flag;
     CHECK(hipHostMalloc(&flag, 4));
     *flag = 0;
@@ -57,7 +57,7 @@ int main() {
     for (int v : out) EXPECT(v == 1100);
     EXPECT(hipStreamQuery(s[0]) == hipErrorNotReady);
     EXPECT(hipEventQuery(behind) == hipErrorNotReady);
-    // And this one's waits for it.
+    // A third stream waits for the blocked one.
     CHECK(hipStreamWaitEvent(s[2], behind, 0));
     add<<<20, 256, 0, s[2]>>>(p[2], n, 7);
     std::thread later([&] {

@@ -97,7 +97,7 @@ int main() {
     CHECK(hipGraphLaunch(exec, stream));
     CHECK(hipStreamSynchronize(stream));
 
-    // An edge is taken away and put back.
+    // An edge is removed and added again.
     CHECK(hipGraphRemoveDependencies(graph, &right, &join, 1));
     CHECK(hipGraphNodeGetDependencies(join, nullptr, &count));
     EXPECT(count == 1);

@@ -1,4 +1,4 @@
-// Exchanges between lanes, votes, mathematics, vectors, halves: each beside the host's own.
+// Exchanges between lanes, votes, mathematics, vectors, halves: each compared with the host's.
 #include "common.h"
 #include <hip/hip_cooperative_groups.h>
 #include <hip/hip_fp16.h>
@@ -140,7 +140,7 @@ int main() {
         EXPECT(yi[5 * n + i] == v % 1000 + v / 7 && yi[6 * n + i] == mixed);
     }
 
-    // Numbers that halves hold, so that there is nothing to round.
+    // Numbers that halves represent exactly.
     for (int i = 0; i < n; i++) x[i] = i - 1000;
     CHECK(hipMemcpy(in, x.data(), n * 4, hipMemcpyHostToDevice));
     halves<<<(n + 255) / 256, 256>>>(in, results, n);
