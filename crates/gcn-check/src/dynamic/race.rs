@@ -145,7 +145,7 @@ pub struct Made {
     pub kind: Kind,
     /// The access is in LDS, where a plain access can race with an atomic.
     pub lds: bool,
-    /// The value does not change. An atomic then counts as a read, and a store races with nothing.
+    /// The value does not change. An atomic then counts as a read, and a store races only with later writes.
     pub unchanged: bool,
 }
 
@@ -248,7 +248,7 @@ impl Accesses {
             let both = s.is_atomic() && atomic;
             // In memory, a plain store beside atomics may be an atomic one, such as the release of a lock.
             let mixed = !made.lds && (s.is_atomic() || atomic);
-            // A load gets the same before and after a store of what is there.
+            // A load gets the same value before and after a store that changes nothing.
             let alike = m.is_silent() && !writes;
             let excused = both || mixed || alike || ordered(&s);
             (m.bytes() & mark.bytes() != 0 && !excused).then_some(s)
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(others.access(store(1, 2, true), &none, 8, 4), None);
         let race = others.access(store(2, 3, false), &none, 8, 4);
         assert_eq!(race.map(|s| s.wave), Some(1));
-        // The second one by the same wave, or by one that is ordered after the first.
+        // The second store is by the same wave, or by one that is ordered after the first.
         for (wave, known) in [(1, &none), (3, &VectorClock::from_iter([(1, 2)]))] {
             let mut hidden = Accesses::default();
             assert_eq!(hidden.access(store(1, 2, false), &none, 8, 4), None);
