@@ -175,6 +175,11 @@ fn what_was_wrong_once() {
             "gfx600",
             "s_mov_b64 vcc, 0\ns_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 15\ns_nop 4\nv_sqrt_f32 v10, src_vccz\nv_rcp_f32 v11, src_vccz\nv_rsq_f32 v12, src_scc",
         ),
+        // Of three operands the scalar ones are compared first, and one depends on lanes of the block.
+        (
+            "gfx600",
+            "v_add_i32 v20, vcc, v20, v5\nv_min3_u32 v3, -2.0, vcc_lo, v1\ns_barrier",
+        ),
         // A scalar atomic ignores EXEC.
         (
             "gfx900",

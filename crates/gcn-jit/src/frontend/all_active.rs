@@ -363,7 +363,7 @@ impl Builder<'_> {
             (false, true) => (b, a),
             _ => return None,
         };
-        if self.late.get(limit as usize).copied().unwrap_or(false) {
+        if self.is_late(limit) {
             return None;
         }
         let state = self.affine.and_then(|at| at.get(&self.code.start))?;
@@ -408,8 +408,7 @@ impl Builder<'_> {
         if n.ty.bits() != 32 || n.ty.is_float() {
             return None;
         }
-        let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(true);
-        if !n.vec && n.inputs().iter().any(late) {
+        if !n.vec && n.inputs().iter().any(|&id| self.is_late(id)) {
             return None;
         }
         affine::steps(&self.g.nodes, state, [n.args[0], n.args[1]])

@@ -186,25 +186,31 @@ impl Builder<'_> {
         }
     }
 
+    /// Returns true if a value depends on a scalar that depends on lanes of this block. Nodes of the current instruction are not in `late` yet.
+    pub(super) fn is_late(&self, id: Id) -> bool {
+        if let Some(&late) = self.late.get(id as usize) {
+            return late;
+        }
+        let n = self.g.get(id);
+        let leaves = match n.op {
+            Inst::FastPath(number) => &self.g.fast_paths[number as usize].leaves[..],
+            _ => &[],
+        };
+        let mut inputs = n.inputs().iter().chain(leaves);
+        !n.vec && n.op == Inst::Ballot || inputs.any(|&id| self.is_late(id))
+    }
+
     /// Refuses vector values and vector effects that depend on a scalar which depends on lanes of this block: such scalars
     /// are computed after the vectors.
     fn check_late(&mut self, out: &Changes) -> Result<(), Refusal> {
         for at in self.late.len()..self.g.nodes.len() {
+            let late = self.is_late(at as Id);
             let n = &self.g.nodes[at];
-            let leaves = match n.op {
-                Inst::FastPath(number) => &self.g.fast_paths[number as usize].leaves[..],
-                _ => &[],
-            };
-            let from_late = n
-                .inputs()
-                .iter()
-                .chain(leaves)
-                .any(|&i| self.late.get(i as usize).copied().unwrap_or(false));
             // A shift of a mask by the lane's number has no code: the lane's bit is taken from the truth value.
-            if n.vec && from_late && n.op != Inst::ShrLane {
+            if n.vec && late && n.op != Inst::ShrLane {
                 return Err(Refusal::NewBlock);
             }
-            self.late.push(from_late || !n.vec && n.op == Inst::Ballot);
+            self.late.push(late);
         }
         let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
         let mut held: Vec<Id> = out.vgprs.iter().map(|w| w.1).collect();

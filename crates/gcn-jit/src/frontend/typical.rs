@@ -170,7 +170,7 @@ impl Builder<'_> {
     fn usual_scalar(&self, id: Id) -> Option<u32> {
         let n = self.g.get(id);
         let wave = self.s.typical.as_ref()?;
-        if n.vec || n.out.bits() > 32 || self.late.get(id as usize).copied().unwrap_or(false) {
+        if n.vec || n.out.bits() > 32 || self.is_late(id) {
             return None;
         }
         let usual = self.usual?.borrow();

@@ -199,7 +199,9 @@ fn late(b: &Block) -> Verified {
     let vgprs = e.vgprs.iter().map(|w| w.1);
     let stores = e.store.iter().chain(&e.deferred_stores);
     let stored = stores.flat_map(|s| s.data.iter().copied().chain([s.lo, s.hi]));
-    for id in vgprs.chain(stored).chain(b.guards.iter().copied()) {
+    let assumed = b.assumed.iter().flat_map(|a| a.of);
+    let needed = vgprs.chain(stored).chain(b.guards.iter().copied());
+    for id in needed.chain(assumed) {
         rule!(
             !late[id as usize],
             "%{id} depends on lanes and is needed before their end"
