@@ -676,7 +676,7 @@ struct UpperHalf {
     carries: Option<usize>,
 }
 
-/// Whether everything that an instruction reads is defined but upper halves that its result's lower half does not depend on.
+/// Returns true if everything that an instruction reads is defined but upper halves that its result's lower half does not depend on.
 fn without_upper_half(
     graph: &Graph<'_>,
     at: usize,
@@ -720,26 +720,28 @@ fn without_upper_half(
     Some(UpperHalf { vgpr, carries })
 }
 
-/// Whether the lower half of a number of 64 bits depends on the upper half of an operand.
+/// Returns true if a value is computed by this operation, or from values that are.
+fn has_operation(program: &Program, node: u16, op: Op) -> bool {
+    let n = &program.nodes[node as usize];
+    let args = &n.args[..n.op.info().arity as usize];
+    n.op == op || args.iter().any(|&arg| has_operation(program, arg, op))
+}
+
+/// Returns true if the lower half of a number of 64 bits depends on the upper half of an operand.
 fn lower_half_needs(insn: &Insn, program: &Program, node: u16, slot: u8) -> bool {
-    fn reads(program: &Program, node: u16, slot: u8) -> bool {
-        let n = &program.nodes[node as usize];
-        let args = &n.args[..n.op.info().arity as usize];
-        n.op == Op::Src(slot) || args.iter().any(|&arg| reads(program, arg, slot))
-    }
-    fn clamps(program: &Program, node: u16) -> bool {
-        let n = &program.nodes[node as usize];
-        let args = &n.args[..n.op.info().arity as usize];
-        n.op == Op::Field(Field::Clamp) || args.iter().any(|&arg| clamps(program, arg))
-    }
     let n = &program.nodes[node as usize];
     let needs = |k: usize| lower_half_needs(insn, program, n.args[k], slot);
     match n.op {
         Op::Src(_) => false,
         Op::Add | Op::Sub | Op::Mul if !n.ty.is_float() => needs(0) || needs(1),
         // It saturates only where the instruction says so.
-        Op::Select if clamps(program, n.args[0]) && insn.field(Field::Clamp) == 0 => needs(2),
-        _ => reads(program, node, slot),
+        Op::Select
+            if has_operation(program, n.args[0], Op::Field(Field::Clamp))
+                && insn.field(Field::Clamp) == 0 =>
+        {
+            needs(2)
+        }
+        _ => has_operation(program, node, Op::Src(slot)),
     }
 }
 
