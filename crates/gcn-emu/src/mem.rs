@@ -12,29 +12,31 @@
 //! in parts. Mapping takes `&Memory` too: the mapped regions are kept under a lock that accesses do not take. An access that
 //! races with the mapping or unmapping of its page either succeeds or faults. Guest memory is little-endian.
 //!
-//! There are two configurations. In the one described so far the range is an arena that this module owns
-//! ([`Memory::new`]). In the other ([`Memory::of_host`]) guest addresses are host addresses: the linear part is all of the
-//! host's addresses, and, from [`ALIAS`] on, the same addresses a second time; allocations come from a range that is reserved
-//! among them, and pages of the host program can be lent ([`Memory::lend`]). Accesses are checked against the page map
-//! in both.
+//! There are two configurations. The one described so far ([`Memory::new`]) has an arena that this module owns. In the
+//! other one ([`Memory::of_host`]) guest addresses are host addresses. Its linear part covers all of the host's addresses
+//! and, from [`ALIAS`] on, the same addresses a second time. Allocations come from a reserved range of host addresses, and
+//! pages of the host program can be lent ([`Memory::lend`]). Both configurations check accesses against the page map.
 //!
-//! The parts `arena`, `guard` and `host` contain the crate's `unsafe` code, and `alloc` contains the one unsafe function
-//! ([`Memory::lend`]).
+//! The modules `arena`, `guard` and `host` contain the crate's `unsafe` code, and `alloc` contains its only public unsafe
+//! function ([`Memory::lend`]).
 
 #![allow(unsafe_code)]
 
 mod access;
 mod alloc;
 mod arena;
+mod exclusion;
 mod guard;
 mod host;
 mod journal;
 mod transaction;
-mod turns;
 mod workers;
 
 pub use access::take_stores;
 use arena::{Arena, Owner, PageMap};
+use exclusion::Exclusion;
+pub(crate) use exclusion::RunsWaves;
+pub use exclusion::{Alone, Outside};
 use gcn_isa::target::Target;
 pub use guard::{Guarded, Plain};
 use host::{Before, Reserved};
@@ -49,9 +51,6 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 pub use transaction::Extent;
 use transaction::Transaction;
-pub(crate) use turns::RunsWaves;
-use turns::Turns;
-pub use turns::{Alone, Outside};
 pub(crate) use workers::Worker;
 
 /// Bytes per page.
@@ -67,7 +66,7 @@ pub const ADDRESS_END: u64 = 1 << 48;
 /// The maximum bytes of LDS of a workgroup.
 pub const LDS_MOST: usize = 64 << 10;
 
-/// In the configuration of host addresses: the offset added to the address of a page that is lent under its alias.
+/// The offset from the host address of a lent page to its alias. It is used only in the configuration of host addresses.
 pub const ALIAS: u64 = 1 << 47;
 
 /// The permissions of a page.
@@ -212,39 +211,39 @@ impl std::error::Error for MemError {}
 /// The linear part as compiled code accesses it. Valid while the [`Memory`] is borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Linear {
-    /// The guest address of its first byte.
+    /// The guest address of the first byte.
     pub start: u64,
-    /// The host address of that byte.
+    /// The host address of the first byte.
     pub base: *mut u8,
-    /// A byte for each page of it: the [`Perm`]'s bits and [`MAPPED`].
+    /// One byte per page: the bits of its [`Perm`], and [`MAPPED`].
     pub pages: *const u8,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
     /// True if the host's addresses exist twice, the second time with [`ALIAS`] added.
     pub aliased: bool,
 }
 
-/// The linear part has more pages than this.
+/// A number that is less than the number of pages of any linear part.
 pub const LEAST_PAGES: u64 = 64;
 
-/// A page of the linear part is mapped.
+/// The bit of a page's state that says: the page is mapped. Pages of the pool do not have it.
 pub const MAPPED: u8 = 8;
-/// A page of the arena was mapped before, and must be zeroed before it is mapped again.
+/// The bit of a page's state that says: the page was mapped before, and must be zeroed before it is mapped again.
 const USED: u8 = 16;
 
-/// The addresses of stores are recorded.
+/// A kind of recording: the addresses of stores.
 const NOTE_STORES: u8 = 1;
-/// The original contents of pages that stores change are kept.
+/// A kind of recording: the contents of pages before stores change them.
 const NOTE_PAGES: u8 = 2;
-/// With [`NOTE_PAGES`]: only the pages that marked threads store to.
+/// Restricts [`NOTE_PAGES`] to stores of the threads that have called [`note_stores`].
 const NOTE_MARKED: u8 = 4;
-/// With [`NOTE_MARKED`]: also the pages that compiled code stores to.
+/// Extends [`NOTE_PAGES`] to stores of compiled code.
 const NOTE_COMPILED: u8 = 8;
 
 /// A page in the pool.
 #[derive(Clone, Copy)]
 struct FarPage {
-    /// Its page number in the arena.
+    /// The page number in the arena.
     page: u64,
     perm: Perm,
 }
@@ -252,8 +251,8 @@ struct FarPage {
 /// Guest memory. See the module's documentation.
 pub struct Memory {
     arena: Arena,
-    /// One byte for every page of the arena, linear part and pool: a [`Perm`] and [`MAPPED`] (linear part only), [`USED`].
-    /// With host addresses there is one for every page of the linear part, which contains the pool.
+    /// The state of every page of the arena, linear part and pool, one byte each: a [`Perm`] and [`MAPPED`] (linear part only),
+    /// and [`USED`]. With host addresses the linear part contains the pool.
     pages: PageMap,
     /// The guest address of the linear part's first byte.
     linear_base: u64,
@@ -263,21 +262,21 @@ pub struct Memory {
     origin: u64,
     /// The pages of the linear part that allocations come from.
     own: Range<u64>,
-    /// The pages of the pool by guest page number.
+    /// The pages of the pool, by guest page number.
     far: RwLock<HashMap<u64, FarPage>>,
     book: Mutex<Book>,
-    /// An atomic changed a value.
+    /// True if an atomic has changed a value since [`Memory::discard_changes`].
     changed: AtomicBool,
-    /// The recorded kinds of stores: [`NOTE_STORES`], [`NOTE_PAGES`], [`NOTE_MARKED`], [`NOTE_COMPILED`].
+    /// The kinds of recording that are on: [`NOTE_STORES`], [`NOTE_PAGES`], [`NOTE_MARKED`], [`NOTE_COMPILED`].
     recording: AtomicU8,
     journal: Mutex<Journal>,
     /// The current transaction.
     transaction: RwLock<Option<Transaction>>,
-    /// Grants the right to begin a transaction beside a program.
-    turns: Turns,
+    /// Keeps transactions beside a program and changes of the mapping apart.
+    exclusion: Exclusion,
     /// True during a transaction.
-    trying: AtomicBool,
-    /// The transaction was found suspicious and is to be rolled back.
+    in_transaction: AtomicBool,
+    /// True if the transaction refused an access or [`Memory::suspect`] was called in it.
     suspected: AtomicBool,
     /// Changes whenever pages are mapped or unmapped or their permissions change; unique among all memories of the process.
     mapping: AtomicU64,
@@ -303,9 +302,9 @@ struct Book {
     regions: BTreeMap<u64, (u64, u64)>,
     /// The bytes that were asked for, by address.
     sizes: BTreeMap<u64, u64>,
-    /// Pages that may still be mapped.
+    /// The number of pages that may still be mapped.
     budget: u64,
-    /// Lent pages, with one entry for each time they were lent: the first guest page, the one after the last, and the permissions.
+    /// One entry for each loan of pages: the first guest page, the page after the last, and the permissions.
     lent: Vec<(u64, u64, Perm)>,
 }
 
@@ -320,8 +319,8 @@ impl fmt::Debug for Memory {
 }
 
 impl Memory {
-    /// Memory of which up to `limit_bytes` (rounded up to whole pages) may be mapped at a time. It uses only address space of
-    /// the host until pages are touched.
+    /// Creates memory of which up to `limit_bytes` (rounded up to whole pages) may be mapped at a time. Until pages are
+    /// touched it uses only address space of the host.
     ///
     /// # Errors
     /// [`MemError::Host`] if the host cannot provide the range.
@@ -345,15 +344,16 @@ impl Memory {
         ))
     }
 
-    /// Memory whose guest addresses are host addresses. Allocations, of up to `limit_bytes` at a time, come from a range that
-    /// begins at `wanted` if that is free, or anywhere otherwise; all other memory that kernels access must be lent to them.
+    /// Creates memory whose guest addresses are host addresses. Allocations, of up to `limit_bytes` at a time, come from a
+    /// range that begins at `wanted` if those addresses are free, or anywhere otherwise. All other memory that kernels access
+    /// must be lent to them.
     ///
-    /// The page map covers all of the host's addresses and their aliases; it takes 64 GiB of address space, of which
-    /// memory is used only where pages are mapped. If the host refuses that (`ulimit -v`), the map covers the terabyte around
+    /// The page map covers all of the host's addresses and their aliases. It takes 64 GiB of address space, and memory only
+    /// for the parts that describe mapped pages. If the host refuses that (`ulimit -v`), the map covers the terabyte around
     /// the allocations, and accesses to pages elsewhere are slower.
     ///
     /// # Errors
-    /// [`MemError::Host`] if the host cannot provide the ranges, or is not a 64-bit Linux.
+    /// [`MemError::Host`] if the host cannot provide the ranges, or does not run 64-bit Linux.
     pub fn of_host(limit_bytes: u64, wanted: Option<u64>) -> Result<Memory, MemError> {
         let (linear, all) = sizes(limit_bytes)?;
         let bytes = usize::try_from(all * PAGE_SIZE).map_err(|e| MemError::Host(e.to_string()))?;
@@ -363,7 +363,7 @@ impl Memory {
         let (pages, start, end) = match PageMap::reserved((ADDRESS_END / PAGE_SIZE) as usize) {
             Ok(pages) => (pages, 0, ADDRESS_END),
             Err(_) => {
-                // Programs and their libraries are close together, below the end of addresses.
+                // A program and its libraries are close together, near the end of the address space.
                 let end = (first * PAGE_SIZE + bytes as u64).next_multiple_of(WINDOW);
                 let start = end.saturating_sub(WINDOW.max(bytes as u64 + WINDOW));
                 let pages = (end - start) / PAGE_SIZE;
@@ -415,8 +415,8 @@ impl Memory {
             recording: AtomicU8::new(0),
             journal: Mutex::default(),
             transaction: RwLock::default(),
-            turns: Turns::default(),
-            trying: AtomicBool::new(false),
+            exclusion: Exclusion::default(),
+            in_transaction: AtomicBool::new(false),
             suspected: AtomicBool::new(false),
             mapping: AtomicU64::new(0),
             code_changes: AtomicU64::new(0),
@@ -431,18 +431,18 @@ impl Memory {
         matches!(self.arena.owner, Owner::Reserved(_))
     }
 
-    /// The guest addresses that allocations come from.
+    /// Returns the guest addresses that allocations come from.
     pub fn own(&self) -> Range<u64> {
         let at = |page: u64| self.linear_base + page * PAGE_SIZE;
         at(self.own.start)..at(self.own.end)
     }
 
-    /// The lock of the book, even if it is poisoned: the panic of the other thread matters more than an incomplete change.
+    /// Locks the book, even if the lock is poisoned: the panic of the other thread matters more than an incomplete change.
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state of a page of the arena; 0 beyond its end.
+    /// Returns the state of a page of the arena, or 0 beyond its end.
     #[inline]
     fn state(&self, page: u64) -> u8 {
         self.pages.get(page)
@@ -455,8 +455,8 @@ impl Memory {
         Ok(())
     }
 
-    /// An identifier of the current mapping and permissions: it differs, among all memories of the process, after every
-    /// change.
+    /// Returns an identifier of the current mapping and permissions. Every change gives a new one, unique among all memories
+    /// of the process.
     pub fn mapping(&self) -> u64 {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let now = self.mapping.load(SeqCst);
@@ -470,12 +470,13 @@ impl Memory {
         }
     }
 
-    /// A number that changes whenever executable pages are mapped or unmapped or their permissions change.
+    /// Returns a number that changes whenever executable pages are mapped or unmapped or their permissions change.
     pub fn code_version(&self) -> u64 {
         self.code_changes.load(SeqCst)
     }
 
-    /// Records that a page changes that has these permissions before or after the change.
+    /// Counts a change of a page as a change of code if `perm`, which the page has before or after the change, contains
+    /// [`Perm::EXEC`].
     fn note_code(&self, perm: Perm) {
         if perm.contains(Perm::EXEC) {
             self.code_changes.fetch_add(1, SeqCst);
@@ -525,7 +526,7 @@ impl Memory {
         self.changed.store(changed, SeqCst);
     }
 
-    /// The location of the linear part in the host, for compiled code that performs the checks of [`Memory::load_u32`].
+    /// Returns the location of the linear part in the host, for compiled code that performs the checks of [`Memory::load_u32`].
     pub fn linear(&self) -> Linear {
         Linear {
             start: self.linear_base,
@@ -545,10 +546,10 @@ struct Parts {
     own: Range<u64>,
 }
 
-/// Bytes of addresses that a page map covers if the host refuses one for all of them.
+/// The bytes of address space that the page map covers if the host refuses a map of all addresses.
 const WINDOW: u64 = 1 << 40;
 
-/// For memory with a limit: the number of pages that allocations come from, and the number of those plus the pool.
+/// Returns two numbers of pages for memory with a limit: those that allocations come from, and those plus the pool.
 fn sizes(limit_bytes: u64) -> Result<(u64, u64), MemError> {
     let limit = limit_bytes.div_ceil(PAGE_SIZE).max(1);
     if limit > (ADDRESS_END - LINEAR_BASE) / PAGE_SIZE / 4 {
@@ -556,18 +557,18 @@ fn sizes(limit_bytes: u64) -> Result<(u64, u64), MemError> {
             "{limit_bytes} bytes exceed the guest's addresses"
         )));
     }
-    // Room for the unmapped page between any two allocations, even the smallest ones, and for alignment.
+    // This leaves room for the unmapped page between any two allocations, even the smallest ones, and for alignment.
     let linear = 2 * limit + LEAST_PAGES;
     Ok((linear, linear + limit))
 }
 
-/// Returns true if all memory must have host addresses: tests run in both configurations.
+/// Returns true if `GCN_MEMORY=host` asks for host addresses everywhere, so that tests can run in both configurations.
 fn of_host_everywhere() -> bool {
     static ASKED: OnceLock<bool> = OnceLock::new();
     *ASKED.get_or_init(|| std::env::var_os("GCN_MEMORY").is_some_and(|v| v == "host"))
 }
 
-/// The first page of a region and the page after its last.
+/// Returns the first page of a region and the page after its last one.
 fn page_range(addr: u64, size: u64) -> Result<(u64, u64), MemError> {
     match addr.checked_add(size) {
         Some(end) if size != 0 && end <= ADDRESS_END => {

@@ -3,7 +3,7 @@
 use super::*;
 
 impl Memory {
-    /// Turns recording on or off. While it is on, each thread keeps the addresses of its stores and atomics for [`take_stores`].
+    /// Turns recording on or off. While it is on, each thread records the addresses of its stores and atomics for [`take_stores`].
     pub fn record_stores(&self, on: bool) {
         self.record(NOTE_STORES, on);
     }
@@ -26,7 +26,7 @@ impl Memory {
         }
     }
 
-    /// Turns a way of recording on or off.
+    /// Turns kinds of recording on or off: the bits of `what`.
     pub(super) fn record(&self, what: u8, on: bool) {
         match on {
             true => self.recording.fetch_or(what, SeqCst),
@@ -42,8 +42,8 @@ impl Memory {
         }
     }
 
-    /// The arena offset of an access of `size` bytes at `addr` with permission `need`, if it lies within one page of the
-    /// linear part that permits it, as nearly every access does.
+    /// Returns the arena offset of an access of `size` bytes at `addr` with permission `need` if one page of the linear part
+    /// contains and permits the access, which holds for nearly every access.
     #[inline]
     fn near(&self, addr: u64, size: u64, need: Perm) -> Option<usize> {
         let offset = addr.wrapping_sub(self.linear_base);
@@ -56,7 +56,7 @@ impl Memory {
         found.then_some((offset + self.origin) as usize)
     }
 
-    /// The arena offset of the byte at `addr`, whose page must permit `need`.
+    /// Returns the arena offset of the byte at `addr`, whose page must permit `need`.
     fn locate(&self, addr: u64, need: Perm) -> Result<usize, FaultKind> {
         let (page, perm) = self
             .guest_page(addr / PAGE_SIZE)
@@ -150,7 +150,7 @@ impl Memory {
         self.write(addr, &bytes)
     }
 
-    /// The dword of machine code at `addr`.
+    /// Loads the dword of machine code at `addr`.
     ///
     /// # Errors
     /// A [`Fault`] if the page is not mapped or not executable, or if `addr` is not a multiple of 4.
@@ -160,7 +160,7 @@ impl Memory {
         Ok(u32::from_le(self.arena.u32(offset).load(Relaxed)))
     }
 
-    /// The arena offset of an aligned access of `size` bytes (a power of two up to the page size).
+    /// Returns the arena offset of an aligned access of `size` bytes (a power of two up to the page size).
     #[inline]
     fn aligned(&self, addr: u64, size: u64, need: Perm) -> Result<usize, Fault> {
         let fault = |kind| Fault { addr, size, kind };
@@ -329,7 +329,7 @@ impl Memory {
         }
     }
 
-    /// As [`Memory::fetch_update_u32`] for 8 bytes, aligned to 8.
+    /// Like [`Memory::fetch_update_u32`], for 8 bytes aligned to 8.
     ///
     /// # Errors
     /// As [`Memory::fetch_update_u32`].
@@ -361,7 +361,7 @@ fn note_store(addr: u64, size: u64) {
     STORES.with_borrow_mut(|stores| stores.push((addr, size)));
 }
 
-/// The address and size of each store and atomic of this thread since the last call, if [`Memory::record_stores`] is on.
+/// Returns the address and size of each store and atomic of this thread since the last call, if [`Memory::record_stores`] is on.
 pub fn take_stores() -> Vec<(u64, u64)> {
     STORES.take()
 }

@@ -4,7 +4,7 @@ use super::arena::Owner;
 use super::*;
 
 impl Memory {
-    /// The number of bytes that may still be mapped.
+    /// Returns the number of bytes that may still be mapped.
     pub fn free_bytes(&self) -> u64 {
         self.book().budget * PAGE_SIZE
     }
@@ -53,7 +53,7 @@ impl Memory {
         let (first, end) = page_range(addr, size)?;
         let _outside = self.outside();
         let mut book = self.book();
-        // Checked first, so that a huge region is not walked page by page for nothing.
+        // This check comes first, because the next one visits every page of the region.
         if end - first > book.budget {
             return Err(MemError::OutOfMemory {
                 wanted: size,
@@ -124,7 +124,7 @@ impl Memory {
         }
         for page in first..end {
             if let Some(own) = self.own_page(page) {
-                self.set_state(own, self.armed(USED | MAPPED | perm.0))?;
+                self.set_state(own, self.write_protected(USED | MAPPED | perm.0))?;
                 self.arena.confine(own, 1, perm);
             } else if let Some(far) = self.far_mut().get_mut(&page) {
                 self.note_code(Perm(far.perm.0 | perm.0));
@@ -136,12 +136,12 @@ impl Memory {
         Ok(())
     }
 
-    /// The permissions of the page of `addr`. Returns `None` if it is not mapped.
+    /// Returns the permissions of the page that contains `addr`, or `None` if it is not mapped.
     pub fn perm(&self, addr: u64) -> Option<Perm> {
         self.guest_page(addr / PAGE_SIZE).map(|(_, perm)| perm)
     }
 
-    /// The mapped regions in the order of their addresses: address, and the bytes that were asked for.
+    /// Returns the mapped regions in the order of their addresses: address, and the requested bytes.
     pub fn extents(&self) -> Vec<(u64, u64)> {
         let book = self.book();
         let of = |(&addr, &(_, count)): (&u64, &(u64, u64))| {
@@ -151,7 +151,7 @@ impl Memory {
         book.regions.iter().map(of).collect()
     }
 
-    /// The mapped regions in the order of their addresses: address and bytes (whole pages).
+    /// Returns the mapped regions in the order of their addresses: address, and the bytes of their whole pages.
     pub fn regions(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
         let regions: Vec<(u64, u64)> = (self.book().regions.iter())
             .map(|(&addr, &(_, count))| (addr, count * PAGE_SIZE))
@@ -163,26 +163,26 @@ impl Memory {
         self.far.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The page of the linear part at guest page `page`.
+    /// Returns the number, within the linear part, of guest page `page`, if the linear part contains it.
     pub(super) fn linear_page(&self, page: u64) -> Option<u64> {
         let linear = page.wrapping_sub(self.linear_base / PAGE_SIZE);
         (linear < self.linear_bytes / PAGE_SIZE).then_some(linear)
     }
 
-    /// As `linear_page`, but only for a page that allocations come from.
+    /// Like `linear_page`, but only for pages that allocations come from.
     pub(super) fn own_page(&self, page: u64) -> Option<u64> {
         self.linear_page(page)
             .filter(|linear| self.own.contains(linear))
     }
 
-    /// The arena page of guest page `page` and its permissions. Returns `None` if it is not mapped.
+    /// Returns the arena page of guest page `page` and its permissions, or `None` if it is not mapped.
     pub(super) fn guest_page(&self, page: u64) -> Option<(u64, Perm)> {
         if let Some(linear) = self.linear_page(page) {
             let state = self.state(linear);
             if state & (MAPPED | transaction::PARTLY) != 0 {
                 let page = linear + self.origin / PAGE_SIZE;
-                // Its contents are kept before the store is made.
-                let write = if state & transaction::UNKEPT != 0 {
+                // A store may write the page, because its contents are saved first.
+                let write = if state & transaction::UNSAVED != 0 {
                     Perm::WRITE.0
                 } else {
                     0
@@ -200,7 +200,7 @@ impl Memory {
     /// Makes the host provide memory for pages of the arena's own range.
     fn commit(&self, page: u64, count: u64) -> Result<(), MemError> {
         match &self.arena.owner {
-            // The host provides it from the start.
+            // The host commits the pages of a mapping when they are first touched.
             Owner::Map(_) => Ok(()),
             Owner::Reserved(range) => {
                 let from = (page - self.own.start) * PAGE_SIZE;
@@ -229,14 +229,14 @@ impl Memory {
         }
         for page in start..start + count {
             self.take(book, page)?;
-            self.set_state(page, self.armed(USED | MAPPED | perm.0))?;
+            self.set_state(page, self.write_protected(USED | MAPPED | perm.0))?;
         }
         self.arena.confine(start, count, perm);
         Ok(())
     }
 
     fn unmap_linear(&self, book: &mut Book, page: u64) -> Result<(), MemError> {
-        // Pages that the host has taken back are zeros.
+        // With host addresses `free` has returned the page to the host, which zeroes it.
         let state = if self.is_of_host() { 0 } else { USED };
         self.set_state(page, state)?;
         self.arena.confine(page, 1, Perm::NONE);
@@ -286,17 +286,17 @@ impl Memory {
 }
 
 impl Memory {
-    /// Makes the pages of the host program that hold these bytes accessible to kernels: at the host's address, or at that plus
-    /// [`ALIAS`]. The permissions are those that the host gives the program. Returns the guest address. Pages can
-    /// be lent several times; they stay mapped until they have been taken back the same number of times.
+    /// Makes the pages of the host program that contain these bytes accessible to kernels, at their host address or, with `alias`, at
+    /// that address plus [`ALIAS`]. Kernels get the program's permissions. Returns the guest address. Pages can be lent several times;
+    /// they stay mapped until they have been taken back the same number of times.
     ///
     /// # Safety
     /// The pages must stay mapped, with their permissions, until they have been taken back; and all other code that accesses them
     /// must tolerate that kernels do so, too.
     ///
     /// # Errors
-    /// [`MemError::BadRegion`] if this memory does not have host addresses, or if the range is empty, exceeds them, or contains
-    /// pages of allocations; [`MemError::NotMapped`] if the program may not read all of it.
+    /// [`MemError::BadRegion`] if this memory does not have host addresses, or if the range is empty, exceeds the host's addresses,
+    /// or contains pages of allocations; [`MemError::NotMapped`] if the program may not read all of it.
     pub unsafe fn lend(&self, host: u64, size: u64, alias: bool) -> Result<u64, MemError> {
         let bad = MemError::BadRegion { addr: host, size };
         let (first, end) = page_range(host, size)?;
@@ -345,15 +345,15 @@ impl Memory {
         if at < end {
             self.set_lent(at, end, None)?;
         }
-        // Kernels may need this lock.
+        // The kernels for which `settle` waits may need this lock.
         drop(book);
         self.settle();
         Ok(())
     }
 
-    /// Marks guest pages that do not belong to allocations as mapped, or as not mapped.
+    /// Marks guest pages that do not belong to allocations as mapped with `perm`, or with `None` as not mapped.
     fn set_lent(&self, first: u64, end: u64, perm: Option<Perm>) -> Result<(), MemError> {
-        let state = perm.map_or(0, |perm| self.armed(MAPPED | perm.0));
+        let state = perm.map_or(0, |perm| self.write_protected(MAPPED | perm.0));
         match (self.linear_page(first), self.linear_page(end - 1)) {
             (Some(start), Some(_)) => self.pages.fill(start, end - first, state)?,
             _ => {
@@ -378,7 +378,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The allocation that contains an address: its start, and its bytes (whole pages).
+    /// Returns the allocation that contains an address: its start, and the bytes of its whole pages.
     pub fn region_of(&self, addr: u64) -> Option<(u64, u64)> {
         let book = self.book();
         let (&at, &(first, count)) = book.regions.range(..=addr).next_back()?;

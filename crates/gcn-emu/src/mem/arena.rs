@@ -6,26 +6,26 @@ use super::{MemError, PAGE_SIZE, Perm};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
-/// The reserved host range, zero where never written, between inaccessible pages; or all of the host's addresses. It only provides
-/// atomics within its bounds; offsets are bytes from its start, and an offset out of bounds or misaligned
-/// is a bug in this module and panics. With host addresses, it accesses only pages that are mapped in the page
-/// map.
+/// The bytes of guest memory: a reserved host range between inaccessible pages, zero where it was never written, or all of the host's
+/// addresses. It provides only atomics within its bounds. Offsets are bytes from its start; an offset that is out of bounds or
+/// misaligned is a bug in this module and panics. With host addresses it accesses only pages that the page map contains.
 pub(super) struct Arena {
-    /// Its start.
+    /// The host address of the first byte.
     pub(super) base: usize,
     pub(super) len: usize,
-    /// The significant bits of an address: all but [`ALIAS`].
+    /// The significant bits of a host address: with host addresses those below [`ALIAS`](super::ALIAS), otherwise all.
     pub(super) mask: usize,
-    /// The number of the first page of its own range.
+    /// The number of the first page that `owner` contains.
     pub(super) first: u64,
-    /// The owner of its own range.
+    /// The host memory that allocations come from.
     pub(super) owner: Owner,
 }
 
-/// The owner of the arena's bytes.
+/// The host memory that allocations come from.
 pub(super) enum Owner {
+    /// The arena is this mapping.
     Map(Mapping),
-    /// The range that allocations come from.
+    /// With host addresses: a range among them.
     Reserved(Reserved),
 }
 
@@ -37,12 +37,12 @@ macro_rules! arena_cell {
             assert!(offset.is_multiple_of(SIZE) && offset < self.len);
             // SAFETY: `len` is a multiple of the page size, so an aligned offset below it leaves room for the whole cell.
             // The range starts on a page, so the pointer is aligned as the offset is. An arena of our own is readable
-            // and writable, lives as long as `self`, and nothing else in the process knows its address. Of host
-            // addresses, `Memory` asks only for those in pages that its page map has: pages of the reserved range,
+            // and writable, lives as long as `self`, and nothing else in the process knows its address. With host
+            // addresses, `Memory` asks only for addresses in pages that its page map contains: pages of the reserved range,
             // which lives as long as `self` and stays writable when they are freed, and lent pages, for which the
             // caller of `Memory::lend` is responsible. All accesses are atomic. Cells of different sizes may overlap; the hosts
-            // this runs on define such accesses. In a guarded build a page that is not mapped is none of these, and none
-            // of the callers asks for it.
+            // this runs on define such accesses. In a guarded build unmapped pages are inaccessible, and no caller asks for
+            // an address in them.
             unsafe { <$atomic>::from_ptr(self.address(offset).cast()) }
         }
     };
@@ -71,7 +71,7 @@ impl Arena {
         Ok(arena)
     }
 
-    /// In a guarded build, sets the host's permissions of its own pages to the guest's. Executable pages are readable,
+    /// In a guarded build, sets the host's permissions of the owner's pages to the guest's. Executable pages are readable,
     /// because code is fetched by reading it; writable pages are readable, because hosts have no write-only pages.
     #[inline]
     pub(super) fn confine(&self, page: u64, count: u64, perm: Perm) {
@@ -91,7 +91,7 @@ impl Arena {
         }
     }
 
-    /// The host address of an offset.
+    /// Returns the host address of an offset.
     #[inline]
     pub(super) fn address(&self, offset: usize) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut((self.base + offset) & self.mask)
@@ -160,7 +160,7 @@ impl Arena {
     }
 }
 
-/// The widest naturally aligned part of at most 4 bytes that an access of `left` bytes at `offset` can begin with.
+/// Returns the size of the widest naturally aligned part, of at most 4 bytes, with which an access of `left` bytes at `offset` can begin.
 #[inline]
 fn part(offset: usize, left: usize) -> usize {
     let aligned = 1 << (offset | 4).trailing_zeros();
@@ -171,7 +171,7 @@ fn part(offset: usize, left: usize) -> usize {
     }
 }
 
-/// The state of each page. It uses memory only where a page has been mapped.
+/// The state of each page. Memory is used only for the states of pages that were mapped.
 pub(super) struct PageMap {
     cells: Cells,
     len: usize,
@@ -204,16 +204,16 @@ impl PageMap {
         }
     }
 
-    /// The cell of a page of the map.
+    /// Returns the cell of a page.
     #[inline]
     fn cell(&self, page: u64) -> &AtomicU8 {
         assert!(page < self.len as u64);
-        // SAFETY: there are `len` readable bytes from the pointer on, which live as long as `self` and are accessed by
-        // atomics alone.
+        // SAFETY: there are `len` readable bytes from the pointer on, which live as long as `self` and are accessed only by
+        // atomics.
         unsafe { &*self.as_ptr().add(page as usize).cast::<AtomicU8>() }
     }
 
-    /// The cells of eight pages from one on, if they are aligned and end before another one.
+    /// Returns the cells of the eight pages from `page` on, if the cells are aligned and the pages end at or before `end`.
     #[inline]
     fn cells(&self, page: u64, end: u64) -> Option<&AtomicU64> {
         assert!(end <= self.len as u64);
@@ -224,7 +224,7 @@ impl PageMap {
         whole.then(|| unsafe { &*cells.cast::<AtomicU64>() })
     }
 
-    /// The state of a page; 0 beyond the end.
+    /// Returns the state of a page, or 0 beyond the end.
     #[inline]
     pub(super) fn get(&self, page: u64) -> u8 {
         if page >= self.len as u64 {
@@ -233,7 +233,7 @@ impl PageMap {
         self.cell(page).load(Relaxed)
     }
 
-    /// How many pages from one on, up to the end, have the state that it has: at least one.
+    /// Returns the number of consecutive pages from `first` on, up to `end`, that have the same state as `first`: at least one.
     pub(super) fn alike(&self, first: u64, end: u64) -> u64 {
         let state = self.get(first);
         let mut page = first + 1;
@@ -247,16 +247,17 @@ impl PageMap {
         page - first
     }
 
-    /// Changes the state of a page that has been set before.
+    /// Changes the state of a page. `change` must leave 0, the state of a page that was never set, as it is.
     pub(super) fn change(&self, page: u64, change: impl Fn(u8) -> u8) {
         if change(self.get(page)) == self.get(page) {
             return;
         }
-        // The cell may be written, because its state is not that of a page that was never set. The function always gives a state.
+        // The cell is writable, because the state of its page has been set before. The closure always returns a state, so this cannot
+        // fail.
         let _ = (self.cell(page)).fetch_update(SeqCst, SeqCst, |state| Some(change(state)));
     }
 
-    /// Sets the state of existing pages.
+    /// Sets the state of consecutive pages.
     pub(super) fn fill(&self, first: u64, count: u64, state: u8) -> Result<(), MemError> {
         assert!(first < self.len as u64 && count <= self.len as u64 - first);
         if let Cells::Reserved(range) = &self.cells {

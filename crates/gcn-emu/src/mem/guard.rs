@@ -29,14 +29,14 @@ const _: () = assert!(!GUARDED || ARENA_GUARD > FARTHEST);
 /// Inaccessible bytes on each side of a [`Guarded`].
 const GUARD: usize = 64 << 10;
 
-/// Bytes of a [`Guarded`] mapping that is cached for reuse: enough for all of LDS, and for all VGPRs of a wave.
+/// The size in bytes of the [`Guarded`] mappings that are cached for reuse: enough for all of LDS, and for all VGPRs of a wave.
 const USUAL: usize = super::LDS_MOST;
 const _: () = assert!(USUAL >= 256 * 64 * 4);
 
 /// The maximum number of cached mappings.
-const KEPT: usize = if GUARDED { 4096 } else { 64 };
+const MOST_CACHED: usize = if GUARDED { 4096 } else { 64 };
 
-/// Bytes of the host's pages.
+/// Returns the size in bytes of the host's pages.
 #[cfg(unix)]
 fn host_page() -> usize {
     rustix::param::page_size()
@@ -54,7 +54,7 @@ pub(super) enum Access {
     Write,
 }
 
-/// Zeros between inaccessible pages.
+/// A mapping of zeros between inaccessible pages.
 pub(super) struct Mapping {
     map: MmapRaw,
     guard: usize,
@@ -62,8 +62,8 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
-    /// `len` bytes (rounded up to whole pages), with at least `guard` inaccessible bytes on each side. `huge`: in large pages
-    /// if the host has them.
+    /// Maps `len` bytes (rounded up to whole pages), with at least `guard` inaccessible bytes on each side. With `huge`, large
+    /// pages are used if the host has them.
     pub fn new(len: usize, guard: usize, huge: bool) -> io::Result<Mapping> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let len = len
@@ -76,8 +76,8 @@ impl Mapping {
             .len(all.ok_or_else(too_large)?)
             .no_reserve_swap()
             .map_anon()?;
-        // Kernels access memory with long strides: with small pages, much of their time goes into address translation. A host
-        // without large pages uses small ones.
+        // Kernels access memory with long strides; with small pages they spend much of their time on address translation. A
+        // host without large pages uses small ones.
         #[cfg(target_os = "linux")]
         if huge && !GUARDED {
             let _ = map.advise(memmap2::Advice::HugePage);
@@ -94,12 +94,12 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// The first byte after the guard.
+    /// Returns the address of the first byte after the guard.
     pub fn start(&self) -> *mut u8 {
         self.map.as_mut_ptr().wrapping_add(self.guard)
     }
 
-    /// Sets the host's permissions of `len` bytes from `at` on, relative to the start; whole pages.
+    /// Sets the host's permissions of `len` bytes at offset `at` from the start. Both must be whole pages.
     pub fn allow(&self, at: usize, len: usize, access: Access) -> io::Result<()> {
         assert!(at <= self.len && len <= self.len - at);
         self.protect(self.guard + at, len, access)
@@ -116,7 +116,7 @@ impl Mapping {
         if len == 0 {
             return Ok(());
         }
-        // SAFETY: the range is one of this mapping's own. Only its guards and, in a guarded build, pages that no access may
+        // SAFETY: the range belongs to this mapping. Only its guards and, in a guarded build, pages that no access may
         // reach become inaccessible.
         let done = unsafe { mprotect(self.map.as_mut_ptr().wrapping_add(at).cast(), len, flags) };
         done.map_err(io::Error::from)
@@ -138,18 +138,18 @@ enum Backing {
 impl Backing {
     fn new(bytes: usize) -> Backing {
         let usual = bytes <= USUAL;
-        let kept = match usual {
-            true => kept().pop(),
+        let cached = match usual {
+            true => cache().pop(),
             false => None,
         };
         let new = || Mapping::new(bytes.max(USUAL), GUARD, false).ok();
-        match kept.or_else(new) {
+        match cached.or_else(new) {
             Some(mapping) => Backing::Mapped(mapping),
             None => Backing::Heap(vec![0; bytes.div_ceil(8) + 8].into()),
         }
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     fn len(&self) -> usize {
         match self {
             Backing::Mapped(mapping) => mapping.len,
@@ -157,7 +157,7 @@ impl Backing {
         }
     }
 
-    /// The address of the last `bytes` bytes.
+    /// Returns the address of the last `bytes` bytes.
     fn last(&mut self, bytes: usize) -> *mut u8 {
         let start = match self {
             Backing::Mapped(mapping) => mapping.start(),
@@ -167,12 +167,13 @@ impl Backing {
     }
 }
 
-fn kept() -> std::sync::MutexGuard<'static, Vec<Mapping>> {
+/// Locks the cache of mappings.
+fn cache() -> std::sync::MutexGuard<'static, Vec<Mapping>> {
     static IDLE: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
     IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Numbers for which every bit pattern is valid.
+/// A number type for which every bit pattern is valid.
 pub trait Plain: Copy + Default + private::Sealed {}
 impl Plain for u8 {}
 impl Plain for u32 {}
@@ -186,7 +187,7 @@ mod private {
 /// Numbers in host memory, between inaccessible pages. The last one is at the end (exactly in a guarded build,
 /// otherwise within 64 bytes), and the first one is at a multiple of 64 bytes if the total size is such a multiple.
 pub struct Guarded<T: Plain> {
-    /// `None` if there are no elements.
+    /// The memory. `None` if there were never any elements.
     backing: Option<Backing>,
     at: NonNull<T>,
     len: usize,
@@ -198,7 +199,7 @@ unsafe impl<T: Plain + Send> Send for Guarded<T> {}
 unsafe impl<T: Plain + Sync> Sync for Guarded<T> {}
 
 impl<T: Plain> Guarded<T> {
-    /// `len` zeros.
+    /// Creates `len` zeros.
     pub fn new(len: usize) -> Guarded<T> {
         let mut new = Guarded {
             backing: None,
@@ -248,9 +249,9 @@ impl<T: Plain> Drop for Guarded<T> {
         if let Some(Backing::Mapped(mapping)) = self.backing.take()
             && mapping.len == USUAL
         {
-            let mut kept = kept();
-            if kept.len() < KEPT {
-                kept.push(mapping);
+            let mut cache = cache();
+            if cache.len() < MOST_CACHED {
+                cache.push(mapping);
             }
         }
     }
@@ -307,7 +308,7 @@ mod tests {
         a.reset(USUAL + 1);
         assert!(a.iter().all(|&byte| byte == 0));
         drop((a, b));
-        // A mapping that was used before.
+        // This one reuses a mapping.
         let c = Guarded::<u32>::new(64);
         assert!(c.iter().all(|&word| word == 0));
         assert_eq!(c.as_ptr().align_offset(64), 0);

@@ -4,8 +4,8 @@
 use super::guard::{Access, GUARDED};
 use super::{MemError, PAGE_SIZE};
 
-/// Bytes that are committed at a time: in a guarded build no page is accessible that is not in use.
-const CHUNK: usize = if GUARDED { PAGE_SIZE as usize } else { 2 << 20 };
+/// The number of bytes that are committed at a time. It is one page in a guarded build, where unused pages must be inaccessible.
+const BLOCK: usize = if GUARDED { PAGE_SIZE as usize } else { 2 << 20 };
 
 /// The state of a reserved range before it is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,14 +31,14 @@ mod linux {
     pub(in crate::mem) struct Reserved {
         at: usize,
         len: usize,
-        /// For each [`CHUNK`], true if it is committed.
+        /// For each [`BLOCK`], true if it is committed.
         used: Vec<AtomicBool>,
         /// Held while a block is committed.
         taking: Mutex<()>,
     }
 
     impl Reserved {
-        /// Reserves whole blocks, at an address if that is free, otherwise anywhere.
+        /// Reserves `bytes` bytes, rounded up to whole blocks, at `wanted` if those addresses are free, otherwise anywhere.
         ///
         /// A private range without write permission does not count against the host's commit limit, even if the host does not
         /// overcommit.
@@ -47,7 +47,7 @@ mod linux {
             wanted: Option<usize>,
             before: Before,
         ) -> Result<Reserved, MemError> {
-            let len = bytes.next_multiple_of(CHUNK);
+            let len = bytes.next_multiple_of(BLOCK);
             let prot = match before {
                 Before::Zeros => ProtFlags::READ,
                 Before::Nothing => ProtFlags::empty(),
@@ -70,33 +70,33 @@ mod linux {
             Ok(Reserved {
                 at: at.expose_provenance(),
                 len,
-                used: (0..len / CHUNK).map(|_| AtomicBool::new(false)).collect(),
+                used: (0..len / BLOCK).map(|_| AtomicBool::new(false)).collect(),
                 taking: Mutex::new(()),
             })
         }
 
-        /// The address of the first byte.
+        /// Returns the address of the first byte.
         pub fn address(&self) -> usize {
             self.at
         }
 
-        /// Makes `bytes` bytes from an offset on writable: they are zeros if they were never written.
+        /// Commits the blocks of `bytes` bytes at offset `from`: they become writable. Bytes that were never written are zeros.
         pub fn take(&self, from: usize, bytes: usize) -> Result<(), MemError> {
             assert!(bytes > 0 && from < self.len && bytes <= self.len - from);
-            for chunk in from / CHUNK..=(from + bytes - 1) / CHUNK {
-                if self.used[chunk].load(Acquire) {
+            for block in from / BLOCK..=(from + bytes - 1) / BLOCK {
+                if self.used[block].load(Acquire) {
                     continue;
                 }
                 let _taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
-                if self.used[chunk].load(Acquire) {
+                if self.used[block].load(Acquire) {
                     continue;
                 }
-                let at = std::ptr::with_exposed_provenance_mut(self.at + chunk * CHUNK);
+                let at = std::ptr::with_exposed_provenance_mut(self.at + block * BLOCK);
                 let access = MprotectFlags::READ | MprotectFlags::WRITE;
                 // SAFETY: the block lies in the range, which belongs to `self`.
-                unsafe { mm::mprotect(at, CHUNK, access) }
-                    .map_err(|e| refused("memory", CHUNK, e))?;
-                self.used[chunk].store(true, Release);
+                unsafe { mm::mprotect(at, BLOCK, access) }
+                    .map_err(|e| refused("memory", BLOCK, e))?;
+                self.used[block].store(true, Release);
             }
             Ok(())
         }
@@ -110,7 +110,7 @@ mod linux {
                 Access::Write => MprotectFlags::READ | MprotectFlags::WRITE,
             };
             let at = std::ptr::with_exposed_provenance_mut(self.at + from);
-            // SAFETY: the pages lie in the range; only those that no access may reach become inaccessible.
+            // SAFETY: the pages lie in the range. Only pages that no access may reach become inaccessible.
             unsafe { mm::mprotect(at, bytes, flags) }.map_err(|e| refused("access", bytes, e))
         }
 
@@ -144,7 +144,7 @@ mod linux {
             // SAFETY: the advice changes no byte.
             match unsafe { mm::madvise(at, bytes, advice) } {
                 Ok(()) => true,
-                // Hosts before Linux 5.14 do not support the query: the caller's word counts.
+                // Linux before 5.14 does not support the query. Then the caller is trusted.
                 Err(rustix::io::Errno::INVAL) => !matches!(probe(), Some(true)),
                 Err(_) => false,
             }
@@ -159,10 +159,10 @@ mod linux {
     fn probe() -> Option<bool> {
         static KNOWN: std::sync::OnceLock<Option<bool>> = std::sync::OnceLock::new();
         *KNOWN.get_or_init(|| {
-            let own = Reserved::new(CHUNK, None, Before::Zeros).ok()?;
-            own.take(0, CHUNK).ok()?;
+            let own = Reserved::new(BLOCK, None, Before::Zeros).ok()?;
+            own.take(0, BLOCK).ok()?;
             let at = std::ptr::with_exposed_provenance_mut(own.address());
-            // SAFETY: the page is that of `own`.
+            // SAFETY: the page belongs to `own`.
             Some(unsafe { mm::madvise(at, PAGE_SIZE as usize, Advice::LinuxPopulateWrite) }.is_ok())
         })
     }
@@ -175,7 +175,7 @@ pub(super) use linux::{Reserved, access};
 mod elsewhere {
     use super::*;
 
-    /// This host has no reserved ranges.
+    /// Does not exist on this host.
     pub(in crate::mem) enum Reserved {}
 
     impl Reserved {

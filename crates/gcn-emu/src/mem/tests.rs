@@ -456,7 +456,7 @@ fn mapping_agrees_with_a_model(m: Memory) {
     }
 }
 
-/// Memory of a program that is lent.
+/// Pages of the program, to be lent.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn pages(count: usize) -> memmap2::MmapMut {
     memmap2::MmapMut::map_anon(count * PAGE_SIZE as usize).unwrap()
@@ -469,7 +469,7 @@ fn lent_pages_are_the_programs() {
     let map = pages(4);
     let at = map.as_ptr().expose_provenance() as u64;
     assert_eq!(fault(m.load_u32(at)), FaultKind::Unmapped);
-    // SAFETY: the pages live as long as the memory, and are not accessed otherwise while it writes.
+    // SAFETY: the pages live as long as the memory, and nothing else accesses them while it writes.
     let (here, there) = unsafe {
         (
             m.lend(at + 100, 2 * PAGE_SIZE, false).unwrap(),
@@ -482,7 +482,7 @@ fn lent_pages_are_the_programs() {
     assert_eq!(m.load_u64(there), Ok(0x1234_5678_9abc_def0));
     assert_eq!(m.fetch_update_u32(there, |x| x + 1), Ok(0x9abc_def0));
     assert_eq!(map[100], 0xf1);
-    // Whole pages; the third begins after the second's 100 bytes.
+    // Whole pages are lent: the range of two pages begins 100 bytes after a page's start, so it touches three pages.
     assert_eq!(m.load_u8(at + 3 * PAGE_SIZE - 1), Ok(0));
     assert_eq!(fault(m.load_u8(at + 3 * PAGE_SIZE)), FaultKind::Unmapped);
     assert_eq!(fault(m.load_u8(there + PAGE_SIZE)), FaultKind::Unmapped);
@@ -511,7 +511,7 @@ fn lending_asks_the_host() {
     let map = pages(2).make_read_only().unwrap();
     let at = map.as_ptr().expose_provenance() as u64;
     let own = m.alloc(1, 1, Perm::RW).unwrap();
-    // SAFETY: the pages live as long as the memory, if there are any.
+    // SAFETY: where there are pages, they live as long as the memory.
     let lend = |at, size| unsafe { m.lend(at, size, false) };
     assert_eq!(lend(at, 1), Ok(at));
     assert_eq!(m.load_u8(at), Ok(0));
@@ -530,7 +530,7 @@ fn lending_asks_the_host() {
 }
 
 #[test]
-fn trials_are_exact_and_taken_back() {
+fn transactions_have_exact_bounds_and_are_rolled_back() {
     for m in [
         Memory::new(1 << 20).expect("memory"),
         Memory::of_host(1 << 20, None).expect("memory"),
@@ -578,7 +578,7 @@ fn trials_are_exact_and_taken_back() {
             {
                 assert!(refused.is_err() && m.suspected(), "{n} of {size}");
             }
-            // What remembers ranges gets exact ones, and of pages to be stored to those that are kept.
+            // Compiled code, which caches ranges, gets exact ones; for stores they contain only pages that are saved.
             let range = |first, last, perm| m.transaction_range(first, last, perm, 64);
             assert_eq!(range(at, at, Perm::READ), Some(Some(at..at + size)));
             assert_eq!(range(last, at + size, Perm::READ), Some(None));
@@ -598,18 +598,18 @@ fn trials_are_exact_and_taken_back() {
     }
 }
 
-/// The states of pages in a transaction are those that each page has by itself, however many are set at a time, and afterwards they are
-/// what they were.
+/// A transaction sets the states of many pages at a time. Each page gets the state that it would get alone, and its earlier state at the
+/// end.
 #[test]
 fn a_transaction_changes_the_states_of_many_pages_at_a_time() {
-    use transaction::{PARTLY, UNKEPT};
+    use transaction::{PARTLY, UNSAVED};
     for m in [
         Memory::new(1 << 24).expect("memory"),
         Memory::of_host(1 << 24, None).expect("memory"),
     ] {
         let at = m.alloc(1024 * PAGE_SIZE, 1, Perm::RW).expect("memory");
         let page = |n: u64| at + n * PAGE_SIZE;
-        // Also pages that may only be read, one alone among them.
+        // Two ranges of read-only pages, one of them a single page.
         for (first, count) in [(100, 1), (301, 77)] {
             m.protect(page(first), count * PAGE_SIZE, Perm::READ)
                 .expect("it is mapped");
@@ -622,7 +622,7 @@ fn a_transaction_changes_the_states_of_many_pages_at_a_time() {
         let extents = [
             extent(page(3) + 8, page(90), true),
             extent(page(90), page(91) - 4, true),
-            // Two that share a page, one within a page, and one that ends with a page that another begins with.
+            // Two extents that share a page, one within a page, and one that ends where a page and the next extent begin.
             extent(page(91), page(150) + 16, true),
             extent(page(150) + 32, page(200), true),
             extent(page(210) + 64, page(210) + 65, true),
@@ -644,7 +644,7 @@ fn a_transaction_changes_the_states_of_many_pages_at_a_time() {
                 wanted = wanted & !MAPPED | PARTLY;
             }
             if state & Perm::WRITE.0 != 0 && whole.is_none_or(|e| e.writable) {
-                wanted |= UNKEPT;
+                wanted |= UNSAVED;
             }
             wanted
         };
@@ -661,8 +661,8 @@ fn a_transaction_changes_the_states_of_many_pages_at_a_time() {
     }
 }
 
-/// Beside a program a transaction confines the threads that run waves. What the program may store to is not the kernels', lent pages
-/// among it, and whoever maps memory stops the transaction and waits for its end.
+/// Beside a program a transaction confines only the threads that run waves. Kernels may not store where the program may, for example in
+/// lent pages. A thread that maps memory stops the transaction and waits for its end.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[test]
 fn a_transaction_beside_a_program_confines_waves_alone() {
@@ -673,7 +673,7 @@ fn a_transaction_beside_a_program_confines_waves_alone() {
     );
     let map = pages(1);
     let at = map.as_ptr().expose_provenance() as u64;
-    // SAFETY: the page lives as long as the memory, and is not accessed otherwise. It is lent twice.
+    // The page is lent twice. SAFETY: it lives as long as the memory, and nothing else accesses it.
     let lent = unsafe {
         (
             m.lend(at, 8, false).expect("a page"),
@@ -693,16 +693,16 @@ fn a_transaction_beside_a_program_confines_waves_alone() {
     ];
     assert!(
         !m.begin_transaction(extents.clone(), false),
-        "there are lent pages"
+        "lent pages need a shared transaction"
     );
     let stop = Arc::<AtomicBool>::default();
     let outside = m.outside();
-    assert!(m.alone(&stop).is_none(), "someone maps memory");
+    assert!(m.alone(&stop).is_none(), "another thread maps memory");
     drop(outside);
-    let alone = m.alone(&stop).expect("a turn");
+    let alone = m.alone(&stop).expect("no other thread");
     assert!(m.alone(&stop).is_none());
     assert!(m.begin_transaction(extents, true));
-    // The program.
+    // This thread is the program's.
     for at in [shared, lent] {
         assert_eq!(m.store_u32(at, 5), Ok(()));
     }
@@ -732,17 +732,17 @@ fn a_transaction_beside_a_program_confines_waves_alone() {
         drop(alone);
         assert!(mapped.join().expect("no panic").is_ok());
     });
-    // What a wave stored is taken back, and what the program stored is not.
+    // The store of a wave is rolled back, those of the program are not.
     let all = [own, shared, lent].map(|at| m.load_u32(at));
     assert_eq!(all, [Ok(0), Ok(5), Ok(5)]);
     assert_eq!(m.store_u32(lent, 1), Ok(()));
     assert!(m.take_back(at, 8).is_ok() && m.take_back(at, 16).is_ok());
 }
 
-/// The journal sees the stores of compiled code, which looks at the page map alone: where that does not permit them it asks, and the page
-/// is kept.
+/// The journal records stores of compiled code. Compiled code checks the page map; if that refuses a store, the runtime asks for a range,
+/// and the page is saved.
 #[test]
-fn the_journal_sees_stores_of_compiled_code() {
+fn the_journal_records_stores_of_compiled_code() {
     for m in [
         Memory::new(1 << 24).expect("memory"),
         Memory::of_host(1 << 24, None).expect("memory"),
@@ -757,7 +757,7 @@ fn the_journal_sees_stores_of_compiled_code() {
             m.transaction_range(at + page * PAGE_SIZE, at + page * PAGE_SIZE, Perm::RW, 64)
         };
         m.keep_journal(true);
-        assert_eq!(stores(0), None, "the map alone says what is permitted");
+        assert_eq!(stores(0), None, "only the page map restricts compiled code");
         m.keep_journal_of_compiled();
         assert!(!writable(0) && m.perm(at) == Some(Perm::RW));
         assert!(!m.begin_transaction(Vec::new(), false));
@@ -770,7 +770,7 @@ fn the_journal_sees_stores_of_compiled_code() {
         );
         assert_eq!(m.transaction_range(at, at, Perm::READ, 64), None);
         assert!(writable(1) && writable(2) && !writable(0));
-        // What is stored by other ways is in the same journal, once.
+        // Stores through `Memory` are in the same journal, and each page is there once.
         assert!(m.store_u32(at, 2).is_ok() && m.fetch_update_u32(at, |n| n + 1).is_ok());
         assert!(writable(0) && m.mapping() == before);
         let pages = m.take_journal();
@@ -778,7 +778,7 @@ fn the_journal_sees_stores_of_compiled_code() {
         let mut numbers: Vec<u64> = pages.keys().map(|page| page - first).collect();
         numbers.sort_unstable();
         assert_eq!((numbers, pages[&first][0]), (vec![0, 1, 2], 1));
-        // From here on all of it is seen again.
+        // All pages are write-protected again.
         assert!(!writable(0) && !writable(1) && m.mapping() != before);
         let new = m.alloc(1, 1, Perm::RW).expect("memory");
         assert!(
@@ -787,7 +787,7 @@ fn the_journal_sees_stores_of_compiled_code() {
                 .is_some()
         );
         assert_eq!(m.journal_pages(), [new / PAGE_SIZE]);
-        // Stores of threads that are not the session's are permitted, and not seen.
+        // Stores of threads that are not marked are permitted and not recorded.
         m.keep_journal_of_threads();
         m.take_journal();
         let around = stores(3).flatten().expect("it may be written");

@@ -1,9 +1,9 @@
-//! Trials: a run within exact bounds that can be taken back, for checkers.
+//! Transactions: runs within exact bounds whose stores can be rolled back, for checkers.
 //!
-//! During a transaction the page map permits less than memory does, and the accesses that it refuses are looked at one by one. A page that is not
-//! wholly within bounds is not mapped for code that asks the map alone, so each access of it is compared with the bounds to the byte. A page
-//! that may be written is read-only until its first store, when its contents are kept. So compiled code, which looks at the map
-//! before it accesses a page, runs in a transaction as it does otherwise.
+//! During a transaction the page map permits less than memory does, and each access that it refuses is checked separately. The map marks a
+//! page that is not wholly within bounds as unmapped, so each access to it is compared with the bounds to the byte. The map marks a
+//! writable page as read-only until its first store, before which its contents are saved. Compiled code checks the map before it accesses a
+//! page, so it runs in a transaction without changes.
 
 use super::*;
 use std::sync::RwLockReadGuard;
@@ -16,41 +16,42 @@ pub struct Extent {
     pub start: u64,
     /// The address after the last one.
     pub end: u64,
-    /// Stores are permitted.
+    /// True if stores are permitted.
     pub writable: bool,
 }
 
-/// A page of which some bytes are out of bounds: accesses are compared with the extents.
+/// The state bit of a page that has bytes out of bounds. Accesses to it are compared with the extents.
 pub(super) const PARTLY: u8 = 32;
-/// A page that may be written when its contents have been kept: by a transaction, or by the journal.
-pub(super) const UNKEPT: u8 = 64;
+/// The state bit of a page that may be written after its contents have been saved, by a transaction or by the journal.
+pub(super) const UNSAVED: u8 = 64;
 
-/// Pages that are kept together when stores go up through memory.
+/// The number of pages after a store that are saved with its own, because stores mostly proceed to higher addresses.
 const AHEAD: u64 = 16;
 
 /// The state of a transaction.
 #[derive(Default)]
 pub(super) struct Transaction {
-    /// In ascending order; they do not overlap.
+    /// The accessible bytes, in ascending order and without overlaps.
     extents: Vec<Extent>,
-    /// The states before the transaction of pages of the linear part that have another one in it: the first page and the number of those that
-    /// had the same state.
+    /// The earlier states of the pages whose states the transaction has changed: the first page in the linear part, the number of
+    /// consecutive pages that had the same state, and this state.
     pub(super) before: Vec<(u64, u64, u8)>,
-    /// Only threads that run waves are confined.
+    /// True if only threads that run waves are confined, because a program shares the memory.
     shared: bool,
     /// The contents of pages before their first store, by page of the linear part.
-    kept: Mutex<HashMap<u64, PageBytes>>,
+    saved: Mutex<HashMap<u64, PageBytes>>,
 }
 
 impl Transaction {
-    /// The extent that holds all of these bytes.
+    /// Returns the extent that contains all bytes from `first` to `last`.
     fn extent(&self, first: u64, last: u64) -> Option<&Extent> {
         let after = self.extents.partition_point(|e| e.start <= first);
         let extent = self.extents.get(after.checked_sub(1)?)?;
         (last < extent.end && first <= last).then_some(extent)
     }
 
-    /// The extent that holds all bytes of a page, if there is one; and the page, at most `end`, up to which that is so of all pages.
+    /// Returns the extent that contains a whole page, if there is one, and the end of the range of pages for which the answer is the same.
+    /// This end is at most `end`.
     fn extent_of_pages(&self, page: u64, end: u64) -> (Option<Extent>, u64) {
         let (first, last) = (page * PAGE_SIZE, (page + 1) * PAGE_SIZE - 1);
         if let Some(&extent) = self.extent(first, last) {
@@ -68,12 +69,13 @@ impl Transaction {
 }
 
 impl Memory {
-    /// Begins a transaction: until its end kernels may access these bytes alone, and their stores can be taken back. Code is fetched as
-    /// before. Nothing else may be mapped or unmapped until then. Returns false, and begins none, if there is a transaction already
-    /// or memory has pages that a transaction cannot confine: those outside of the linear part; or the journal sees compiled code.
+    /// Begins a transaction. Until its end kernels may access only these bytes, and their stores can be rolled back. Code is fetched as
+    /// before. Nothing may be mapped or unmapped until the end. Returns false without beginning a transaction if there is one already, if
+    /// extents overlap, if pages outside of the linear part are mapped, or if the journal records stores of compiled code.
     ///
-    /// With `shared`, memory is that of a program, too, which goes on to access it: only threads that run waves are confined. The caller is
-    /// [`Memory::alone`], and what the program may store to meanwhile must not be writable here. Without, there must not be lent pages.
+    /// With `shared`, a program shares the memory and continues to access it: only threads that run waves are confined. The caller must
+    /// hold [`Memory::alone`], and no extent may be writable that contains bytes to which the program may store meanwhile. Without
+    /// `shared`, lent pages are also a reason to return false.
     pub fn begin_transaction(&self, mut extents: Vec<Extent>, shared: bool) -> bool {
         let book = self.book();
         let mut now = self
@@ -88,7 +90,7 @@ impl Memory {
         };
         let confined =
             book.lent.iter().all(lent) && book.regions.values().all(|r| linear(r.0, r.1));
-        if now.is_some() || !confined || self.sees_compiled() {
+        if now.is_some() || !confined || self.records_compiled() {
             return false;
         }
         extents.retain(|e| e.start < e.end);
@@ -103,7 +105,7 @@ impl Memory {
         };
         let regions = book.regions.values().map(|r| r.0..r.0 + r.1);
         let lent = book.lent.iter().map(|l| l.0..l.1);
-        // Mostly many pages in succession have one state and lie in one extent.
+        // Mostly many consecutive pages have the same state and lie in the same extent.
         for pages in regions.chain(lent) {
             let mut page = pages.start;
             while page < pages.end {
@@ -115,13 +117,13 @@ impl Memory {
             }
         }
         *now = Some(transaction);
-        self.trying.store(true, SeqCst);
+        self.in_transaction.store(true, SeqCst);
         self.suspected.store(false, SeqCst);
         self.mapping.store(0, SeqCst);
         true
     }
 
-    /// Gives pages of the linear part the states that they have in a transaction. All bytes of each lie in `whole`, if that is an extent.
+    /// Gives pages of the linear part the states that they have in a transaction. `whole` is the extent that contains all of them.
     fn confine(&self, (mut page, end): (u64, u64), whole: Option<Extent>, now: &mut Transaction) {
         while page < end {
             let (state, count) = (self.state(page), self.pages.alike(page, end));
@@ -129,12 +131,12 @@ impl Memory {
             if whole.is_none() {
                 new = new & !MAPPED | PARTLY;
             }
-            // The program may store to what kernels may not.
+            // The program may store where kernels may not.
             if state & Perm::WRITE.0 != 0 && whole.is_none_or(|e| e.writable || now.shared) {
-                new |= UNKEPT;
+                new |= UNSAVED;
             }
             if new != state {
-                // These pages have a state, so their cells may be written.
+                // The cells of mapped pages are writable, so this cannot fail.
                 let _ = self.pages.fill(page, count, new);
                 now.before.push((page, count, state));
             }
@@ -142,9 +144,9 @@ impl Memory {
         }
     }
 
-    /// Ends the transaction. With `take_back`, memory has the contents that it had at its beginning. Returns true if an access was refused in
-    /// it or [`Memory::suspect`] was called.
-    pub fn end_transaction(&self, take_back: bool) -> bool {
+    /// Ends the transaction. With `roll_back`, memory gets back the contents that it had at the beginning. Returns true if the transaction
+    /// refused an access or [`Memory::suspect`] was called.
+    pub fn end_transaction(&self, roll_back: bool) -> bool {
         let mut now = self
             .transaction
             .write()
@@ -152,15 +154,15 @@ impl Memory {
         let Some(transaction) = now.take() else {
             return false;
         };
-        self.trying.store(false, SeqCst);
-        let kept = transaction.kept.into_inner();
-        for (page, bytes) in kept.unwrap_or_else(PoisonError::into_inner) {
-            if take_back {
+        self.in_transaction.store(false, SeqCst);
+        let saved = transaction.saved.into_inner();
+        for (page, bytes) in saved.unwrap_or_else(PoisonError::into_inner) {
+            if roll_back {
                 let at = page * PAGE_SIZE + self.origin;
                 self.arena.write(at as usize, &bytes[..]);
             }
         }
-        // A page may have been lent twice; its first state is the one before.
+        // A page that was lent twice has two entries, of which the first has its state before the transaction.
         for (page, count, state) in transaction.before.into_iter().rev() {
             let _ = self.pages.fill(page, count, state);
         }
@@ -170,17 +172,17 @@ impl Memory {
 
     /// Returns true if there is a transaction.
     pub fn tries(&self) -> bool {
-        self.trying.load(Relaxed)
+        self.in_transaction.load(Relaxed)
     }
 
-    /// Records that the transaction, if there is one, did something that a checker must look at.
+    /// Records that the current transaction, if there is one, did something that a checker must examine.
     pub fn suspect(&self) {
-        if self.trying.load(Relaxed) {
+        if self.in_transaction.load(Relaxed) {
             self.suspected.store(true, Relaxed);
         }
     }
 
-    /// Returns true if the transaction is to be looked at.
+    /// Returns true if the transaction refused an access or [`Memory::suspect`] was called.
     pub fn suspected(&self) -> bool {
         self.suspected.load(Relaxed)
     }
@@ -191,10 +193,10 @@ impl Memory {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if an access of `size` bytes is permitted, as far as a transaction says. Keeps the pages of a store.
+    /// Returns true if no transaction refuses an access of `size` bytes. Saves the pages of a store.
     #[inline]
     pub(super) fn try_access(&self, addr: u64, size: u64, need: Perm) -> bool {
-        !self.trying.load(Relaxed) || self.try_slowly(addr, size, need)
+        !self.in_transaction.load(Relaxed) || self.try_slowly(addr, size, need)
     }
 
     #[cold]
@@ -204,7 +206,7 @@ impl Memory {
         }
         match &*self.transaction() {
             None => true,
-            Some(transaction) if transaction.shared && !turns::runs_waves() => true,
+            Some(transaction) if transaction.shared && !exclusion::runs_waves() => true,
             Some(transaction) => {
                 let last = addr.saturating_add(size.max(1) - 1);
                 let may = self.tried(transaction, addr, last, need);
@@ -216,7 +218,7 @@ impl Memory {
         }
     }
 
-    /// Returns true if a transaction permits an access, from its first byte to its last one.
+    /// Returns true if a transaction permits an access to the bytes from `first` to `last`. Saves the pages of a store.
     fn tried(&self, transaction: &Transaction, first: u64, last: u64, need: Perm) -> bool {
         let Some(extent) = transaction.extent(first, last) else {
             return false;
@@ -228,39 +230,40 @@ impl Memory {
             return false;
         }
         for page in first / PAGE_SIZE..=last / PAGE_SIZE {
-            self.keep(transaction, page);
+            self.save(transaction, page);
         }
         true
     }
 
-    /// Keeps the contents of a guest page, if they are not kept yet; from then on stores to it are permitted.
-    fn keep(&self, transaction: &Transaction, page: u64) {
+    /// Saves the contents of a guest page, unless they are saved already, and permits stores to it.
+    fn save(&self, transaction: &Transaction, page: u64) {
         let Some(own) = self.own_page(page) else {
             return;
         };
-        if self.state(own) & UNKEPT == 0 {
+        if self.state(own) & UNSAVED == 0 {
             return;
         }
-        let mut kept = transaction
-            .kept
+        let mut saved = transaction
+            .saved
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let state = self.state(own);
-        if state & UNKEPT == 0 {
+        if state & UNSAVED == 0 {
             return;
         }
         let mut bytes: PageBytes = Box::new([0; PAGE_SIZE as usize]);
         let at = own * PAGE_SIZE + self.origin;
         self.arena.read(at as usize, &mut bytes[..]);
-        kept.insert(own, bytes);
+        saved.insert(own, bytes);
         // Other threads store to the page only after they have seen its new state.
         fence(SeqCst);
-        let _ = self.pages.fill(own, 1, state & !UNKEPT | Perm::WRITE.0);
+        let _ = self.pages.fill(own, 1, state & !UNSAVED | Perm::WRITE.0);
     }
 
-    /// Checks an access in a transaction, as compiled code does that remembers ranges: returns the bytes around it that may be accessed as
-    /// `need` says, at most `far` pages on each side. The inner value is `None` if it itself may not, the outer one without a transaction. Stores
-    /// that the journal is to see are kept here, too.
+    /// Checks an access to the bytes from `first` to `last` for compiled code, which caches ranges. Returns the range of bytes around the
+    /// access, at most `far` pages on each side, that a transaction permits to access with `need`. The inner value is `None` if the access
+    /// itself is refused, the outer one if there is no transaction. Saves the pages of a store, also for the journal if it records stores
+    /// of compiled code.
     pub fn transaction_range(
         &self,
         first: u64,
@@ -268,8 +271,8 @@ impl Memory {
         need: Perm,
         far: u64,
     ) -> Option<Option<Range<u64>>> {
-        if !self.trying.load(Relaxed) {
-            return self.kept_range(first, last, need, far);
+        if !self.in_transaction.load(Relaxed) {
+            return self.journal_range(first, last, need, far);
         }
         let transaction = self.transaction();
         let transaction = transaction.as_ref()?;
@@ -285,7 +288,7 @@ impl Memory {
         );
         if need.contains(Perm::WRITE) {
             for page in high + 1..=(high + AHEAD).min(to) {
-                self.keep(transaction, page);
+                self.save(transaction, page);
             }
             let writable = |page: u64| {
                 let own = self.own_page(page);

@@ -1,7 +1,8 @@
 //! Threads that run kernels, and waiting until none of them uses an old mapping.
 //!
-//! An access checks the page map and is then performed; compiled code caches the result of the check for as long as it runs. So
-//! to be sure that no access with the old mapping follows a change, one waits until each thread has begun a new time slice since.
+//! An access checks the page map and is then performed, and compiled code caches the result of the check as long as it runs. After a
+//! change of the page map, accesses by the old mapping are possible until each thread has begun a new time slice.
+//! [`Memory::settle`] waits for that.
 
 use super::Memory;
 use std::sync::Arc;
@@ -9,21 +10,22 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// The state of a thread that runs nothing now.
+/// The epoch of a thread that runs nothing now.
 const IDLE: u64 = u64::MAX;
 
-/// The number of times that a waiting thread checks before it begins to sleep between checks, and the duration of the sleep.
-const LOOKS: u32 = 64;
-const NAP: Duration = Duration::from_micros(50);
+/// The number of times that a waiting thread polls before it begins to sleep between polls.
+const POLLS: u32 = 64;
+/// The duration of a sleep between polls.
+const PAUSE: Duration = Duration::from_micros(50);
 
-/// A thread that runs kernels, as [`Memory::take_back`] observes it.
+/// The registration of a thread that runs kernels, for which [`Memory::take_back`] waits.
 pub(crate) struct Worker<'m> {
     memory: &'m Memory,
-    /// The epoch of the mapping at which its current work began.
+    /// The epoch at which the thread's current work began, or [`IDLE`].
     since: Arc<AtomicU64>,
 }
 
-/// While this is alive, the thread may access what is mapped.
+/// A thread's current work. While this exists, the thread may access mapped pages.
 pub(crate) struct AtWork<'w>(&'w AtomicU64);
 
 impl Memory {
@@ -35,7 +37,7 @@ impl Memory {
         }
     }
 
-    /// As [`Memory::worker`], for one that is moved from thread to thread and borrows nothing.
+    /// Registers a thread as [`Memory::worker`] does. The registration borrows nothing, so it can be moved from thread to thread.
     pub(crate) fn register(&self) -> Arc<AtomicU64> {
         let since = Arc::new(AtomicU64::new(IDLE));
         let mut workers = (self.workers.lock()).unwrap_or_else(PoisonError::into_inner);
@@ -43,34 +45,34 @@ impl Memory {
         since
     }
 
-    /// It runs nothing any more.
+    /// Removes the registration of a thread that runs no more kernels.
     pub(crate) fn unregister(&self, since: &Arc<AtomicU64>) {
         let mut workers = (self.workers.lock()).unwrap_or_else(PoisonError::into_inner);
         workers.retain(|w| !Arc::ptr_eq(w, since));
     }
 
-    /// A registered thread begins work that has not read the page map yet.
+    /// Records that a registered thread begins work, which has not read the page map yet.
     #[inline]
     pub(crate) fn at_work<'w>(&self, since: &'w AtomicU64) -> AtWork<'w> {
-        // A thread that changed the page map before it could see this one at work is no problem: every later check reads the new
-        // map.
+        // If another thread changed the page map and does not see this one at work, it does not wait. It need not: all checks of this
+        // work read the new map.
         since.store(self.epoch.load(SeqCst), SeqCst);
         AtWork(since)
     }
 
-    /// Waits until no thread runs the work that it ran when this was called: then all of them use the current page map. No
-    /// thread runs longer than a time slice without checking the epoch.
+    /// Waits until every thread has ended the work that it runs at the time of the call; then all threads use the current page map.
+    /// The work of a thread takes at most a time slice.
     pub(super) fn settle(&self) {
         let now = self.epoch.fetch_add(1, SeqCst) + 1;
         let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let workers = workers.clone();
         for worker in workers {
-            let mut looks = 0;
+            let mut polls = 0;
             while worker.load(SeqCst) < now {
-                looks += 1;
-                match looks {
-                    ..LOOKS => std::thread::yield_now(),
-                    _ => std::thread::sleep(NAP),
+                polls += 1;
+                match polls {
+                    ..POLLS => std::thread::yield_now(),
+                    _ => std::thread::sleep(PAUSE),
                 }
             }
         }
@@ -78,7 +80,7 @@ impl Memory {
 }
 
 impl Worker<'_> {
-    /// The thread begins work that has not read the page map yet.
+    /// Records that the thread begins work, which has not read the page map yet.
     #[inline]
     pub fn begin(&self) -> AtWork<'_> {
         self.memory.at_work(&self.since)
