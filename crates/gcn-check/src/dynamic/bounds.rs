@@ -1,4 +1,4 @@
-//! Bounds: which bytes of guest memory an access may touch.
+//! Bounds: the bytes of guest memory that a dispatch may access.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,40 +9,41 @@ use gcn_emu::mem::{Extent as Bytes, Memory, PAGE_SIZE, Perm};
 /// An allocation with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocation {
-    /// The first byte.
+    /// The address of the first byte.
     pub address: u64,
-    /// How many bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// What it is: `argument 2 'out'`.
+    /// The name in reports, for example `argument 2 'out'`.
     pub name: String,
-    /// It was freed: an access is a use after free.
+    /// True if it was freed, so that an access is a use after free.
     pub freed: bool,
 }
 
-/// Who allocates the memory that kernels access, if that is not the caller of each dispatch: a runtime, whose allocations change at any
-/// time.
+/// An allocator of the memory that kernels access, if the caller of each dispatch does not allocate it: a runtime, whose allocations change
+/// at any time.
 pub trait Allocator: Send + Sync {
-    /// A number that changes with the allocations.
+    /// Returns a number that changes with the allocations.
     fn version(&self) -> u64;
 
-    /// The allocations that exist or existed, in any order. They count beside those of guest memory that begin elsewhere.
+    /// Returns the present and former allocations, in any order. They are used in addition to the regions of guest memory, and name the
+    /// regions that begin at the same addresses.
     fn allocations(&self) -> Vec<Allocation>;
 
-    /// Dispatches may run without an observer first, in memory whose stores can be taken back.
+    /// Returns true if dispatches may first run without an observer, in a transaction.
     fn screens(&self) -> bool {
         false
     }
 
-    /// Kernels alone access the allocation that begins at an address, as long as none is copied to or from it.
+    /// Returns true if only kernels access the allocation that begins at an address, except when it is the source or target of a copy.
     fn of_kernels(&self, _at: u64) -> bool {
         false
     }
 
-    /// What is known of the allocation at an address: where it was made and freed, a line each.
+    /// Returns lines that say where the allocation at an address was made and freed.
     fn story(&self, at: u64) -> Vec<String>;
 }
 
-/// The memory that kernels allocate while they run, as far as it is known: what they asked the host for.
+/// Returns the memory that kernels allocate while they run, as far as it is known: the blocks that they asked the host for.
 pub fn of_heap(heap: &dyn KernelHeap) -> Vec<Allocation> {
     let blocks = heap.blocks();
     let start = heap.start();
@@ -62,7 +63,7 @@ pub fn of_heap(heap: &dyn KernelHeap) -> Vec<Allocation> {
     blocks.chain(rest).collect()
 }
 
-/// What kind of memory an extent is.
+/// The kind of memory of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// A buffer or a variable.
@@ -80,7 +81,7 @@ struct Extent {
     end: u64,
     class: Class,
     name: Arc<str>,
-    /// Where its region of guest memory begins; 0 if that is a code object's.
+    /// The first address of its region of guest memory; 0 for a code object.
     region: u64,
 }
 
@@ -97,12 +98,13 @@ pub struct Bounds {
     extents: Vec<Extent>,
     /// The extent that was accessed last.
     last: usize,
+    /// Scratch: the first address, the end, and the bytes per lane and per wave.
     scratch: (u64, u64, u32, u64),
-    /// What the dispatch itself needs, to make the table again.
+    /// The dispatch's own memory, from which [`Bounds::again`] makes a new table.
     own: Own,
 }
 
-/// The memory of a dispatch itself.
+/// A dispatch's own memory: code, arguments, packet, queue and scratch.
 #[derive(Clone, Copy, Default)]
 pub struct Own {
     entry: u64,
@@ -113,7 +115,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// That of a dispatch that begins.
+    /// Returns the own memory of a dispatch that begins.
     pub fn new(about: &About<'_>) -> Own {
         let metadata = about.kernel.metadata.as_ref();
         let said = metadata.map_or(0, |m| m.kernarg_segment_size);
@@ -128,19 +130,20 @@ impl Own {
     }
 }
 
-/// Why an access is out of bounds.
+/// A description of an access that is out of bounds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outside {
     /// The rule of the check.
     pub rule: &'static str,
-    /// Where it is: `4 bytes past argument 2 'out', 256 bytes at 0x…`.
+    /// The location relative to an allocation: `4 bytes past argument 2 'out', 256 bytes at 0x…`.
     pub location: String,
     /// The nearest allocation, and its address.
     pub nearest: Option<(String, u64)>,
 }
 
 impl Bounds {
-    /// The extents of a dispatch that begins, with names for some and the allocations that guest memory does not know.
+    /// Returns the extents of a dispatch that begins. `named` names regions of guest memory, and has the allocations that are not such
+    /// regions.
     pub fn new(own: Own, memory: &Memory, named: &[Allocation]) -> Bounds {
         let mut bounds = Bounds {
             own,
@@ -161,12 +164,12 @@ impl Bounds {
                 lent.address,
             );
         }
-        // Of two that begin at one address the longer one counts, which comes last.
+        // If two extents begin at the same address, the longer one comes last, and lookups find it.
         bounds.extents.sort_by_key(|e| (e.start, e.end));
         bounds
     }
 
-    /// The table again, because the allocations have changed.
+    /// Makes a new table after the allocations have changed.
     pub fn again(&self, memory: &Memory, named: &[Allocation]) -> Bounds {
         Bounds::new(self.own, memory, named)
     }
@@ -197,7 +200,7 @@ impl Bounds {
             );
         }
         if holds(own.kernarg.0) && own.kernarg.1 != 0 {
-            // The runtime's memory for the arguments of many launches.
+            // The region holds the arguments of many launches.
             let (from, to) = (own.kernarg.0, end.min(own.kernarg.0 + own.kernarg.1));
             let others = "the runtime's memory for arguments";
             self.push((start, from), Class::Data, others, start);
@@ -219,7 +222,7 @@ impl Bounds {
             self.scratch = (start, end, lane, wave);
             return self.push((start, end), Class::Scratch, "scratch", start);
         }
-        // The segments of a code object have permissions of their own; variables lie in those that may be written.
+        // Each segment of a code object has its own permissions; variables lie in the writable ones.
         let perm = |at: u64| memory.perm(at).unwrap_or(Perm::NONE);
         if holds(own.entry) || !perm(start).contains(Perm::WRITE) {
             let mut at = start;
@@ -241,17 +244,18 @@ impl Bounds {
         self.push((start, end), Class::Data, "an allocation", start);
     }
 
-    /// The addresses of scratch.
+    /// Returns the first address and the end of scratch.
     pub fn scratch(&self) -> (u64, u64) {
         (self.scratch.0, self.scratch.1)
     }
 
-    /// What memory itself can check of them: all but how the bytes of scratch are the lanes'. `None` if that is more than their end.
-    /// Beside a program that allocates memory, only stores to what kernels alone access can be taken back.
+    /// Returns the extents of a transaction that checks these bounds. Such extents cannot express which bytes of scratch belong to which
+    /// lane. Returns `None` if scratch has a layout in which that matters. Beside a program, data is writable only if `beside` says that
+    /// only kernels access it, because other stores cannot be rolled back.
     pub fn of_transaction(&self, beside: Option<&dyn Allocator>) -> Option<Vec<Bytes>> {
         let mut all = Vec::new();
         let mut last = None;
-        let mut taken_back = |extent: &Extent| match beside {
+        let mut can_be_rolled_back = |extent: &Extent| match beside {
             Some(allocator) if extent.class == Class::Data && extent.region != 0 => {
                 if last.is_none_or(|(region, _)| region != extent.region) {
                     last = Some((extent.region, allocator.of_kernels(extent.region)));
@@ -265,9 +269,9 @@ impl Bounds {
             let bytes = Bytes {
                 start: extent.start,
                 end: extent.end,
-                writable: extent.class != Class::Constant && taken_back(extent),
+                writable: extent.class != Class::Constant && can_be_rolled_back(extent),
             };
-            // The dwords of the 64 lanes lie side by side.
+            // The dwords of the 64 lanes are interleaved.
             let own = 64 * lane as u64;
             if extent.class != Class::Scratch || wave == own {
                 all.push(bytes);
@@ -286,13 +290,13 @@ impl Bounds {
         Some(all)
     }
 
-    /// The extents and their classes, in ascending order.
+    /// Returns the extents and their classes, in ascending order.
     pub fn classes(&self) -> Vec<(u64, u64, Class)> {
         let of = |e: &Extent| (e.start, e.end, e.class);
         self.extents.iter().map(of).collect()
     }
 
-    /// The class of memory at an address, if it is in bounds.
+    /// Returns the class of the memory at an address, if the address is in bounds.
     pub fn class(&mut self, at: u64) -> Option<Class> {
         self.find(at).map(|n| self.extents[n].class)
     }
@@ -311,7 +315,7 @@ impl Bounds {
     /// Checks an access.
     ///
     /// # Errors
-    /// Where it is, if it is out of bounds.
+    /// A description of the access, if it is out of bounds.
     pub fn check(&mut self, at: u64, size: u8, writes: bool) -> Result<(), Outside> {
         let end = at.saturating_add(size as u64);
         let Some(n) = self.find(at) else {
@@ -337,7 +341,7 @@ impl Bounds {
         }
         let (start, _, lane, wave) = self.scratch;
         if extent.class == Class::Scratch && wave != 0 {
-            // Elements of four bytes, those of the lanes side by side.
+            // The dwords of the 64 lanes are interleaved.
             let within = (at - start) % wave;
             let offset = within / 256 * 4 + within % 4;
             if offset + size as u64 > lane as u64 {
@@ -386,7 +390,7 @@ impl Bounds {
 
     fn past(&self, at: u64, size: u8, far: u64, extent: &Extent) -> String {
         match at < extent.end {
-            // It begins inside.
+            // The access begins inside the extent.
             true => {
                 let over = at + size as u64 - extent.end;
                 format!("its last {} past {}", plural(over), described(extent).0)
@@ -397,7 +401,7 @@ impl Bounds {
     }
 }
 
-/// `4 bytes`.
+/// Returns text like `4 bytes`.
 pub fn plural(bytes: u64) -> String {
     match bytes {
         1 => "1 byte".into(),

@@ -1,15 +1,16 @@
 //! Records the accesses of a dispatch without an observer, to decide whether it needs one.
 //!
-//! The records suffice to say that nothing was wrong, not to say what was wrong: where two accesses are not plainly ordered, the dispatch runs
-//! again under the observer, whose records are finer. A write is ordered before an access of the same wave, or of a wave of the workgroup
-//! after a barrier. Accesses beside atomics are the observer's to judge.
+//! The records are enough to prove that nothing was wrong, but not to say what was wrong. If two accesses are not obviously ordered, the
+//! dispatch runs again under the observer, whose records are finer. A write is ordered before later accesses of the same wave, and before
+//! accesses of the workgroup's waves after a barrier. In memory, a plain access and an
+//! atomic do not race, because the plain one may be an atomic load or store, which has the same code.
 //!
-//! Of *LDS* each wave keeps three maps of a bit a byte between two barriers: what it loads before it stores it, stores, and changes
-//! atomically. At the barrier those of the waves are compared.
+//! For *LDS* each wave has three bitmaps with a bit per byte: the bytes that it has loaded before storing them, stored, and changed
+//! atomically since the last barrier. At a barrier the bitmaps of the waves are compared.
 //!
-//! Of *memory* nothing is kept for an extent that is only read. Otherwise each dword remembers one write and one read, once for 16
-//! dwords as long as they are accessed alike. If an extent is read and written, its reads must be recorded from the first one on: the dispatch
-//! runs once more.
+//! For *memory* nothing is recorded in extents that are only read. In other extents one write and one read are recorded for each dword, or
+//! for a block of 16 dwords as long as all of them are accessed alike. If an extent turns out to be both read and written, its earlier
+//! reads are missing, so the dispatch runs a second time and records all accesses to the extent.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -21,37 +22,42 @@ use foldhash::HashMap;
 use gcn_emu::probe::{
     self, Access, AccessLocation, Addresses, Executed, Lanes, Probe, RecordedAccess, Runs,
 };
-use gcn_isa::access::MemoryKind;
+use gcn_isa::access::MemoryKind::{self, Atomic, Load, Store};
 
 use super::bounds::Class;
 use super::undefined::Fresh;
 
-/// Dwords of a page.
+/// The number of dwords of a page.
 const WORDS: usize = 1024;
 
-/// Pages are kept in as many tables, each with a lock.
+/// The number of tables of pages. Each has a lock.
 const TABLES: usize = 64;
 
-/// Several workgroups.
+/// The workgroup of a [`Stamp`] that stands for several workgroups.
 const MANY_GROUPS: u32 = u32::MAX;
-/// Several waves of a workgroup.
+/// The wave of a [`Stamp`] that stands for several waves of a workgroup.
 const MANY_WAVES: u32 = 63;
-/// Barriers of a workgroup that can be counted.
+/// The number of barriers of a workgroup that can be counted.
 const MOST_EPOCHS: u32 = 1 << 17;
 
-/// A wave's place in time: its workgroup, from 1 on; the barriers that it has passed; and its number.
+/// A recorded access to a dword: its wave, and its order relative to barriers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Stamp {
+    /// The workgroup's number plus 1. 0 if there was no access.
     group: u32,
-    /// From the lowest bit: the bytes of the dword, 4 bits; the wave, 6 bits; it is atomic; the epoch, 17 bits; of a write, the bytes that
-    /// were ever written.
+    /// Bit fields: see [`MASK`], [`WAVE`], [`ATOMIC`], [`EPOCH`] and [`WRITTEN`].
     rest: u32,
 }
 
+/// The accessed bytes of the dword, a bit for each.
 const MASK: u32 = 15;
+/// The wave's number in the workgroup.
 const WAVE: u32 = 63 << 4;
+/// The access is atomic.
 const ATOMIC: u32 = 1 << 10;
+/// The number of barriers that the workgroup has passed.
 const EPOCH: u32 = (MOST_EPOCHS - 1) << 11;
+/// The lowest bit of four that are used in the stamps of writes: all bytes that were ever written, not only by the recorded write.
 const WRITTEN: u32 = 28;
 
 impl Stamp {
@@ -59,13 +65,13 @@ impl Stamp {
         (self.rest & WAVE) >> 4
     }
 
-    /// Whether it comes before what a wave does now.
+    /// Returns true if the access is ordered before an access of the wave of `now`.
     fn before(self, now: Stamp) -> bool {
         let same = self.group == now.group;
         same && (self.rest & EPOCH < now.rest & EPOCH || self.rest & WAVE == now.rest & WAVE)
     }
 
-    /// It and another one of a dword, neither of which is before the other: of several waves or workgroups.
+    /// Returns a stamp that stands for both this and another access to the same dword that are not ordered.
     fn with(self, other: Stamp) -> Stamp {
         let mask = (self.rest | other.rest) & MASK;
         match self.group == other.group {
@@ -85,38 +91,30 @@ impl Stamp {
     }
 }
 
-/// What is known of a dword.
+/// The records of a dword, or of a block of dwords.
 #[derive(Clone, Copy, Default)]
 struct Word {
     write: Stamp,
     read: Stamp,
 }
 
-/// What an access is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
-    Load,
-    Store,
-    Atomic,
-}
-
-/// Returns true if an access may race with an earlier one, and remembers it.
+/// Records an access. Returns true if it may race with an earlier one.
 #[inline]
-fn access(word: &mut Word, now: Stamp, mask: u32, what: What, lds: bool) -> bool {
+fn access(word: &mut Word, now: Stamp, mask: u32, kind: MemoryKind, lds: bool) -> bool {
     let overlaps = |s: Stamp| s.group != 0 && s.rest & mask != 0;
     let mine = Stamp {
         rest: now.rest | mask,
         ..now
     };
-    // In memory, what is plain beside atomics may be atomic.
-    let apart = |s: Stamp| match (s.rest & ATOMIC != 0, what == What::Atomic) {
+    // In memory, a plain access beside an atomic may be an atomic load or store, which has the same code.
+    let apart = |s: Stamp| match (s.rest & ATOMIC != 0, kind == Atomic) {
         (true, true) => false,
         (false, false) => true,
         _ => lds,
     };
     let races = |s: Stamp| overlaps(s) && !s.before(now) && apart(s);
-    match what {
-        What::Load => {
+    match kind {
+        Load => {
             let found = races(word.write);
             let old = word.read;
             word.read = match old.group == 0
@@ -127,9 +125,9 @@ fn access(word: &mut Word, now: Stamp, mask: u32, what: What, lds: bool) -> bool
             };
             found
         }
-        What::Store | What::Atomic => {
+        Store | Atomic => {
             let found = races(word.write) || races(word.read);
-            let atomic = if what == What::Atomic { ATOMIC } else { 0 };
+            let atomic = if kind == Atomic { ATOMIC } else { 0 };
             let old = word.write;
             let mut new = Stamp {
                 rest: mine.rest | atomic,
@@ -143,7 +141,7 @@ fn access(word: &mut Word, now: Stamp, mask: u32, what: What, lds: bool) -> bool
                     new.rest |= old.rest & MASK;
                 }
                 if plain && atomic != 0 {
-                    // The plain one is what others race with.
+                    // The record counts as plain, because an access that does not race with the atomic may race with the plain one.
                     new = if lds { new } else { old };
                     new.rest &= !ATOMIC;
                 }
@@ -156,63 +154,64 @@ fn access(word: &mut Word, now: Stamp, mask: u32, what: What, lds: bool) -> bool
     }
 }
 
-/// Dwords that have one record as long as they are accessed alike.
-const UNIT: usize = 16;
-const UNITS: usize = WORDS / UNIT;
+/// The number of dwords of a block, which share a record as long as they are accessed alike.
+const BLOCK: usize = 16;
+const BLOCKS: usize = WORDS / BLOCK;
 
 /// The records of a page.
 struct Page {
-    /// Of each unit, unless its dwords have their own.
-    whole: [Word; UNITS],
-    own: [Option<Box<[Word; UNIT]>>; UNITS],
+    /// The shared record of each block.
+    whole: [Word; BLOCKS],
+    /// The records of each block's dwords, which replace the shared one.
+    own: [Option<Box<[Word; BLOCK]>>; BLOCKS],
 }
 
 impl Default for Page {
     fn default() -> Page {
         Page {
-            whole: [Word::default(); UNITS],
-            own: [const { None }; UNITS],
+            whole: [Word::default(); BLOCKS],
+            own: [const { None }; BLOCKS],
         }
     }
 }
 
 impl Page {
-    /// An access of these dwords of scratch. Returns true if one of them has not been written.
-    fn scratch(&mut self, words: Range<usize>, what: What) -> bool {
+    /// Records an access to dwords of scratch. Returns true if it reads one that was never written.
+    fn scratch(&mut self, words: Range<usize>, kind: MemoryKind) -> bool {
         let (mut written, mut at) = (MASK, words.start);
         let mut one = |word: &mut Word| {
             written &= word.write.rest >> WRITTEN;
-            if what != What::Load {
+            if kind != Load {
                 word.write.rest |= MASK << WRITTEN;
             }
         };
         while at < words.end {
-            let unit = at / UNIT;
-            let end = words.end.min((unit + 1) * UNIT);
-            if end - at == UNIT && self.own[unit].is_none() {
-                one(&mut self.whole[unit]);
+            let block = at / BLOCK;
+            let end = words.end.min((block + 1) * BLOCK);
+            if end - at == BLOCK && self.own[block].is_none() {
+                one(&mut self.whole[block]);
             } else {
                 (at..end).for_each(|at| one(self.word(at)));
             }
             at = end;
         }
-        // Of one wave after the other: what was written once is defined.
-        written != MASK && what != What::Store
+        // Waves use the same scratch one after the other. Bytes count as defined when any of them has written them.
+        written != MASK && kind != Store
     }
 
-    /// Returns true if one of these bytes has not been written plainly before now.
+    /// Returns true if one of these bytes was never written, or its last write is not ordered before `now`.
     fn unwritten(&self, (from, to): (u64, u64), now: Stamp) -> bool {
         words(from, to - from).any(|(word, mask)| {
-            let (unit, n) = (word as usize % WORDS / UNIT, word as usize % UNIT);
-            let write = match &self.own[unit] {
+            let (block, n) = (word as usize % WORDS / BLOCK, word as usize % BLOCK);
+            let write = match &self.own[block] {
                 Some(own) => own[n].write,
-                None => self.whole[unit].write,
+                None => self.whole[block].write,
             };
             write.rest >> WRITTEN & mask != mask || !write.before(now)
         })
     }
 
-    /// Adds the bytes that were written of the page at an address.
+    /// Adds the written bytes of this page, which begins at address `at`, to `all`.
     fn written(&self, at: u64, all: &mut Vec<(u64, u64)>) {
         let mut add = |at: u64, bits: u32, bytes: u64| {
             let on = |n: &u64| bits >> n & 1 != 0;
@@ -222,10 +221,14 @@ impl Page {
                 _ => all.extend((0..4).filter(on).map(|n| (at + n, at + n + 1))),
             }
         };
-        for unit in 0..UNITS {
-            let at = at + 4 * (unit * UNIT) as u64;
-            match &self.own[unit] {
-                None => add(at, self.whole[unit].write.rest >> WRITTEN, 4 * UNIT as u64),
+        for block in 0..BLOCKS {
+            let at = at + 4 * (block * BLOCK) as u64;
+            match &self.own[block] {
+                None => add(
+                    at,
+                    self.whole[block].write.rest >> WRITTEN,
+                    4 * BLOCK as u64,
+                ),
                 Some(own) => {
                     for (n, word) in own.iter().enumerate() {
                         add(at + 4 * n as u64, word.write.rest >> WRITTEN, 4);
@@ -235,27 +238,28 @@ impl Page {
         }
     }
 
+    /// Returns the record of a dword. From now on the dwords of its block have separate records.
     fn word(&mut self, word: usize) -> &mut Word {
-        let unit = word / UNIT % UNITS;
-        let own = self.own[unit].get_or_insert_with(|| Box::new([self.whole[unit]; UNIT]));
-        &mut own[word % UNIT]
+        let block = word / BLOCK % BLOCKS;
+        let own = self.own[block].get_or_insert_with(|| Box::new([self.whole[block]; BLOCK]));
+        &mut own[word % BLOCK]
     }
 
-    /// An access of all of these dwords.
-    fn words(&mut self, words: Range<usize>, now: Stamp, what: What) -> bool {
+    /// Records an access to all bytes of these dwords. Returns true if it may race with an earlier one.
+    fn words(&mut self, words: Range<usize>, now: Stamp, kind: MemoryKind) -> bool {
         let mut found = false;
         let mut at = words.start;
         while at < words.end {
-            let unit = at / UNIT;
-            let end = words.end.min((unit + 1) * UNIT);
-            if end - at < UNIT && self.own[unit].is_none() {
-                self.own[unit] = Some(Box::new([self.whole[unit]; UNIT]));
+            let block = at / BLOCK;
+            let end = words.end.min((block + 1) * BLOCK);
+            if end - at < BLOCK && self.own[block].is_none() {
+                self.own[block] = Some(Box::new([self.whole[block]; BLOCK]));
             }
-            match &mut self.own[unit] {
-                None => found |= access(&mut self.whole[unit], now, MASK, what, false),
+            match &mut self.own[block] {
+                None => found |= access(&mut self.whole[block], now, MASK, kind, false),
                 Some(own) => {
-                    for word in &mut own[at % UNIT..][..end - at] {
-                        found |= access(word, now, MASK, what, false);
+                    for word in &mut own[at % BLOCK..][..end - at] {
+                        found |= access(word, now, MASK, kind, false);
                     }
                 }
             }
@@ -267,52 +271,52 @@ impl Page {
 
 type Pages = HashMap<u64, Box<Page>>;
 
-/// An extent is read.
+/// The state bit of an extent that was read.
 const READ: u8 = 1;
-/// It is written.
+/// The state bit of an extent that was written.
 const WRITTEN_TO: u8 = 2;
-/// Each access is recorded.
+/// The state bit of an extent to which all accesses are recorded.
 const EXACT: u8 = 4;
 
-/// Memory whose accesses are recorded.
+/// An extent of memory.
 struct Extent {
     start: u64,
     end: u64,
     class: Class,
     state: AtomicU8,
-    /// Some of its bytes were undefined when the dispatch began.
+    /// True if some of its bytes were undefined when the dispatch began.
     fresh: bool,
 }
 
-/// What the recorders of a dispatch's threads share.
+/// The state that the recorders of a dispatch's threads share.
 pub struct Shared {
     memory: Vec<Mutex<Pages>>,
     /// All memory that may be accessed, in ascending order.
     extents: Vec<Extent>,
-    /// The bytes of it that were undefined when the dispatch began. They stay so until it has ended.
+    /// The bytes that were undefined when the dispatch began. This does not change before the dispatch has ended.
     undefined: Option<Arc<Fresh>>,
-    /// Bytes of LDS of a workgroup.
+    /// The number of bytes of LDS of a workgroup.
     lds: usize,
     wanted: Wanted,
-    /// Something was found.
+    /// True if the dispatch may have failed a check.
     found: AtomicBool,
-    /// Accesses were not recorded that should have been.
+    /// True if accesses were not recorded that should have been.
     missed: AtomicBool,
 }
 
-/// What is to be recorded.
+/// The checks that the recorder makes.
 #[derive(Clone, Copy)]
 pub struct Wanted {
-    /// Races, and stale data.
+    /// Finds races and stale data.
     pub races: bool,
-    /// LDS and scratch that are read before they are written.
+    /// Finds reads of LDS and scratch that were not written.
     pub undefined: bool,
-    /// Waves that end before barriers.
+    /// Finds waves that end before barriers.
     pub barriers: bool,
 }
 
 impl Shared {
-    /// Nothing was accessed.
+    /// Returns the state before the first access.
     pub fn new(
         data: Vec<(u64, u64, Class)>,
         lds: u32,
@@ -342,7 +346,7 @@ impl Shared {
         })
     }
 
-    /// The state before a second run, if nothing was found and the first run did not record accesses that it should have. The second one
+    /// Returns the state before a second run, if the first run found nothing but missed accesses that it should have recorded. The second run
     /// records them.
     pub fn again(&self) -> Option<Arc<Shared>> {
         if self.found.load(Relaxed) || !self.missed.load(Relaxed) {
@@ -365,7 +369,7 @@ impl Shared {
         self.found.store(true, Relaxed);
     }
 
-    /// Compares what the waves of a workgroup have done.
+    /// Compares the accesses to LDS of a workgroup's waves.
     fn compared(&self, group: &mut Group) {
         let (raced, undefined) = group.compare();
         if raced && self.wanted.races || undefined && self.wanted.undefined {
@@ -377,16 +381,16 @@ impl Shared {
         self.found.load(Relaxed) || self.missed.load(Relaxed)
     }
 
-    /// Whether each access of this kind to an extent is recorded.
-    fn records(&self, extent: &Extent, what: What) -> bool {
+    /// Returns true if this access to an extent must be recorded. Notes that the extent is read or written.
+    fn records(&self, extent: &Extent, kind: MemoryKind) -> bool {
         match extent.class {
             Class::Data => {}
             Class::Scratch => return true,
-            // Memory decides.
+            // The page map of the transaction refuses invalid accesses to the others.
             _ => return false,
         }
-        let bit = match what {
-            What::Load => READ,
+        let bit = match kind {
+            Load => READ,
             _ => WRITTEN_TO,
         };
         let mut state = extent.state.load(Relaxed);
@@ -399,10 +403,10 @@ impl Shared {
         if state == READ | WRITTEN_TO {
             self.missed.store(true, Relaxed);
         }
-        what != What::Load
+        kind != Load
     }
 
-    /// The bytes that were undefined when the dispatch began and that it has written: each first one, and the one after the last.
+    /// Returns the ranges of bytes that the dispatch has written in pages with undefined bytes: the first byte, and the one after the last.
     pub fn written(&self) -> Vec<(u64, u64)> {
         let mut all = Vec::new();
         for table in &self.memory {
@@ -434,13 +438,14 @@ impl Shared {
     }
 }
 
-/// What a wave has done to LDS since the last barrier: a bit a byte.
+/// A wave's accesses to LDS since the last barrier: bitmaps with a bit per byte.
 #[derive(Default)]
 struct Maps {
-    /// It loaded the byte before it stored it.
+    /// The bytes that the wave loaded before it stored them.
     loaded: Vec<u64>,
+    /// The bytes that the wave stored.
     stored: Vec<u64>,
-    /// It changed it atomically.
+    /// The bytes that the wave changed atomically.
     atomic: Vec<u64>,
     /// The words of the maps that are not 0.
     used: Range<usize>,
@@ -449,17 +454,18 @@ struct Maps {
 /// A workgroup that has begun and not ended.
 #[derive(Default)]
 struct Group {
+    /// The number of barriers that the workgroup has passed.
     epoch: u32,
-    /// By wave.
+    /// The accesses of each wave.
     maps: Vec<Maps>,
-    /// What all waves have done since the last barrier; empty between comparisons.
+    /// The accesses of the waves compared so far; empty except during a comparison.
     all: Maps,
     /// The bytes of LDS that were written before the last barrier.
     written: Vec<u64>,
 }
 
 impl Group {
-    /// Begins anew.
+    /// Prepares this for a new workgroup.
     fn reset(&mut self, waves: usize, lds: usize) {
         let words = lds.div_ceil(64) + 1;
         self.written.clear();
@@ -474,7 +480,8 @@ impl Group {
         self.epoch = 0;
     }
 
-    /// Compares what the waves have done. Returns whether they may race, and whether something was loaded that nothing had written.
+    /// Compares the accesses of the waves. The first result is true if they may race, the second if a byte was loaded that nothing had
+    /// written.
     fn compare(&mut self) -> (bool, bool) {
         let (mut raced, mut undefined) = (0, 0);
         let all = &mut self.all;
@@ -510,8 +517,8 @@ impl Group {
         (raced != 0, undefined != 0)
     }
 
-    /// An access of consecutive bytes by a wave. Returns true if it must be looked at.
-    fn mark(&mut self, wave: usize, at: u64, bytes: u64, what: What) -> bool {
+    /// Records a wave's access to consecutive bytes. Returns true if the bytes are out of bounds, or if an atomic reads undefined ones.
+    fn mark(&mut self, wave: usize, at: u64, bytes: u64, kind: MemoryKind) -> bool {
         let end = at + bytes;
         let words = (at / 64) as usize..end.div_ceil(64) as usize;
         let Some(maps) = self.maps.get_mut(wave) else {
@@ -526,10 +533,10 @@ impl Group {
             let from = at.saturating_sub(64 * word as u64);
             let to = (end - 64 * word as u64).min(64);
             let mask = !0 >> (64 - (to - from)) << from;
-            match what {
-                What::Load => maps.loaded[word] |= mask & !maps.stored[word],
-                What::Store => maps.stored[word] |= mask,
-                What::Atomic => {
+            match kind {
+                Load => maps.loaded[word] |= mask & !maps.stored[word],
+                Store => maps.stored[word] |= mask,
+                Atomic => {
                     let defined = maps.stored[word] | maps.atomic[word] | self.written[word];
                     found |= mask & !defined != 0;
                     maps.atomic[word] |= mask;
@@ -540,7 +547,7 @@ impl Group {
     }
 }
 
-/// The least range that holds both, the second of which is not empty.
+/// Returns the smallest range that contains both. The second one must not be empty.
 fn union(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
     match a.is_empty() {
         true => b.clone(),
@@ -548,15 +555,20 @@ fn union(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
     }
 }
 
+/// The state of one host thread's recorder.
 #[derive(Default)]
 struct Own {
+    /// The workgroups that have begun and do not run now, by number.
     groups: HashMap<u64, Group>,
+    /// The stamp of the wave that runs.
     now: Stamp,
+    /// The number of the workgroup that runs.
     group: u64,
+    /// The number of the wave that runs.
     wave: usize,
     /// The extent that was accessed last.
     last: usize,
-    /// Workgroups that have ended.
+    /// Workgroups that have ended, to be reused.
     spare: Vec<Group>,
     /// The workgroup that runs.
     running: Option<Group>,
@@ -569,7 +581,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for another thread.
+    /// Returns a recorder for another thread.
     pub fn new(shared: Arc<Shared>) -> Recorder {
         Recorder {
             shared,
@@ -578,7 +590,7 @@ impl Recorder {
     }
 }
 
-/// The dwords that an access touches, and the bytes of each.
+/// Returns the numbers of the dwords that an access touches, each with a mask of its accessed bytes.
 #[inline]
 fn words(at: u64, size: u64) -> impl Iterator<Item = (u64, u32)> {
     let end = at + size;
@@ -589,29 +601,20 @@ fn words(at: u64, size: u64) -> impl Iterator<Item = (u64, u32)> {
     })
 }
 
-/// What a kind of access is.
-fn what(kind: MemoryKind) -> What {
-    match kind {
-        MemoryKind::Load => What::Load,
-        MemoryKind::Store => What::Store,
-        MemoryKind::Atomic => What::Atomic,
-    }
-}
-
 impl Own {
-    /// An access of consecutive bytes of LDS. Returns true if it must be looked at.
-    fn in_lds(&mut self, shared: &Shared, at: u64, bytes: u64, what: What) -> bool {
+    /// Records an access to consecutive bytes of LDS. Returns true if it may have failed a check.
+    fn in_lds(&mut self, shared: &Shared, at: u64, bytes: u64, kind: MemoryKind) -> bool {
         match &mut self.running {
             Some(group) => {
-                let found = group.mark(self.wave, at, bytes, what);
-                // What is undefined counts if it was asked for; the end of LDS counts always.
-                found
-                    && (what != What::Atomic || shared.wanted.undefined || at >= shared.lds as u64)
+                let found = group.mark(self.wave, at, bytes, kind);
+                // Undefined bytes matter only if that check is wanted. Accesses past the end of LDS always matter.
+                found && (kind != Atomic || shared.wanted.undefined || at >= shared.lds as u64)
             }
             None => true,
         }
     }
 
+    /// Returns the extent that contains an address.
     fn extent(&mut self, shared: &Shared, at: u64) -> Option<usize> {
         let holds = |e: &Extent| (e.start..e.end).contains(&at);
         if shared.extents.get(self.last).is_some_and(holds) {
@@ -625,18 +628,18 @@ impl Own {
         })
     }
 
-    /// An access of consecutive bytes of memory. Returns true if it must be looked at.
+    /// Records an access to consecutive bytes of memory. Returns true if it may have failed a check.
     fn in_memory(
         &mut self,
         shared: &Shared,
         (at, bytes): (u64, u64),
-        (what, scalar): (What, bool),
+        (kind, scalar): (MemoryKind, bool),
     ) -> bool {
         let Some(n) = self.extent(shared, at) else {
             return false;
         };
         let extent = &shared.extents[n];
-        if !shared.records(extent, what) {
+        if !shared.records(extent, kind) {
             return false;
         }
         let now = self.now;
@@ -647,22 +650,21 @@ impl Own {
             let until = end.min((page + 1) * 4 * WORDS as u64);
             found |= shared.page(page, |page| {
                 let mut found = false;
-                if let (true, Some(all)) = (extent.fresh && what != What::Store, &shared.undefined)
-                {
+                if let (true, Some(all)) = (extent.fresh && kind != Store, &shared.undefined) {
                     undefined |= all.any(at, until, |bytes| page.unwritten(bytes, now));
                 }
                 if !scalar && at % 4 == 0 && until % 4 == 0 {
                     let first = (at / 4) as usize % WORDS;
                     let those = first..first + (until - at) as usize / 4;
                     return match extent.class {
-                        Class::Scratch => page.scratch(those, what) && shared.wanted.undefined,
-                        _ => page.words(those, now, what),
+                        Class::Scratch => page.scratch(those, kind) && shared.wanted.undefined,
+                        _ => page.words(those, now, kind),
                     };
                 }
                 for (word, mask) in words(at, until - at) {
                     let cell = page.word(word as usize % WORDS);
-                    let kind = (what, scalar, extent.class);
-                    found |= in_word(shared, cell, now, mask, kind);
+                    let access = (kind, scalar, extent.class);
+                    found |= in_word(shared, cell, now, mask, access);
                 }
                 found
             });
@@ -671,12 +673,12 @@ impl Own {
         undefined || found && (shared.wanted.races || extent.class == Class::Scratch)
     }
 
-    /// An access of all active lanes. Returns true if it must be looked at.
+    /// Records an access of all active lanes. Returns true if it may have failed a check.
     fn recorded(&mut self, shared: &Shared, access: &RecordedAccess<'_>) -> bool {
-        let (what, size) = (what(access.kind), access.size as u64);
+        let (kind, size) = (access.kind, access.size as u64);
         let one = |own: &mut Own, at: u64, bytes: u64| match access.lds {
-            true => own.in_lds(shared, at & 0xffff_ffff, bytes, what),
-            false => own.in_memory(shared, (at, bytes), (what, access.scalar)),
+            true => own.in_lds(shared, at & 0xffff_ffff, bytes, kind),
+            false => own.in_memory(shared, (at, bytes), (kind, access.scalar)),
         };
         let outer = |exec: u64| {
             let last = 63 - exec.leading_zeros() as usize;
@@ -709,17 +711,17 @@ impl Own {
             }
             _ => {}
         }
-        if !access.lds && what == What::Load {
-            // Mostly of an extent that is only read.
+        if !access.lds && kind == Load {
+            // Mostly the loads are from one extent that is only read, and are not recorded.
             let (low, high) = ends(access);
             if let Some(n) = self.extent(shared, low)
                 && high < shared.extents[n].end
-                && !shared.records(&shared.extents[n], what)
+                && !shared.records(&shared.extents[n], kind)
             {
                 return false;
             }
         }
-        // Lanes that follow each other, or share an address, in one go.
+        // Consecutive lanes with adjacent or equal addresses are recorded as one access.
         let (mut found, mut low, mut end) = (false, 0, 0);
         for at in access.each() {
             if at == end && end > low {
@@ -735,7 +737,7 @@ impl Own {
     }
 }
 
-/// The lowest and the highest address of lanes.
+/// Returns the lowest and the highest address of the active lanes.
 fn ends(access: &RecordedAccess<'_>) -> (u64, u64) {
     if let (Addresses::Each(low, Some(high)), u64::MAX) = (access.addresses, access.exec) {
         let upper = high[0];
@@ -749,40 +751,40 @@ fn ends(access: &RecordedAccess<'_>) -> (u64, u64) {
     (access.each()).fold((u64::MAX, 0), |(low, high), at| (low.min(at), high.max(at)))
 }
 
-/// An access of a dword of memory. Returns true if it must be looked at.
+/// Records an access to a dword of memory. Returns true if it may have failed a check.
 #[inline]
 fn in_word(
     shared: &Shared,
     cell: &mut Word,
     now: Stamp,
     mask: u32,
-    (what, scalar, class): (What, bool, Class),
+    (kind, scalar, class): (MemoryKind, bool, Class),
 ) -> bool {
     if class == Class::Scratch {
-        // Of one wave after the other: what was written once is defined.
+        // Waves use the same scratch one after the other. Bytes count as defined when any of them has written them.
         let unwritten = cell.write.rest >> WRITTEN & mask != mask;
-        if what != What::Load {
+        if kind != Load {
             cell.write.rest |= mask << WRITTEN;
         }
-        return unwritten && what != What::Store && shared.wanted.undefined;
+        return unwritten && kind != Store && shared.wanted.undefined;
     }
-    // The scalar cache may have older data.
+    // A scalar load of a dword that was written may return stale data from the scalar cache.
     let stale = scalar && cell.write.group != 0;
-    access(cell, now, mask, what, false) || stale
+    access(cell, now, mask, kind, false) || stale
 }
 
 impl Probe for Recorder {
     fn access(&self, made: &Access) -> bool {
         let (shared, mut own) = (&*self.shared, self.own.borrow_mut());
-        let what = what(made.kind);
+        let kind = made.kind;
         let found = match made.location {
-            AccessLocation::Lds(at) => own.in_lds(shared, at, made.size as u64, what),
+            AccessLocation::Lds(at) => own.in_lds(shared, at, made.size as u64, kind),
             AccessLocation::Memory(at) => {
-                own.in_memory(shared, (at, made.size as u64), (what, made.scalar))
+                own.in_memory(shared, (at, made.size as u64), (kind, made.scalar))
             }
             _ => false,
         };
-        if found && !(made.unchanged && what == What::Store) {
+        if found && !(made.unchanged && kind == Store) {
             shared.find();
         }
         true
@@ -790,20 +792,20 @@ impl Probe for Recorder {
 
     fn lanes(&self, lanes: &Lanes<'_>) -> bool {
         let (shared, mut own) = (&*self.shared, self.own.borrow_mut());
-        if lanes.kind == MemoryKind::Atomic {
+        if lanes.kind == Atomic {
             return false;
         }
-        let (what, size) = (what(lanes.kind), lanes.size as u64);
+        let (kind, size) = (lanes.kind, lanes.size as u64);
         let mut found = false;
         for (_, at) in lanes.each() {
             found |= match lanes.lds {
-                true => own.in_lds(shared, at, size, what),
-                false => own.in_memory(shared, (at, size), (what, lanes.scalar)),
+                true => own.in_lds(shared, at, size, kind),
+                false => own.in_memory(shared, (at, size), (kind, lanes.scalar)),
             };
         }
-        match (found, what) {
-            // A store of what is there already is none; each lane is asked.
-            (true, What::Store) => return false,
+        match (found, kind) {
+            // A store that changes nothing is not a race. To find that out, `access` is called for each lane.
+            (true, Store) => return false,
             (true, _) => shared.find(),
             _ => {}
         }
@@ -839,9 +841,9 @@ impl Probe for Recorder {
 }
 
 impl Own {
-    /// What follows is done by this wave.
+    /// Attributes the following accesses to this wave.
     fn turn(&mut self, shared: &Shared, wave: usize) {
-        // More waves than there are numbers for.
+        // A stamp has no room for larger numbers of waves.
         if wave >= MANY_WAVES as usize {
             shared.find();
         }
@@ -876,7 +878,7 @@ impl probe::AccessRecorder for Recorder {
         let shared = &*self.shared;
         let own = &mut *self.own.borrow_mut();
         own.run(shared, &wave);
-        // More workgroups than there are numbers for.
+        // A stamp has no room for larger numbers of workgroups.
         if wave.group >= MANY_GROUPS as u64 - 1 {
             shared.find();
         }
@@ -908,16 +910,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ordered_is_found() {
-        use What::{Atomic, Load, Store};
-        let run = |lds: bool, steps: &[(u32, u32, u32, u32, What)]| {
+    fn accesses_that_are_not_ordered_are_found() {
+        let run = |lds: bool, steps: &[(u32, u32, u32, u32, MemoryKind)]| {
             let mut word = Word::default();
-            let each = steps.iter().map(|&(group, epoch, wave, mask, what)| {
-                access(&mut word, stamp(group, epoch, wave), mask, what, lds)
+            let each = steps.iter().map(|&(group, epoch, wave, mask, kind)| {
+                access(&mut word, stamp(group, epoch, wave), mask, kind, lds)
             });
             each.collect::<Vec<bool>>()
         };
-        // One wave; another one after a barrier, and without.
+        // Accesses of one wave are ordered, and of two waves only by a barrier.
         let own = [
             (1, 0, 0, 15, Store),
             (1, 0, 0, 15, Load),
@@ -942,14 +943,14 @@ mod tests {
         // A barrier orders waves of one workgroup, not of two.
         let other = [(1, 0, 0, 15, Store), (2, 3, 0, 15, Load)];
         assert_eq!(run(false, &other), [false, true]);
-        // Bytes of a dword by two workgroups; then neither may touch all.
+        // Two workgroups store to different bytes of a dword. After that a store of either one is reported.
         let bytes = [
             (1, 0, 0, 3, Store),
             (2, 0, 0, 12, Store),
             (1, 0, 0, 3, Store),
         ];
         assert_eq!(run(false, &bytes), [false, false, true]);
-        // Atomics: with each other nowhere, beside plain accesses in LDS alone.
+        // Atomics do not race with each other. With plain accesses they race only in LDS.
         let atomics = [(1, 0, 0, 15, Atomic), (1, 0, 1, 15, Atomic)];
         assert_eq!(run(true, &atomics), [false; 2]);
         let mixed = [(1, 0, 0, 15, Atomic), (1, 0, 1, 15, Load)];
@@ -963,7 +964,7 @@ mod tests {
         assert_eq!(run(false, &hidden), [false, false, true]);
     }
 
-    /// However memory is accessed, it has no more than four and a half bytes for each of its bytes.
+    /// The records take at most four and a half bytes for each byte of memory, however it is accessed.
     #[test]
     fn records_are_small() {
         let wanted = Wanted {
@@ -975,31 +976,31 @@ mod tests {
         let data = vec![(start, start + bytes, Class::Data)];
         let shared = Shared::new(data, 0, wanted, None);
         let shared = {
-            for what in [What::Load, What::Store] {
-                shared.records(&shared.extents[0], what);
+            for kind in [Load, Store] {
+                shared.records(&shared.extents[0], kind);
             }
-            shared.again().expect("accesses that were missed")
+            shared.again().expect("the first run missed accesses")
         };
-        let kept = || {
+        let record_bytes = || {
             let pages = |table: &Mutex<Pages>| {
                 let pages = table.lock().unwrap_or_else(PoisonError::into_inner);
                 let own = pages.values().flat_map(|page| &page.own).flatten().count();
                 let entries = pages.capacity() * (size_of::<(u64, Box<Page>)>() + 1);
-                pages.len() * size_of::<Page>() + own * size_of::<[Word; UNIT]>() + entries
+                pages.len() * size_of::<Page>() + own * size_of::<[Word; BLOCK]>() + entries
             };
             shared.memory.iter().map(pages).sum::<usize>()
         };
         let mut own = Own::default();
         own.turn(&shared, 0);
-        // By rows of 256 bytes, all alike; then single bytes.
+        // First all bytes in rows of 256, then every fifth byte.
         for at in (start..start + bytes).step_by(256) {
-            own.in_memory(&shared, (at, 256), (What::Load, false));
+            own.in_memory(&shared, (at, 256), (Load, false));
         }
-        let alike = kept() as f64 / bytes as f64;
+        let alike = record_bytes() as f64 / bytes as f64;
         for at in (start..start + bytes).step_by(5) {
-            own.in_memory(&shared, (at, 1), (What::Store, false));
+            own.in_memory(&shared, (at, 1), (Store, false));
         }
-        let each = kept() as f64 / bytes as f64;
+        let each = record_bytes() as f64 / bytes as f64;
         assert!(alike > 0.2 && alike < 0.5, "{alike}");
         assert!(each > 4.0 && each < 4.5, "{each}");
     }

@@ -1,9 +1,9 @@
-//! Whether a dispatch needs to be observed.
+//! Screening: decides whether a dispatch may first run without an observer.
 //!
-//! Most of what is checked depends on the path of a wave and not on values, so the code itself may prove that no path is wrong. Bounds
-//! are checked by memory, if it has been given them ([`gcn_emu::mem::Memory::begin_transaction`]). A dispatch whose wanted checks are all proved or
-//! left to memory runs on any engine. Races and reads of memory that nothing wrote depend on values: for these, compiled code reports each access to
-//! [`super::recorder`]. Only a dispatch that did something wrong runs again, observed.
+//! Most checks depend on the path of a wave and not on values, so the code itself may prove that no path fails them. A transaction checks
+//! bounds ([`gcn_emu::mem::Memory::begin_transaction`]). If no other check is wanted, the dispatch runs on any engine. Races and reads of
+//! memory that nothing wrote depend on values; for these, compiled code reports each access to [`super::recorder`]. A dispatch that may have
+//! failed a check is rolled back and runs again under the observer.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -25,23 +25,23 @@ use crate::report::{Check, Finding, Severity};
 use crate::statically;
 use crate::waitcnt::{self, Entry};
 
-/// The longest code that is looked at.
+/// The maximum number of bytes of code that is analyzed.
 const MOST_CODE: usize = 1 << 24;
 
-/// What was proved of a kernel.
+/// The facts that were proved for a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Proved {
     /// The checks that no path can fail.
     checks: BTreeSet<Check>,
-    /// The checks that are complete if accesses are recorded, too.
+    /// The checks that no path can fail unless the recorder finds something.
     if_recorded: BTreeSet<Check>,
-    /// All accesses of memory can be recorded.
-    seen: bool,
-    /// All paths are known, and none waits for others in ways that cannot be taken back.
-    followed: bool,
+    /// True if no access is to an image, so that the recorder may check all accesses.
+    all_recorded: bool,
+    /// True if all paths are known, and no instruction waits for other waves in a way that cannot be rolled back.
+    all_paths_known: bool,
 }
 
-/// What was proved of kernels, by the addresses of code object and entry. It is true of one version of all code.
+/// The facts that were proved for kernels, by the addresses of code object and entry. They hold for one version of all code.
 #[derive(Default)]
 pub struct ProvedKernels {
     code: u64,
@@ -49,9 +49,9 @@ pub struct ProvedKernels {
 }
 
 impl ProvedKernels {
-    /// What is proved of a dispatch's kernel.
+    /// Returns the facts that are proved for a dispatch's kernel.
     fn of(&mut self, options: &Options, about: &About<'_>) -> Proved {
-        // Code may have been loaded where other code was.
+        // New code may have been loaded at the addresses of old code.
         let code = about.memory.code_version();
         if self.code != code {
             self.of.clear();
@@ -68,13 +68,13 @@ impl ProvedKernels {
 
 /// A program beside which dispatches run.
 pub struct Beside<'a> {
-    /// Who allocates memory.
+    /// The program's allocator.
     pub allocator: &'a dyn Allocator,
     /// The memory that nothing has written.
     pub fresh: Option<&'a Arc<Fresh>>,
 }
 
-/// How a dispatch runs without an observer, if it can for what is wanted.
+/// Returns the run without an observer that a dispatch begins with, or `None` if the wanted checks need the observer.
 pub fn screen(
     options: &Options,
     about: &About<'_>,
@@ -89,10 +89,10 @@ pub fn screen(
     let fresh = beside.and_then(|b| b.fresh);
     let fresh = fresh.filter(|_| options.checks.contains(&Check::Uninit));
     let undefined = fresh.filter(|fresh| !fresh.is_empty());
-    if undefined.is_some() && !known.seen || beside.is_some() && !known.followed {
+    if undefined.is_some() && !known.all_recorded || beside.is_some() && !known.all_paths_known {
         return None;
     }
-    // Memory checks bounds.
+    // The transaction checks bounds.
     let proves =
         |c: &Check| known.checks.contains(c) && (*c != Check::Uninit || undefined.is_none());
     let left: BTreeSet<Check> = (options.checks.iter().copied())
@@ -116,7 +116,7 @@ pub fn screen(
     Some(screened(extents, recorder, fresh.cloned()))
 }
 
-/// A run without an observer. There is a second one if the first did not record accesses that it should have.
+/// Returns a run without an observer. If it misses accesses that it should have recorded, a second run follows.
 fn screened(
     extents: Vec<Extent>,
     shared: Option<Arc<Shared>>,
@@ -134,7 +134,7 @@ fn screened(
     let make: RecorderMaker = Arc::new(move || Box::new(Recorder::new(own.clone())));
     let (written, defines) = (shared.clone(), fresh.clone());
     let again: Again = Box::new(move || Some(screened(bytes, Some(shared.again()?), fresh)));
-    // What nothing had written, and this run has.
+    // A run that passes defines the memory that it has written.
     let passed =
         defines.map(|fresh| -> Passed { Box::new(move || fresh.define(written.written())) });
     Screened {
@@ -145,7 +145,7 @@ fn screened(
     }
 }
 
-/// What no path through a kernel can fail.
+/// Proves facts about all paths through a kernel.
 fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
     let mut proved = Proved::default();
     let entry = about.base.wrapping_add(about.kernel.entry);
@@ -159,17 +159,17 @@ fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
     let Some(graph) = Graph::new(table(about.target), region, entry) else {
         return proved;
     };
-    // Every path must be known, and nothing may wait for other waves in ways that cannot be taken back.
-    let followed = |site: &Site| {
+    // Every path must be known, and no instruction may wait for other waves in a way that cannot be rolled back.
+    let is_known = |site: &Site| {
         let nodes = &meaning(site.insn.row, about.target).nodes;
         let syncs = |op: Op| matches!(op, Op::Gws(_) | Op::Turn);
         !site.calls && !site.leaves && !nodes.iter().any(|n| syncs(n.op))
     };
     let complete = graph.invalid.is_empty() && graph.callees.is_empty();
-    if !complete || !graph.sites.iter().all(followed) {
+    if !complete || !graph.sites.iter().all(is_known) {
         return proved;
     }
-    proved.followed = true;
+    proved.all_paths_known = true;
     let wants = |check: Check| options.checks.contains(&check);
     let silent = |findings: Vec<Finding>| {
         !(findings.iter()).any(|f| options.notes || f.severity == Severity::Error)
@@ -194,34 +194,34 @@ fn on_all_paths(options: &Options, about: &About<'_>) -> Proved {
     if !barriers {
         proved.checks.insert(Check::Barrier);
     } else if registers.whole_at_barriers && !options.notes {
-        // The recorder sees waves that end before barriers. That waves wait at different barriers is only a note.
+        // The recorder finds waves that end before barriers. Waves at different barriers are only a note, which is not wanted.
         proved.if_recorded.insert(Check::Barrier);
     }
-    // LDS and scratch begin undefined, and FLAT instructions may access either.
-    let begins = |at: usize| {
+    // LDS and scratch are undefined at the start of a wave, and FLAT instructions may read either.
+    let may_read_undefined = |at: usize| {
         let memory = graph.info(at).memory(&graph.sites[at].insn);
         matches!(memory, Some(m) if m.kind != MemoryKind::Store
             && matches!(m.space, MemorySpace::Lds | MemorySpace::Flat | MemorySpace::Scratch))
     };
     if registers.defined {
         proved.if_recorded.insert(Check::Uninit);
-        if about.scratch.0 == 0 && !all().any(begins) {
+        if about.scratch.0 == 0 && !all().any(may_read_undefined) {
             proved.checks.insert(Check::Uninit);
         }
     }
-    // The probe sees accesses of images and of resources with formats only after they are made.
-    let seen = |at: usize| {
+    // Only the observer checks accesses to images.
+    let is_recorded = |at: usize| {
         let memory = graph.info(at).memory(&graph.sites[at].insn);
         memory.is_none_or(|m| m.space != MemorySpace::Image)
     };
-    proved.seen = all().all(seen);
-    if proved.seen {
+    proved.all_recorded = all().all(is_recorded);
+    if proved.all_recorded {
         proved.if_recorded.extend([Check::Race, Check::Coherence]);
     }
     proved
 }
 
-/// The executable pages from that of an address on: their address and contents.
+/// Returns the address and contents of the consecutive executable pages that begin with the page of an address.
 fn code(memory: &Memory, at: u64) -> Option<(u64, Vec<u8>)> {
     let first = at - at % PAGE_SIZE;
     let mut end = first;
