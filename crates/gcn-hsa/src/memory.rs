@@ -25,19 +25,19 @@ const GROUP: Handle = 5;
 /// The pool of the GPU's memory.
 pub const GPU_POOL: Handle = VRAM;
 
-/// Allocations of at least this size are aligned to it, as with AMD's driver: malloc in kernels finds its slabs by this.
+/// Allocations of at least this size are aligned to it, as with AMD's driver. The device's malloc relies on this to find its slabs.
 const LARGE: u64 = 2 << 20;
 
 /// Allocations and lent memory.
 #[derive(Default)]
 pub struct Allocations {
-    /// By address: the size, and the pool.
+    /// The allocations by address: size and pool.
     made: BTreeMap<u64, (u64, Handle)>,
-    /// By the host's address: the size, the kernels' address, and the number of locks.
+    /// Locked memory by host address: the size and the kernels' address of each lock.
     locked: BTreeMap<u64, Vec<(u64, u64)>>,
     /// Ranges with attributes.
     svm: Vec<Svm>,
-    /// Memory that `hsa_memory_register` has lent.
+    /// The memory that `hsa_memory_register` has lent: address and size.
     registered: Vec<(u64, u64)>,
 }
 
@@ -155,7 +155,6 @@ pub unsafe extern "C" fn hsa_amd_agent_memory_pool_get_info(
     let answer = || {
         let gpu = is_gpu(agent)?;
         let own = owner(pool) == agent;
-        // SAFETY (of all three): guaranteed by the caller.
         match attribute {
             // The host has no access to the GPU's memory by default, as with a card with a small BAR.
             0 => {
@@ -182,7 +181,7 @@ pub unsafe extern "C" fn hsa_amd_agent_memory_pool_get_info(
                     kind: 2,
                     numa_distance: 20,
                 };
-                // SAFETY: guaranteed by the caller: there is one hop.
+                // SAFETY: guaranteed by the caller, who has room for the links of one hop.
                 unsafe { put(value, link) }
             }
             _ => Err(Status::InvalidArgument),
@@ -225,7 +224,7 @@ pub unsafe extern "C" fn hsa_amd_memory_pool_allocate(
         let at = alloc().or_else(|e| {
             let kept = r.checks.as_ref().map_or(Vec::new(), Checks::let_all_go);
             for at in &kept {
-                // It was allocated, and this is the only place that frees it.
+                // This cannot fail: the checks had kept the address allocated, and nothing else frees it.
                 let _ = r.memory().free(*at);
             }
             if kept.is_empty() { Err(e) } else { alloc() }
@@ -256,7 +255,7 @@ impl Allocations {
 }
 
 impl Runtime {
-    /// Returns the memory of the program that kernels may access, as kernels address it, without overlaps.
+    /// Returns the memory of the program that kernels may access, by the kernels' addresses, without overlaps.
     pub fn lent_memory(&self) -> Vec<Allocation> {
         let allocations = lock(&self.allocations);
         let managed = allocations.svm.iter().filter(|s| s.lent);
@@ -293,7 +292,7 @@ impl Runtime {
         (at - start < bytes).then_some(pool)
     }
 
-    /// Returns all memory whose addresses kernels may get: the start as kernels address it, and the size, in order.
+    /// Returns all memory whose addresses kernels may get, in order: the kernels' address and the size.
     pub fn allocated(&self) -> Vec<(u64, u64)> {
         let allocations = lock(&self.allocations);
         let made = allocations
@@ -377,7 +376,7 @@ pub unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
             at
         } else {
             crate::lent::watch();
-            // SAFETY: guaranteed by the caller: the program keeps the memory until it unlocks it, and synchronises with kernels.
+            // SAFETY: guaranteed by the caller: the memory stays mapped until it is unlocked, and the program synchronises with kernels.
             let lent = unsafe { r.memory().lend(at, size as u64, true) };
             lent.map_err(|_| Status::InvalidArgument)?
         };
@@ -418,7 +417,7 @@ pub extern "C" fn hsa_amd_memory_unlock(host: *mut c_void) -> u32 {
         if locks.is_empty() {
             allocations.locked.remove(&at);
         }
-        // Taking back waits for kernels, which may look the allocations up.
+        // Taking memory back waits for kernels, which may need this lock.
         drop(allocations);
         r.with_checks(Checks::changed);
         if to != at {
@@ -498,7 +497,7 @@ pub unsafe extern "C" fn hsa_amd_pointer_info(
                 None => (0, 0, 0, 0, 0, 0),
             },
         };
-        // SAFETY: guaranteed by the caller, who has stored the size of its structure.
+        // SAFETY: guaranteed by the caller, who has stored the size of the structure in it.
         unsafe {
             let room = (*info).size as usize;
             let known = size_of::<PointerInfo>();
@@ -537,35 +536,36 @@ pub unsafe extern "C" fn hsa_amd_pointer_info(
     code(answer())
 }
 
-/// Attributes of ranges: the agents' access.
+/// Attributes of ranges that concern the access of agents.
 const ACCESSIBLE: u64 = 0x200;
 const IN_PLACE: u64 = 0x201;
 const NO_ACCESS: u64 = 0x202;
 const ACCESS_QUERY: u64 = 0x203;
 
 impl Runtime {
-    /// Sets attributes of a range, and lends it or ends the loan if they require it.
+    /// Sets attributes of a range. If they require it, lends the range or takes it back.
     ///
     /// # Safety
     /// The range is the program's, and stays so as [`gcn_emu::mem::Memory::lend`] requires.
     unsafe fn set_svm(&self, at: u64, bytes: u64, pairs: &[SvmPair]) -> Result<(), Status> {
         let _outside = self.outside();
-        // What is taken back in the end, because that waits for kernels, which may look the allocations up.
+        // Ranges to take back at the end: taking back waits for kernels, which may need the lock of the allocations.
         let mut back = Vec::new();
         // SAFETY: guaranteed by the caller.
         let changed = unsafe { self.change_svm(at, bytes, pairs, &mut back) };
         self.with_checks(Checks::changed);
         for (at, bytes) in back {
-            // It was lent.
+            // This cannot fail, because the range was lent.
             let _ = self.memory().take_back(at, bytes);
         }
         changed
     }
 
-    /// Does what [`Runtime::set_svm`] does, but for the ends of loans: it adds their address and bytes to `back`, also if it fails.
+    /// Does the work of [`Runtime::set_svm`], except that ranges are not taken back: their addresses and bytes are added to `back`, also if
+    /// this function fails.
     ///
     /// # Safety
-    /// As of [`Runtime::set_svm`].
+    /// As for [`Runtime::set_svm`].
     unsafe fn change_svm(
         &self,
         at: u64,
@@ -666,7 +666,7 @@ pub unsafe extern "C" fn hsa_amd_svm_attributes_get(
             return Err(Status::InvalidArgument);
         }
         for n in 0..count {
-            // SAFETY: guaranteed by the caller: there are as many.
+            // SAFETY: guaranteed by the caller: the list has `count` elements.
             let pair = unsafe { &mut *list.add(n) };
             match pair.attribute {
                 ACCESS_QUERY => {
@@ -677,8 +677,7 @@ pub unsafe extern "C" fn hsa_amd_svm_attributes_get(
                     };
                     pair.attribute = get(ACCESS_QUERY << 32 | pair.value).unwrap_or(default);
                 }
-                // There is no preferred location and no prefetch location.
-                key @ (4 | 5) => pair.value = get(key).unwrap_or(0),
+                // 0 for attributes that were not set, which means no preferred location (4) and no prefetch location (5).
                 key => pair.value = get(key).unwrap_or(0),
             }
         }
@@ -714,7 +713,7 @@ pub unsafe extern "C" fn hsa_amd_svm_prefetch_async(
 
 macro_rules! refused {
     ($($name:ident ( $($arg:ident: $ty:ty),* ) $why:literal;)*) => { $(
-        #[doc = concat!("Refused: ", $why, ".")]
+        #[doc = concat!("Always fails: ", $why, ".")]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($arg: $ty),*) -> u32 {
             $(let _ = $arg;)*
