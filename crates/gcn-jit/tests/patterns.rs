@@ -1,5 +1,4 @@
-//! Small kernels with the patterns of real ones. Each must leave the same bytes on both engines, and run compiled, except for the first
-//! runs, in which the engine collects information.
+//! Small kernels with the patterns of real ones. Each must leave the same bytes on both engines, and most must run compiled.
 #![cfg(target_arch = "x86_64")]
 
 use gcn_emu::dispatch::{Gpu, Launch};
@@ -9,7 +8,7 @@ use gcn_isa::Target;
 use gcn_jit::{Cache, JitStats, Level, Optional};
 use gcn_object::CodeObject;
 
-/// Bytes of each of the two buffers.
+/// The size in bytes of each of the two buffers.
 const BYTES: usize = 1 << 16;
 const GROUPS: u32 = 40;
 const GROUP: u32 = 128;
@@ -63,13 +62,13 @@ fn run(gpu: &Gpu, body: &str, before: &[u8]) -> (Vec<u8>, Option<String>) {
 
 /// Runs a body on the interpreter and on both levels, which must leave the same bytes. Returns the statistics of the best level.
 fn same(body: &str, before: &[u8]) -> Option<JitStats> {
-    let (stats, fault) = alike(body, before);
+    let (stats, fault) = same_with_fault(body, before);
     assert_eq!(fault, None, "{body}");
     stats
 }
 
 /// Like [`same`], for a body that may fail. Returns the fault's message, too.
-fn alike(body: &str, before: &[u8]) -> (Option<JitStats>, Option<String>) {
+fn same_with_fault(body: &str, before: &[u8]) -> (Option<JitStats>, Option<String>) {
     let target = Target::parse("gfx900").expect("a target");
     let interp = Gpu::with_engine(target, 1 << 22, || Box::new(Interp::new())).expect("a GPU");
     let (want, fault) = run(&interp, body, before);
@@ -77,7 +76,7 @@ fn alike(body: &str, before: &[u8]) -> (Option<JitStats>, Option<String>) {
     let mut stats = None;
     for level in [Level::Avx2, Level::Avx512] {
         if !level.available() {
-            eprintln!("passed over: this host has no {level:?}");
+            eprintln!("skipped: this host has no {level:?}");
             continue;
         }
         let cache = Cache::with_level(level);
@@ -104,8 +103,8 @@ fn compiled(stats: Option<JitStats>, body: &str) {
     }
 }
 
-/// Asserts that all-active blocks were compiled, and little was interpreted.
-fn has_full_chunks(stats: &JitStats) {
+/// Asserts that all-active blocks were compiled, and that little was interpreted.
+fn has_all_active_blocks(stats: &JitStats) {
     let all_active = stats.all_active > 0 || Level::best().is_none();
     assert!(all_active && stats.interpreted < 100, "{stats:?}");
 }
@@ -130,7 +129,7 @@ const READ: &str =
 /// Stores v3 to the work-item's dword of the second buffer.
 const WRITE: &str = "\nv_lshlrev_b32 v8, 2, v1\nglobal_store_dword v8, v3, s[6:7]";
 
-/// A limit on work-items in the middle of a wave: in most waves all lanes compare alike, and no lane diverges.
+/// A limit on work-items in the middle of a wave. In most waves the comparison has the same result in all lanes, so no lane diverges.
 #[test]
 fn work_items_below_a_limit() {
     for (compare, limit) in [
@@ -150,11 +149,11 @@ fn work_items_below_a_limit() {
         let Some(stats) = same(&body, &words(|n| n * n)) else {
             return;
         };
-        has_full_chunks(&stats);
+        has_all_active_blocks(&stats);
     }
 }
 
-/// A work-item's neighbours, clamped at the edges: comparisons select addresses.
+/// Loads of a work-item's neighbours, clamped at the edges. Comparisons select the addresses.
 #[test]
 fn neighbours_at_an_edge() {
     let last = GROUPS * GROUP - 1;
@@ -164,13 +163,13 @@ fn neighbours_at_an_edge() {
          global_load_dword v4, v2, s[4:5]\nglobal_load_dword v5, v3, s[4:5]\ns_waitcnt vmcnt(0)\nv_sub_u32 v3, v4, v5{WRITE}"
     );
     if let Some(stats) = same(&body, &words(|n| n * n)) {
-        has_full_chunks(&stats);
+        has_all_active_blocks(&stats);
     }
 }
 
-/// A block that encounters NaNs in every wave is recompiled for them, even the last block of the wave.
+/// A block that encounters NaNs in every wave is recompiled for them, even if it is the last block of the kernel.
 #[test]
-fn nans_in_the_last_chunk() {
+fn nans_in_the_last_block() {
     // The sum's bits are used, and the sum is a NaN from 2.0 on.
     let body = format!(
         "{READ}v_or_b32 v3, 1.0, v2\nv_add_f32 v3, -1.0, v3\nv_lshrrev_b32 v3, 1, v3{WRITE}"
@@ -186,7 +185,7 @@ fn nans_in_the_last_chunk() {
     );
 }
 
-/// Loads and stores of one to four dwords: suffix of the name, bytes, registers.
+/// Loads of up to four dwords: suffix of the name, bytes, number of registers.
 const LOADS: [(&str, i32, u32); 8] = [
     ("ubyte", 1, 1),
     ("sbyte", 1, 1),
@@ -197,6 +196,7 @@ const LOADS: [(&str, i32, u32); 8] = [
     ("dwordx3", 12, 3),
     ("dwordx4", 16, 4),
 ];
+/// Stores of up to four dwords, in the same form.
 const STORES: [(&str, i32, u32); 6] = [
     ("byte", 1, 1),
     ("short", 2, 1),
@@ -213,7 +213,7 @@ fn registers(count: u32) -> String {
     }
 }
 
-/// v3 becomes a combination of all registers from v10 on.
+/// Returns code that computes v3 from `count` registers from v10 on.
 fn fold(count: u32) -> String {
     let mut text = "s_waitcnt vmcnt(0)\nv_mov_b32 v3, 0\n".to_string();
     for k in 0..count {
@@ -222,19 +222,25 @@ fn fold(count: u32) -> String {
     text
 }
 
-/// Active lanes: all, or those from the third lane to a limit on work-items.
-const SOME: &str = "v_cmp_lt_u32 vcc, 2, v0\ns_and_b64 exec, exec, vcc\nv_cmp_gt_u32 vcc, 100, v0\n\
+/// Activates the work-items 3 to 99 of each workgroup.
+const SOME_LANES: &str = "v_cmp_lt_u32 vcc, 2, v0\ns_and_b64 exec, exec, vcc\nv_cmp_gt_u32 vcc, 100, v0\n\
                     s_and_b64 exec, exec, vcc\n";
 
-/// Loads whose lanes are any number of bytes apart.
+/// Loads whose addresses have any stride from lane to lane.
 #[test]
-fn loads_apart() {
+fn loads_at_strides() {
     let before = words(random(1));
     for (name, _, count) in LOADS {
         for step in [
             1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32, 64, 300, -1, -3, -4, -8, -16, -32,
         ] {
-            for (mask, offset) in [("", 0), (SOME, 5), ("", -7), ("", 4), (SOME, -12)] {
+            for (mask, offset) in [
+                ("", 0),
+                (SOME_LANES, 5),
+                ("", -7),
+                ("", 4),
+                (SOME_LANES, -12),
+            ] {
                 let body = format!(
                     "{mask}s_movk_i32 s10, {step}\nv_mul_lo_u32 v8, v0, s10\nv_add_u32 v8, 0x4000, v8\n\
                      v_mov_b32 v9, s5\nv_add_co_u32 v8, vcc, s4, v8\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
@@ -248,9 +254,9 @@ fn loads_apart() {
     }
 }
 
-/// Stores whose lanes are any number of bytes apart and do not overlap.
+/// Stores whose addresses have any stride from lane to lane at which the lanes do not overlap.
 #[test]
-fn stores_apart() {
+fn stores_at_strides() {
     let before = words(random(2));
     for (name, size, count) in STORES {
         for step in [
@@ -259,7 +265,13 @@ fn stores_apart() {
             if i32::abs(step) < size {
                 continue;
             }
-            for (mask, offset) in [("", 0), (SOME, 5), ("", -7), ("", 4), (SOME, -12)] {
+            for (mask, offset) in [
+                ("", 0),
+                (SOME_LANES, 5),
+                ("", -7),
+                ("", 4),
+                (SOME_LANES, -12),
+            ] {
                 let body = format!(
                     "v_lshlrev_b32 v8, 4, v0\nglobal_load_dwordx4 v[10:13], v8, s[4:5]\n{mask}\
                      s_movk_i32 s10, {step}\nv_mul_lo_u32 v8, v0, s10\nv_add_u32 v8, 0x4000, v8\n\
@@ -273,10 +285,10 @@ fn stores_apart() {
     }
 }
 
-/// Loads and stores at a lane step that is known only at run time: equal to the element's size, larger, or smaller, where lanes
-/// overlap and the highest lane's bytes remain.
+/// Loads and stores at a stride that is known only at run time. It is equal to the element's size, larger, or smaller. In the last case
+/// lanes overlap, and memory keeps the bytes of the highest lane.
 #[test]
-fn distances_of_the_run() {
+fn strides_known_at_run_time() {
     let mut before = words(random(9));
     before[..4].fill(0);
     let step = |step: i32| {
@@ -286,7 +298,7 @@ fn distances_of_the_run() {
         )
     };
     for by in [0, 1, 2, 4, 8, 12, 16, 20, -4] {
-        for (mask, offset) in [("", 0), (SOME, 5), ("", -7), (SOME, -12)] {
+        for (mask, offset) in [("", 0), (SOME_LANES, 5), ("", -7), (SOME_LANES, -12)] {
             for (name, _, count) in LOADS {
                 let body = format!(
                     "{}{mask}v_mov_b32 v9, s5\nv_add_co_u32 v8, vcc, s4, v8\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
@@ -311,13 +323,13 @@ fn distances_of_the_run() {
     }
 }
 
-/// v8 becomes the work-item's dword of the first buffer, as an offset that leaves 16 bytes up to the buffer's end; v[10:13] are
-/// computed from it.
-const ANYWHERE: &str = "v_lshlrev_b32 v8, 2, v1\nglobal_load_dword v8, v8, s[4:5]\ns_waitcnt vmcnt(0)\n\
+/// Loads an offset into v8, from the work-item's dword of the first buffer. It is at least 16 bytes before the buffer's end. v[10:13]
+/// are computed from it.
+const ANY_OFFSET: &str = "v_lshlrev_b32 v8, 2, v1\nglobal_load_dword v8, v8, s[4:5]\ns_waitcnt vmcnt(0)\n\
      v_mul_lo_u32 v10, v8, v8\nv_mul_lo_u32 v11, v10, v8\nv_mul_lo_u32 v12, v11, v8\nv_mul_lo_u32 v13, v12, v8\n\
      v_and_b32 v8, 0xffef, v8\n";
 
-/// Gathers: within a buffer, up to its last byte, and from two buffers at once.
+/// Gathers within a buffer, up to its last byte, and from two buffers at once.
 #[test]
 fn gathers() {
     let before = words(random(3));
@@ -326,14 +338,14 @@ fn gathers() {
             "v_bfe_u32 v8, v8, 0, 5\nv_add_u32 v8, {:#x}, v8\n",
             BYTES as i32 - 31 - size
         );
-        for (mask, change) in [("", ""), (SOME, ""), (SOME, &near_end[..])] {
+        for (mask, change) in [("", ""), (SOME_LANES, ""), (SOME_LANES, &near_end[..])] {
             for two in [
                 "",
                 "v_and_b32 v9, 1, v0\nv_cmp_eq_u32 vcc, 0, v9\nv_cndmask_b32 v14, v14, v16, vcc\n\
                              v_cndmask_b32 v15, v15, v17, vcc\n",
             ] {
                 let body = format!(
-                    "{ANYWHERE}{change}{mask}v_mov_b32 v14, s4\nv_mov_b32 v15, s5\nv_mov_b32 v16, s6\nv_mov_b32 v17, s7\n\
+                    "{ANY_OFFSET}{change}{mask}v_mov_b32 v14, s4\nv_mov_b32 v15, s5\nv_mov_b32 v16, s6\nv_mov_b32 v17, s7\n\
                      {two}v_add_co_u32 v8, vcc, v14, v8\nv_addc_co_u32 v9, vcc, 0, v15, vcc\n\
                      global_load_{name} {}, v[8:9], off\n{}{WRITE}",
                     registers(count),
@@ -345,15 +357,15 @@ fn gathers() {
     }
 }
 
-/// Scatters, some of them to equal or overlapping addresses, where the highest lane's bytes remain.
+/// Scatters. Some are to equal or overlapping addresses, where memory keeps the bytes of the highest lane.
 #[test]
 fn scatters() {
     let before = words(random(4));
     for (name, _, count) in STORES {
-        for mask in ["", SOME] {
+        for mask in ["", SOME_LANES] {
             for few in ["", "v_and_b32 v8, 0x7c, v8\n"] {
                 let body = format!(
-                    "{ANYWHERE}{few}{mask}v_mov_b32 v9, s7\nv_add_co_u32 v8, vcc, s6, v8\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
+                    "{ANY_OFFSET}{few}{mask}v_mov_b32 v9, s7\nv_add_co_u32 v8, vcc, s6, v8\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
                      global_store_{name} v[8:9], {}, off",
                     registers(count),
                 );
@@ -363,7 +375,7 @@ fn scatters() {
     }
 }
 
-/// A lane's address outside of memory gives the interpreter's message.
+/// An address outside of memory in some lane gives the same message as in the interpreter.
 #[test]
 fn lanes_that_fail() {
     let before = words(random(5));
@@ -382,7 +394,7 @@ fn lanes_that_fail() {
                  v_addc_co_u32 v9, vcc, 0, v9, vcc\nv_add_co_u32 v8, vcc, 0x8000, v8\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
                  global_{way}v[8:9]{registers}, off"
             );
-            let (_, fault) = alike(&body, &before);
+            let (_, fault) = same_with_fault(&body, &before);
             assert!(fault.is_some(), "{body}");
         }
     }
@@ -401,7 +413,12 @@ fn gathers_of_lds() {
         ("b128", 4),
     ];
     for (name, count) in loads {
-        for (mask, most) in [("", 0xfef), (SOME, 0xfef), (SOME, 0xfff), ("", 0x1fff)] {
+        for (mask, most) in [
+            ("", 0xfef),
+            (SOME_LANES, 0xfef),
+            (SOME_LANES, 0xfff),
+            ("", 0x1fff),
+        ] {
             for offset in [0, 13] {
                 let body = format!(
                     "v_lshlrev_b32 v8, 3, v1\nv_and_b32 v8, 0xfff8, v8\nglobal_load_dwordx2 v[10:11], v8, s[4:5]\n\
@@ -419,15 +436,15 @@ fn gathers_of_lds() {
     }
 }
 
-/// Indices as compilers write them: sign-extended, shifted and added to a pointer, multiplied, and with 24 bits. In the
-/// middle of a wave they become negative, or wrap.
+/// Indices as compilers compute them: sign-extended, shifted and added to a pointer, multiplied, and with 24 bits. In the
+/// middle of a wave they change sign, or wrap.
 #[test]
 fn indices_of_64_and_24_bits() {
     let before = words(random(9));
     let address = "v_add_co_u32 v12, vcc, s4, v10\nv_mov_b32 v13, s5\nv_addc_co_u32 v13, vcc, v13, v11, vcc\n\
                    global_load_dword v2, v[12:13], off offset:400\ns_waitcnt vmcnt(0)\n";
     let bodies = [
-        // (long)(id - 100) << 2 as a shift to the right of a number with a zero below it.
+        // (long)(id - 100) << 2 as an arithmetic shift right of a 64-bit number whose lower half is 0.
         format!(
             "v_add_u32 v9, 0xffffff9c, v1\nv_mov_b32 v8, 0\nv_ashrrev_i64 v[10:11], 30, v[8:9]\n{address}v_xor_b32 v3, v2, v11"
         ),
@@ -436,7 +453,7 @@ fn indices_of_64_and_24_bits() {
             "v_add_u32 v9, 0xffffff9c, v1\nv_mov_b32 v8, 4\nv_mov_b32 v6, 0\nv_mov_b32 v7, 0\n\
              v_mad_i64_i32 v[10:11], vcc, v9, v8, v[6:7]\n{address}v_xor_b32 v3, v2, v11"
         ),
-        // A 24-bit number that wraps: once as the element's index, once as a value.
+        // A 24-bit number that wraps, signed and then unsigned. It is used as an index and as a value.
         String::from(
             "v_add_u32 v9, 0x7ff010, v1\nv_mul_i32_i24 v10, 1, v9\nv_and_b32 v11, 0xfff, v10\nv_lshlrev_b32 v11, 2, v11\n\
              global_load_dword v2, v11, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v3, v2, v10",
@@ -452,22 +469,22 @@ fn indices_of_64_and_24_bits() {
     }
 }
 
-/// Signed indices of one access: negative in some lanes, and wrapping in inactive lanes. The code for affine addresses runs all waves
-/// except the one that wraps.
+/// An access whose signed index is negative in some lanes, and one whose index wraps in inactive lanes. The code for affine addresses runs
+/// all waves except the one that wraps.
 #[test]
-fn indices_with_a_sign() {
+fn signed_indices() {
     let before = words(random(10));
     let address = "v_ashrrev_i32 v10, 31, v9\nv_lshlrev_b64 v[10:11], 2, v[9:10]\n\
                    v_add_co_u32 v12, vcc, s10, v10\nv_mov_b32 v13, s11\nv_addc_co_u32 v13, vcc, v13, v11, vcc\n\
                    global_load_dword v3, v[12:13], off offset:8\ns_waitcnt vmcnt(0)\n";
-    // The index starts 2600 elements before the 4096th: lane 40 of a wave has 0.
+    // The first work-item's index is -2600, relative to element 4096, so the index is 0 in lane 40 of a wave.
     let body = format!(
         "s_add_u32 s10, s4, 0x4000\ns_addc_u32 s11, s5, 0\nv_add_u32 v9, 0xfffff5d8, v1\n{address}{WRITE}"
     );
     let stats = same(&body, &before);
     assert!(stats.is_none_or(|s| s.not_affine == 0), "{stats:?}");
     compiled(stats, &body);
-    // Lane 40 has the least number, and is inactive.
+    // The index wraps to the least number in lane 40, which is inactive.
     let body = format!(
         "s_sub_u32 s10, s4, 0xffffd760\ns_subb_u32 s11, s5, 1\nv_add_u32 v9, 0x7ffff5d8, v1\n\
          v_cmp_gt_u32 vcc, 0xa28, v1\ns_and_saveexec_b64 s[12:13], vcc\n{address}{WRITE}"
@@ -476,7 +493,7 @@ fn indices_with_a_sign() {
     assert!(stats.is_none_or(|s| s.not_affine <= 1), "{stats:?}");
 }
 
-/// An index whose lowest bit is computed separately: every other element of a row, as in raw images.
+/// An index whose lowest bit is computed separately, for every other element of a row, as in raw images.
 #[test]
 fn every_other_element_of_a_row() {
     let before = words(random(11));
@@ -497,12 +514,12 @@ fn elements_of_vectors() {
     let bodies = [
         four(&|v| format!("v_mul_f32 v{v}, 2.0, v{v}\nv_fma_f32 v{v}, v{v}, s9, v{}\n", v + 4)),
         four(&|v| format!("v_max_i32 v{v}, v{v}, v{}\nv_cmp_gt_f32 vcc, 0, v{v}\nv_cndmask_b32 v{v}, v{v}, v4, vcc\n", v + 4)),
-        // These combine different elements, or use the lane's number.
+        // The next ones combine different elements, or use the work-item's number.
         "v_add_f32 v12, v12, v13\nv_add_f32 v13, v13, v14\nv_add_f32 v14, v14, v15\nv_add_f32 v15, v15, v12\n".into(),
         four(&|v| format!("v_add_f32 v{v}, v{v}, v{}\n", 31 - v)),
         four(&|v| format!("v_xor_b32 v{v}, v{v}, v1\n")),
         "v_add_f32 v12, v12, v16\nv_mul_f32 v13, v13, v17\n".into(),
-        // One element has another use.
+        // One element is used again.
         four(&|v| format!("v_add_f32 v{v}, v{v}, s9\n"))
             + "v_lshlrev_b32 v9, 2, v1\nglobal_store_dword v9, v13, s[6:7] offset:0x800\n",
     ];
@@ -520,15 +537,15 @@ fn elements_of_vectors() {
                  global_load_dwordx4 v[16:19], v8, s[4:5] offset:0x40\ns_waitcnt vmcnt(0)\n{body}\
                  global_store_dwordx4 v8, v[12:15], {to} offset:{offset}\ndone:\nv_mov_b32 v8, 0\nglobal_store_dword v8, v4, s[6:7]"
             );
-            let fault = alike(&body, &before).1;
+            let fault = same_with_fault(&body, &before).1;
             assert_eq!(fault, None, "{body}");
         }
     }
 }
 
-/// Code without an optimisation has the same results.
+/// Disabling any one optimisation does not change results.
 #[test]
-fn optimisations_that_are_left_out() {
+fn disabled_optimisations_keep_results() {
     let before = words(random(13));
     let body = format!(
         "s_mov_b32 s9, 0x3fc00000\nv_mov_b32 v3, 0\nv_cmp_gt_u32 vcc, 0xe6a, v1\ns_and_saveexec_b64 s[12:13], vcc\n\
@@ -551,7 +568,7 @@ fn optimisations_that_are_left_out() {
             assert_eq!(run(&gpu.expect("a GPU"), &body, &before), want, "{one:?}");
             let stats = cache.stats();
             assert!(stats.regions > 0 && stats.refused == 0, "{stats:?}");
-            // The interpreter makes the accesses and needs waves with their own states, and no block is affine.
+            // Without `Accesses` the interpreter makes all accesses, so waves do not run in batches and there are no all-active blocks.
             if one == Optional::Accesses {
                 assert!(stats.interpreted > 0, "{stats:?}");
                 continue;
@@ -567,7 +584,7 @@ fn optimisations_that_are_left_out() {
     assert!(Optional::parse("all").is_err());
 }
 
-/// Elements of one and two bytes that are one to four bytes apart, and three dwords per lane, in all lanes and in some.
+/// Elements of one and two bytes at strides of one to four bytes, and three dwords per lane, in all lanes and in some.
 #[test]
 fn elements_close_to_each_other() {
     let before = words(random(15));
@@ -588,11 +605,12 @@ fn elements_close_to_each_other() {
     }
 }
 
-/// Values that all lanes share are computed once, with the results that lanes would have: quotients, conversions, observed NaNs.
+/// Floats that are the same in all lanes are computed once, with the results that each lane would compute: quotients, conversions, NaNs
+/// whose bits matter.
 #[test]
 fn floats_that_all_lanes_share() {
     let before = words(random(16));
-    // The number of the workgroup, whose reciprocal is infinite in the first; their product is a NaN there.
+    // The reciprocal of the workgroup's number is infinite in the first workgroup, and its product with the number is a NaN there.
     let body = "v_cvt_f32_u32 v8, s2\nv_rcp_f32 v9, v8\nv_mul_f32 v10, v9, v8\nv_exp_f32 v11, v9\nv_sqrt_f32 v12, v8\n\
         v_add_f32 v13, v11, v12\nv_max_f32 v13, v13, v8\nv_lshlrev_b32 v14, 2, v1\nglobal_load_dword v15, v14, s[4:5]\n\
         s_waitcnt vmcnt(0)\nv_and_b32 v15, 0x3fffffff, v15\nv_mul_f32 v16, v15, v13\nv_fma_f32 v16, v9, v15, v16\nv_and_b32 v10, 0xffff, v10\n\
@@ -602,11 +620,11 @@ fn floats_that_all_lanes_share() {
     same(&some, &before);
 }
 
-/// A body that uses many optimisations: disabling one changes its code, but not its results.
+/// In a body that uses many optimisations, disabling one changes the code but not the results.
 #[test]
-fn optimisations_of_accesses_that_are_left_out() {
-    // Rows of four dwords at an affine address; three dwords per lane; numbers that turn out to be consecutive, and others; an atomic in
-    // LDS; a carry; a mask of bits that are known to be 0.
+fn disabled_optimisations_change_code_only() {
+    // Two of four dwords per lane at an affine address; three dwords per lane; offsets that turn out at run time to be consecutive, and
+    // others; an atomic in LDS; a carry; masks that clear only bits that are known to be 0.
     let body = "v_lshlrev_b32 v8, 4, v0\nglobal_load_dwordx2 v[10:11], v8, s[4:5] offset:4\n\
         v_mul_u32_u24 v9, 12, v0\nglobal_load_dwordx3 v[12:14], v9, s[4:5]\n\
         s_and_b32 s9, s2, 3\nv_lshlrev_b32 v15, s9, v0\nv_lshlrev_b32 v15, 2, v15\nglobal_load_dword v16, v15, s[4:5]\n\
@@ -673,10 +691,10 @@ fn classes_of_a_mask_in_a_register() {
     }
 }
 
-/// Divisions, roots and reciprocals of data with many zeros and infinities: no lane goes the slow path.
+/// Divisions, roots and reciprocals of data with many zeros and infinities. No lane takes the slow path.
 #[test]
 fn zeros_and_infinities() {
-    // v10 and v11: the item's number as a float, or in every fourth lane a zero or an infinity, of either sign.
+    // v10 and v11 are the work-item's number plus 1 as a float, or in a random quarter of the lanes a zero or an infinity of either sign.
     let operand = |to: &str, bit: u32, few: &str| {
         format!(
             "v_bfe_u32 v12, v2, {bit}, 2\nv_cmp_eq_u32 vcc, 0, v12\nv_cvt_f32_u32 v13, v1\nv_add_f32 v13, 1.0, v13\n\
@@ -693,7 +711,7 @@ fn zeros_and_infinities() {
         ("0", "0x7f800000"),
         ("0x7f800000", "0x7f800000"),
     ] {
-        for mask in ["", SOME] {
+        for mask in ["", SOME_LANES] {
             let operands = operand("v10", 4, few) + &operand("v11", 8, other);
             for steps in [
                 divide,
@@ -710,10 +728,10 @@ fn zeros_and_infinities() {
     }
 }
 
-/// The same for doubles, and logarithms: if the fast path's value is wrong, the right one is known.
+/// Square roots and logarithms of doubles, many of them zeros or infinities. No lane takes the slow path.
 #[test]
-fn zeros_of_doubles() {
-    // v[10:11]: the item's number, or in every fourth lane a zero of either sign, or an infinity.
+fn zeros_and_infinities_of_doubles() {
+    // v[10:11] is the work-item's number plus 1, or in a random quarter of the lanes a zero of either sign or an infinity.
     let operand = |few: &str| {
         format!(
             "v_bfe_u32 v12, v2, 4, 2\nv_cmp_eq_u32 vcc, 0, v12\nv_cvt_f64_u32 v[10:11], v1\n\
@@ -730,11 +748,11 @@ fn zeros_of_doubles() {
                  v_fma_f64 v[12:13], v[16:17], v[12:13], v[14:15]\n";
     let before = words(random(9));
     for few in [zero, infinity] {
-        for mask in ["", SOME] {
+        for mask in ["", SOME_LANES] {
             for how in [
                 steps,
                 "v_rsq_f64 v[12:13], v[10:11]\n",
-                // The upper half of a double is a float, except of an infinity.
+                // The upper half of the double is used as a float, except that of an infinity.
                 "v_cmp_eq_u32 vcc, 0x7ff00000, v11\nv_mov_b32 v14, 0x7f800000\n\
                  v_cndmask_b32 v11, v11, v14, vcc\nv_log_f32 v12, v11\nv_mov_b32 v13, 0\n",
             ] {
@@ -750,10 +768,9 @@ fn zeros_of_doubles() {
     }
 }
 
-/// Quotients of doubles, many of them zeros and infinities, divided by numbers or the other way round: no lane goes the slow path at
-/// any level.
+/// Quotients of doubles in which the dividend or the divisor is often a zero or an infinity. No lane takes the slow path at any level.
 #[test]
-fn zeros_and_infinities_divided() {
+fn quotients_of_doubles() {
     let before = words(random(12));
     for few in ["v_lshlrev_b32 v14, 31, v2", "v_mov_b32 v14, 0x7ff00000"] {
         for [of, by] in [["v[10:11]", "v[18:19]"], ["v[18:19]", "v[10:11]"]] {
@@ -784,22 +801,22 @@ fn zeros_and_infinities_divided() {
     }
 }
 
-/// Three dwords per lane to local memory, in many lanes and in one, at any address.
+/// Stores of three dwords per lane to LDS, in all lanes, in many lanes, and in one.
 #[test]
-fn triples_to_local_memory() {
+fn three_dwords_to_lds() {
     let write = "v_lshlrev_b32 v9, 4, v0\nv_add_u32 v10, 3, v2\nv_xor_b32 v11, v1, v2\nv_mov_b32 v12, v1\n\
                  ds_write_b96 v9, v[10:12] offset:32\ns_waitcnt lgkmcnt(0)\n";
     let alone = "s_mov_b64 s[10:11], exec\ns_mov_b64 exec, 16\nds_write_b96 v9, v[10:12] offset:36\n\
                  s_waitcnt lgkmcnt(0)\ns_mov_b64 exec, s[10:11]\n";
     let read = "ds_read_b32 v13, v9 offset:32\nds_read_b32 v14, v9 offset:36\nds_read_b32 v15, v9 offset:40\n\
                 s_waitcnt lgkmcnt(0)\nv_xor_b32 v3, v13, v14\nv_add_u32 v3, v3, v15\n";
-    for (mask, alone) in [("", ""), (SOME, ""), ("", alone)] {
+    for (mask, alone) in [("", ""), (SOME_LANES, ""), ("", alone)] {
         let body = format!("{READ}v_mov_b32 v3, 0\n{mask}{write}{alone}{read}{WRITE}");
         compiled(same(&body, &words(random(11))), &body);
     }
 }
 
-/// Exponentials of numbers too large and too small.
+/// Exponentials whose results overflow or underflow in some lanes.
 #[test]
 fn exponentials_of_all_sizes() {
     let body = format!(
@@ -810,8 +827,8 @@ fn exponentials_of_all_sizes() {
     }
 }
 
-/// Numbers of 64 bits are compared with a limit from memory: with lanes below it, above it and on both sides, and with limits whose
-/// upper half differs.
+/// Comparisons of 64-bit numbers with a limit from memory. Waves are below the limit, above it, or on both sides of it, and some limits
+/// differ from the numbers in the upper half.
 #[test]
 fn limits_of_64_bits() {
     for (compare, signed) in [
