@@ -414,6 +414,41 @@ fn lanes_that_are_apart() {
     }
 }
 
+/// Loads from memory at every lane step, from the start of the data and up to their last byte: unmapped memory around them is not read.
+/// In a guarded build such a read ends the process.
+#[test]
+fn loads_up_to_both_ends() {
+    let loads = [
+        ("ubyte", "v4", 1),
+        ("ushort", "v4", 2),
+        ("dword", "v4", 4),
+        ("dwordx2", "v[4:5]", 8),
+        ("dwordx3", "v[4:6]", 12),
+        ("dwordx4", "v[4:7]", 16),
+    ];
+    let boards = boards(Target::parse("gfx900").expect("a target"));
+    let mut ran = 0;
+    for (load, data, bytes) in loads {
+        for step in [1, 2, 3, 4, 8, 12, 16, 20, 24, 32, 48, 64, -4, -8, -12, -16] {
+            let reach = 63 * i32::abs(step);
+            for (at_end, lanes) in [(false, ""), (true, ""), (true, LANES[2])] {
+                let lowest = if at_end {
+                    DATA as i32 - reach - bytes
+                } else {
+                    0
+                };
+                let first = lowest + if step < 0 { reach } else { 0 };
+                let body = format!(
+                    "v_mul_i32_i24 v16, {step}, v0\nv_add_u32 v16, {first}, v16\n{lanes}\
+                     global_load_{load} {data}, v16, s[20:21]\ns_waitcnt vmcnt(0)\n"
+                );
+                ran += same(&boards, &body, 64) as u32;
+            }
+        }
+    }
+    assert_eq!(ran, 6 * 16 * 3);
+}
+
 /// Atomics on LDS: lanes with equal addresses, beyond the end, cut at the end; with and without results.
 #[test]
 fn atomics_on_lds() {

@@ -379,8 +379,9 @@ impl Emit<'_, Avx2> {
         }
     }
 
-    /// One of three dwords of each of eight lanes at RAX plus a constant, one lane's after the other's. `w` is clobbered.
-    fn load_of_three(&mut self, element: u8, d: u8, w: u8, offset: i32) {
+    /// One of the dwords of each of eight lanes at RAX plus a constant, where lanes are three dwords apart and access the first `count` of them.
+    /// No byte after the last lane's last dword is read. `w` is clobbered.
+    fn load_of_three(&mut self, element: u8, count: u8, d: u8, w: u8, offset: i32) {
         // Each lane's dword has another place among eight.
         let location_of = |lane: u32| 3 * lane + element as u32;
         let from = |n: u32| {
@@ -390,7 +391,15 @@ impl Emit<'_, Avx2> {
         let at = |n: i32| H::M(address_plus(offset + 32 * n));
         self.a.y(LOAD, d, 0, at(0));
         self.a.yi(BLENDD, d, d, at(1), from(1));
-        self.a.yi(BLENDD, d, d, at(2), from(2));
+        if count < 3 {
+            let mask = |i: usize| 0u32.wrapping_sub((from(2) >> i & 1) as u32);
+            let mask = self.a.line(std::array::from_fn(mask));
+            self.a.y(LOAD, w, 0, mask);
+            self.a.y(MASKLOAD, w, w, at(2));
+            self.a.yi(BLENDD, d, d, H::R(w), from(2));
+        } else {
+            self.a.yi(BLENDD, d, d, at(2), from(2));
+        }
         let index = self
             .a
             .line(std::array::from_fn(|lane| location_of(lane as u32) % 8));
@@ -1122,7 +1131,7 @@ impl Accesses for Avx2 {
         }
         for (&d, &k) in d.iter().zip(wanted) {
             if triples {
-                e.load_of_three(k, d, w, a.offset + 96 * half as i32);
+                e.load_of_three(k, a.count, d, w, a.offset + 96 * half as i32);
                 continue;
             }
             let address_plus = |lane: i32| {

@@ -791,16 +791,32 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// The wanted ones of three dwords of each lane at RAX plus a constant, one lane's after the other's.
-    fn load_three(&mut self, offset: i32, loaded: &[u8], wanted: &[u8], [t, u]: [u8; 2]) {
+    /// The wanted dwords of each lane at RAX plus a constant, where lanes are three dwords apart and access the first `count` of them. No byte
+    /// after the last lane's last dword is read. RCX is clobbered.
+    fn load_three(
+        &mut self,
+        (offset, count): (i32, u8),
+        loaded: &[u8],
+        wanted: &[u8],
+        [t, u, v]: [u8; 3],
+        k: u8,
+    ) {
         let at = |by: i32| Rm::M(address_plus(offset + by));
         self.a.z(op::MOVDQU32, t, 0, at(0));
+        let mut last = at(128);
+        if count < 3 {
+            let dwords = 3 * 15 + count - 32;
+            self.a.imm(RCX, (1 << dwords) - 1);
+            self.a.gpr_to_k(k, RCX);
+            self.a.zk(op::MOVDQU32, v, 0, last, zero(k));
+            last = Rm::R(v);
+        }
         for (&d, &n) in loaded.iter().zip(wanted) {
             let index = |k: usize| Rm::M(ctx!(tables.untriples, 128 * n as usize + 64 * k));
             self.a.z(op::MOVDQU32, u, 0, index(0));
             self.a.z(op::PERMI2D, u, t, at(64));
             self.a.z(op::MOVDQU32, d, 0, index(1));
-            self.a.z(op::PERMI2D, d, u, at(128));
+            self.a.z(op::PERMI2D, d, u, last);
         }
     }
 
@@ -1211,7 +1227,7 @@ impl Accesses for Avx512 {
                 e.a.jcc(Cc::Ae, apart);
             }
             e.fetch(a, false);
-            e.load_three(a.offset, &loaded, wanted, [temps[0], temps[1]]);
+            e.load_three((a.offset, a.count), &loaded, wanted, temps, p.k(4));
             e.a.jmp(done);
         }
         e.a.bind(apart);
