@@ -635,7 +635,7 @@ fn source_value(source: Source, wave: &WaveState, machine: &Machine<'_>) -> u64 
     }
 }
 
-/// LDS_DIRECT: the element at M0[15:0] of the type in M0[18:16]; 0 beyond the end of the LDS. docs/errata.md, lds-direct.
+/// LDS_DIRECT: the element at `M0[15:0]` of the type in `M0[18:16]`, or 0 beyond the end of LDS. docs/errata.md, lds-direct.
 fn lds_direct(wave: &WaveState, machine: &Machine<'_>) -> u32 {
     let at = (wave.m0() & 0xffff) as usize;
     let byte = |i: usize| machine.lds.get(at + i).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Prints regions, blocks and plans as text, which [`parse`](super::parse) reads back for tests.
+//! Prints regions, blocks and plans as text, which `parse.rs` reads back for tests.
 
 use super::affine::{BaseKind, Guard};
 use super::region::{Block, FpEnv, LiveLanes, Store, Terminator};
