@@ -111,7 +111,7 @@ pub fn target_of(object: &CodeObject) -> Result<Target, String> {
         .ok_or_else(|| format!("{} is no gfx6 to gfx9 target", object.target_name()))
 }
 
-/// Writes a code object as source. [`lost`] returns the parts that the source cannot reproduce.
+/// Writes a code object as source. [`lost()`] returns the parts that the source cannot reproduce.
 ///
 /// # Errors
 /// Errors of `out`; an error of kind `InvalidData` if the object's target is unknown.
@@ -159,10 +159,10 @@ impl<'a> Reading<'a> {
         Ok(Reading { source })
     }
 
-    /// See [`lost`].
+    /// See [`lost()`].
     ///
     /// # Errors
-    /// See [`lost`].
+    /// See [`lost()`].
     pub fn lost(&self) -> io::Result<Vec<String>> {
         lost::lost_of(&self.source.clone().finished(true))
     }
