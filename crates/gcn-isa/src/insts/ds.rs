@@ -677,7 +677,7 @@ fn cmpst(m: &Meaning) {
 }
 
 fn wrap(m: &Meaning) {
-    m.about("Atomically subtracts the first data where LDS is at least that, else adds the second; gives the old value.");
+    m.about("Atomically subtracts the first data from LDS if LDS is at least as large, otherwise adds the second; gives the old value.");
     atomic2(m, AtomicOp::Wrap, Unsigned, Data0, Data1);
 }
 
@@ -707,12 +707,12 @@ fn lane_of_address(m: &Meaning) -> V<'_> {
 }
 
 fn permute(m: &Meaning) {
-    m.about("Each lane sends its data to the lane that its address divided by 4 numbers, modulo 64; lanes that none sends to take 0, and of several senders the highest wins. LDS is not touched.");
+    m.about("Each lane sends its data to the lane whose number is the address divided by 4, modulo 64. A lane to which no lane sends takes 0; if several send to one lane, the data of the highest sender are used. LDS is not accessed.");
     m.d(m.operand(Data0).send_lane(lane_of_address(m)));
 }
 
 fn bpermute(m: &Meaning) {
-    m.about("The data of the lane that the address divided by 4 numbers, modulo 64; 0 where that lane is inactive. LDS is not touched.");
+    m.about("The data of the lane whose number is the address divided by 4, modulo 64; 0 if that lane is inactive. LDS is not accessed.");
     let lane = lane_of_address(m);
     let on = ((m.get(State::Exec) >> lane) & 1).nonzero();
     m.d(on.select(m.operand(Data0).read_lane(lane), m.c(Ty::B32, 0)));
@@ -724,12 +724,12 @@ fn cmpst_float(m: &Meaning) {
 }
 
 fn min_float(m: &Meaning) {
-    m.about("Atomically stores the smaller of the data and LDS, floats, -0 being below +0; of a number and a quiet NaN the number, a signalling NaN made quiet. Denormals are as MODE says. rtn gives the old value.");
+    m.about("Atomically stores the smaller of the data and LDS, floats, -0 being below +0; if one is a quiet NaN, the other; a signalling NaN is made quiet. Denormals are as MODE says. rtn gives the old value.");
     atomic(m, AtomicOp::Min, Float);
 }
 
 fn max_float(m: &Meaning) {
-    m.about("Atomically stores the larger of the data and LDS, floats, +0 being above -0; of a number and a quiet NaN the number, a signalling NaN made quiet. Denormals are as MODE says. rtn gives the old value.");
+    m.about("Atomically stores the larger of the data and LDS, floats, +0 being above -0; if one is a quiet NaN, the other; a signalling NaN is made quiet. Denormals are as MODE says. rtn gives the old value.");
     atomic(m, AtomicOp::Max, Float);
 }
 
@@ -749,32 +749,32 @@ fn gws_value(m: &Meaning) -> V<'_> {
 }
 
 fn gws_sema_release_all(m: &Meaning) {
-    m.about("Global wave sync: lets every wave go on that waits at the semaphore which M0[21:16] and the offset number; the counter becomes the number of those waves.");
+    m.about("Global wave sync: releases all waves that wait at the semaphore numbered M0[21:16] plus the offset; the counter becomes the number of those waves.");
     m.gws(GwsOp::ReleaseAll, gws_resource(m), m.c(Ty::U32, 0));
 }
 
 fn gws_init(m: &Meaning) {
-    m.about("Global wave sync: the counter of the barrier or semaphore which M0[21:16] and the offset number takes the value of the lowest active lane.");
+    m.about("Global wave sync: the counter of the barrier or semaphore numbered M0[21:16] plus the offset takes the value of the lowest active lane.");
     m.gws(GwsOp::Init, gws_resource(m), gws_value(m));
 }
 
 fn gws_sema_v(m: &Meaning) {
-    m.about("Global wave sync: adds 1 to the semaphore which M0[21:16] and the offset number.");
+    m.about("Global wave sync: adds 1 to the semaphore numbered M0[21:16] plus the offset.");
     m.gws(GwsOp::Signal, gws_resource(m), m.c(Ty::U32, 1));
 }
 
 fn gws_sema_br(m: &Meaning) {
-    m.about("Global wave sync: adds the value of the lowest active lane to the semaphore which M0[21:16] and the offset number.");
+    m.about("Global wave sync: adds the value of the lowest active lane to the semaphore numbered M0[21:16] plus the offset.");
     m.gws(GwsOp::Signal, gws_resource(m), gws_value(m));
 }
 
 fn gws_sema_p(m: &Meaning) {
-    m.about("Global wave sync: waits until the semaphore which M0[21:16] and the offset number is above 0, in the order of arrival, and takes 1 from it.");
+    m.about("Global wave sync: waits until the semaphore numbered M0[21:16] plus the offset is above 0, in the order of arrival, and takes 1 from it.");
     m.gws(GwsOp::Take, gws_resource(m), m.c(Ty::U32, 0));
 }
 
 fn gws_barrier(m: &Meaning) {
-    m.about("Global wave sync: a barrier which M0[21:16] and the offset number. Where its counter is above 0 it goes down by 1 and the wave waits; with 0 all waves that wait go on and the counter takes the value of the lowest active lane, one less than the waves that meet next.");
+    m.about("Global wave sync: a barrier numbered M0[21:16] plus the offset. If its counter is above 0, the counter is decremented and the wave waits. If it is 0, all waiting waves continue, and the counter takes the value of the lowest active lane: the number of waves that meet next, minus 1.");
     m.gws(GwsOp::Barrier, gws_resource(m), gws_value(m));
 }
 
@@ -813,7 +813,7 @@ fn ordered_count(m: &Meaning) {
 }
 
 fn condxchg32(m: &Meaning) {
-    m.about("Two conditional exchanges of 32 bits, at the address and the dword after it: where a half of the data has its top bit set, the rest of it is stored. Gives the old values.");
+    m.about("Two conditional exchanges of 32 bits, at the address and the dword after it: if the top bit of a half of the data is set, its other bits are stored. Gives the old values.");
     let at = m.address() & !7;
     for k in 0..2 {
         conditional_exchange(m, at, k, m.dword(Data0, k).as_(Ty::U32));
@@ -828,7 +828,7 @@ fn conditional_exchange<'m>(m: &'m Meaning, at: V<'m>, k: u8, data: V<'m>) {
 }
 
 fn condxchg32_b128(m: &Meaning) {
-    m.about("Four conditional exchanges of 32 bits, at the address in the VGPR of the ADDR field and the dwords after it, with the data in those of the DATA0 field: where a dword of the data has its top bit set, the rest of it is stored. Gives the old values.");
+    m.about("Four conditional exchanges of 32 bits, at the address in the VGPR of the ADDR field and the dwords after it, with the data in the VGPRs of the DATA0 field: if the top bit of a dword of the data is set, its other bits are stored. Gives the old values.");
     let offset = m.field(Field::Offset0) | (m.field(Field::Offset1) << 8);
     let base = m.vgpr(Ty::U32, m.field(Field::Addr));
     let at = (base.zext(Ty::U64) + offset.zext(Ty::U64)) & !15;
@@ -927,7 +927,7 @@ fn write_src2<const BITS: u32>(m: &Meaning) {
 }
 
 fn swizzle(m: &Meaning) {
-    m.about("The source of another lane, which the offset makes of the lane's number: one of the same four, or in each 32 lanes by AND, OR and XOR; gfx9 rotates and reverses bits, too. 0 where that lane is inactive. LDS is not touched.");
+    m.about("The source of another lane, whose number is computed from the lane's number as the offset says: one of the same four lanes, or within 32 lanes by AND, OR and XOR; gfx9 can also rotate and reverse bits. 0 if that lane is inactive. LDS is not accessed.");
     let offset = m.field(Field::Offset0) | (m.field(Field::Offset1) << 8);
     let at_least = |least| offset.ge(m.c(Ty::U32, least));
     let lane = m.lane();

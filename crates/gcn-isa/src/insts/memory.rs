@@ -312,12 +312,12 @@ fn float_atomic(m: &Meaning, op: AtomicOp) {
 
 /// The smaller float.
 pub fn fmin(m: &Meaning) {
-    m.about("Atomically stores the smaller of the data and memory, floats, -0 being below +0; of a number and a quiet NaN the number, a signalling NaN made quiet. GLC gives the old value.");
+    m.about("Atomically stores the smaller of the data and memory, floats, -0 being below +0; if one is a quiet NaN, the other; a signalling NaN is made quiet. GLC gives the old value.");
     float_atomic(m, AtomicOp::Min);
 }
 
 /// The larger float.
 pub fn fmax(m: &Meaning) {
-    m.about("Atomically stores the larger of the data and memory, floats, +0 being above -0; of a number and a quiet NaN the number, a signalling NaN made quiet. GLC gives the old value.");
+    m.about("Atomically stores the larger of the data and memory, floats, +0 being above -0; if one is a quiet NaN, the other; a signalling NaN is made quiet. GLC gives the old value.");
     float_atomic(m, AtomicOp::Max);
 }

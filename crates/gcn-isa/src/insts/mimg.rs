@@ -295,7 +295,7 @@ fn resinfo(m: &Meaning) {
 }
 
 fn lod(m: &Meaning) {
-    m.about("Gives the level of detail that a sample would use, and the one before it is clamped.");
+    m.about("Gives the level of detail that a sample would use, and the level before clamping.");
     m.bounded(LOD);
     m.image(ImageOp::Lod);
 }
@@ -317,16 +317,16 @@ fn gather<const VARIANT: u32>(m: &Meaning) {
 }
 
 fn gather_row(m: &Meaning) {
-    m.about("Gives one component of four elements side by side.");
+    m.about("Gives one component of four adjacent elements.");
     m.image(ImageOp::Gather(sampling(PLAIN), Footprint::Row));
 }
 
 fn gather_row_packed(m: &Meaning) {
-    m.about("Gives the first bytes of four elements side by side in one dword.");
+    m.about("Gives the first bytes of four adjacent elements in one dword.");
     m.image(ImageOp::Gather(sampling(PLAIN), Footprint::PackedRow));
 }
 
 fn gather_row8(m: &Meaning) {
-    m.about("Gives the first bytes of eight elements side by side in two dwords.");
+    m.about("Gives the first bytes of eight adjacent elements in two dwords.");
     m.image(ImageOp::Gather(sampling(PLAIN), Footprint::PackedRow8));
 }

@@ -276,6 +276,6 @@ fn scratch_store(m: &Meaning) {
 }
 
 fn s_atc_probe(m: &Meaning) {
-    m.about("Asks for the translation of the address ahead of its use; the number says which access is meant. Memory is neither read nor written, and no register is.");
+    m.about("Requests the translation of an address before its use. The number says for which kind of access. Memory is neither read nor written, and no register is.");
     m.signal(Signal::Cache, m.c(Ty::B32, 0));
 }

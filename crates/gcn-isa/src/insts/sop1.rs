@@ -115,7 +115,7 @@ fn any_of_quad(x: V<'_>) -> V<'_> {
 }
 
 fn s_wqm(m: &Meaning) {
-    m.about("Whole quads: each group of four bits becomes ones where any of it is 1. SCC says whether the result is not zero.");
+    m.about("Whole quads: each group of four bits becomes ones if any of its bits is 1. SCC says whether the result is not zero.");
     let quads = any_of_quad(m.s(0));
     let pairs = quads | (quads << 1);
     let d = pairs | (pairs << 2);
@@ -124,7 +124,7 @@ fn s_wqm(m: &Meaning) {
 }
 
 fn s_quadmask(m: &Meaning) {
-    m.about("One bit for each group of four: whether any of it is 1. SCC says whether the result is not zero.");
+    m.about("One bit for each group of four bits, 1 if any of its bits is 1. SCC says whether the result is not zero.");
     // The bits, four apart, are moved together in steps; each step doubles the number of adjacent bits.
     let quads = any_of_quad(m.s(0));
     let twos = (quads | (quads >> 3)) & 0x0303_0303_0303_0303;
@@ -145,14 +145,14 @@ fn s_brev(m: &Meaning) {
 }
 
 fn s_bcnt0(m: &Meaning) {
-    m.about("How many bits are 0. SCC says whether the result is not zero.");
+    m.about("The number of bits that are 0. SCC says whether the result is not zero.");
     let d = (!m.s(0)).popcount();
     m.d(d);
     m.scc_nonzero(d);
 }
 
 fn s_bcnt1(m: &Meaning) {
-    m.about("How many bits are 1. SCC says whether the result is not zero.");
+    m.about("The number of bits that are 1. SCC says whether the result is not zero.");
     let d = m.s(0).popcount();
     m.d(d);
     m.scc_nonzero(d);
@@ -177,13 +177,13 @@ fn s_ff1(m: &Meaning) {
 
 fn s_flbit(m: &Meaning) {
     m.about(
-        "How many zeros are above the highest bit that is 1, or -1 where none is. SCC is kept.",
+        "The number of zeros above the highest bit that is 1, or -1 if no bit is 1. SCC is kept.",
     );
     m.d(or_none(m, m.s(0).clz(), m.s(0).ty.bits()));
 }
 
 fn s_flbit_signed(m: &Meaning) {
-    m.about("How many bits from the top equal the sign, or -1 where all do. SCC is kept.");
+    m.about("The number of bits from the top that equal the sign, or -1 if all do. SCC is kept.");
     let width = m.s(0).ty.bits();
     let sign = m.s(0) >> (width as u64 - 1);
     m.d(or_none(m, (m.s(0) ^ sign).clz(), width));
@@ -207,14 +207,14 @@ fn numbered_bit(m: &Meaning) -> V<'_> {
 
 fn s_bitset0(m: &Meaning) {
     m.about(
-        "Clears the bit of the destination that the source numbers, modulo the width. SCC is kept.",
+        "Clears one bit of the destination. The source, modulo the width, is the bit's number. SCC is kept.",
     );
     m.d(m.old() & !numbered_bit(m));
 }
 
 fn s_bitset1(m: &Meaning) {
     m.about(
-        "Sets the bit of the destination that the source numbers, modulo the width. SCC is kept.",
+        "Sets one bit of the destination. The source, modulo the width, is the bit's number. SCC is kept.",
     );
     m.d(m.old() | numbered_bit(m));
 }
@@ -340,7 +340,7 @@ fn s_movreld(m: &Meaning) {
 }
 
 fn s_cbranch_join(m: &Meaning) {
-    m.about("Ends a fork: goes on if MODE.CSP equals the source; else pops EXEC and the address to jump to from the control stack.");
+    m.about("Ends a fork: continues if MODE.CSP equals the source; otherwise pops EXEC and the address to jump to from the control stack.");
     join(m, m.s(0));
 }
 

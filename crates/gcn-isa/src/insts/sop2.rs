@@ -257,7 +257,7 @@ fn s_shr(m: &Meaning) {
 }
 
 fn s_bfm(m: &Meaning) {
-    m.about("A mask of as many ones as the first source says, moved left by the second, both modulo the width. SCC is kept.");
+    m.about("A mask of ones, shifted left. The first source is the number of ones, the second the shift, both modulo the width. SCC is kept.");
     let ty = m.row().shape.slots[0].ty;
     let last = ty.bits() as u64 - 1;
     let ones = (m.c(ty, 1) << (m.s(0) & last)) - 1;
@@ -270,14 +270,14 @@ fn s_mul_i32(m: &Meaning) {
 }
 
 fn s_bfe(m: &Meaning) {
-    m.about("Extracts the bits of the first source from the offset in the second's low bits, as many as its bits 22:16 say, zero- or sign-extended as the type says. Length 0 gives 0. SCC says whether the result is not zero.");
+    m.about("Extracts bits of the first source, zero- or sign-extended as the type says. The second source's low bits are the offset, its bits 22:16 the length. Length 0 gives 0. SCC says whether the result is not zero.");
     let d = bit_field(m, m.s(0), m.s(1).as_(Ty::U32));
     m.d(d);
     m.scc_nonzero(d);
 }
 
 fn s_cbranch_g_fork(m: &Meaning) {
-    m.about("Forks: lanes whose bit in the first source is set go to the address in the second, the others on. The smaller part runs first; the other's EXEC and address go on the control stack, SGPRs 4*CSP to 4*CSP+3.");
+    m.about("Forks: lanes whose bit in the first source is set jump to the address in the second, the others continue. The smaller part runs first; the other part's EXEC and address are pushed onto the control stack, SGPRs 4*CSP to 4*CSP+3.");
     fork(m, m.s(0), m.s(1));
 }
 

@@ -86,17 +86,17 @@ fn chosen_bit(m: &Meaning) -> V<'_> {
 }
 
 fn s_bitcmp0(m: &Meaning) {
-    m.about("SCC says whether the bit of the first source that the second numbers, modulo the width, is 0.");
+    m.about("SCC says whether a bit of the first source is 0. The second source, modulo the width, is the bit's number.");
     m.scc(!chosen_bit(m));
 }
 
 fn s_bitcmp1(m: &Meaning) {
-    m.about("SCC says whether the bit of the first source that the second numbers, modulo the width, is 1.");
+    m.about("SCC says whether a bit of the first source is 1. The second source, modulo the width, is the bit's number.");
     m.scc(chosen_bit(m));
 }
 
 fn s_setvskip(m: &Meaning) {
-    m.about("MODE.VSKIP takes the bit of the first source that the second numbers, modulo 32: while it is 1, vector instructions are skipped. SCC is kept.");
+    m.about("Copies a bit of the first source to MODE.VSKIP. The second source, modulo 32, is the bit's number. While VSKIP is 1, vector instructions are skipped. SCC is kept.");
     m.set(State::Vskip, chosen_bit(m));
 }
 

@@ -143,7 +143,7 @@ fn s_mulk_i32(m: &Meaning) {
 }
 
 fn s_cbranch_i_fork(m: &Meaning) {
-    m.about("Forks: lanes whose bit in the register pair is set jump by four times the signed SIMM16, the others go on. The smaller part runs first; the other's EXEC and address go on the control stack, SGPRs 4*CSP to 4*CSP+3.");
+    m.about("Forks: lanes whose bit in the register pair is set jump by four times the signed SIMM16, the others continue. The smaller part runs first; the other part's EXEC and address are pushed onto the control stack, SGPRs 4*CSP to 4*CSP+3.");
     fork(m, m.s(0), m.branch_target());
 }
 

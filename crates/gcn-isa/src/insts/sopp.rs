@@ -146,7 +146,7 @@ fn s_cbranch_cdbgsys_and_user(m: &Meaning) {
 }
 
 fn s_wakeup(m: &Meaning) {
-    m.about("Wakes the workgroup's other waves where they sleep.");
+    m.about("Wakes the workgroup's other waves if they sleep.");
     m.signal(Signal::Wakeup, m.c(Ty::U32, 0));
 }
 
@@ -161,7 +161,7 @@ fn s_setkill(m: &Meaning) {
 }
 
 fn s_waitcnt(m: &Meaning) {
-    m.about("Waits until no more operations are unfinished than each counter's field says: of vector memory VM_CNT (bits 3:0, on gfx9 15:14 above them), of exports EXP_CNT (bits 6:4), of LDS, scalar memory and messages LGKM_CNT (bits 11:8). A field of ones does not wait.");
+    m.about("Waits until the number of unfinished operations of each kind is at most the field of its counter: VM_CNT for vector memory (bits 3:0, on gfx9 15:14 above them), EXP_CNT for exports (bits 6:4), LGKM_CNT for LDS, scalar memory and messages (bits 11:8). A field of ones does not wait.");
     m.signal(Signal::Waitcnt, m.simm16());
 }
 
@@ -221,12 +221,14 @@ fn s_icache_inv(m: &Meaning) {
 }
 
 fn s_incperflevel(m: &Meaning) {
-    m.about("Adds 1 to the performance counter that the low four bits of SIMM16 number.");
+    m.about("Adds 1 to the performance counter whose number is in the low four bits of SIMM16.");
     m.signal(Signal::PerfUp, m.simm16() & 15);
 }
 
 fn s_decperflevel(m: &Meaning) {
-    m.about("Subtracts 1 from the performance counter that the low four bits of SIMM16 number.");
+    m.about(
+        "Subtracts 1 from the performance counter whose number is in the low four bits of SIMM16.",
+    );
     m.signal(Signal::PerfDown, m.simm16() & 15);
 }
 

@@ -15,7 +15,9 @@ pub fn load_format(m: &Meaning) {
 
 /// Stores one component per dword of the data.
 pub fn store_format(m: &Meaning) {
-    m.about("Stores an element, its components converted from 32 bits each; those that the data lack are 0.");
+    m.about(
+        "Stores an element, its components converted from 32 bits each; missing components are 0.",
+    );
     let count = m.row().shape.slots[0].ty.dwords();
     m.store_format(Role::Vdata, m.address(), count, Halves::No);
 }
@@ -49,10 +51,10 @@ pub fn load_format_d16<const COUNT: u8>(m: &Meaning) {
 /// Stores `COUNT` components of 16 bits.
 pub fn store_format_d16<const COUNT: u8>(m: &Meaning) {
     let halves = if packed(m) {
-        m.about("Stores an element, its components converted from 16 bits each, two in a VGPR; those that the data lack are 0.");
+        m.about("Stores an element, its components converted from 16 bits each, two in a VGPR; missing components are 0.");
         Halves::Both
     } else {
-        m.about("Stores an element, its components converted from 16 bits each, the low half of a VGPR each; those that the data lack are 0.");
+        m.about("Stores an element, its components converted from 16 bits each, the low half of a VGPR each; missing components are 0.");
         Halves::Low
     };
     m.store_format(Role::Vdata, m.address(), COUNT, halves);

@@ -147,7 +147,7 @@ fn p2(m: &Meaning) {
 }
 
 fn mov(m: &Meaning) {
-    m.about("Takes a parameter of an attribute as it is: P10, P20 or P0.");
+    m.about("Copies a parameter of an attribute: P10, P20 or P0.");
     let parameters = parameters(m);
     let which = m.operand(Param).as_(Ty::U32);
     let [p0, p10, p20] = [Parameter::P0, Parameter::P10, Parameter::P20].map(|p| parameters.get(p));

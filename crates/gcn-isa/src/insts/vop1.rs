@@ -230,7 +230,7 @@ fn v_cvt_off(m: &Meaning) {
 }
 
 fn ubyte(m: &Meaning, n: u32) {
-    m.about("The byte of the source that the name numbers, unsigned, to float.");
+    m.about("Converts an unsigned byte of the source to float. The byte's number is in the name.");
     m.d(m.s(0).bits(8 * n, 8).to_float(Ty::F32));
 }
 
@@ -261,7 +261,7 @@ fn ceil(m: &Meaning) {
 }
 
 fn rndne(m: &Meaning) {
-    m.about("The nearest integral value, the even one of two.");
+    m.about("The nearest integral value, or the even one of the two nearest.");
     m.d(m.s(0).round_even());
 }
 

@@ -311,26 +311,26 @@ fn mul_hi_u24(m: &Meaning) {
 }
 
 fn min_legacy(m: &Meaning) {
-    m.about("The first source where it is less than the second, else the second: where either is NaN, the second.");
+    m.about("The first source if it is less than the second, otherwise the second, also if either is a NaN.");
     let (a, b) = (m.s(0), m.s(1));
     let less = vop3::ordered(m, a).lt(vop3::ordered(m, b));
     m.d((less & !a.unordered(b)).select(a, b));
 }
 
 fn max_legacy(m: &Meaning) {
-    m.about("The first source where it is not less than the second, else the second: where either is NaN, the second.");
+    m.about("The first source if it is greater than or equal to the second, otherwise the second, also if either is a NaN.");
     let (a, b) = (m.s(0), m.s(1));
     let less = vop3::ordered(m, a).lt(vop3::ordered(m, b));
     m.d((less | a.unordered(b)).select(b, a));
 }
 
 pub(super) fn min(m: &Meaning) {
-    m.about("The smaller source. Of a float and a NaN, the float.");
+    m.about("The smaller source. If one source is a NaN, the result is the other.");
     m.d(m.s(0).min(m.s(1)));
 }
 
 pub(super) fn max(m: &Meaning) {
-    m.about("The larger source. Of a float and a NaN, the float.");
+    m.about("The larger source. If one source is a NaN, the result is the other.");
     m.d(m.s(0).max(m.s(1)));
 }
 

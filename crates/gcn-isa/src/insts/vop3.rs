@@ -476,7 +476,7 @@ fn mad_i64(m: &Meaning) {
 }
 
 fn bfe(m: &Meaning) {
-    m.about("Extracts the bits of the first source from the offset in the second's low five bits, as many as the third's low five bits say, zero- or sign-extended as the type says. Length 0 gives 0.");
+    m.about("Extracts bits of the first source, zero- or sign-extended as the type says. The second source's low five bits are the offset, the third's the length. Length 0 gives 0.");
     let x = m.s(0);
     let (offset, length) = (m.s(1) & 31, m.s(2) & 31);
     let end = offset + length;
@@ -487,7 +487,9 @@ fn bfe(m: &Meaning) {
 }
 
 fn bfi(m: &Meaning) {
-    m.about("The bits of the second source where the first has ones, of the third elsewhere.");
+    m.about(
+        "The bits of the second source where the first has ones, and those of the third elsewhere.",
+    );
     m.d((m.s(0) & m.s(1)) | (!m.s(0) & m.s(2)));
 }
 
@@ -507,22 +509,22 @@ fn align(m: &Meaning, count: V<'_>) {
 }
 
 fn alignbit(m: &Meaning) {
-    m.about("32 bits of the first source above the second, from the bit that the third's low five bits number.");
+    m.about("32 bits of the 64-bit number whose upper half is the first source and whose lower half is the second. The third source's low five bits are the number of the first bit.");
     align(m, m.s(2) & 31);
 }
 
 fn alignbyte(m: &Meaning) {
-    m.about("32 bits of the first source above the second, from the byte that the third's low two bits number.");
+    m.about("32 bits of the 64-bit number whose upper half is the first source and whose lower half is the second. The third source's low two bits are the number of the first byte.");
     align(m, (m.s(2) & 3) << 3);
 }
 
 fn min3(m: &Meaning) {
-    m.about("The smallest of the three sources. Of floats, NaNs count only where all are NaN.");
+    m.about("The smallest of the three sources. NaNs are ignored unless all sources are NaNs.");
     m.d(m.s(0).min(m.s(1)).min(m.s(2)));
 }
 
 fn max3(m: &Meaning) {
-    m.about("The largest of the three sources. Of floats, NaNs count only where all are NaN.");
+    m.about("The largest of the three sources. NaNs are ignored unless all sources are NaNs.");
     m.d(m.s(0).max(m.s(1)).max(m.s(2)));
 }
 
@@ -643,12 +645,12 @@ fn mul_float(m: &Meaning) {
 }
 
 fn min(m: &Meaning) {
-    m.about("The smaller source. Of a float and a NaN, the float.");
+    m.about("The smaller source. If one source is a NaN, the result is the other.");
     m.d(m.s(0).min(m.s(1)));
 }
 
 fn max(m: &Meaning) {
-    m.about("The larger source. Of a float and a NaN, the float.");
+    m.about("The larger source. If one source is a NaN, the result is the other.");
     m.d(m.s(0).max(m.s(1)));
 }
 
@@ -721,12 +723,12 @@ fn or3(m: &Meaning) {
 }
 
 pub(super) fn v_readlane(m: &Meaning) {
-    m.about("The source of the lane that the second operand numbers, modulo 64, active or not, goes to an SGPR.");
+    m.about("Copies the source of one lane, active or not, to an SGPR. The second operand, modulo 64, is the lane's number.");
     m.d(m.s(0).read_lane(m.s(1)));
 }
 
 pub(super) fn v_writelane(m: &Meaning) {
-    m.about("The lane of the destination that the second operand numbers, modulo 64, active or not, takes the scalar source.");
+    m.about("Copies the scalar source to one lane of the destination, active or not. The second operand, modulo 64, is the lane's number.");
     m.d_lane(m.s(1), m.s(0));
 }
 
@@ -753,7 +755,7 @@ pub(super) fn v_mbcnt_hi(m: &Meaning) {
 }
 
 pub(super) fn v_bfm(m: &Meaning) {
-    m.about("A mask of as many ones as the first source says, moved left by the second, both modulo 32.");
+    m.about("A mask of ones, shifted left. The first source is the number of ones, the second the shift, both modulo 32.");
     m.d(((m.c(Ty::B32, 1) << (m.s(0) & 31)) - 1) << (m.s(1) & 31));
 }
 
@@ -1078,12 +1080,12 @@ fn replace_byte<'m>(m: &'m Meaning, other: V<'m>) {
 }
 
 fn cvt_pk_u8(m: &Meaning) {
-    m.about("The first source to an unsigned byte, rounded as MODE says and saturating, NaN to 0. It replaces the byte of the third source that the second's low two bits number.");
+    m.about("The first source to an unsigned byte, rounded as MODE says and saturating, NaN to 0. It replaces one byte of the third source. The second source's low two bits are the byte's number.");
     replace_byte(m, m.s(2));
 }
 
 pub(super) fn cvt_pkaccum(m: &Meaning) {
-    m.about("The first source to an unsigned byte, rounded as MODE says and saturating, NaN to 0. It replaces the byte of the destination that the second source's low two bits number.");
+    m.about("The first source to an unsigned byte, rounded as MODE says and saturating, NaN to 0. It replaces one byte of the destination. The second source's low two bits are the byte's number.");
     replace_byte(m, m.old());
 }
 
@@ -1167,12 +1169,12 @@ fn qsad(m: &Meaning) {
 }
 
 fn mqsad(m: &Meaning) {
-    m.about("Four sums of the distances of the second source's bytes, but those that are 0, and four bytes of the first, at offsets 0 to 3; to each is added 16 bits of the third. With clamp, the sums saturate.");
+    m.about("Four sums of the distances of the second source's bytes, except those that are 0, and four bytes of the first, at offsets 0 to 3; to each is added 16 bits of the third. With clamp, the sums saturate.");
     four_sums(m, true);
 }
 
 fn mqsad_u32(m: &Meaning) {
-    m.about("Four sums of the distances of the second source's bytes, but those that are 0, and four bytes of the first, at offsets 0 to 3; to each is added 32 bits of the third. The sums saturate.");
+    m.about("Four sums of the distances of the second source's bytes, except those that are 0, and four bytes of the first, at offsets 0 to 3; to each is added 32 bits of the third. The sums saturate.");
     for k in 0..4 {
         let other = m.dword(Src2, k).as_(Ty::U32);
         let sum = byte_distances_from(m, k as u32, true) + other;
@@ -1205,7 +1207,7 @@ static TWO_BY_PI: &[u64] = &[
 ];
 
 fn trig_preop(m: &Meaning) {
-    m.about("53 places of 2/π, for the reduction of the first source: from the place on that 53 times the second source's low five bits say, moved on for a source of 2^55 and more. A source from 2^945 on gets them 2^128 times as large.");
+    m.about("53 binary places of 2/π, for the reduction of the first source. They begin at place 53 times the second source's low five bits, and at later ones for a source of 2^55 or more. For a source of 2^945 or more they are multiplied by 2^128.");
     let c = |value: u64| m.c(Ty::I32, value);
     let exponent = exponent(m.s(0));
     let segment = (m.s(1) & 31) * c(53);

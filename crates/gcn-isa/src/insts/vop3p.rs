@@ -162,12 +162,12 @@ fn pk_shrrev(m: &Meaning) {
 
 fn pk_max(m: &Meaning) {
     m.halves(vop2::max);
-    m.about("The larger of the sources' halves. Of a float and a NaN, the float.");
+    m.about("The larger of the sources' halves. If one source is a NaN, the result is the other.");
 }
 
 fn pk_min(m: &Meaning) {
     m.halves(vop2::min);
-    m.about("The smaller of the sources' halves. Of a float and a NaN, the float.");
+    m.about("The smaller of the sources' halves. If one source is a NaN, the result is the other.");
 }
 
 fn pk_fma(m: &Meaning) {
@@ -177,12 +177,12 @@ fn pk_fma(m: &Meaning) {
 
 fn pk_add_float(m: &Meaning) {
     m.halves(vop2::add_float);
-    m.about("Adds halves, floats.");
+    m.about("Adds the halves as floats.");
 }
 
 fn pk_mul_float(m: &Meaning) {
     m.halves(vop2::mul_float);
-    m.about("Multiplies halves, floats.");
+    m.about("Multiplies the halves as floats.");
 }
 
 fn mad_mix(m: &Meaning) {

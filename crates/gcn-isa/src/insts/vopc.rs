@@ -377,7 +377,7 @@ fn gt(m: &Meaning) {
 }
 
 fn ne(m: &Meaning) {
-    m.about("True where the sources differ; floats differ where one is less or greater, so not with a NaN.");
+    m.about("True where the sources differ; floats differ where one is less or greater, which excludes NaNs.");
     m.d(m.s(0).ne(m.s(1)));
 }
 
@@ -397,34 +397,34 @@ fn unordered(m: &Meaning) {
 }
 
 fn nge(m: &Meaning) {
-    m.about("True where the first source is not greater than or equal to the second, so with a NaN too.");
+    m.about("True where the first source is not greater than or equal to the second, which includes NaNs.");
     m.d(!m.s(0).ge(m.s(1)));
 }
 
 fn nlg(m: &Meaning) {
-    m.about("True where the first source is neither less nor greater than the second, so with a NaN too.");
+    m.about("True where the first source is neither less nor greater than the second, which includes NaNs.");
     m.d(!m.s(0).ne(m.s(1)));
 }
 
 fn ngt(m: &Meaning) {
-    m.about("True where the first source is not greater than the second, so with a NaN too.");
+    m.about("True where the first source is not greater than the second, which includes NaNs.");
     m.d(!m.s(0).gt(m.s(1)));
 }
 
 fn nle(m: &Meaning) {
     m.about(
-        "True where the first source is not less than or equal to the second, so with a NaN too.",
+        "True where the first source is not less than or equal to the second, which includes NaNs.",
     );
     m.d(!m.s(0).le(m.s(1)));
 }
 
 fn neq(m: &Meaning) {
-    m.about("True where the sources are not equal, so with a NaN too.");
+    m.about("True where the sources are not equal, which includes NaNs.");
     m.d(!m.s(0).eq(m.s(1)));
 }
 
 fn nlt(m: &Meaning) {
-    m.about("True where the first source is not less than the second, so with a NaN too.");
+    m.about("True where the first source is not less than the second, which includes NaNs.");
     m.d(!m.s(0).lt(m.s(1)));
 }
 
@@ -466,7 +466,7 @@ fn x_gt(m: &Meaning) {
 }
 
 fn x_ne(m: &Meaning) {
-    m.about("True where the sources differ; floats differ where one is less or greater, so not with a NaN. EXEC takes the result as well.");
+    m.about("True where the sources differ; floats differ where one is less or greater, which excludes NaNs. EXEC takes the result as well.");
     and_exec(m, m.s(0).ne(m.s(1)));
 }
 
@@ -486,34 +486,34 @@ fn x_unordered(m: &Meaning) {
 }
 
 fn x_nge(m: &Meaning) {
-    m.about("True where the first source is not greater than or equal to the second, so with a NaN too. EXEC takes the result as well.");
+    m.about("True where the first source is not greater than or equal to the second, which includes NaNs. EXEC takes the result as well.");
     and_exec(m, !m.s(0).ge(m.s(1)));
 }
 
 fn x_nlg(m: &Meaning) {
-    m.about("True where the first source is neither less nor greater than the second, so with a NaN too. EXEC takes the result as well.");
+    m.about("True where the first source is neither less nor greater than the second, which includes NaNs. EXEC takes the result as well.");
     and_exec(m, !m.s(0).ne(m.s(1)));
 }
 
 fn x_ngt(m: &Meaning) {
-    m.about("True where the first source is not greater than the second, so with a NaN too. EXEC takes the result as well.");
+    m.about("True where the first source is not greater than the second, which includes NaNs. EXEC takes the result as well.");
     and_exec(m, !m.s(0).gt(m.s(1)));
 }
 
 fn x_nle(m: &Meaning) {
-    m.about("True where the first source is not less than or equal to the second, so with a NaN too. EXEC takes the result as well.");
+    m.about("True where the first source is not less than or equal to the second, which includes NaNs. EXEC takes the result as well.");
     and_exec(m, !m.s(0).le(m.s(1)));
 }
 
 fn x_neq(m: &Meaning) {
     m.about(
-        "True where the sources are not equal, so with a NaN too. EXEC takes the result as well.",
+        "True where the sources are not equal, which includes NaNs. EXEC takes the result as well.",
     );
     and_exec(m, !m.s(0).eq(m.s(1)));
 }
 
 fn x_nlt(m: &Meaning) {
-    m.about("True where the first source is not less than the second, so with a NaN too. EXEC takes the result as well.");
+    m.about("True where the first source is not less than the second, which includes NaNs. EXEC takes the result as well.");
     and_exec(m, !m.s(0).lt(m.s(1)));
 }
 
