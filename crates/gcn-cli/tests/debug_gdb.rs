@@ -37,7 +37,7 @@ fn gdb_after(first: &str, launch: &[String], commands: &[&str]) -> Option<Vec<St
         .output()
         .is_err()
     {
-        eprintln!("passed over: there is no gdb-multiarch (Debian's package of that name)");
+        eprintln!("skipped: there is no gdb-multiarch (Debian's package of that name)");
         return None;
     }
     let folder = tempfile::tempdir().unwrap();

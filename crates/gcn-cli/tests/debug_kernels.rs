@@ -313,7 +313,7 @@ fn in_gdb() {
         .output()
         .is_err()
     {
-        eprintln!("passed over: there is no gdb-multiarch (Debian's package of that name)");
+        eprintln!("skipped: there is no gdb-multiarch (Debian's package of that name)");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

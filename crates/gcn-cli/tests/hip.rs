@@ -26,7 +26,7 @@ fn ready() -> Option<&'static (PathBuf, PathBuf)> {
         let mut locations = named.into_iter().chain(newest);
         let folder = locations.find(|p| linked(p).is_some());
         let Some(folder) = folder else {
-            eprintln!("passed over: there is no libhsa-runtime64.so.1; `cargo xtask hsa` links it");
+            eprintln!("skipped: there is no libhsa-runtime64.so.1; `cargo xtask hsa` links it");
             return None;
         };
         let program = target.join("hip-cli");
@@ -44,7 +44,7 @@ fn compiled(name: &str, program: &Path) -> bool {
         .arg(format!("{sources}/{name}.cpp"))
         .output();
     let Ok(made) = compiler else {
-        eprintln!("passed over: there is no hipcc (Debian's package of that name)");
+        eprintln!("skipped: there is no hipcc (Debian's package of that name)");
         return false;
     };
     let text = String::from_utf8_lossy(&made.stderr);
@@ -642,7 +642,7 @@ fn gdb_debugs_a_program() {
         command.output().map(|o| text(&o.stdout) + &text(&o.stderr))
     };
     if gdb(&[]).is_err() {
-        eprintln!("passed over: there is no gdb-multiarch (Debian's package of that name)");
+        eprintln!("skipped: there is no gdb-multiarch (Debian's package of that name)");
         return;
     }
     let mut child = gcn(&["--gdb", "0", "--"])

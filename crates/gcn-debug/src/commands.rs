@@ -101,7 +101,7 @@ fn workgroup(text: &str) -> Result<[u32; 3], Error> {
 /// The suffix of a message about a change. `ahead` is true if a future was known.
 fn new_history(ahead: bool) -> &'static str {
     match ahead {
-        true => "a new history begins here; what came after this moment is forgotten\n",
+        true => "a new history begins here; later moments are lost\n",
         false => "a new history begins here\n",
     }
 }

@@ -16,7 +16,7 @@ fn folder() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let find = || {
         if Command::new("hipcc").arg("--version").output().is_err() {
-            eprintln!("passed over: there is no hipcc (Debian's package of that name)");
+            eprintln!("skipped: there is no hipcc (Debian's package of that name)");
             return None;
         }
         let named = std::env::var_os("GCN_HSA").map(PathBuf::from);
@@ -28,7 +28,7 @@ fn folder() -> Option<&'static Path> {
         let locations = named.into_iter().chain(newest);
         let found = locations.into_iter().find(|p| linked(p).is_some());
         if found.is_none() {
-            eprintln!("passed over: there is no {LIBRARY}; `cargo xtask hsa` links it");
+            eprintln!("skipped: there is no {LIBRARY}; `cargo xtask hsa` links it");
         }
         found
     };

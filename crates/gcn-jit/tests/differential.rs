@@ -36,7 +36,7 @@ fn levels() -> Vec<Level> {
         .filter(wanted)
         .partition(|l| l.available());
     for level in lacking {
-        eprintln!("passed over: this host has no {}", level.name());
+        eprintln!("skipped: this host has no {}", level.name());
     }
     levels
 }

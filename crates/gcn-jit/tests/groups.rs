@@ -342,7 +342,7 @@ fn for_target(text: &str, target: Target) -> String {
 
 fn kernels(name: &str) {
     if !gcn_jit::available() {
-        eprintln!("passed over: this host does not run what is compiled");
+        eprintln!("skipped: this host cannot run compiled code");
         return;
     }
     if std::env::var("TARGET").is_ok_and(|t| t != name) {
@@ -499,7 +499,7 @@ fn gfx600() {
 #[test]
 fn lanes_out_of_range_access_nothing() {
     if !gcn_jit::available() {
-        eprintln!("passed over: this host does not run what is compiled");
+        eprintln!("skipped: this host cannot run compiled code");
         return;
     }
     // The shift that makes a lane's offset, the resource's size, whether it goes well, and what is done with what was loaded.

@@ -7,7 +7,7 @@ mod programs;
 
 fn run(targets: &[&str]) {
     if !gcn_jit::available() {
-        eprintln!("passed over: this host does not run what is compiled");
+        eprintln!("skipped: this host cannot run compiled code");
         return;
     }
     let right = programs::run_objects(targets, || {

@@ -139,7 +139,7 @@ fn kind(ran: &Ran) -> String {
 
 fn mutants(name: &str) {
     if !gcn_jit::available() {
-        eprintln!("passed over: this host does not run what is compiled");
+        eprintln!("skipped: this host cannot run compiled code");
         return;
     }
     if std::env::var("TARGET").is_ok_and(|t| t != name) {
@@ -249,7 +249,7 @@ fn gfx906() {
 #[test]
 fn racing_waves_race_in_the_same_order() {
     if !gcn_jit::available() {
-        eprintln!("passed over: this host does not run what is compiled");
+        eprintln!("skipped: this host cannot run compiled code");
         return;
     }
     let body = |count: u32| {
@@ -293,7 +293,7 @@ fn racing_waves_race_in_the_same_order() {
 #[test]
 fn code_for_many_modes_is_interpreted() {
     if !gcn_jit::available() {
-        eprintln!("passed over: this host does not run what is compiled");
+        eprintln!("skipped: this host cannot run compiled code");
         return;
     }
     let body = "s_mov_b32 s5, 0\nL:\ns_and_b32 s6, s5, 0x3ff\ns_setreg_b32 hwreg(HW_REG_MODE, 0, 10), s6\ns_add_u32 s5, s5, 1\n\

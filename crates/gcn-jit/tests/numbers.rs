@@ -370,7 +370,7 @@ fn case(c: &Case) {
         if level.available() {
             case_of(c, level);
         } else {
-            eprintln!("passed over: this host has no {}", level.name());
+            eprintln!("skipped: this host has no {}", level.name());
         }
     }
 }
