@@ -34,8 +34,8 @@ fn is_other_name(failure: &Failure) -> bool {
 static CLASSES: &[Class] = &[
     Class {
         name: "names of the documents",
-        reason: "LLVM has another name for the instruction on this target, or none; the documents' and CLRX's is \
-                 taken, too, where LLVM has no instruction of that name",
+        reason: "LLVM has another name for the instruction on this target, or none; we also accept the documents' and \
+                 CLRX's name if LLVM has no instruction of that name",
         holds: |f| {
             f.outcome == Outcome::Taken
                 && f.wanted == "instruction not supported on this GPU"
@@ -77,16 +77,16 @@ static CLASSES: &[Class] = &[
         },
     },
     Class {
-        name: "an expression that no relocation holds",
-        reason: "llvm-mc takes it as text and refuses it as an object",
+        name: "an expression that no relocation can express",
+        reason: "llvm-mc accepts it when it writes text and rejects it when it writes an object",
         holds: |f| {
             f.outcome == Outcome::Refused && f.found == "this subtracts an address from a number"
         },
     },
     Class {
         name: "metadata of code object v2",
-        reason: "it is text in the file: LLVM writes it anew with what was left out, ours keeps what the source says, \
-                 keys that LLVM does not know among it",
+        reason: "it is text in the file: LLVM rewrites it and adds missing keys, ours keeps the source's text, including \
+                 keys that LLVM does not know",
         holds: |f| {
             f.outcome == Outcome::Object
                 && f.text == "section .note"
@@ -103,7 +103,7 @@ static CLASSES: &[Class] = &[
     },
     Class {
         name: "a counter that is not a number",
-        reason: "where .amdgcn.next_free_vgpr is set to a symbol, LLVM refuses the instructions after it, ours the \
+        reason: "if .amdgcn.next_free_vgpr is set to a symbol, LLVM rejects the instructions after it, ours rejects the \
                  symbol's value",
         holds: |f| {
             f.wanted.starts_with(".amdgcn.next_free_{v,s}gpr symbols")
@@ -112,7 +112,7 @@ static CLASSES: &[Class] = &[
     },
     Class {
         name: ".amdhsa_kernel for other systems",
-        reason: "LLVM has the directive for amdhsa alone",
+        reason: "LLVM has the directive only for amdhsa",
         holds: |f| {
             f.outcome == Outcome::Taken
                 && f.wanted == "unknown directive"
@@ -121,7 +121,7 @@ static CLASSES: &[Class] = &[
     },
     Class {
         name: "descriptor without code",
-        reason: "a kernel that no code is defined for: LLVM makes its descriptor global as the undefined symbol is, ours \
+        reason: "a kernel that no code is defined for: LLVM makes its descriptor global like the undefined symbol, ours \
                  keeps it local",
         holds: |f| {
             f.outcome == Outcome::Object
@@ -132,7 +132,7 @@ static CLASSES: &[Class] = &[
     },
     Class {
         name: "@abs32@lo",
-        reason: "LLVM 14 writes R_AMDGPU_ABS32 for it and for @abs32@hi; ours is what the name says, R_AMDGPU_ABS32_LO",
+        reason: "LLVM 14 writes R_AMDGPU_ABS32 for it and for @abs32@hi; ours is R_AMDGPU_ABS32_LO, as the name says",
         holds: |f| {
             f.outcome == Outcome::Object
                 && f.text.starts_with("relocations of")
@@ -141,7 +141,7 @@ static CLASSES: &[Class] = &[
     },
     Class {
         name: "what a relocation overwrites",
-        reason: "LLVM leaves -1 in the field of a branch that a linker fills in, ours 0; the addend stands in the relocation",
+        reason: "LLVM leaves -1 in the field of a branch that a linker fills in, ours 0; the addend is in the relocation",
         holds: |f| {
             f.outcome == Outcome::Object
                 && f.text == "section .text"
