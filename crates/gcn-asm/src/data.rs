@@ -242,6 +242,44 @@ impl<'s> Asm<'s, '_> {
         }
     }
 
+    /// `.octa NUMBER, …`: 16 bytes each; expressions of this width do not exist.
+    pub(crate) fn octa(&mut self, tokens: &[Token]) -> Result<(), Fail> {
+        if tokens.len() <= 2 {
+            return Ok(());
+        }
+        let span = tokens[0].span;
+        let bytes = self.parse(tokens, |p| {
+            let mut bytes = Vec::new();
+            p.items(|p| {
+                let negative = p.eat(b'-');
+                let at = p.span();
+                let text = p.text(at).replace('_', "");
+                let value = match (p.peek(), text.get(..2)) {
+                    (Tok::Int(value), _) => Some(u128::from(value)),
+                    (Tok::Large, Some("0x" | "0X")) => u128::from_str_radix(&text[2..], 16).ok(),
+                    (Tok::Large, _) => text.parse().ok(),
+                    _ if p.clrx && (p.is(b',') || p.at_end()) => {
+                        bytes.extend([0; 16]);
+                        return Ok(());
+                    }
+                    _ => None,
+                };
+                let value =
+                    value.ok_or_else(|| Fail::new(at, "expected a number of up to 128 bits"))?;
+                p.next();
+                let value = if negative {
+                    value.wrapping_neg()
+                } else {
+                    value
+                };
+                bytes.extend(value.to_le_bytes());
+                Ok(())
+            })?;
+            Ok(bytes)
+        })?;
+        self.emit(span, &bytes)
+    }
+
     pub(crate) fn floats(&mut self, tokens: &[Token], name: &str) -> Result<(), Fail> {
         let span = tokens[0].span;
         let mut empty = Vec::new();

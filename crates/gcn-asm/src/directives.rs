@@ -48,6 +48,7 @@ static DIRECTIVES: &[&str] = &[
     ".word",
     ".quad",
     ".8byte",
+    ".octa",
     ".ascii",
     ".asciz",
     ".string",
@@ -403,6 +404,7 @@ impl<'s> Asm<'s, '_> {
             ".short" | ".2byte" | ".hword" | ".value" | ".dc.w" => self.data(tokens, 2),
             ".long" | ".4byte" | ".int" | ".word" | ".dc.l" => self.data(tokens, 4),
             ".quad" | ".8byte" => self.data(tokens, 8),
+            ".octa" => self.octa(tokens),
             ".half" | ".float" | ".single" | ".double" => self.floats(tokens, name),
             ".ascii" | ".asciz" | ".string" => {
                 let bytes = self.parse(tokens, |p| {

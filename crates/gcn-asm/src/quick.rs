@@ -81,8 +81,10 @@ const MOST_ZEROS: i64 = 1 << 12;
 /// The data that a directive emits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Data {
-    /// Numbers of this many bytes.
+    /// Numbers of this many bytes, up to 8.
     Numbers(u8),
+    /// Numbers of 16 bytes.
+    Octas,
     /// A string, with or without a zero at its end.
     Text { ended: bool },
     /// A number of zeros.
@@ -96,6 +98,7 @@ pub(crate) fn data_directive(name: &str) -> Option<Data> {
         ".short" => Data::Numbers(2),
         ".long" => Data::Numbers(4),
         ".quad" => Data::Numbers(8),
+        ".octa" => Data::Octas,
         ".ascii" => Data::Text { ended: false },
         ".asciz" => Data::Text { ended: true },
         ".zero" => Data::Zeros,
@@ -273,6 +276,10 @@ impl<'s> Quick<'s> {
                 }
                 c.pos += 1;
             },
+            Data::Octas => {
+                c.blanks();
+                return self.octas(c);
+            }
             Data::Text { ended } => {
                 c.blanks();
                 let text = c.quoted()?;
@@ -323,6 +330,38 @@ impl<'s> Quick<'s> {
         false
     }
 
+    /// Reads the numbers of 128 bits up to the end of the line; `None` if they are not hexadecimal and separated as
+    /// disassemblers print them.
+    #[inline]
+    fn octas(&mut self, c: &mut Cursor<'s>) -> Option<()> {
+        loop {
+            let text: &[u8; 36] = c.bytes.get(c.pos..)?.first_chunk()?;
+            let [b'0', b'x', digits @ ..] = text else {
+                return None;
+            };
+            let (high, low) = (digits.first_chunk()?, digits[16..].first_chunk()?);
+            let (mut value, mut count) = hexadecimal(high).map(|(v, n)| (u128::from(v), n))?;
+            if count == 16
+                && let Some((low, more)) = hexadecimal(low)
+            {
+                value = value << (4 * more) | u128::from(low);
+                count += more;
+            }
+            let end = 2 + count;
+            let ended = match (text[end], text[end + 1]) {
+                (b'\n', _) => true,
+                (b',', b' ') => false,
+                _ => return None,
+            };
+            self.out.extend_from_slice(&value.to_le_bytes());
+            if ended {
+                c.pos += end + 1;
+                return Some(());
+            }
+            c.pos += end + 2;
+        }
+    }
+
     /// Reads one line; `None` if it is not plain.
     fn line(&mut self, c: &mut Cursor<'s>) -> Option<()> {
         if c.end_of_line(true) {
@@ -371,9 +410,10 @@ impl<'s> Quick<'s> {
             debug_assert_eq!(c.pos, after);
             let [vgprs, sgprs] = self.used;
             let known = Line {
-                text,
+                words: text.words,
                 bits: 0,
                 used: [vgprs as u16, sgprs as u16],
+                len: text.len,
                 short: self.out.len() - begin == 4,
             };
             self.lines.keep(slot, known, &self.out[begin..]);
@@ -583,26 +623,32 @@ struct Short {
 impl Short {
     /// The text has fewer bytes.
     const MOST: usize = 48;
-
-    /// Returns true if the texts are the same. All words are compared at once.
-    #[inline]
-    fn is(&self, other: &Short) -> bool {
-        let words = self.words.iter().zip(&other.words);
-        words.fold(0, |differ, (a, b)| differ | (a ^ b)) == 0 && self.len == other.len
-    }
 }
 
-/// A line of an instruction, and its result. It does not refer to the source, whose earlier parts are no longer in the
-/// processor's cache.
+/// A line of an instruction, and its result, in one line of the processor's cache. It does not refer to the source, whose
+/// earlier parts are no longer in the cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line {
-    text: Short,
+    /// The text, as in [`Short`].
+    words: [u64; Short::MOST / 8],
     bits: u64,
     /// The value of [`Quick::used`] for the line alone.
     used: [u16; 2],
+    len: u8,
     /// True if the instruction has 32 bits.
     short: bool,
+}
+
+const _: () = assert!(size_of::<Line>() == 64);
+
+impl Line {
+    /// Returns true if the line has this text. All words are compared at once.
+    #[inline]
+    fn is(&self, text: &Short) -> bool {
+        let words = self.words.iter().zip(&text.words);
+        words.fold(0, |differ, (a, b)| differ | (a ^ b)) == 0 && self.len == text.len
+    }
 }
 
 /// Lines read before, each in the slot of a hash of its text.
@@ -629,12 +675,10 @@ struct Slot {
 
 impl Lines {
     const NONE: Line = Line {
-        text: Short {
-            words: [0; Short::MOST / 8],
-            len: 0,
-        },
+        words: [0; Short::MOST / 8],
         bits: 0,
         used: [0; 2],
+        len: 0,
         short: false,
     };
 
@@ -720,7 +764,7 @@ impl Lines {
             return None;
         }
         let line = self.list.get(slot.number)?;
-        if !line.text.is(text) {
+        if !line.is(text) {
             return None;
         }
         self.found += 1;
@@ -1272,9 +1316,16 @@ impl<'s> Cursor<'s> {
     #[inline]
     fn directive(&mut self) -> Option<Data> {
         let start = self.pos;
-        if self.bytes[start..].starts_with(b".quad ") {
-            self.pos += 6;
-            return Some(Data::Numbers(8));
+        match self.bytes[start..].first_chunk() {
+            Some(b".octa ") => {
+                self.pos += 6;
+                return Some(Data::Octas);
+            }
+            Some(b".quad ") => {
+                self.pos += 6;
+                return Some(Data::Numbers(8));
+            }
+            _ => {}
         }
         self.pos += 1;
         self.word();

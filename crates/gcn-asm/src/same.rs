@@ -174,6 +174,13 @@ const OTHER: &[&str] = &[
     ".quad 0x10000000000000000",
     ".quad -18446744073709551616",
     ".quad label%, 0x1g",
+    ".octa 0x123456789abcdef00fedcba987654321f, 0x10000000000000000, 0x1; .byte 2",
+    ".octa 0xffffffffffffffffffffffffffffffff, 340282366920938463463374607431768211455, 7, -1",
+    ".octa 0x100000000000000000000000000000000",
+    ".octa 0x, 0x1",
+    ".octa 0x1, 0x2g",
+    ".octa 1 + 2",
+    ".octa",
     ".Quad 7",
     ".ascii \"text\"",
     ".asciz \"a\\n\\\"\\\\\\101\\x41\" # of sorts",
@@ -472,13 +479,22 @@ fn long_numbers() {
     for _ in 0..200 {
         let mut text = String::new();
         for _ in 0..80 {
-            text.push_str(["\t.quad ", ".quad ", ".quad\t", ".quad  "][random.below(4)]);
+            let octa = random.below(3) == 0;
+            let name = ["\t.quad ", ".quad ", ".quad\t", ".quad  "][random.below(4)];
+            text.push_str(&match octa {
+                true => name.replace("quad", "octa"),
+                false => name.into(),
+            });
             let count = 1 + random.below(5);
             for n in 0..count {
-                let value = random.next() >> random.below(64);
+                let mut value = u128::from(random.next() >> random.below(64));
+                if octa {
+                    value = value << 64 | u128::from(random.next());
+                    value >>= random.below(128);
+                }
                 text.push_str(&match random.below(40) {
                     0 => format!("{value}"),
-                    1 => format!("-{value:#x}"),
+                    1 if !octa => format!("-{value:#x}"),
                     2 => format!("{value:#X}"),
                     3 => format!("0x{value:X}"),
                     4 => format!("{value:#b}"),

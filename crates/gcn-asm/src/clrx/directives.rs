@@ -55,7 +55,6 @@ pub(crate) static WORDS: &[&str] = &[
     ".macrocase",
     ".nomacrocase",
     ".main",
-    ".octa",
     ".offset",
     ".struct",
     ".oldmodparam",
@@ -281,7 +280,6 @@ impl<'s> Asm<'s, '_> {
                 self.align_words(tokens, if name == ".balignl" { 4 } else { 2 })
             }
             ".fillq" => self.fill_long(tokens),
-            ".octa" => self.octa(tokens),
             ".string16" => self.wide_strings(tokens, 2),
             ".string32" => self.wide_strings(tokens, 4),
             ".string64" => self.wide_strings(tokens, 8),
@@ -739,41 +737,6 @@ impl<'s> Asm<'s, '_> {
             return Err(Fail::new(span, message));
         }
         self.emit_repeated(span, count as u64, &value.to_le_bytes()[..size as usize])
-    }
-
-    /// `.octa NUMBER, …`: 16 bytes each.
-    fn octa(&mut self, tokens: &[Token]) -> Result<(), Fail> {
-        let span = tokens[0].span;
-        let bytes = self.parse(tokens, |p| {
-            let mut bytes = Vec::new();
-            p.items(|p| {
-                let negative = p.eat(b'-');
-                let at = p.span();
-                let text = p.text(at).replace('_', "");
-                let value = match (p.peek(), text.get(..2)) {
-                    (Tok::Int(value), _) => Some(u128::from(value)),
-                    (Tok::Large, Some("0x" | "0X")) => u128::from_str_radix(&text[2..], 16).ok(),
-                    (Tok::Large, _) => text.parse().ok(),
-                    _ if p.is(b',') || p.at_end() => {
-                        bytes.extend([0; 16]);
-                        return Ok(());
-                    }
-                    _ => None,
-                };
-                let value =
-                    value.ok_or_else(|| Fail::new(at, "expected a number of up to 128 bits"))?;
-                p.next();
-                let value = if negative {
-                    value.wrapping_neg()
-                } else {
-                    value
-                };
-                bytes.extend(value.to_le_bytes());
-                Ok(())
-            })?;
-            Ok(bytes)
-        })?;
-        self.emit(span, &bytes)
     }
 
     /// `.string16 "TEXT", …`: characters of several bytes, and a terminating 0.

@@ -5,7 +5,7 @@ use super::*;
 /// Writes one directive of data without labels. Returns the number of bytes that it represents.
 pub(super) fn plain_data(bytes: &[u8], strings: bool, out: &mut Vec<u8>) -> usize {
     let zeros = match bytes {
-        [0, ..] => bytes.iter().take_while(|b| **b == 0).count(),
+        [0, ..] => zeros_at_start(bytes),
         _ => 0,
     };
     if zeros >= 16 || zeros == bytes.len() && zeros > 1 {
@@ -28,7 +28,7 @@ pub(super) fn plain_data(bytes: &[u8], strings: bool, out: &mut Vec<u8>) -> usiz
         out.extend(b"\"\n");
         return length + ended as usize;
     }
-    let count = bytes.len().min(32);
+    let count = bytes.len().min(MOST);
     // The numbers end where a string or zeros begin.
     let end = (8..count)
         .step_by(8)
@@ -38,37 +38,103 @@ pub(super) fn plain_data(bytes: &[u8], strings: bool, out: &mut Vec<u8>) -> usiz
                 || rest.first_chunk().is_some_and(|b| *b == [0; 16])
         })
         .unwrap_or(count);
-    let numbers = &bytes[..end];
-    let (width, directive) = match numbers.len() {
-        0..=3 => (1, "\t.byte "),
-        4..=7 => (4, "\t.long "),
-        _ => (8, "\t.quad "),
+    let mut line = Line {
+        text: [0; LINE],
+        len: 0,
     };
-    // The longest line has four numbers of 64 bits.
-    let mut line = [0; 96];
-    line[..directive.len()].copy_from_slice(directive.as_bytes());
-    let mut len = directive.len();
-    let mut done = 0;
-    for number in numbers.chunks_exact(width) {
-        if done != 0 {
-            line[len..len + 2].copy_from_slice(b", ");
-            len += 2;
+    let (octas, _) = bytes[..end].as_chunks::<16>();
+    if !octas.is_empty() && shorter_as_octas(octas) {
+        line.push(b"\t.octa ");
+        for (n, octa) in octas.iter().enumerate() {
+            line.number(n, u128::from_le_bytes(*octa));
         }
+        return line.write(16 * octas.len(), out);
+    }
+    let numbers = &bytes[..end.min(MOST_QUADS)];
+    let (width, directive) = match numbers.len() {
+        0..=3 => (1, b"\t.byte "),
+        4..=7 => (4, b"\t.long "),
+        _ => (8, b"\t.quad "),
+    };
+    line.push(directive);
+    for (n, number) in numbers.chunks_exact(width).enumerate() {
         let mut value = [0; 8];
         value[..width].copy_from_slice(number);
-        let value = u64::from_le_bytes(value);
-        line[len..len + 2].copy_from_slice(b"0x");
-        len += 2;
+        line.number(n, u64::from_le_bytes(value).into());
+    }
+    line.write(numbers.len() / width * width, out)
+}
+
+/// Returns the number of zeros that bytes begin with.
+fn zeros_at_start(bytes: &[u8]) -> usize {
+    let (words, _) = bytes.as_chunks::<8>();
+    let whole = 8 * words.iter().take_while(|word| **word == [0; 8]).count();
+    whole + bytes[whole..].iter().take_while(|b| **b == 0).count()
+}
+
+/// The maximum number of bytes in a line of numbers of 128 bits, and in one of numbers of 64 bits.
+const MOST: usize = 64;
+const MOST_QUADS: usize = 32;
+/// Room for the longest line, and for the digits that are written after its numbers.
+const LINE: usize = 192;
+
+/// Returns true if text of numbers of 128 bits is shorter than text of numbers of 64 bits: few low halves have zeros at their
+/// start, which only the high half may leave out.
+fn shorter_as_octas(octas: &[[u8; 16]]) -> bool {
+    /// The characters that a second number of 64 bits adds.
+    const MORE: usize = ", 0x".len();
+    let zeros = |octa: &[u8; 16]| {
+        let (low, high) = (u128::from_le_bytes(*octa) as u64, octa[8..] != [0; 8]);
+        (low | 1).leading_zeros() as usize / 4 * high as usize
+    };
+    octas.iter().map(zeros).sum::<usize>() < MORE * octas.len()
+}
+
+/// A line of numbers.
+struct Line {
+    text: [u8; LINE],
+    len: usize,
+}
+
+impl Line {
+    #[inline(always)]
+    fn push<const N: usize>(&mut self, text: &[u8; N]) {
+        self.text[self.len..self.len + N].copy_from_slice(text);
+        self.len += N;
+    }
+
+    /// Appends a number with this index in the line.
+    #[inline(always)]
+    fn number(&mut self, index: usize, value: u128) {
+        if index != 0 {
+            self.push(b", ");
+        }
+        self.push(b"0x");
+        let (high, low) = ((value >> 64) as u64, value as u64);
+        if high != 0 {
+            self.digits(high);
+            self.push(&hex_digits(low));
+        } else {
+            self.digits(low);
+        }
+    }
+
+    /// Appends the significant digits of a number.
+    #[inline(always)]
+    fn digits(&mut self, value: u64) {
         // All 16 digits are written, and the text after the significant ones overwrites the rest.
         let digits = 16 - (value | 1).leading_zeros() as usize / 4;
-        let all = hex_digits(value << (64 - 4 * digits));
-        line[len..len + 16].copy_from_slice(&all);
-        len += digits;
-        done += width;
+        self.push(&hex_digits(value << (64 - 4 * digits)));
+        self.len -= 16 - digits;
     }
-    line[len] = b'\n';
-    out.extend_from_slice(&line[..len + 1]);
-    done
+
+    /// Writes the line, which represents this many bytes; returns their number.
+    #[inline(always)]
+    fn write(mut self, bytes: usize, out: &mut Vec<u8>) -> usize {
+        self.push(b"\n");
+        out.extend_from_slice(&self.text[..self.len]);
+        bytes
+    }
 }
 
 /// The 16 digits of a number in hex.
@@ -93,7 +159,6 @@ fn hex_digits(value: u64) -> [u8; 16] {
 pub(super) fn string_length(bytes: &[u8], strings: bool) -> Option<usize> {
     const MOST: usize = 1 << 12;
     const LEAST: usize = 6;
-    let printed = |b: &u8| (0x20..0x7f).contains(b) || matches!(b, b'\n' | b'\t');
     if strings {
         let length = bytes.iter().take(MOST).take_while(|b| **b != 0).count();
         return Some(length);
@@ -101,9 +166,35 @@ pub(super) fn string_length(bytes: &[u8], strings: bool) -> Option<usize> {
     if !bytes.first_chunk().is_some_and(may_be_printed::<LEAST>) {
         return None;
     }
-    let length = bytes.iter().take(MOST).take_while(|b| printed(b)).count();
+    let length = printed_length(&bytes[..bytes.len().min(MOST)]);
     let ended = length == MOST || bytes.get(length) == Some(&0);
     (length >= LEAST && ended).then_some(length)
+}
+
+/// Returns the number of printed characters, line ends and tabs that bytes begin with.
+fn printed_length(bytes: &[u8]) -> usize {
+    let printed = |b: &u8| (0x20..0x7f).contains(b) || matches!(b, b'\n' | b'\t');
+    let mut length = 0;
+    loop {
+        let (words, _) = bytes[length..].as_chunks::<8>();
+        length += 8 * words.iter().take_while(|word| is_printed(word)).count();
+        let rest = &bytes[length..];
+        let some = &rest[..rest.len().min(8)];
+        let count = some.iter().take_while(|b| printed(b)).count();
+        length += count;
+        if count < 8 {
+            return length;
+        }
+    }
+}
+
+/// Returns true if all bytes are from 0x20 to 0x7e. All are compared together.
+#[inline]
+fn is_printed(bytes: &[u8; 8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let word = u64::from_le_bytes(*bytes);
+    // The lowest byte that is too small, and one that is too large, set their high bits.
+    (word.wrapping_sub(0x20 * ONES) | word.wrapping_add(ONES) | word) & (0x80 * ONES) == 0
 }
 
 /// Returns false only if one of the bytes is below a tab or above ASCII, as in most numbers. All bytes are compared
@@ -120,16 +211,24 @@ fn may_be_printed<const N: usize>(bytes: &[u8; N]) -> bool {
 }
 
 pub(super) fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
-    for &byte in bytes {
+    let mut rest = bytes;
+    loop {
+        let plain = |b: &u8| (0x20..0x7f).contains(b) && !matches!(b, b'"' | b'\\');
+        let count = rest.iter().take_while(|b| plain(b)).count();
+        let (plain, special) = rest.split_at(count);
+        out.extend_from_slice(plain);
+        let Some((&byte, after)) = special.split_first() else {
+            return;
+        };
         match byte {
             b'"' | b'\\' => out.extend([b'\\', byte]),
             b'\n' => out.extend(b"\\n"),
             b'\t' => out.extend(b"\\t"),
-            0x20..0x7f => out.push(byte),
             _ => {
                 let _ = write!(out, "\\{byte:03o}");
             }
         }
+        rest = after;
     }
 }
 
@@ -146,11 +245,22 @@ mod tests {
                 0x0123_4567_89ab_cdef >> shift,
                 0xfedc_ba98_7654_3210 >> shift,
             ] {
-                let bytes = [value.to_le_bytes(), [0xff; 8]].concat();
-                let mut out = Vec::new();
-                assert_eq!(plain_data(&bytes, false, &mut out), 16);
-                let text = format!("\t.quad {value:#x}, 0xffffffffffffffff\n");
-                assert_eq!(out, text.as_bytes());
+                let printed = |numbers: &[u64]| {
+                    let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+                    let mut out = Vec::new();
+                    assert_eq!(plain_data(&bytes, false, &mut out), bytes.len());
+                    String::from_utf8(out).expect("ASCII")
+                };
+                // The low half of a number of 128 bits has all its digits.
+                let octa = u128::from(value) << 64 | u128::from(u64::MAX);
+                let text = format!("\t.octa {octa:#x}\n");
+                assert_eq!(printed(&[u64::MAX, value]), text);
+                let zeros = value.leading_zeros() / 4;
+                let text = match zeros {
+                    0..4 => format!("\t.octa 0xffffffffffffffff{value:016x}\n"),
+                    _ => format!("\t.quad {value:#x}, 0xffffffffffffffff\n"),
+                };
+                assert_eq!(printed(&[value, u64::MAX]), text);
             }
         }
         let mut out = Vec::new();
@@ -160,20 +270,59 @@ mod tests {
     }
 
     #[test]
+    fn lines_have_up_to_64_bytes() {
+        let large: Vec<u8> = (0x81..=0xff).collect();
+        let mut out = Vec::new();
+        let mut at = 0;
+        while at < large.len() {
+            at += plain_data(&large[at..], false, &mut out);
+        }
+        let text = String::from_utf8(out).expect("ASCII");
+        let lines: Vec<(&str, usize)> = (text.lines())
+            .map(|line| (&line[..7], line.split(", ").count()))
+            .collect();
+        let octas = ("\t.octa ", 4);
+        let rest = [
+            ("\t.octa ", 3),
+            ("\t.quad ", 1),
+            ("\t.long ", 1),
+            ("\t.byte ", 3),
+        ];
+        assert_eq!(lines, [&[octas][..], &rest].concat());
+        // Numbers of few digits are in the short form.
+        let small: Vec<u8> = (1..=16u64).flat_map(|n| n.to_le_bytes()).collect();
+        let mut out = Vec::new();
+        assert_eq!(plain_data(&small, false, &mut out), 32);
+        assert_eq!(out, b"\t.quad 0x1, 0x2, 0x3, 0x4\n");
+    }
+
+    #[test]
     fn strings_are_found_as_byte_by_byte() {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
-        for _ in 0..20_000 {
-            let bytes: [u8; 8] = std::array::from_fn(|_| {
+        for round in 0..20_000 {
+            let bytes: [u8; 40] = std::array::from_fn(|_| {
                 state ^= state << 13;
                 state ^= state >> 7;
                 state ^= state << 17;
                 let odd = [0, 0, 8, 9, 10, 11, 0x1f, 0x7f, 0x80, 0xff];
-                *odd.get(state as usize % 40).unwrap_or(&b' ')
+                let often = [40, 400][round % 2];
+                *odd.get(state as usize % often).unwrap_or(&b' ')
             });
             let printed = |b: &&u8| (0x20..0x7f).contains(*b) || matches!(b, b'\n' | b'\t');
             let length = bytes.iter().take_while(printed).count();
             let found = (length >= 6 && bytes.get(length) == Some(&0)).then_some(length);
             assert_eq!(string_length(&bytes, false), found, "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn special_characters_are_escaped() {
+        let mut out = Vec::new();
+        escaped(b"a\"b\\c\n\td\0\x7f\xff e", &mut out);
+        assert_eq!(out, b"a\\\"b\\\\c\\n\\td\\000\\177\\377 e");
+        let zeros = [[0; 21].as_slice(), &[1]].concat();
+        assert_eq!(zeros_at_start(&zeros), 21);
+        assert_eq!(zeros_at_start(&zeros[..21]), 21);
+        assert_eq!(zeros_at_start(&zeros[..3]), 3);
     }
 }
