@@ -55,16 +55,39 @@ pub fn find_metadata(bytes: &[u8]) -> Option<Range<usize>> {
 
 /// Returns the bytes of one note, including its padding.
 pub fn bytes(owner: &str, kind: u32, descriptor: &[u8]) -> Vec<u8> {
-    let mut note = Vec::with_capacity(descriptor.len() + owner.len() + 24);
-    note.extend((owner.len() as u32 + 1).to_le_bytes());
-    note.extend((descriptor.len() as u32).to_le_bytes());
-    note.extend(kind.to_le_bytes());
-    note.extend(owner.as_bytes());
-    note.push(0);
-    note.resize(note.len().next_multiple_of(4), 0);
-    note.extend(descriptor);
-    note.resize(note.len().next_multiple_of(4), 0);
+    let mut note = Vec::new();
+    push(&mut note, owner, kind, descriptor);
     note
+}
+
+/// Appends the bytes of one note, including its padding, to bytes whose number is a multiple of 4.
+pub fn push(out: &mut Vec<u8>, owner: &str, kind: u32, descriptor: &[u8]) {
+    let head = head(owner, kind, descriptor.len());
+    out.reserve(head.len() + descriptor.len() + 3);
+    out.extend(head);
+    out.extend(descriptor);
+    out.resize(out.len().next_multiple_of(4), 0);
+}
+
+/// Returns the bytes of a note before its descriptor.
+fn head(owner: &str, kind: u32, descriptor: usize) -> Vec<u8> {
+    let mut head = Vec::with_capacity(owner.len() + 16);
+    head.extend((owner.len() as u32 + 1).to_le_bytes());
+    head.extend((descriptor as u32).to_le_bytes());
+    head.extend(kind.to_le_bytes());
+    head.extend(owner.as_bytes());
+    head.push(0);
+    head.resize(head.len().next_multiple_of(4), 0);
+    head
+}
+
+/// Returns the end of a note that begins at an offset, with its padding, if its bytes are those that [`bytes`] gives.
+pub fn plain_end(bytes: &[u8], at: usize, owner: &str, note: &Note) -> Option<usize> {
+    let Range { start, end } = note.descriptor;
+    let padded = end.checked_next_multiple_of(4)?;
+    let plain = bytes.get(at..start)? == head(owner, note.kind, end - start)
+        && bytes.get(end..padded)?.iter().all(|b| *b == 0);
+    plain.then_some(padded)
 }
 
 /// The descriptor of an [`ISA`] note.

@@ -137,12 +137,11 @@ pub fn add_note(
     kind: u32,
     descriptor: &[u8],
 ) -> usize {
-    let note = note::bytes(owner, kind, descriptor);
     if let Some(i) = sections.iter().position(|s| s.name == ".note") {
         let section = &mut sections[i];
         let aligned = section.data.len().next_multiple_of(4);
         section.data.resize(aligned, 0);
-        section.data.extend(note);
+        note::push(&mut section.data, owner, kind, descriptor);
         section.size = section.data.len() as u64;
         return i;
     }
@@ -150,6 +149,7 @@ pub fn add_note(
         Os::Hsa => SectionFlags::ALLOC,
         _ => SectionFlags::default(),
     };
+    let note = note::bytes(owner, kind, descriptor);
     let mut section = Section::new(".note", flags, 4, note);
     section.kind = SectionKind::NOTE;
     sections.push(section);

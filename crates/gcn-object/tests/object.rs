@@ -537,3 +537,35 @@ fn section_groups_come_back() {
     });
     assert!(matches!(builder.relocatable(), Err(Error::Layout(_))));
 }
+
+#[test]
+fn notes_are_recognized_by_their_plain_bytes() {
+    let mut bytes = note::bytes("AMD", note::VERSION, &[2, 0, 0, 0, 1]);
+    let second = bytes.len();
+    note::push(&mut bytes, "AMDGPU", note::MSGPACK, &[7; 9]);
+    let ends = |bytes: &[u8]| {
+        let mut at = 0;
+        let mut ends = Vec::new();
+        for found in note::notes(bytes) {
+            let owner = str::from_utf8(found.owner).unwrap();
+            match note::plain_end(bytes, at, owner, &found) {
+                Some(end) => at = end,
+                None => return ends,
+            }
+            ends.push(at);
+        }
+        ends
+    };
+    assert_eq!(ends(&bytes), [second, bytes.len()]);
+    // The padding of the first descriptor, and that of the second owner.
+    for (padding, before) in [
+        (second - 1, vec![]),
+        (second + 12 + "AMDGPU".len() + 1, vec![second]),
+    ] {
+        let mut other = bytes.clone();
+        other[padding] = 1;
+        assert_eq!(ends(&other), before, "{padding}");
+    }
+    // A note that ends without its padding.
+    assert_eq!(ends(&bytes[..bytes.len() - 1]), [second]);
+}

@@ -428,10 +428,15 @@ pub(crate) fn slot_of(bits: u64, size: usize) -> usize {
 /// The length of the longest text of [`Texts`].
 const LONGEST: usize = 54;
 
+/// The bits of an instruction, in 8 bytes; the length of its text, 0 if there is none; the text. All are in one line of the
+/// processor's cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Known([u8; 64]);
+
 /// The texts of instructions printed before, each in the slot of a hash of its bits: in compiled code most instructions recur.
 struct Texts {
-    /// The bits, in 8 bytes; the length of the text, 0 if there is none; the text.
-    list: Vec<[u8; 64]>,
+    list: Vec<Known>,
     /// The number of instructions that were looked up since the last decision about [`Texts::pause`], and the number found.
     sought: u32,
     found: u32,
@@ -453,7 +458,7 @@ impl Texts {
     fn reserve(&mut self, bytes: usize) {
         let slots = (bytes / 16).next_power_of_two().clamp(1 << 6, 1 << 12);
         if self.list.len() < slots {
-            self.list = vec![[0; 64]; slots];
+            self.list = vec![Known([0; 64]); slots];
         }
     }
 
@@ -479,7 +484,7 @@ impl Texts {
     /// Appends the text in a slot if it is that of an instruction of these bits.
     #[inline(always)]
     fn print(&mut self, slot: usize, bits: u64, out: &mut Text) -> bool {
-        let Some(known) = self.list.get(slot) else {
+        let Some(Known(known)) = self.list.get(slot) else {
             return false;
         };
         let (key, text) = known.split_at(8);
@@ -497,7 +502,7 @@ impl Texts {
     /// Stores the text of an instruction of these bits.
     #[inline]
     fn keep(&mut self, slot: usize, bits: u64, text: &[u8]) {
-        if let Some(known) = self.list.get_mut(slot)
+        if let Some(Known(known)) = self.list.get_mut(slot)
             && (1..=LONGEST).contains(&text.len())
         {
             known[..8].copy_from_slice(&bits.to_le_bytes());

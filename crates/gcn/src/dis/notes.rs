@@ -39,23 +39,24 @@ impl Notes {
             made: None,
             known: None,
         };
-        // The bytes that the directives give, in the order of the section.
-        let (mut before, mut between, mut last) = (Vec::new(), Vec::new(), Vec::new());
+        // The directives give notes in this order: the version, names of the target, metadata.
+        let mut order = [0; 3];
+        let mut at = 0;
         for found in note::notes(bytes) {
-            let owner = String::from_utf8_lossy(found.owner).into_owned();
+            let owner = str::from_utf8(found.owner).ok()?;
             let descriptor = bytes.get(found.descriptor.clone())?;
-            let made = note::bytes(&owner, found.kind, descriptor);
-            match (owner.as_str(), found.kind) {
+            at = note::plain_end(bytes, at, owner, &found)?;
+            let place = match (owner, found.kind) {
                 ("AMD", note::VERSION) => {
                     let [major, minor] = words(descriptor)?;
                     let line = format!(".hsa_code_object_version {major},{minor}\n");
                     notes.version.push_str(&line);
                     notes.known.get_or_insert(Version::V2);
-                    before.extend(made);
+                    0
                 }
                 ("AMD", note::ISA) => {
                     notes.isa.push_str(&isa_line(descriptor)?);
-                    between.extend(made);
+                    1
                 }
                 ("AMD", note::ISA_NAME) => {
                     let name = std::str::from_utf8(descriptor).ok()?;
@@ -64,14 +65,14 @@ impl Notes {
                         return None;
                     }
                     let _ = writeln!(notes.isa, ".amd_amdgpu_isa \"{name}\"");
-                    between.extend(made);
+                    1
                 }
-                ("AMD", note::METADATA) if last.is_empty() => {
+                ("AMD", note::METADATA) if order[2] == 0 => {
                     let text = std::str::from_utf8(descriptor).ok()?;
                     notes.metadata[1] = v2_metadata(text)?;
-                    last.extend(made);
+                    2
                 }
-                ("AMDGPU", note::MSGPACK) if last.is_empty() && object.os == Os::Hsa => {
+                ("AMDGPU", note::MSGPACK) if order[2] == 0 && object.os == Os::Hsa => {
                     notes.made = Some(Arc::new(KnownMetadata::of_note(descriptor)?));
                     notes.metadata[0] = "\n.amdgpu_metadata\n".into();
                     notes.metadata[2] = ".end_amdgpu_metadata\n".into();
@@ -80,14 +81,16 @@ impl Notes {
                         2 => Version::V5,
                         _ => Version::V4,
                     });
-                    last.extend(made);
+                    2
                 }
                 _ => return None,
+            };
+            order[place] += 1;
+            if order[place + 1..].iter().any(|later| *later != 0) {
+                return None;
             }
         }
-        before.extend(between);
-        before.extend(last);
-        (!before.is_empty() && before == bytes).then_some(notes)
+        (at > 0 && at == bytes.len()).then_some(notes)
     }
 }
 

@@ -361,7 +361,8 @@ impl<'a> Source<'a> {
                 continue;
             }
             if self.short {
-                let _ = writeln!(text, "\t.zero {}", next - at);
+                let size = self.stub(index).unwrap_or((next - at) as u64);
+                let _ = writeln!(text, "\t.zero {size}");
                 at = next;
                 continue;
             }
@@ -376,6 +377,23 @@ impl<'a> Source<'a> {
             text.extend_from_slice(mark.text.as_bytes());
         }
         Ok(())
+    }
+
+    /// Returns the size that a section has in short source, if it is not its own: sections that are not loaded, and have no
+    /// symbols and no relocations, have a few zeros, which are enough to compare everything else.
+    pub(super) fn stub(&self, index: usize) -> Option<u64> {
+        const FEW: u64 = 1 << 10;
+        let section = self.section(index);
+        let plain = self.short
+            && self.is_shown[index]
+            && section.kind != SectionKind::NOBITS
+            && !(section.flags.alloc() || section.flags.exec())
+            && self.marks[index].is_empty()
+            && self.words[index].is_empty()
+            && self.fixes[index].is_empty()
+            && (self.blocks.range((index, 0)..(index + 1, 0)).next()).is_none();
+        let whole = self.object.section_data(index).len() as u64 == section.size;
+        (plain && whole && section.size > FEW).then_some(FEW)
     }
 
     /// Writes a kernel descriptor.
