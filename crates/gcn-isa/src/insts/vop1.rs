@@ -623,7 +623,8 @@ fn write_approximation<'m>(
     result
 }
 
-/// The fast path of an approximation: only `formula`, in f64, in the lanes where `when` is true. `when` must be false for a NaN.
+/// The fast path of an approximation in single precision: only `formula`, which gives an f64, in the lanes where `when` is true. `when` must be
+/// false for a NaN.
 fn short_approximation<'m>(
     m: &'m Meaning,
     of: V<'m>,
@@ -633,7 +634,7 @@ fn short_approximation<'m>(
     let x = m.s(0);
     if x.ty == Ty::F32 {
         m.shortcut(of, true, || {
-            let value = m.nearest(|| formula(x.to_width(Ty::F64)).to_width(x.ty));
+            let value = m.nearest(|| formula(x).to_width(x.ty));
             (when(x), value)
         });
     }
@@ -653,7 +654,11 @@ fn exp(m: &Meaning) {
         let (over, under) = (x.ge(c(most)), x.lt(c(least)));
         m.raise(exception::OVERFLOW, over & x.ne(c(f64::INFINITY)));
         m.raise(exception::UNDERFLOW, under & x.ne(c(f64::NEG_INFINITY)));
-        let power = under.select(c(0.0), approx::exp2(m, x));
+        let power = match m.s(0).ty {
+            Ty::F32 => approx::exp2_single(m, x.to_width(Ty::F32)).to_width(Ty::F64),
+            _ => approx::exp2(m, x),
+        };
+        let power = under.select(c(0.0), power);
         over.select(c(f64::INFINITY), power)
     });
     let x = m.s(0);
@@ -662,7 +667,7 @@ fn exp(m: &Meaning) {
         m.shortcut(result, true, || {
             let c = |value: f32| m.c(Ty::F32, value.to_bits() as u64);
             let (over, under) = (x.ge(c(most as f32)), x.lt(c(least as f32)));
-            let power = m.nearest(|| approx::exp2(m, x.to_width(Ty::F64)).to_width(Ty::F32));
+            let power = m.nearest(|| approx::exp2_single(m, x));
             let power = under.select(c(0.0), power);
             let value = over.select(c(f32::INFINITY), power);
             (!x.unordered(x), value)
@@ -682,7 +687,11 @@ fn logarithm<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     m.raise(exception::DIVIDE_BY_ZERO, zero);
     m.raise(exception::INVALID, negative);
     let infinite = x.eq(c(f64::INFINITY));
-    let log = infinite.select(x, approx::log2(m, x));
+    let log = match m.s(0).ty {
+        Ty::F32 => approx::log2_single(m, x.to_width(Ty::F32)),
+        _ => approx::log2(m, x),
+    };
+    let log = infinite.select(x, log);
     let log = negative.select(negative_nan(m, Ty::F64), log);
     zero.select(c(f64::NEG_INFINITY), log)
 }
@@ -691,7 +700,7 @@ fn log(m: &Meaning) {
     m.about("The logarithm to base 2.");
     m.bounded(NEARLY_ROUNDED);
     let result = write_approximation(m, approximated(m), |x| logarithm(m, x));
-    short_approximation(m, result, |x| is_plain(m, x), |x| approx::log2(m, x));
+    short_approximation(m, result, |x| is_plain(m, x), |x| approx::log2_single(m, x));
 }
 
 fn log_legacy(m: &Meaning) {
@@ -760,7 +769,12 @@ fn cos(m: &Meaning) {
     } else {
         "The cosine of the source times 2π."
     });
-    write_turns(m, 1.0, |x| approx::cosine(m, x), |x| approx::cosine(m, x));
+    write_turns(
+        m,
+        1.0,
+        |x| approx::cosine(m, x),
+        |x| approx::cosine(m, x.to_width(Ty::F64)),
+    );
 }
 
 /// A finite float that is not zero, as a mantissa from 0.5 to 1 and an exponent of two.
