@@ -127,7 +127,10 @@ pub(super) fn sine<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     // sin(π - a) = sin(a)
     let folded = size.gt(c(0.25)).select(c(0.5) - size, size);
     let folded = part.lt(c(0.0)).select(-folded, folded);
-    sine_of_quarter(m, folded.to_width(Ty::F64))
+    match x.ty {
+        Ty::F64 => sine_of_quarter(m, folded),
+        _ => sine_of_quarter(m, folded.to_width(Ty::F64)),
+    }
 }
 
 /// The cosine of `x` turns, `x` of any magnitude.
