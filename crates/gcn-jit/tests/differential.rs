@@ -180,6 +180,11 @@ fn what_was_wrong_once() {
             "gfx600",
             "v_add_i32 v20, vcc, v20, v5\nv_min3_u32 v3, -2.0, vcc_lo, v1\ns_barrier",
         ),
+        // An SGPR is exchanged with lane 0, which is inactive and keeps what it had.
+        (
+            "gfx900",
+            "s_mov_b64 exec, 0\nv_cvt_i32_f32 v11, 61\nv_swap_b32 v11, s43",
+        ),
         // A scalar atomic ignores EXEC.
         (
             "gfx900",

@@ -579,6 +579,15 @@ impl Lowering<'_, '_, '_> {
         when: Option<Id>,
     ) -> Result<(), Refusal> {
         let o = &self.operands[slot as usize];
+        // v_swap_b32 of an SGPR gives it lane 0's value, which may be another than the active lanes' known one.
+        let exchanged = self.insn.row.shape.slots[slot as usize].access == Access::ReadWrite;
+        if self.vector
+            && exchanged
+            && o.ty != Ty::Mask
+            && matches!(o.location, OperandLocation::Scalar(_))
+        {
+            return Err(Refusal::Interpreter);
+        }
         match val {
             Val::Old(_) if when.is_some() => Err(Refusal::Interpreter),
             Val::Old(shift) => self.b.give_old(o, dword.unwrap_or(0), shift, &mut self.out),
