@@ -226,6 +226,15 @@ fn fold(count: u32) -> String {
 const SOME_LANES: &str = "v_cmp_lt_u32 vcc, 2, v0\ns_and_b64 exec, exec, vcc\nv_cmp_gt_u32 vcc, 100, v0\n\
                     s_and_b64 exec, exec, vcc\n";
 
+/// Active work-items, and the byte offset of an access.
+const MASKS_AND_OFFSETS: [(&str, i32); 5] = [
+    ("", 0),
+    (SOME_LANES, 5),
+    ("", -7),
+    ("", 4),
+    (SOME_LANES, -12),
+];
+
 /// Loads whose addresses have any stride from lane to lane.
 #[test]
 fn loads_at_strides() {
@@ -234,13 +243,7 @@ fn loads_at_strides() {
         for step in [
             1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32, 64, 300, -1, -3, -4, -8, -16, -32,
         ] {
-            for (mask, offset) in [
-                ("", 0),
-                (SOME_LANES, 5),
-                ("", -7),
-                ("", 4),
-                (SOME_LANES, -12),
-            ] {
+            for (mask, offset) in MASKS_AND_OFFSETS {
                 let body = format!(
                     "{mask}s_movk_i32 s10, {step}\nv_mul_lo_u32 v8, v0, s10\nv_add_u32 v8, 0x4000, v8\n\
                      v_mov_b32 v9, s5\nv_add_co_u32 v8, vcc, s4, v8\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
@@ -265,13 +268,7 @@ fn stores_at_strides() {
             if i32::abs(step) < size {
                 continue;
             }
-            for (mask, offset) in [
-                ("", 0),
-                (SOME_LANES, 5),
-                ("", -7),
-                ("", 4),
-                (SOME_LANES, -12),
-            ] {
+            for (mask, offset) in MASKS_AND_OFFSETS {
                 let body = format!(
                     "v_lshlrev_b32 v8, 4, v0\nglobal_load_dwordx4 v[10:13], v8, s[4:5]\n{mask}\
                      s_movk_i32 s10, {step}\nv_mul_lo_u32 v8, v0, s10\nv_add_u32 v8, 0x4000, v8\n\

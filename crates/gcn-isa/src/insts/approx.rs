@@ -115,6 +115,14 @@ fn sine_of_quarter<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     x * polynomial(m, x * x, &SERIES)
 }
 
+/// The same value as an f64.
+fn wide<'m>(x: V<'m>) -> V<'m> {
+    match x.ty {
+        Ty::F64 => x,
+        _ => x.to_width(Ty::F64),
+    }
+}
+
 /// The sine of `x` turns, an f32 or f64 of any magnitude. The result is an f64.
 pub(super) fn sine<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     let c = |value: f64| match x.ty {
@@ -127,15 +135,12 @@ pub(super) fn sine<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     // sin(π - a) = sin(a)
     let folded = size.gt(c(0.25)).select(c(0.5) - size, size);
     let folded = part.lt(c(0.0)).select(-folded, folded);
-    match x.ty {
-        Ty::F64 => sine_of_quarter(m, folded),
-        _ => sine_of_quarter(m, folded.to_width(Ty::F64)),
-    }
+    sine_of_quarter(m, wide(folded))
 }
 
-/// The cosine of `x` turns, `x` of any magnitude.
+/// The cosine of `x` turns, an f32 or f64 of any magnitude. The result is an f64.
 pub(super) fn cosine<'m>(m: &'m Meaning, x: V<'m>) -> V<'m> {
     let part = x - x.round_even();
     // cos(a) = sin(π/2 - a)
-    sine_of_quarter(m, f64(m, 0.25) - part.abs())
+    sine_of_quarter(m, f64(m, 0.25) - wide(part.abs()))
 }

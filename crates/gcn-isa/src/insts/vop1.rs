@@ -769,12 +769,7 @@ fn cos(m: &Meaning) {
     } else {
         "The cosine of the source times 2π."
     });
-    write_turns(
-        m,
-        1.0,
-        |x| approx::cosine(m, x),
-        |x| approx::cosine(m, x.to_width(Ty::F64)),
-    );
+    write_turns(m, 1.0, |x| approx::cosine(m, x), |x| approx::cosine(m, x));
 }
 
 /// A finite float that is not zero, as a mantissa from 0.5 to 1 and an exponent of two.
