@@ -7,6 +7,7 @@
 mod all_active;
 mod analyze;
 mod buffer;
+mod continuations;
 mod cross_lane;
 mod insn;
 mod joined;
@@ -377,6 +378,7 @@ impl<'a> Builder<'a> {
             replaces: Vec::new(),
             skipped: std::mem::take(&mut self.joins.skipped),
             all_active: None,
+            continued: Vec::new(),
             joined: None,
         });
         self.late.clear();

@@ -281,3 +281,71 @@ fn small_elements_in_lds() {
         }
     }
 }
+
+/// The address of a lane's element in the 2,048 bytes of its wave, in v4.
+const OWN: &str = "s_lshl_b32 s11, s2, 11\nv_lshlrev_b32 v4, 2, v0\nv_add_u32 v4, s11, v4";
+
+/// Adds numbers to rows of elements, one after the other, in the lanes that are within limits of numbers and rows: at each row, a store is
+/// followed by a load that it may overlap.
+fn rows(limits: &str, of_row: &str, from: &str) -> String {
+    let row = format!(
+        "s_and_saveexec_b64 s[20:21], vcc\ns_cbranch_execz over_N\n\
+         global_load_dword v5, v4, {from}\nv_add_u32 v7, 1, v7\nv_add_u32 v6, 0x80, v4\ns_waitcnt vmcnt(0)\n\
+         v_add_u32 v5, v5, v7\nglobal_store_dword v4, v5, s[6:7]\nv_mov_b32 v4, v6\n\
+         over_N:\ns_or_b64 exec, exec, s[20:21]\n{of_row}\n"
+    );
+    let all: String = (0..4).map(|n| row.replace('N', &n.to_string())).collect();
+    format!(
+        "{OWN}\nv_mov_b32 v7, 0\n{limits}\n{all}v_add_u32 v4, 0x400, v4\ns_mov_b64 exec, -1\nglobal_store_dword v4, v7, s[6:7]"
+    )
+}
+
+/// The next row's address is affine only as long as all lanes take part in all rows.
+#[test]
+fn rows_within_limits() {
+    let by_number = "v_cmp_gt_u32 vcc, s8, v1";
+    let by_row = "v_cmp_gt_u32 vcc, s9, v7";
+    let by_some = "v_and_b32 v8, s9, v1\nv_cmp_ne_u32 vcc, 0, v8";
+    let some = [[6400, 4], [6400, 2], [6400, 0], [100, 3], [6399, 1], [0, 7]];
+    for from in ["s[4:5]", "s[6:7]"] {
+        for of_row in [by_number, by_row, by_some] {
+            same(&rows(by_number, of_row, from), &some);
+            same(&rows("s_mov_b64 vcc, -1", of_row, from), &some);
+        }
+    }
+}
+
+/// Walks over rows in a loop that lanes leave one by one or together. `step` is what each iteration does with the address.
+fn walk_rows(counts: &str, step: &str) -> String {
+    format!(
+        "{OWN}\n{counts}\nv_mov_b32 v7, 0\ns_mov_b64 s[20:21], 0\ns_movk_i32 s12, 0x3fc\nagain:\n\
+         global_load_dword v5, v4, s[4:5]\nv_add_u32 v7, 1, v7\nv_cmp_ge_u32 vcc, v7, v9\n\
+         s_waitcnt vmcnt(0)\nv_add_u32 v5, v5, v7\nglobal_store_dword v4, v5, s[6:7]\n{step}\n\
+         s_or_b64 s[20:21], vcc, s[20:21]\ns_andn2_b64 exec, exec, s[20:21]\ns_cbranch_execnz again\n\
+         s_mov_b64 exec, -1\nv_lshlrev_b32 v4, 2, v0\nv_add_u32 v4, s11, v4\nglobal_store_dword v4, v7, s[6:7] offset:1024"
+    )
+}
+
+/// An address is affine in an iteration if the one before kept it so in all lanes.
+#[test]
+fn loops_that_lanes_leave() {
+    let counts = [
+        "v_mov_b32 v9, s8",
+        // The upper lanes of some waves stay longer.
+        "v_lshrrev_b32 v9, 5, v1\nv_and_b32 v9, 3, v9\nv_min_u32 v9, s8, v9",
+        "v_and_b32 v9, s8, v1",
+    ];
+    let steps = [
+        "v_add_u32 v4, 64, v4",
+        // The distance of the lanes changes in the first iteration, in each, or where a number is odd.
+        "v_and_b32 v8, 0x300, v4\nv_bfi_b32 v4, s12, v8, v4",
+        "v_lshlrev_b32 v8, 1, v4\nv_bfi_b32 v4, s12, v8, v4",
+        "v_and_b32 v8, 1, v5\nv_lshlrev_b32 v8, 6, v8\nv_add_u32 v8, v4, v8\nv_bfi_b32 v4, s12, v8, v4",
+    ];
+    let some = [[3, 0], [7, 0], [1, 0], [0, 0], [4, 0]];
+    for count in counts {
+        for step in steps {
+            same(&walk_rows(count, step), &some);
+        }
+    }
+}

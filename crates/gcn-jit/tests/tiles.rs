@@ -273,3 +273,25 @@ fn the_end_of_memory() {
         assert!(message.contains("global_load_dword"), "{message}");
     }
 }
+
+/// Loops in which all lanes are active at first. All waves walk the same rows, and each writes to them after its loop.
+#[test]
+fn lanes_that_leave_later() {
+    let rows = "v_and_b32 v8, 63, v1\nv_mul_lo_u32 v8, v8, s9\nv_mov_b32 v11, s5\n\
+                v_add_co_u32 v10, vcc, s4, v8\nv_addc_co_u32 v11, vcc, 0, v11, vcc\nv_mov_b32 v12, v10\nv_mov_b32 v13, v11\n\
+                v_lshlrev_b32 v20, 2, v0\n";
+    for (early, late) in [(2, 12), (4, 10), (1, 14), (9, 9)] {
+        let body = format!(
+            "v_and_b32 v14, 16, v1\nv_cmp_eq_u32 vcc, 16, v14\nv_mov_b32 v14, {early}\nv_mov_b32 v15, {late}\n\
+             v_cndmask_b32 v14, v15, v14, vcc\nv_mov_b32 v15, 0\ns_mov_b64 s[20:21], 0\nagain:\n\
+             {LOAD}global_load_dword v16, v20, s[6:7] offset:2048\nv_add_u32 v20, 4, v20\n\
+             v_add_co_u32 v10, vcc, 4, v10\nv_addc_co_u32 v11, vcc, 0, v11, vcc\nv_add_u32 v15, 1, v15\n\
+             v_cmp_ge_u32 vcc, v15, v14\ns_waitcnt vmcnt(0)\nv_add_u32 v3, v3, v16\ns_or_b64 s[20:21], vcc, s[20:21]\n\
+             s_andn2_b64 exec, exec, s[20:21]\ns_cbranch_execnz again\ns_mov_b64 exec, -1\n\
+             global_store_dword v[12:13], v3, off offset:24\nglobal_store_dword v[12:13], v3, off offset:32\n"
+        );
+        for pitch in [1024, 4096, 64] {
+            same(pitch, rows, &body);
+        }
+    }
+}

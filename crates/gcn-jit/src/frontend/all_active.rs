@@ -23,38 +23,53 @@ pub(super) struct Tracer<'a> {
     pub usual: Option<&'a RefCell<typical::Usual>>,
 }
 
-/// Adds variants to the blocks that gain from one.
-pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
-    let mut heads = HashSet::new();
-    let mut starts = HashSet::new();
-    for c in blocks.iter() {
-        starts.insert(c.start);
-        let mut to = |pc: u64| {
-            if pc <= c.start {
-                heads.insert(pc);
-            }
+/// Where plain blocks and loops begin and end.
+pub(super) struct Shape {
+    starts: HashSet<u64>,
+    /// The targets of jumps backward, and the starts of the blocks that jump.
+    loops: Vec<[u64; 2]>,
+}
+
+impl Shape {
+    fn of(blocks: &[Block]) -> Shape {
+        let back = |c: &Block| {
+            let start = c.start;
+            c.successors()
+                .filter(move |&pc| pc <= start)
+                .map(move |pc| [pc, start])
         };
-        match c.terminator {
-            Terminator::Jump(pc) => to(pc),
-            Terminator::Branch { taken, next, .. } => {
-                to(taken);
-                to(next);
-            }
-            _ => {}
+        Shape {
+            starts: blocks.iter().map(|c| c.start).collect(),
+            loops: blocks.iter().flat_map(back).collect(),
         }
     }
-    let stops = |pc: u64| heads.contains(&pc);
+
+    fn begins_loop(&self, pc: u64) -> bool {
+        self.loops.iter().any(|l| l[0] == pc)
+    }
+}
+
+/// Adds variants to the blocks that gain from one. Returns their [continuations](super::continuations).
+pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Block> {
+    let shape = Shape::of(blocks);
+    let mut after_variants = Map::default();
+    // A variant that is worth it only if it leads to a continuation.
+    let mut leading = None;
     let mut passed: HashSet<u64> = HashSet::new();
-    for c in blocks {
+    for c in &mut *blocks {
         let begins = c.start == tracer.entry && tracer.s.entry.is_some();
         if passed.contains(&c.start) || !begins && !tracer.compares(c) {
             continue;
         }
-        let Some((mut trace, over)) = tracer.longest(c.start, &starts, &stops) else {
+        let Some((mut trace, over)) = tracer.longest(c.start, &shape, None) else {
             continue;
         };
         let state = tracer.state.get(&c.start).cloned().unwrap_or_default();
-        if !tracer.keeps(&trace, &state) || !affine::extract_affine(&mut trace, state) {
+        if !tracer.keeps(&trace, &state) {
+            continue;
+        }
+        let after = affine::written(&trace, &state);
+        if !affine::extract_affine(&mut trace, state) {
             continue;
         }
         if !tracer.s.left_out.has(Optional::InOrder) {
@@ -62,29 +77,52 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) {
         }
         // The variant must save branches or address checks; where waves start, having affine addresses suffices.
         let entry = begins && !trace.affine.addresses.is_empty();
-        if over.len() > 1 || entry || trace.affine.addresses.len() > c.affine.addresses.len() {
+        let gains =
+            over.len() > 1 || entry || trace.affine.addresses.len() > c.affine.addresses.len();
+        if gains {
             passed.extend(&over);
+        }
+        if gains || begins {
             trace.replaces = over;
+            after_variants.insert(c.start, after);
             c.all_active = Some(Box::new(trace));
         }
+        if !gains {
+            leading = c.all_active.as_ref().map(|c| c.start);
+        }
     }
+    let continuations = match tracer.s.left_out.has(Optional::Continuations) {
+        true => Vec::new(),
+        false => tracer.continuations(blocks, &after_variants, &shape),
+    };
+    let leads_nowhere = |c: &&mut Block| {
+        let leads = c
+            .all_active
+            .as_ref()
+            .is_some_and(|v| !v.continued.is_empty());
+        Some(c.start) == leading && !leads
+    };
+    if let Some(c) = blocks.iter_mut().find(leads_nowhere) {
+        c.all_active = None;
+    }
+    continuations
 }
 
 impl<'a> Tracer<'a> {
     /// Returns the longest variant from an address that ends where a plain block does, and the starts of the plain blocks
-    /// that it replaces.
-    fn longest(
+    /// that it replaces. For a continuation, `states` has the VGPRs that are affine where it begins.
+    pub(super) fn longest(
         &self,
         start: u64,
-        starts: &HashSet<u64>,
-        stops: &dyn Fn(u64) -> bool,
+        shape: &Shape,
+        states: Option<&Map<u64, AffineVgprs>>,
     ) -> Option<(Block, Vec<u64>)> {
         let mut most = usize::MAX;
         loop {
-            let mut b = self.builder();
+            let mut b = self.builder(states.unwrap_or(self.state));
             b.at_entry = start == self.entry;
             let mut over = Vec::new();
-            let ended = self.follow(&mut b, start, most, starts, stops, &mut over);
+            let ended = self.follow(&mut b, start, most, shape, &mut over);
             if over.is_empty() {
                 return None;
             }
@@ -94,7 +132,8 @@ impl<'a> Tracer<'a> {
                 continue;
             };
             let of_lanes = |d: &AssumedCompare| d.of.iter().any(|&id| b.g.get(id).vec);
-            if b.assumed.is_empty() && !b.guesses.iter().any(of_lanes) && start != self.entry {
+            let gains = !b.assumed.is_empty() || b.guesses.iter().any(of_lanes);
+            if !gains && start != self.entry && states.is_none() {
                 return None;
             }
             let mut decided = std::mem::take(&mut b.assumed);
@@ -130,9 +169,9 @@ impl<'a> Tracer<'a> {
             .any(|(_, k)| !k.masks.is_empty() && k.insn.row.format.is_vector())
     }
 
-    fn builder(&self) -> Builder<'a> {
+    fn builder<'b>(&'b self, states: &'b Map<u64, AffineVgprs>) -> Builder<'b> {
         let mut b = Builder {
-            affine: Some(self.state),
+            affine: Some(states),
             usual: self.usual,
             all_active: true,
             ..Builder::new(self.s)
@@ -151,18 +190,17 @@ impl<'a> Tracer<'a> {
         b: &mut Builder<'a>,
         start: u64,
         most: usize,
-        starts: &HashSet<u64>,
-        stops: &dyn Fn(u64) -> bool,
+        shape: &Shape,
         over: &mut Vec<u64>,
     ) -> Option<Terminator> {
         (b.code.start, b.code.end) = (start, start);
         let mut pc = start;
         loop {
-            let begins = starts.contains(&pc);
+            let begins = shape.starts.contains(&pc);
             let stop = begins.then_some(Terminator::Jump(pc));
             if begins {
                 let again = over.contains(&pc);
-                if again || !over.is_empty() && stops(pc) || over.len() >= most {
+                if again || !over.is_empty() && shape.begins_loop(pc) || over.len() >= most {
                     return stop;
                 }
             }
@@ -218,13 +256,7 @@ impl<'a> Tracer<'a> {
     /// Returns true if the VGPRs that later code takes to be affine are affine after the variant.
     pub(super) fn keeps(&self, trace: &Block, state: &AffineVgprs) -> bool {
         let after = affine::written(trace, state);
-        let successors = match trace.terminator {
-            Terminator::Jump(pc) => [Some(pc), None],
-            Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
-            Terminator::Barrier => [Some(trace.end), None],
-            _ => [None, None],
-        };
-        successors.into_iter().flatten().all(|pc| {
+        trace.successors().all(|pc| {
             let wanted = self.state.get(&pc);
             let mut wanted = wanted.into_iter().flatten();
             wanted.all(|(v, step)| after.get(v) == Some(step))

@@ -488,7 +488,7 @@ impl<'a> Tracer<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use gcn_isa::Target;
     use gcn_isa::decode::decode;
@@ -519,7 +519,8 @@ global_store_dword v3, v1, s[0:1]
 s_endpgm
 ";
 
-    fn region_of(code: &str) -> Region {
+    /// Builds the region of code for waves that start, with the lanes' numbers in v0.
+    pub(in crate::frontend) fn region_of(code: &str) -> Region {
         let target = Target::parse("gfx900").expect("a target");
         let text = gcn_asm::assemble_snippet(target, code, false).expect("it assembles");
         let fetch = |pc: u64| decode(target, text.get(pc as usize..)?);

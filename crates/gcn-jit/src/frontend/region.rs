@@ -21,6 +21,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     let usual = usual.as_ref();
     let (mut blocks, asked) = code.blocks(s, usual, None);
     dump(s, "frontend", &blocks);
+    let mut continuations = Vec::new();
     if s.affine {
         let is_live = |pc: u64, v: u16| match code.live.get(&pc) {
             Some(live) => live.vgpr(v) != LiveLanes::No,
@@ -63,15 +64,17 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             usual,
         };
         if !s.precise && !s.left_out.has(Optional::AllActive) {
-            all_active::add_variants(&tracer, &mut blocks);
+            continuations = all_active::add_variants(&tracer, &mut blocks);
         }
         dump(s, "all_active", &blocks);
+        dump(s, "all_active", &continuations);
         // Joined variants are not built when accesses are recorded: each access is recorded once, with the EXEC of its block.
         let recorded = s.left_out.has(Optional::Accesses);
         if !s.precise && !recorded && !s.left_out.has(Optional::Joined) {
             tracer.add_joined(&mut blocks);
         }
         dump(s, "joined", &blocks);
+        dump(s, "joined", &continuations);
     }
     add_exits(&mut blocks);
     let mut live_in = ([true; 256], !0);
@@ -83,6 +86,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     }
     let region = Region {
         blocks,
+        continuations,
         live_in,
         precise: s.precise,
     };
@@ -105,13 +109,9 @@ fn add_exits(blocks: &mut Vec<Block>) {
     let starts: BTreeSet<u64> = blocks.iter().map(|c| c.start).collect();
     let mut missing = BTreeSet::new();
     for c in &*blocks {
-        let to = match c.terminator {
-            Terminator::Jump(pc) => [Some(pc), None],
-            Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
-            Terminator::Interpret { .. } => [Some(c.end), None],
-            _ => [None; 2],
-        };
-        missing.extend(to.into_iter().flatten().filter(|pc| !starts.contains(pc)));
+        let barrier = matches!(c.terminator, Terminator::Barrier);
+        let to = c.successors().filter(|_| !barrier);
+        missing.extend(to.filter(|pc| !starts.contains(pc)));
     }
     for pc in missing {
         blocks.push(Block::empty(pc, Terminator::Leave));

@@ -247,11 +247,24 @@ pub struct Block {
     pub skipped: Vec<(Id, u32)>,
     /// The variant that runs instead when all lanes are active and all assumptions hold.
     pub all_active: Option<Box<Block>>,
+    /// For an all-active block: those of its successors instead of which continuations run.
+    pub continued: Vec<u64>,
     /// The variant that runs otherwise, which continues over changes of EXEC.
     pub joined: Option<Box<Block>>,
 }
 
 impl Block {
+    /// Returns the addresses where a wave may continue in the region after the block.
+    pub fn successors(&self) -> impl Iterator<Item = u64> + use<> {
+        let to = match self.terminator {
+            Terminator::Jump(pc) => [Some(pc), None],
+            Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
+            Terminator::Interpret { .. } | Terminator::Barrier => [Some(self.end), None],
+            Terminator::End | Terminator::Leave | Terminator::Indirect(_) => [None, None],
+        };
+        to.into_iter().flatten()
+    }
+
     /// Returns a block without instructions.
     pub fn empty(at: u64, terminator: Terminator) -> Block {
         Block {
@@ -272,6 +285,7 @@ impl Block {
             replaces: Vec::new(),
             skipped: Vec::new(),
             all_active: None,
+            continued: Vec::new(),
             joined: None,
         }
     }
@@ -307,6 +321,9 @@ impl Block {
 /// The unit of compilation: the code that direct jumps reach from an address.
 pub struct Region {
     pub blocks: Vec<Block>,
+    /// All-active blocks to which only [some all-active blocks](Block::continued) lead, at most one at an address. A plain block begins at the
+    /// same address, and runs if the continuation fails.
+    pub continuations: Vec<Block>,
     /// The registers that are live at the entry: VGPRs, scalars by code.
     pub live_in: ([bool; 256], u128),
     /// Every register is written at the end of every block, and a block that is left early has written none, because an

@@ -28,34 +28,38 @@ pub fn region(region: &Region) -> Verified {
         starts.len() == region.blocks.len(),
         "two blocks begin at one address"
     );
-    for b in &region.blocks {
+    let continued: HashSet<u64> = region.continuations.iter().map(|b| b.start).collect();
+    rule!(
+        continued.len() == region.continuations.len(),
+        "two continuations begin at one address"
+    );
+    for b in region.blocks.iter().chain(&region.continuations) {
         let variants = [Some(b), b.all_active.as_deref(), b.joined.as_deref()];
         for b in variants.into_iter().flatten() {
-            let to = match b.terminator {
-                Terminator::Jump(pc) => [Some(pc), None],
-                Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
-                Terminator::Interpret { .. } => [Some(b.end), None],
-                _ => [None; 2],
-            };
-            for pc in to.into_iter().flatten() {
+            let barrier = matches!(b.terminator, Terminator::Barrier);
+            for pc in b.successors().filter(|_| !barrier) {
                 rule!(starts.contains(&pc), "no block begins at {pc:#x}\n{b}");
+            }
+            for pc in &b.continued {
+                let leads = b.is_all_active && b.successors().any(|to| to == *pc);
+                rule!(
+                    leads && continued.contains(pc),
+                    "no continuation at {pc:#x}, or the block may not lead there\n{b}"
+                );
             }
             block(b).map_err(|e| format!("{e}\n{b}"))?;
         }
+    }
+    for a in &region.continuations {
+        rule!(
+            starts.contains(&a.start),
+            "a continuation begins where no block does\n{a}"
+        );
+        all_active(a, a.start)?;
+    }
+    for b in &region.blocks {
         if let Some(a) = &b.all_active {
-            rule!(
-                a.start == b.start && a.all_active.is_none(),
-                "a variant begins elsewhere\n{a}"
-            );
-            rule!(a.is_all_active, "a variant has inactive lanes\n{a}");
-            rule!(
-                a.joined.is_none() && a.skipped.is_empty(),
-                "a variant has one of its own, or skips\n{a}"
-            );
-            rule!(
-                a.replaces.first() == Some(&b.start),
-                "a variant does not replace its block\n{a}"
-            );
+            all_active(a, b.start)?;
         }
         if let Some(a) = &b.joined {
             rule!(
@@ -76,6 +80,24 @@ pub fn region(region: &Region) -> Verified {
             "a plain block skips, or assumes something of lanes\n{b}"
         );
     }
+    Ok(())
+}
+
+/// Checks what is particular to an all-active block, a variant of the plain block at an address.
+fn all_active(a: &Block, start: u64) -> Verified {
+    rule!(
+        a.start == start && a.all_active.is_none(),
+        "a variant begins elsewhere\n{a}"
+    );
+    rule!(a.is_all_active, "a variant has inactive lanes\n{a}");
+    rule!(
+        a.joined.is_none() && a.skipped.is_empty(),
+        "a variant has one of its own, or skips\n{a}"
+    );
+    rule!(
+        a.replaces.first() == Some(&start),
+        "a variant does not replace its block\n{a}"
+    );
     Ok(())
 }
 

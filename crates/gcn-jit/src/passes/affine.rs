@@ -148,13 +148,7 @@ pub(crate) fn states(
             while let Some(i) = work.pop() {
                 let c = &blocks[i];
                 let after = after_block(c, before[i].as_ref().unwrap_or(&AffineVgprs::new()));
-                let to = match c.terminator {
-                    Terminator::Jump(pc) => [Some(pc), None],
-                    Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
-                    Terminator::Interpret { .. } | Terminator::Barrier => [Some(c.end), None],
-                    Terminator::End | Terminator::Leave | Terminator::Indirect(_) => [None, None],
-                };
-                for pc in to.into_iter().flatten() {
+                for pc in c.successors() {
                     let Some(&j) = at.get(&pc) else { continue };
                     let joined = match &before[j] {
                         None => after.clone(),

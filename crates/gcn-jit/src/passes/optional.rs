@@ -11,6 +11,8 @@ pub enum Optional {
     InOrder,
     /// Bitwise operations on three values.
     TernaryLogic,
+    /// All-active blocks after all-active variants, which assume what is affine after those.
+    Continuations,
     /// Variants of blocks in loops that go on where EXEC changes.
     Joined,
     /// Memory that later waves will probably access is prefetched, and with it [`Optional::Pace`].
@@ -60,11 +62,12 @@ pub enum Optional {
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 26] = [
+    pub const ALL: [Optional; 27] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::InOrder,
         Optional::TernaryLogic,
+        Optional::Continuations,
         Optional::Joined,
         Optional::Prefetch,
         Optional::Pace,
@@ -96,6 +99,7 @@ impl Optional {
             Optional::AllActive => "all_active",
             Optional::InOrder => "in_order",
             Optional::TernaryLogic => "ternary_logic",
+            Optional::Continuations => "continuations",
             Optional::Joined => "joined",
             Optional::Prefetch => "prefetch",
             Optional::Pace => "pace",

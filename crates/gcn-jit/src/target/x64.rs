@@ -273,6 +273,23 @@ fn emit_for<V: Vectors>(
             out.checks |= checks;
         }
     }
+    for c in &region.continuations {
+        let plain = |b: &Block| b.start == c.start;
+        let Some(number) = region.blocks.iter().position(plain) else {
+            continue;
+        };
+        a.bind(common.continuations[&c.start]);
+        let plan = passes::plan(c, &options, style.dump);
+        let at = BlockNumbers::of(c, number, region);
+        let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), at, plan);
+        e.all_active = common.labels.get(&c.start).copied();
+        e.other = e.all_active;
+        e.continues = true;
+        e.repeats = repeats[number];
+        e.block(style.tally);
+        let checks = e.plan.checks;
+        out.checks |= checks;
+    }
     if let Some((number, builder)) = grid.take()
         && let Some(BatchStart { live_ins, .. }) = batch
         && let Some(c) = region.blocks[number].all_active.as_deref()
@@ -449,9 +466,15 @@ fn slow_call<V: Vectors>(a: &mut Asm, helper: usize) -> Label {
     label
 }
 
+/// Makes a label for each block, by its start.
+fn labels_of(blocks: &[Block], a: &mut Asm) -> Map<u64, Label> {
+    blocks.iter().map(|c| (c.start, a.label())).collect()
+}
+
 /// The state shared by the blocks of a region.
 pub(crate) struct Common {
     labels: Map<u64, Label>,
+    continuations: Map<u64, Label>,
     exit: Label,
     barrier: Label,
     ended: Label,
@@ -523,7 +546,8 @@ impl Common {
             tile_call: slow_call::<V>(a, offset_of!(Ctx, tiles.helper)),
             tiles,
             inner,
-            labels: region.blocks.iter().map(|c| (c.start, a.label())).collect(),
+            labels: labels_of(&region.blocks, a),
+            continuations: labels_of(&region.continuations, a),
             exit,
             barrier,
             ended,
@@ -602,6 +626,8 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     all_active: Option<Label>,
     /// For a variant: the next one of the blocks that begin at the same address, the last of which is the plain one.
     other: Option<Label>,
+    /// It is a [continuation](Region::continuations).
+    continues: bool,
     /// It is in a loop.
     repeats: bool,
     /// The results of the passes for the block.
@@ -639,6 +665,7 @@ impl<'a, V: Vectors> Emit<'a, V> {
             at,
             all_active: None,
             other: None,
+            continues: false,
             repeats: false,
             plan,
             slot_of: Map::default(),
@@ -698,7 +725,11 @@ impl<V: Vectors> Emit<'_, V> {
     fn wait(&mut self) {
         let end = self.c.end;
         self.a.imm(RSI, end);
-        match self.common.labels.get(&end) {
+        let next = match self.c.continued.contains(&end) {
+            true => self.common.continuations.get(&end),
+            false => self.common.labels.get(&end),
+        };
+        match next {
             Some(&label) => self.a.lea_label(RDX, label),
             None => self.a.imm(RDX, 0),
         }

@@ -190,6 +190,7 @@ impl<V: Vectors> Select<'_, '_, V> {
 
     /// The tile of a load.
     pub(super) fn tile(&self, id: Id) -> Option<TileAt> {
+        self.e.own_loop()?;
         let variant = match (self.e.all_active, self.e.other) {
             (Some(_), _) => Variant::AllActive,
             (None, Some(_)) => Variant::Joined,
@@ -209,16 +210,25 @@ impl<V: Vectors> Select<'_, '_, V> {
 impl<V: Vectors> Emit<'_, V> {
     /// The tiles of the block's loop.
     pub(super) fn own_tiles(&self) -> Range<u8> {
-        let tiles = &self.common.tiles;
-        match tiles.loop_of(self.at.number as usize) {
-            Some(l) => tiles.of_loop[l].clone(),
+        match self.own_loop() {
+            Some(l) => self.common.tiles.of_loop[l].clone(),
             None => 0..0,
         }
     }
 
+    /// The loop whose tiles the block shares. Continuations use no tiles: their ways to other blocks empty them.
+    fn own_loop(&self) -> Option<usize> {
+        let number = self.at.number as usize;
+        let tiles = &self.common.tiles;
+        (!self.continues).then(|| tiles.loop_of(number)).flatten()
+    }
+
     /// The label of a block as a jump of this one reaches it.
     pub(super) fn label_of(&self, pc: u64) -> Label {
-        let own = self.common.tiles.loop_of(self.at.number as usize);
+        if self.c.continued.contains(&pc) {
+            return self.common.continuations[&pc];
+        }
+        let own = self.own_loop();
         match self.common.inner.get(&pc) {
             Some(&(l, label)) if own == Some(l) => label,
             _ => self.common.labels[&pc],
