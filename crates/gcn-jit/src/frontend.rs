@@ -200,6 +200,8 @@ pub(crate) struct Builder<'a> {
     usual: Option<&'a RefCell<typical::Usual>>,
     /// The block begins where waves start.
     at_entry: bool,
+    /// The block goes on over branches that are known to be the same in all waves.
+    usual_branches: bool,
     joins: joined::Joins<'a>,
 }
 
@@ -331,6 +333,7 @@ impl<'a> Builder<'a> {
             guesses: Vec::new(),
             usual: None,
             at_entry: false,
+            usual_branches: false,
             joins: Default::default(),
         }
     }
@@ -378,6 +381,7 @@ impl<'a> Builder<'a> {
             replaces: Vec::new(),
             skipped: std::mem::take(&mut self.joins.skipped),
             all_active: None,
+            assuming_less: None,
             continued: Vec::new(),
             joined: None,
         });

@@ -349,3 +349,46 @@ fn loops_that_lanes_leave() {
         }
     }
 }
+
+/// Branches on arguments: code assumes the ways that the first launch took.
+#[test]
+fn branches_on_arguments() {
+    let scalar = ["eq", "lg", "lt", "le", "gt", "ge"].map(|op| {
+        [
+            format!("s_cmp_{op}_i32 s8, s9\ns_cbranch_scc1 other"),
+            format!("s_cmp_{op}_u32 s8, s9\ns_cbranch_scc0 other"),
+        ]
+    });
+    let float = ["eq", "neq", "lt", "nge"].map(|op| {
+        [
+            format!(
+                "v_mov_b32 v9, s9\nv_add_f32 v9, 1.0, v9\nv_cmp_{op}_f32 vcc, s8, v9\ns_cbranch_vccnz other"
+            ),
+            format!(
+                "v_mov_b32 v9, s9\nv_cmp_{op}_f32 vcc, s8, v9\ns_and_b64 vcc, exec, vcc\ns_cbranch_vccz other"
+            ),
+            format!("v_mov_b32 v9, s9\nv_cmp_{op}_f32 vcc, s8, v9\ns_cmp_eq_u64 vcc, 0\ns_cbranch_scc1 other"),
+        ]
+    });
+    let numbers = [
+        [5, 5],
+        [4, 5],
+        [6, 5],
+        [u32::MAX, 5],
+        [0x4000_0000, 0x3f80_0000],
+        [0x3f80_0000, 0x3f80_0000],
+        [0x7fc0_0000, 0],
+    ];
+    for test in scalar.iter().flatten().chain(float.iter().flatten()) {
+        let body = format!(
+            "v_lshlrev_b32 v4, 2, v1\nglobal_load_dword v5, v4, s[4:5]\ns_waitcnt vmcnt(0)\n{test}\n\
+             v_add_u32 v5, 1, v5\ns_branch both\nother:\nv_lshlrev_b32 v4, 1, v4\nv_xor_b32 v5, 2, v5\nboth:\n\
+             global_store_dword v4, v5, s[6:7]"
+        );
+        for first in 0..numbers.len() {
+            let mut some = numbers;
+            some.rotate_left(first);
+            same(&body, &some);
+        }
+    }
+}

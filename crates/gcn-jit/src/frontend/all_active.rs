@@ -61,35 +61,32 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Blo
         if passed.contains(&c.start) || !begins && !tracer.compares(c) {
             continue;
         }
-        let Some((mut trace, over)) = tracer.longest(c.start, &shape, None) else {
+        let Some(made) = tracer.variant(c, &shape, false) else {
             continue;
         };
-        let state = tracer.state.get(&c.start).cloned().unwrap_or_default();
-        if !tracer.keeps(&trace, &state) {
-            continue;
-        }
-        let after = affine::written(&trace, &state);
-        if !affine::extract_affine(&mut trace, state) {
-            continue;
-        }
-        if !tracer.s.left_out.has(Optional::InOrder) {
-            affine::keep_order(&mut trace);
-        }
         // The variant must save branches or address checks; where waves start, having affine addresses suffices.
-        let entry = begins && !trace.affine.addresses.is_empty();
-        let gains =
-            over.len() > 1 || entry || trace.affine.addresses.len() > c.affine.addresses.len();
-        if gains {
-            passed.extend(&over);
+        let entry = begins && !made.block.affine.addresses.is_empty();
+        let more = made.block.affine.addresses.len() > c.affine.addresses.len();
+        let gains = made.block.replaces.len() > 1 || entry || more;
+        let longer = begins && !tracer.s.left_out.has(Optional::Branches);
+        let longer = longer.then(|| tracer.variant(c, &shape, true)).flatten();
+        let longer = longer.filter(|l| l.block.replaces.len() > made.block.replaces.len());
+        if !gains && longer.is_none() {
+            leading = begins.then_some(c.start);
         }
-        if gains || begins {
-            trace.replaces = over;
-            after_variants.insert(c.start, after);
-            c.all_active = Some(Box::new(trace));
+        let Variant { block, after } = match longer {
+            Some(longer) => {
+                c.assuming_less = gains.then(|| Box::new(made.block));
+                longer
+            }
+            None if gains || begins => made,
+            None => continue,
+        };
+        if Some(c.start) != leading {
+            passed.extend(&block.replaces);
         }
-        if !gains {
-            leading = c.all_active.as_ref().map(|c| c.start);
-        }
+        after_variants.insert(c.start, after);
+        c.all_active = Some(Box::new(block));
     }
     let continuations = match tracer.s.left_out.has(Optional::Continuations) {
         true => Vec::new(),
@@ -108,7 +105,32 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Blo
     continuations
 }
 
+/// An all-active variant.
+struct Variant {
+    block: Block,
+    /// The VGPRs that are affine after it.
+    after: AffineVgprs,
+}
+
 impl<'a> Tracer<'a> {
+    /// Returns a variant of a block. With `branches`, it assumes the results of branches that are the same in all waves.
+    fn variant(&self, c: &Block, shape: &Shape, branches: bool) -> Option<Variant> {
+        let (mut block, over) = self.longest(c.start, shape, None, branches)?;
+        let state = self.state.get(&c.start).cloned().unwrap_or_default();
+        if !self.keeps(&block, &state) {
+            return None;
+        }
+        let after = affine::written(&block, &state);
+        if !affine::extract_affine(&mut block, state) {
+            return None;
+        }
+        if !self.s.left_out.has(Optional::InOrder) {
+            affine::keep_order(&mut block);
+        }
+        block.replaces = over;
+        Some(Variant { block, after })
+    }
+
     /// Returns the longest variant from an address that ends where a plain block does, and the starts of the plain blocks
     /// that it replaces. For a continuation, `states` has the VGPRs that are affine where it begins.
     pub(super) fn longest(
@@ -116,11 +138,13 @@ impl<'a> Tracer<'a> {
         start: u64,
         shape: &Shape,
         states: Option<&Map<u64, AffineVgprs>>,
+        branches: bool,
     ) -> Option<(Block, Vec<u64>)> {
         let mut most = usize::MAX;
         loop {
             let mut b = self.builder(states.unwrap_or(self.state));
             b.at_entry = start == self.entry;
+            b.usual_branches = branches;
             let mut over = Vec::new();
             let ended = self.follow(&mut b, start, most, shape, &mut over);
             if over.is_empty() {
@@ -227,7 +251,10 @@ impl<'a> Tracer<'a> {
                 (_, Some(Signal::Barrier)) => return Some(Terminator::Barrier),
                 (None, _) => pc = next,
                 (Some((when, to)), _) => {
-                    let taken = when.map_or(Some(1), |when| b.g.value_of(when));
+                    let taken = match when {
+                        None => Some(1),
+                        Some(when) => b.g.value_of(when).or_else(|| b.usual_branch(when)),
+                    };
                     pc = match (taken, when) {
                         (Some(v), _) => {
                             if v & 1 != 0 {
@@ -373,6 +400,100 @@ impl Builder<'_> {
         };
         decided.push(AssumedCompare { op, ty: n.ty, of });
         usual
+    }
+
+    /// Returns the value of a branch's condition in all waves, if it depends on numbers alone that are known to be the same in all of them, such
+    /// as arguments. The block assumes the result of a comparison of integers, or otherwise the numbers.
+    fn usual_branch(&mut self, when: Id) -> Option<u64> {
+        let n = self.g.get(when);
+        if !self.usual_branches || n.vec {
+            return None;
+        }
+        if n.op == Inst::Alu(Op::Not) && n.ty == Ty::Bool {
+            let not = n.args[0];
+            return self.usual_branch(not).map(|value| value ^ 1);
+        }
+        let (of, any) = self.any_lane(when);
+        let value = self.usual_value(of)? & 1;
+        let assumed = match self.usual_comparison(of, value) {
+            Some(one) => vec![one],
+            None => self.usual_numbers(of)?,
+        };
+        let value = value ^ !any as u32;
+        for one in assumed {
+            if !self.assumed.contains(&one) {
+                self.assumed.push(one);
+            }
+        }
+        Some(value as u64)
+    }
+
+    /// Splits a test whether a mask has lanes into the truth value of the lanes, and true for "any lane" or false for "no lane". If the truth value is
+    /// the same in all lanes, it is the test's result. Other conditions come back with true.
+    fn any_lane(&self, when: Id) -> (Id, bool) {
+        let n = self.g.get(when);
+        let mask = n.inputs().iter().map(|&a| self.g.get(a));
+        let mask = mask
+            .filter(|n| n.op == Inst::Ballot)
+            .map(|n| n.args[0])
+            .next();
+        let none = n.inputs().iter().any(|&a| self.g.is(a, 0));
+        match (n.op, mask) {
+            (Inst::Alu(Op::Ne), Some(of)) if none => (of, true),
+            (Inst::Alu(Op::Eq), Some(of)) if none => (of, false),
+            _ => (when, true),
+        }
+    }
+
+    /// Returns the assumption that a comparison of integers has a result.
+    fn usual_comparison(&self, when: Id, value: u32) -> Option<AssumedCompare> {
+        let n = self.g.get(when);
+        let Inst::Alu(op) = n.op else { return None };
+        let (ty, [x, y, _]) = (n.ty, n.args);
+        let late = n.vec || n.inputs().iter().any(|&a| self.is_late(a));
+        if ty.bits() != 32 || ty.is_float() || late {
+            return None;
+        }
+        let (op, of) = match (op, value) {
+            (Op::Eq, 1) | (Op::Ne, 0) => (Op::Eq, [x, y]),
+            (Op::Eq | Op::Ne, _) => (Op::Ne, [x, y]),
+            (Op::Lt, 1) | (Op::Ge, 0) => (Op::Lt, [x, y]),
+            (Op::Le, 1) | (Op::Gt, 0) => (Op::Le, [x, y]),
+            (Op::Gt | Op::Le, _) => (Op::Lt, [y, x]),
+            (Op::Ge | Op::Lt, _) => (Op::Le, [y, x]),
+            _ => return None,
+        };
+        Some(AssumedCompare { op, ty, of })
+    }
+
+    /// Returns the assumptions that the numbers that a scalar depends on have their usual values.
+    fn usual_numbers(&mut self, of: Id) -> Option<Vec<AssumedCompare>> {
+        /// The most numbers that are assumed for one condition.
+        const MOST: usize = 4;
+        let (mut work, mut numbers) = (vec![of], Vec::new());
+        while let Some(id) = work.pop() {
+            let n = self.g.get(id);
+            match n.op {
+                Inst::Const(_) => {}
+                Inst::Alu(_) | Inst::Pair | Inst::Lo | Inst::Hi => work.extend(n.inputs()),
+                Inst::Part(_) | Inst::SIn(_) if n.out.bits() == 32 => {
+                    if !numbers.contains(&id) {
+                        numbers.push(id);
+                    }
+                    if numbers.len() > MOST {
+                        return None;
+                    }
+                }
+                _ => return None,
+            }
+        }
+        let assume = |id: Id| {
+            let value = self.usual_scalar(id)?;
+            let (op, ty) = (Op::Eq, Ty::U32);
+            let of = [id, self.c32(value as u64)];
+            Some(AssumedCompare { op, ty, of })
+        };
+        numbers.into_iter().map(assume).collect()
     }
 
     /// Simplifies the minimum or maximum of an affine value and a scalar if all lanes are usually on the same side, as with coordinates

@@ -22,6 +22,9 @@ struct Found {
 /// The number of times that one address is tried, each time with fewer facts.
 const TRIES: usize = 4;
 
+/// The number of instructions of all tries in a region, after which no more continuations are built: it bounds the time of compiling.
+const TRIED: u32 = 4096;
+
 /// Returns true if all facts are among others.
 fn within(facts: &AffineVgprs, others: &AffineVgprs) -> bool {
     facts.iter().all(|(v, step)| others.get(v) == Some(step))
@@ -92,6 +95,7 @@ impl Tracer<'_> {
     fn all_found(&self, mut work: Vec<(u64, AffineVgprs)>, shape: &Shape) -> BTreeMap<u64, Found> {
         let mut found: BTreeMap<u64, Found> = BTreeMap::new();
         let mut tries: Map<u64, usize> = Map::default();
+        let mut insns = 0;
         while let Some((pc, mut before)) = work.pop() {
             let live = self.live.get(&pc);
             before.retain(|&v, _| live.is_none_or(|l| l.vgpr(v) != LiveLanes::No));
@@ -112,16 +116,17 @@ impl Tracer<'_> {
                 before.retain(|v, step| also.get(v) == Some(step));
             }
             *tried += 1;
-            let again = *tried <= TRIES;
+            let again = *tried <= TRIES && insns < TRIED;
             found.remove(&pc);
             let none = AffineVgprs::new();
             if !again || within(&before, self.state.get(&pc).unwrap_or(&none)) {
                 continue;
             }
             let states = Map::from_iter([(pc, before.clone())]);
-            let Some((block, over)) = self.longest(pc, shape, Some(&states)) else {
+            let Some((block, over)) = self.longest(pc, shape, Some(&states), false) else {
                 continue;
             };
+            insns += block.insns;
             if !self.keeps(&block, &before) {
                 continue;
             }

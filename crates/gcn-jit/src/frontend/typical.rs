@@ -167,12 +167,17 @@ impl Builder<'_> {
     }
 
     /// Returns the value of a 32-bit scalar in all waves, if it is known.
-    fn usual_scalar(&self, id: Id) -> Option<u32> {
+    pub(super) fn usual_scalar(&self, id: Id) -> Option<u32> {
         let n = self.g.get(id);
-        let wave = self.s.typical.as_ref()?;
         if n.vec || n.out.bits() > 32 || self.is_late(id) {
             return None;
         }
+        self.usual_value(id)
+    }
+
+    /// Returns the value of a scalar that may be computed with the vectors, as that of [`Builder::usual_scalar`].
+    pub(super) fn usual_value(&self, id: Id) -> Option<u32> {
+        let wave = self.s.typical.as_ref()?;
         let usual = self.usual?.borrow();
         let known = usual.at.get(&self.code.start)?;
         let lane = InLane {

@@ -247,6 +247,8 @@ pub struct Block {
     pub skipped: Vec<(Id, u32)>,
     /// The variant that runs instead when all lanes are active and all assumptions hold.
     pub all_active: Option<Box<Block>>,
+    /// The all-active variant that runs if the other one does not, which assumes the results of branches that are usually the same in all waves.
+    pub assuming_less: Option<Box<Block>>,
     /// For an all-active block: those of its successors instead of which continuations run.
     pub continued: Vec<u64>,
     /// The variant that runs otherwise, which continues over changes of EXEC.
@@ -285,6 +287,7 @@ impl Block {
             replaces: Vec::new(),
             skipped: Vec::new(),
             all_active: None,
+            assuming_less: None,
             continued: Vec::new(),
             joined: None,
         }

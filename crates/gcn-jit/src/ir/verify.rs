@@ -34,8 +34,9 @@ pub fn region(region: &Region) -> Verified {
         "two continuations begin at one address"
     );
     for b in region.blocks.iter().chain(&region.continuations) {
-        let variants = [Some(b), b.all_active.as_deref(), b.joined.as_deref()];
-        for b in variants.into_iter().flatten() {
+        let all_active = [b.all_active.as_deref(), b.assuming_less.as_deref()];
+        let variants = [Some(b), b.joined.as_deref()].into_iter().chain(all_active);
+        for b in variants.flatten() {
             let barrier = matches!(b.terminator, Terminator::Barrier);
             for pc in b.successors().filter(|_| !barrier) {
                 rule!(starts.contains(&pc), "no block begins at {pc:#x}\n{b}");
@@ -58,7 +59,7 @@ pub fn region(region: &Region) -> Verified {
         all_active(a, a.start)?;
     }
     for b in &region.blocks {
-        if let Some(a) = &b.all_active {
+        for a in b.all_active.iter().chain(&b.assuming_less) {
             all_active(a, b.start)?;
         }
         if let Some(a) = &b.joined {
@@ -86,7 +87,7 @@ pub fn region(region: &Region) -> Verified {
 /// Checks what is particular to an all-active block, a variant of the plain block at an address.
 fn all_active(a: &Block, start: u64) -> Verified {
     rule!(
-        a.start == start && a.all_active.is_none(),
+        a.start == start && a.all_active.is_none() && a.assuming_less.is_none(),
         "a variant begins elsewhere\n{a}"
     );
     rule!(a.is_all_active, "a variant has inactive lanes\n{a}");

@@ -11,6 +11,8 @@ pub enum Optional {
     InOrder,
     /// Bitwise operations on three values.
     TernaryLogic,
+    /// All-active variants where waves start go on over branches on numbers that all waves share, such as arguments.
+    Branches,
     /// All-active blocks after all-active variants, which assume what is affine after those.
     Continuations,
     /// Variants of blocks in loops that go on where EXEC changes.
@@ -62,11 +64,12 @@ pub enum Optional {
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 27] = [
+    pub const ALL: [Optional; 28] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::InOrder,
         Optional::TernaryLogic,
+        Optional::Branches,
         Optional::Continuations,
         Optional::Joined,
         Optional::Prefetch,
@@ -99,6 +102,7 @@ impl Optional {
             Optional::AllActive => "all_active",
             Optional::InOrder => "in_order",
             Optional::TernaryLogic => "ternary_logic",
+            Optional::Branches => "branches",
             Optional::Continuations => "continuations",
             Optional::Joined => "joined",
             Optional::Prefetch => "prefetch",

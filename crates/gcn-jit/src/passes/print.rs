@@ -28,7 +28,7 @@ impl Dump {
         if pass == self.pass {
             for b in blocks {
                 self.block(b, None);
-                for b in b.all_active.iter().chain(&b.joined) {
+                for b in b.all_active.iter().chain(&b.assuming_less).chain(&b.joined) {
                     self.block(b, None);
                 }
             }

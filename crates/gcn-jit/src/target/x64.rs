@@ -255,7 +255,7 @@ fn emit_for<V: Vectors>(
             Emit::<V>::empty_tiles(&mut a);
             a.bind(label);
         }
-        let variants = [&block.all_active, &block.joined];
+        let variants = [&block.all_active, &block.assuming_less, &block.joined];
         let variants = variants.into_iter().filter_map(|v| v.as_deref());
         let mut here = a.label();
         for (c, plain) in variants.map(|c| (c, false)).chain([(block, true)]) {
@@ -268,6 +268,8 @@ fn emit_for<V: Vectors>(
             e.all_active = other.filter(|_| c.is_all_active);
             e.other = other;
             e.repeats = repeats[number];
+            let less = block.assuming_less.as_deref();
+            e.without_tiles = less.is_some_and(|less| std::ptr::eq(less, c));
             e.block(style.tally);
             let checks = e.plan.checks;
             out.checks |= checks;
@@ -284,7 +286,7 @@ fn emit_for<V: Vectors>(
         let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), at, plan);
         e.all_active = common.labels.get(&c.start).copied();
         e.other = e.all_active;
-        e.continues = true;
+        e.without_tiles = true;
         e.repeats = repeats[number];
         e.block(style.tally);
         let checks = e.plan.checks;
@@ -626,8 +628,8 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     all_active: Option<Label>,
     /// For a variant: the next one of the blocks that begin at the same address, the last of which is the plain one.
     other: Option<Label>,
-    /// It is a [continuation](Region::continuations).
-    continues: bool,
+    /// It uses no tiles, and its ways to other blocks empty them: a [continuation](Region::continuations), or a variant that assumes less.
+    without_tiles: bool,
     /// It is in a loop.
     repeats: bool,
     /// The results of the passes for the block.
@@ -665,7 +667,7 @@ impl<'a, V: Vectors> Emit<'a, V> {
             at,
             all_active: None,
             other: None,
-            continues: false,
+            without_tiles: false,
             repeats: false,
             plan,
             slot_of: Map::default(),

@@ -216,11 +216,13 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// The loop whose tiles the block shares. Continuations use no tiles: their ways to other blocks empty them.
+    /// The loop whose tiles the block shares.
     fn own_loop(&self) -> Option<usize> {
         let number = self.at.number as usize;
         let tiles = &self.common.tiles;
-        (!self.continues).then(|| tiles.loop_of(number)).flatten()
+        (!self.without_tiles)
+            .then(|| tiles.loop_of(number))
+            .flatten()
     }
 
     /// The label of a block as a jump of this one reaches it.
