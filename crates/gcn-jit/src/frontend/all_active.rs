@@ -74,6 +74,10 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Blo
         if !gains && longer.is_none() {
             leading = begins.then_some(c.start);
         }
+        // Launches with other arguments run the blocks that only the longer variant replaces.
+        if gains {
+            passed.extend(&made.block.replaces);
+        }
         let Variant { block, after } = match longer {
             Some(longer) => {
                 c.assuming_less = gains.then(|| Box::new(made.block));
@@ -82,9 +86,6 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Blo
             None if gains || begins => made,
             None => continue,
         };
-        if Some(c.start) != leading {
-            passed.extend(&block.replaces);
-        }
         after_variants.insert(c.start, after);
         c.all_active = Some(Box::new(block));
     }
