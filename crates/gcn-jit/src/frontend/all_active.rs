@@ -23,35 +23,28 @@ pub(super) struct Tracer<'a> {
     pub usual: Option<&'a RefCell<typical::Usual>>,
 }
 
-/// Where plain blocks and loops begin and end.
-pub(super) struct Shape {
+/// The addresses where plain blocks begin, and those of them to which jumps go back.
+pub(super) struct ControlFlow {
     starts: HashSet<u64>,
-    /// The targets of jumps backward, and the starts of the blocks that jump.
-    loops: Vec<[u64; 2]>,
+    loop_heads: HashSet<u64>,
 }
 
-impl Shape {
-    fn of(blocks: &[Block]) -> Shape {
+impl ControlFlow {
+    fn of(blocks: &[Block]) -> ControlFlow {
         let back = |c: &Block| {
             let start = c.start;
-            c.successors()
-                .filter(move |&pc| pc <= start)
-                .map(move |pc| [pc, start])
+            c.targets().filter(move |&pc| pc <= start)
         };
-        Shape {
+        ControlFlow {
             starts: blocks.iter().map(|c| c.start).collect(),
-            loops: blocks.iter().flat_map(back).collect(),
+            loop_heads: blocks.iter().flat_map(back).collect(),
         }
-    }
-
-    fn begins_loop(&self, pc: u64) -> bool {
-        self.loops.iter().any(|l| l[0] == pc)
     }
 }
 
 /// Adds variants to the blocks that gain from one. Returns their [continuations](super::continuations).
 pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Block> {
-    let shape = Shape::of(blocks);
+    let flow = ControlFlow::of(blocks);
     let mut after_variants = Map::default();
     // A variant that is worth it only if it leads to a continuation.
     let mut leading = None;
@@ -61,7 +54,7 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Blo
         if passed.contains(&c.start) || !begins && !tracer.compares(c) {
             continue;
         }
-        let Some(made) = tracer.variant(c, &shape, false) else {
+        let Some(made) = tracer.variant(c, &flow, false) else {
             continue;
         };
         // The variant must save branches or address checks; where waves start, having affine addresses suffices.
@@ -69,7 +62,7 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Blo
         let more = made.block.affine.addresses.len() > c.affine.addresses.len();
         let gains = made.block.replaces.len() > 1 || entry || more;
         let longer = begins && !tracer.s.left_out.has(Optional::Branches);
-        let longer = longer.then(|| tracer.variant(c, &shape, true)).flatten();
+        let longer = longer.then(|| tracer.variant(c, &flow, true)).flatten();
         let longer = longer.filter(|l| l.block.replaces.len() > made.block.replaces.len());
         if !gains && longer.is_none() {
             leading = begins.then_some(c.start);
@@ -91,7 +84,7 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Blo
     }
     let continuations = match tracer.s.left_out.has(Optional::Continuations) {
         true => Vec::new(),
-        false => tracer.continuations(blocks, &after_variants, &shape),
+        false => tracer.continuations(blocks, &after_variants, &flow),
     };
     let leads_nowhere = |c: &&mut Block| {
         let leads = c
@@ -115,8 +108,8 @@ struct Variant {
 
 impl<'a> Tracer<'a> {
     /// Returns a variant of a block. With `branches`, it assumes the results of branches that are the same in all waves.
-    fn variant(&self, c: &Block, shape: &Shape, branches: bool) -> Option<Variant> {
-        let (mut block, over) = self.longest(c.start, shape, None, branches)?;
+    fn variant(&self, c: &Block, flow: &ControlFlow, branches: bool) -> Option<Variant> {
+        let (mut block, over) = self.longest(c.start, flow, None, branches)?;
         let state = self.state.get(&c.start).cloned().unwrap_or_default();
         if !self.keeps(&block, &state) {
             return None;
@@ -137,7 +130,7 @@ impl<'a> Tracer<'a> {
     pub(super) fn longest(
         &self,
         start: u64,
-        shape: &Shape,
+        flow: &ControlFlow,
         states: Option<&Map<u64, AffineVgprs>>,
         branches: bool,
     ) -> Option<(Block, Vec<u64>)> {
@@ -147,7 +140,7 @@ impl<'a> Tracer<'a> {
             b.at_entry = start == self.entry;
             b.usual_branches = branches;
             let mut over = Vec::new();
-            let ended = self.follow(&mut b, start, most, shape, &mut over);
+            let ended = self.follow(&mut b, start, most, flow, &mut over);
             if over.is_empty() {
                 return None;
             }
@@ -215,17 +208,18 @@ impl<'a> Tracer<'a> {
         b: &mut Builder<'a>,
         start: u64,
         most: usize,
-        shape: &Shape,
+        flow: &ControlFlow,
         over: &mut Vec<u64>,
     ) -> Option<Terminator> {
         (b.code.start, b.code.end) = (start, start);
         let mut pc = start;
         loop {
-            let begins = shape.starts.contains(&pc);
+            let begins = flow.starts.contains(&pc);
             let stop = begins.then_some(Terminator::Jump(pc));
             if begins {
                 let again = over.contains(&pc);
-                if again || !over.is_empty() && shape.begins_loop(pc) || over.len() >= most {
+                if again || !over.is_empty() && flow.loop_heads.contains(&pc) || over.len() >= most
+                {
                     return stop;
                 }
             }

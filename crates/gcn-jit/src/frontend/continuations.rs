@@ -6,7 +6,7 @@
 //! these facts. Variants and other continuations that keep the facts lead to it, those at the end of a loop included. It tests
 //! whether all lanes are active, as variants do, and if anything fails, the plain block runs.
 
-use super::all_active::{Shape, Tracer};
+use super::all_active::{ControlFlow, Tracer};
 use super::*;
 
 /// A continuation under construction.
@@ -20,10 +20,10 @@ struct Found {
 }
 
 /// The number of times that one address is tried, each time with fewer facts.
-const TRIES: usize = 4;
+const MOST_TRIES: usize = 4;
 
 /// The number of instructions of all tries in a region, after which no more continuations are built: it bounds the time of compiling.
-const TRIED: u32 = 4096;
+const MOST_INSNS: u32 = 4096;
 
 /// Returns true if all facts are among others.
 fn within(facts: &AffineVgprs, others: &AffineVgprs) -> bool {
@@ -37,7 +37,7 @@ impl Tracer<'_> {
         &self,
         blocks: &mut [Block],
         after: &Map<u64, AffineVgprs>,
-        shape: &Shape,
+        flow: &ControlFlow,
     ) -> Vec<Block> {
         let mut work = Vec::new();
         for variant in blocks.iter().filter_map(|c| c.all_active.as_deref()) {
@@ -47,7 +47,7 @@ impl Tracer<'_> {
             let to = variant.successors();
             work.extend(to.map(|pc| (pc, after.clone())));
         }
-        let mut found = self.all_found(work, shape);
+        let mut found = self.all_found(work, flow);
         found.retain(|_, f| affine::extract_affine(&mut f.block, f.before.clone()));
         let addresses = |c: &Block| (c.start, c.affine.addresses.len());
         let addresses: Map<u64, usize> = blocks.iter().map(addresses).collect();
@@ -92,7 +92,11 @@ impl Tracer<'_> {
 
     /// Builds continuations at addresses that have more facts than the plain blocks there, and at the addresses that those lead to, until no facts
     /// change.
-    fn all_found(&self, mut work: Vec<(u64, AffineVgprs)>, shape: &Shape) -> BTreeMap<u64, Found> {
+    fn all_found(
+        &self,
+        mut work: Vec<(u64, AffineVgprs)>,
+        flow: &ControlFlow,
+    ) -> BTreeMap<u64, Found> {
         let mut found: BTreeMap<u64, Found> = BTreeMap::new();
         let mut tries: Map<u64, usize> = Map::default();
         let mut insns = 0;
@@ -116,14 +120,14 @@ impl Tracer<'_> {
                 before.retain(|v, step| also.get(v) == Some(step));
             }
             *tried += 1;
-            let again = *tried <= TRIES && insns < TRIED;
+            let may_try = *tried <= MOST_TRIES && insns < MOST_INSNS;
             found.remove(&pc);
             let none = AffineVgprs::new();
-            if !again || within(&before, self.state.get(&pc).unwrap_or(&none)) {
+            if !may_try || within(&before, self.state.get(&pc).unwrap_or(&none)) {
                 continue;
             }
             let states = Map::from_iter([(pc, before.clone())]);
-            let Some((block, over)) = self.longest(pc, shape, Some(&states), false) else {
+            let Some((block, over)) = self.longest(pc, flow, Some(&states), false) else {
                 continue;
             };
             insns += block.insns;

@@ -109,9 +109,7 @@ fn add_exits(blocks: &mut Vec<Block>) {
     let starts: BTreeSet<u64> = blocks.iter().map(|c| c.start).collect();
     let mut missing = BTreeSet::new();
     for c in &*blocks {
-        let barrier = matches!(c.terminator, Terminator::Barrier);
-        let to = c.successors().filter(|_| !barrier);
-        missing.extend(to.filter(|pc| !starts.contains(pc)));
+        missing.extend(c.targets().filter(|pc| !starts.contains(pc)));
     }
     for pc in missing {
         blocks.push(Block::empty(pc, Terminator::Leave));

@@ -256,15 +256,23 @@ pub struct Block {
 }
 
 impl Block {
-    /// Returns the addresses where a wave may continue in the region after the block.
-    pub fn successors(&self) -> impl Iterator<Item = u64> + use<> {
+    /// Returns the addresses that the block's code goes to. Blocks begin there.
+    pub fn targets(&self) -> impl Iterator<Item = u64> + use<> {
         let to = match self.terminator {
             Terminator::Jump(pc) => [Some(pc), None],
             Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
-            Terminator::Interpret { .. } | Terminator::Barrier => [Some(self.end), None],
-            Terminator::End | Terminator::Leave | Terminator::Indirect(_) => [None, None],
+            Terminator::Interpret { .. } => [Some(self.end), None],
+            Terminator::Barrier | Terminator::End | Terminator::Leave | Terminator::Indirect(_) => {
+                [None, None]
+            }
         };
         to.into_iter().flatten()
+    }
+
+    /// Returns the addresses where a wave may continue in the region after the block: the targets, and what follows a barrier.
+    pub fn successors(&self) -> impl Iterator<Item = u64> + use<> {
+        let waits = matches!(self.terminator, Terminator::Barrier);
+        self.targets().chain(waits.then_some(self.end))
     }
 
     /// Returns a block without instructions.

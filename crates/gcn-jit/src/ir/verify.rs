@@ -37,8 +37,7 @@ pub fn region(region: &Region) -> Verified {
         let all_active = [b.all_active.as_deref(), b.assuming_less.as_deref()];
         let variants = [Some(b), b.joined.as_deref()].into_iter().chain(all_active);
         for b in variants.flatten() {
-            let barrier = matches!(b.terminator, Terminator::Barrier);
-            for pc in b.successors().filter(|_| !barrier) {
+            for pc in b.targets() {
                 rule!(starts.contains(&pc), "no block begins at {pc:#x}\n{b}");
             }
             for pc in &b.continued {

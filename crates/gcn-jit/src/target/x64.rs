@@ -475,7 +475,9 @@ fn labels_of(blocks: &[Block], a: &mut Asm) -> Map<u64, Label> {
 
 /// The state shared by the blocks of a region.
 pub(crate) struct Common {
+    /// The code of blocks, which begins with their variants, by the blocks' starts.
     labels: Map<u64, Label>,
+    /// The code of continuations.
     continuations: Map<u64, Label>,
     exit: Label,
     barrier: Label,
