@@ -3,6 +3,7 @@
 //! To add a kernel, add an entry to the file of its program (or a new file to [`all`]) with the location of its text, the
 //! compiler options of the program, and the parameters of the launch.
 
+mod bullet;
 mod clblast;
 mod clpeak;
 mod darktable;
@@ -11,11 +12,14 @@ mod gegl;
 mod hashcat;
 mod leela;
 mod opencv;
+mod opencv_dnn;
 mod opencv_imgproc;
+mod opencv_vision;
 mod openmm;
 mod pyfai;
 mod silx;
 mod small;
+mod ufo;
 mod viennacl;
 
 pub use fetch::{Prepared, prepare};
@@ -116,7 +120,7 @@ impl Entry {
 
 /// All kernels.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    let tables: [&'static [Entry]; 13] = [
+    let tables: [&'static [Entry]; 17] = [
         darktable::KERNELS,
         silx::KERNELS,
         pyfai::KERNELS,
@@ -130,6 +134,10 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         leela::KERNELS,
         hashcat::KERNELS,
         small::KERNELS,
+        ufo::KERNELS,
+        bullet::KERNELS,
+        opencv_dnn::KERNELS,
+        opencv_vision::KERNELS,
     ];
     tables.into_iter().flatten()
 }
