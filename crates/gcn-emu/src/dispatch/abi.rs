@@ -719,6 +719,8 @@ impl Own {
 
     /// The IDs of a workgroup as its waves take them.
     pub(super) fn row(&self, group: [u32; 3]) -> Row {
-        self.dimensions.map(|d| group[d as usize % 3])
+        let [a, b, c] = self.dimensions;
+        let of = |d: u8| group[d as usize % 3];
+        [of(a), of(b), of(c)]
     }
 }

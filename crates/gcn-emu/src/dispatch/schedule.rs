@@ -68,7 +68,8 @@ pub(super) fn resident(shape: &Shape, free: u64) -> usize {
 
 /// The number of work-items of a workgroup in each dimension: a workgroup at the grid's edge may have fewer.
 pub(super) fn size(shape: &Shape, group: [u32; 3]) -> [u32; 3] {
-    std::array::from_fn(|d| shape.group[d].min(shape.grid[d] - group[d] * shape.group[d]))
+    let of = |d: usize| shape.group[d].min(shape.grid[d] - group[d] * shape.group[d]);
+    [of(0), of(1), of(2)]
 }
 
 /// The number of waves of all workgroups before one, in the order in which they start.
@@ -913,27 +914,38 @@ impl Worker<'_> {
             return spot;
         }
         let (shape, end) = (&*self.shared.setup.shape, self.batch.end);
-        let mut next = spot;
-        while next.number == group.number
-            || next.number == spot.number + 1 && next.size == spot.size
-        {
-            let first = group.own.row(next.group);
-            let step = group.own.row([1, 0, 0]);
-            // The workgroups after it in its row have its size, too, except perhaps the last one.
-            let full = shape.grid[0] / shape.group[0];
-            let same = full.saturating_sub(next.group[0] + 1) as u64;
-            let same = same.min(end.saturating_sub(next.number + 1));
-            let row = |n| std::array::from_fn(|k| first[k] + n * step[k]);
-            self.rows.extend((0..=same as u32).map(row));
-            next.number += same;
-            next.group[0] += same as u32;
-            next.first += same * next.waves as u64;
-            spot = next;
-            if next.number + 1 >= end {
+        let ([mut x, mut y, mut z], mut number) = (spot.group, spot.number);
+        let step = group.own.row([1, 0, 0]);
+        // The workgroups after one in its row have its size, too, except perhaps the last one.
+        let full = shape.grid[0] / shape.group[0];
+        loop {
+            let first = group.own.row([x, y, z]);
+            let same = full.saturating_sub(x + 1) as u64;
+            let same = same.min(end.saturating_sub(number + 1));
+            let ([a, b, c], [by_a, by_b, by_c]) = (first, step);
+            let row = |n| [a + n * by_a, b + n * by_b, c + n * by_c];
+            self.rows.push(first);
+            if same > 0 {
+                self.rows.extend((1..=same as u32).map(row));
+            }
+            number += same;
+            x += same as u32;
+            if number + 1 >= end {
                 break;
             }
-            next.go_to(shape, next.number + 1);
+            let next = match (x + 1 < shape.groups[0], y + 1 < shape.groups[1]) {
+                (true, _) => [x + 1, y, z],
+                (false, true) => [0, y + 1, z],
+                (false, false) => [0, 0, z + 1],
+            };
+            if size(shape, next) != spot.size {
+                break;
+            }
+            [x, y, z] = next;
+            number += 1;
         }
+        spot.first += (number - spot.number) * spot.waves as u64;
+        (spot.group, spot.number) = ([x, y, z], number);
         spot
     }
 
