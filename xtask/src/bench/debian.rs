@@ -3,6 +3,7 @@
 //! To add a kernel, add an entry to the file of its program (or a new file to [`all`]) with the location of its text, the
 //! compiler options of the program, and the parameters of the launch.
 
+mod boost;
 mod bullet;
 mod clblast;
 mod clpeak;
@@ -17,10 +18,13 @@ mod opencv_imgproc;
 mod opencv_vision;
 mod openmm;
 mod pyfai;
+mod python;
+mod qgis;
 mod silx;
 mod small;
 mod ufo;
 mod viennacl;
+mod xrt;
 
 pub use fetch::{Prepared, prepare};
 
@@ -53,6 +57,8 @@ pub enum Text {
     /// Texts inside of a package's program or library: each is the C string (up to the zeros on both sides) that contains these
     /// words. A `*` at the end of the path stands for a version.
     Inside(&'static str, &'static str, &'static [&'static str]),
+    /// Texts inside of a Python program: each is the string in triple quotation marks that contains these words.
+    Quoted(&'static str, &'static str, &'static [&'static str]),
     /// The text that a C++ header appends line by line: the string literals between the first line that contains some words and
     /// the next one that contains others.
     Literals {
@@ -74,7 +80,9 @@ impl Text {
     pub fn packages(self) -> Vec<&'static str> {
         match self {
             Text::Files(files) => files.iter().map(|file| file.0).collect(),
-            Text::Inside(package, ..) | Text::Literals { package, .. } => vec![package],
+            Text::Inside(package, ..)
+            | Text::Quoted(package, ..)
+            | Text::Literals { package, .. } => vec![package],
         }
     }
 }
@@ -120,7 +128,7 @@ impl Entry {
 
 /// All kernels.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    let tables: [&'static [Entry]; 17] = [
+    let tables: [&'static [Entry]; 21] = [
         darktable::KERNELS,
         silx::KERNELS,
         pyfai::KERNELS,
@@ -138,6 +146,10 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         bullet::KERNELS,
         opencv_dnn::KERNELS,
         opencv_vision::KERNELS,
+        python::KERNELS,
+        xrt::KERNELS,
+        qgis::KERNELS,
+        boost::KERNELS,
     ];
     tables.into_iter().flatten()
 }

@@ -182,6 +182,24 @@ fn string<'a>(bytes: &'a [u8], words: &str) -> Option<&'a [u8]> {
     Some(&bytes[start..end])
 }
 
+/// The string in triple quotation marks that contains these words.
+fn quoted<'a>(source: &'a str, words: &str) -> Option<&'a str> {
+    let mut rest = source;
+    loop {
+        // The first quotation mark opens a string, whose end is the next one of its kind.
+        let open = ["\"\"\"", "'''"]
+            .iter()
+            .filter_map(|mark| Some((rest.find(mark)?, *mark)));
+        let (open, mark) = open.min()?;
+        let inside = &rest[open + 3..];
+        let (text, after) = inside.split_once(mark)?;
+        if text.contains(words) {
+            return Some(text);
+        }
+        rest = after;
+    }
+}
+
 /// The string literals of a line of C++, one after the other, with their escapes resolved.
 fn literals(line: &str) -> Result<String> {
     let mut text = String::new();
@@ -230,6 +248,21 @@ fn text(text: Text, packages: &Packages) -> Result<Vec<u8>> {
                     found.with_context(|| {
                         format!("{} has no text with \"{words}\"", path.display())
                     })?,
+                );
+                all.push(b'\n');
+            }
+        }
+        Text::Quoted(package, name, strings) => {
+            let path = file(packages, package, name)?;
+            let source = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            for words in strings {
+                let found = quoted(&source, words);
+                all.extend(
+                    found
+                        .with_context(|| {
+                            format!("{} has no text with \"{words}\"", path.display())
+                        })?
+                        .bytes(),
                 );
                 all.push(b'\n');
             }
@@ -320,6 +353,14 @@ mod tests {
         assert_eq!(string(bytes, "ELF"), Some(&b"\x7fELF"[..]));
         assert_eq!(string(bytes, "ore"), Some(&b"more"[..]));
         assert_eq!(string(bytes, "void l"), None);
+    }
+
+    #[test]
+    fn strings_of_a_program() {
+        let source = "a = '''one \"\"\" two'''\nb = \"\"\"\nthree's\n\"\"\" % 4\nthree = 3\n";
+        assert_eq!(quoted(source, "two"), Some("one \"\"\" two"));
+        assert_eq!(quoted(source, "three"), Some("\nthree's\n"));
+        assert_eq!(quoted(source, "% 4"), None);
     }
 
     #[test]

@@ -33,6 +33,21 @@ fn long(value: u64) -> Arg {
     Arg::Value(value.to_le_bytes().to_vec())
 }
 
+/// The arguments of a kernel that goes on with a slow hash: this number of rounds for `n` candidates with this state.
+fn rounds(n: usize, rounds: u32, state: Arg) -> Vec<Arg> {
+    let nothing = || zeros(1024);
+    let mut args = vec![exact(candidates(n)), nothing(), nothing(), nothing(), state];
+    args.extend((0..19).map(|_| nothing()));
+    // Where the program counts from: the rounds, and the candidates.
+    let counts = words(16, |at| match at {
+        5 => rounds,
+        14 => n as u32,
+        _ => 0,
+    });
+    args.push(exact(counts));
+    args
+}
+
 /// All of them.
 pub const KERNELS: &[Entry] = &[
     Entry {
@@ -85,18 +100,35 @@ pub const KERNELS: &[Entry] = &[
         group: [64, 1, 1],
         args: || {
             let n = 1 << 12;
-            let nothing = || zeros(1024);
-            let mut args = vec![exact(candidates(n)), nothing(), nothing(), nothing()];
-            args.push(random_words(4 * n, 2));
-            args.extend((0..19).map(|_| nothing()));
-            // Where the program counts from: 64 rounds, and as many candidates.
-            let counts = words(16, |at| match at {
-                5 => 64,
-                14 => n as u32,
-                _ => 0,
-            });
-            args.push(exact(counts));
-            args
+            rounds(n, 64, random_words(4 * n, 2))
+        },
+    },
+    Entry {
+        name: "hashcat.m07100_loop",
+        text: text!("m07100-pure.cl"),
+        options: GIVEN,
+        kernel: "m07100_loop",
+        grid: [1024, 1, 1],
+        group: [64, 1, 1],
+        args: || {
+            let n = 1 << 10;
+            rounds(n, 8, random_words(96 * n, 2))
+        },
+    },
+    Entry {
+        name: "hashcat.m03200_loop",
+        text: text!("m03200-pure.cl"),
+        options: concat!(
+            "-DKERNEL_STATIC -DXM2S(x)=#x -DM2S(x)=XM2S(x) -DINCLUDE_PATH=. -DVECT_SIZE=1 -DDEVICE_TYPE=2 ",
+            "-DVENDOR_ID=64 -DDGST_R0=0 -DDGST_R1=1 -DDGST_R2=2 -DDGST_R3=3 -DDGST_ELEM=6 -D_unroll ",
+            "-DFIXED_LOCAL_SIZE=8"
+        ),
+        kernel: "m03200_loop",
+        grid: [64, 1, 1],
+        group: [8, 1, 1],
+        args: || {
+            let n = 64;
+            rounds(n, 1, random_words((18 + 18 + 1024) * n, 2))
         },
     },
 ];

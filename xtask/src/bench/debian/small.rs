@@ -1,7 +1,9 @@
 //! Programs with one or two kernels.
 
 use super::{Entry, Text};
-use crate::bench::data::{Alike, Arg, between, int, out, random_words, units, zeros};
+use crate::bench::data::{
+    Alike, Arg, Random, between, doubles, exact, int, out, random_words, units, words, zeros,
+};
 
 /// Keys of wireless networks: 8190 SHA-1 blocks twice.
 const KEYS: Text = Text::Inside(
@@ -26,6 +28,12 @@ const MANDELBROT: Text = Text::Inside(
 const PRODUCT: Text = Text::Files(&[(
     "starpu-examples",
     "usr/share/starpu/opencl/examples/matvecmult/matvecmult_kernel.cl",
+)]);
+
+/// An example of PoCL: waves in a cube.
+const WAVE: Text = Text::Files(&[(
+    "pocl-tests",
+    "usr/share/pocl-tests/examples/scalarwave/scalarwave.cl",
 )]);
 
 /// A number of 64 bits.
@@ -117,6 +125,29 @@ pub const KERNELS: &[Entry] = &[
                 rows,
                 made,
                 int(n as u32),
+            ]
+        },
+    },
+    Entry {
+        name: "pocl.scalarwave",
+        text: WAVE,
+        options: "",
+        kernel: "scalarwave",
+        grid: [64, 64, 64],
+        group: [64, 1, 1],
+        args: || {
+            let n = 64 * 64 * 64;
+            let field = |seed| {
+                let mut random = Random(seed);
+                exact(doubles(n, |_| f64::from(random.unit())))
+            };
+            let mut grid = doubles(4, |n| [0.5, 1.0, 1.0, 1.0][n]);
+            grid.extend(words(6, |_| 64));
+            vec![
+                out(8 * n, Alike::F64(1e-9)),
+                field(1),
+                field(2),
+                exact(grid),
             ]
         },
     },
