@@ -31,6 +31,8 @@ pub enum Alike {
     Rounded,
     /// Records of this number of bytes, in any order, because each lane gets its index from a counter.
     Unordered(usize),
+    /// The same after a dword, the counter.
+    Counted(usize),
 }
 
 /// The elements of `N` bytes.
@@ -56,7 +58,7 @@ fn unlike(a: &[u8], b: &[u8], part: f32) -> Vec<usize> {
 impl Alike {
     /// Returns true if even two engines that run the same code may differ.
     pub fn unordered(self) -> bool {
-        matches!(self, Alike::Unordered(_))
+        matches!(self, Alike::Unordered(_) | Alike::Counted(_))
     }
 
     /// # Errors
@@ -91,11 +93,17 @@ impl Alike {
                 None
             }
             Alike::Rounded => a.iter().zip(b).position(|(a, b)| a.abs_diff(*b) > 1),
-            Alike::Unordered(bytes) => {
+            Alike::Unordered(bytes) | Alike::Counted(bytes) => {
+                let head = match self {
+                    Alike::Counted(_) => 4.min(a.len()),
+                    _ => 0,
+                };
                 let sorted = |data: &[u8]| {
+                    let (head, records) = data.split_at(head);
                     let mut records: Vec<Vec<u8>> =
-                        data.chunks(bytes).map(<[u8]>::to_vec).collect();
+                        records.chunks(bytes).map(<[u8]>::to_vec).collect();
                     records.sort_unstable();
+                    records.push(head.to_vec());
                     records
                 };
                 let at = sorted(a).iter().zip(&sorted(b)).position(|(a, b)| a != b);

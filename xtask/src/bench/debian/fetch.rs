@@ -329,11 +329,12 @@ fn compiled(entry: &Entry, packages: &Packages, folder: &Path, target: &str) -> 
     let _ = fs::remove_file(&object);
     fs::write(&source, &text)?;
     fs::write(&given, &options)?;
-    // Other kernels of the same text may use images and samplers, for which libclc has no functions on this target.
+    // Other kernels of the same text may use images, samplers and printf, for which libclc has no functions on this target.
     let mut extra = vec![
         "-w",
         "-Wl,--noinhibit-exec",
         "-Wl,--defsym=__translate_sampler_initializer=0",
+        "-Wl,--defsym=__printf_alloc=0",
     ];
     extra.extend(options.split_whitespace());
     fixtures::compile(&sources, entry.name, target, "co", &extra, &objects)

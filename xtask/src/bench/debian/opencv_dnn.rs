@@ -2,7 +2,7 @@
 
 use super::{Entry, Text};
 use crate::bench::data::{
-    Alike, Arg, Random, between, exact, float, floats, int, out, result, units,
+    Alike, Arg, Random, between, exact, float, floats, int, out, result, units, words, zeros,
 };
 
 const fn text(words: &'static [&'static str]) -> Text {
@@ -180,6 +180,50 @@ pub const KERNELS: &[Entry] = &[
                 result(rows),
                 result(rows * columns),
             ]
+        },
+    },
+    Entry {
+        name: "opencv.permute",
+        text: text(&["void permute("]),
+        options: FLOAT,
+        kernel: "permute",
+        grid: [262144, 1, 1],
+        group: [128, 1, 1],
+        args: || {
+            let (n, axes) = (1 << 18, 4);
+            // 64 channels of 64 by 64 to 64 by 64 pixels of 64 channels.
+            let list = |of: [u32; 4]| exact(words(4, |n| of[n]));
+            let mut args = vec![int(n as u32), units(n, 1), list([0, 2, 3, 1])];
+            args.extend([
+                list([1 << 18, 1 << 12, 1 << 6, 1]),
+                list([1 << 18, 1 << 12, 1 << 6, 1]),
+            ]);
+            args.extend([int(axes), zeros(4 * n)]);
+            args
+        },
+    },
+    Entry {
+        name: "opencv.ConvolveBasic",
+        text: text(&["ConvolveBasic("]),
+        options: "-DDtype=float -DTYPE=1 -DKERNEL_BASIC -DAPPLY_BIAS=1 -DOUTPUT_Z=32 -DCHANNELS=16 -DKERNEL_HEIGHT=3 \
+                  -DKERNEL_WIDTH=3 -DSTRIDE_X=1 -DSTRIDE_Y=1 -DDILATION_X=1 -DDILATION_Y=1",
+        kernel: "ConvolveBasic",
+        grid: [131072, 1, 1],
+        group: [128, 1, 1],
+        args: || {
+            let (from, to, edge) = (16, 32, 64);
+            let short = |n: u16| Arg::Value(n.to_le_bytes().to_vec());
+            let mut args = vec![units(from * edge * edge, 1), int(0)];
+            args.extend([
+                between(9 * from * to, 2, -1.0, 1.0),
+                int(0),
+                units(to, 3),
+                int(0),
+            ]);
+            args.extend([result(to * edge * edge), int(0), int(0)]);
+            args.extend([edge as u16; 4].map(short));
+            args.extend([1, 1].map(short));
+            args
         },
     },
 ];

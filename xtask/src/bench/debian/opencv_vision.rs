@@ -19,6 +19,7 @@ const fn video(words: &'static [&'static str]) -> Text {
 }
 
 const HISTOGRAMS: Text = detection(&["void compute_hists_lut_kernel("]);
+const CASCADE: Text = detection(&["void runLBPClassifierStumpSimple("]);
 const MOTION: Text = video(&["void updateMatrices("]);
 const SEARCH: Text = video(&["void dis_densification("]);
 const FLOW: Text = Text::Inside(
@@ -30,6 +31,11 @@ const DEPTH: Text = Text::Inside(
     "libopencv-contrib406",
     "usr/lib/x86_64-linux-gnu/libopencv_rgbd.so.4.*",
     &["void customBilateral("],
+);
+const VOLUME: Text = Text::Inside(
+    "libopencv-contrib406",
+    "usr/lib/x86_64-linux-gnu/libopencv_rgbd.so.4.*",
+    &["static inline TsdfType floatToTsdf("],
 );
 const TRACKING: Text = Text::Inside(
     "libopencv-contrib406",
@@ -85,6 +91,54 @@ fn patches(of: impl Fn(f32, f32) -> f32) -> Arg {
 fn slopes(along: usize) -> Arg {
     let one = |n: usize| slope(n % WIDE, n / WIDE, along).to_le_bytes();
     exact((0..WIDE * WIDE).flat_map(one).collect())
+}
+
+/// The arguments of a cascade of `stages` stages of four tests each, for windows of 24 by 24 pixels in an image of 320 by 240.
+fn cascade(stages: usize) -> Vec<Arg> {
+    let (wide, high, stumps) = (321, 241, 4 * stages);
+    let mut random = Random(3);
+    // Sums over all pixels above and to the left.
+    let mut sums = vec![0u32; wide * high];
+    for at in wide..wide * high {
+        if at % wide > 0 {
+            let sum = sums[at - 1] + sums[at - wide] - sums[at - wide - 1];
+            sums[at] = sum + random.word() % 256;
+        }
+    }
+    // The corners of three by three blocks.
+    let mut features = Vec::new();
+    for _ in 0..stumps {
+        let [w, h] = [1, 1].map(|least| least + random.word() % 7);
+        let (x, y) = (random.word() % (25 - 3 * w), random.word() % (25 - 3 * h));
+        let corner = |n: u32| (y + n / 4 * h) * wide as u32 + x + n % 4 * w;
+        features.extend((0..16).map(corner));
+    }
+    let tests = words(4 * stumps, |n| match n % 4 {
+        0 => (n / 4) as u32,
+        1 => 0,
+        2 => 1.0f32.to_bits(),
+        _ => (-1.0f32).to_bits(),
+    });
+    let mut steps = Random(4);
+    let patterns = words(8 * stumps, |_| steps.word());
+    let scale = [1.0f32.to_bits(), wide as u32, high as u32, 0, 1];
+    let stage = |n: usize| [4 * (n / 3) as u32, 4, 0.0f32.to_bits()][n % 3];
+    let mut args = vec![int(1), exact(words(5, |n| scale[n]))];
+    args.extend([
+        exact(words(sums.len(), |n| sums[n])),
+        int(4 * wide as u32),
+        int(0),
+    ]);
+    args.extend([
+        exact(words(features.len(), |n| features[n])),
+        exact(words(3 * stages, stage)),
+        exact(tests),
+        exact(patterns),
+        int(8),
+    ]);
+    args.push(out(4 + 12 * 32768, Alike::Counted(12)));
+    args.push(integers(&[24, 24]));
+    args
 }
 
 /// All of them.
@@ -390,6 +444,48 @@ pub const KERNELS: &[Entry] = &[
             let mut args = vec![image];
             args.extend([wide, high, wide, 0].map(|n| int(n as u32)));
             args.extend([0.6, 0.16].map(float));
+            args
+        },
+    },
+    Entry {
+        name: "opencv.runLBPClassifierStumpSimple",
+        text: CASCADE,
+        options: "-DLBP -DMAX_FACES=32768 -DN_STAGES=10 -DNODE_COUNT=1 -DSPLIT_STAGE=3 -DSUM_BUF_SIZE=0 -DLOCAL_SIZE_X=8 -DLOCAL_SIZE_Y=8",
+        kernel: "runLBPClassifierStumpSimple",
+        grid: [512, 8, 1],
+        group: [8, 8, 1],
+        args: || cascade(10),
+    },
+    Entry {
+        name: "opencv.integrate",
+        text: VOLUME,
+        options: "",
+        kernel: "integrate",
+        grid: [64, 64, 1],
+        group: [8, 8, 1],
+        args: || {
+            // Voxels of two bytes: a distance and a weight.
+            let (edge, deep) = (64, 128);
+            let (wide, high) = (640, 480);
+            let camera = [
+                1.0, 0.0, 0.0, -0.64, 0.0, 1.0, 0.0, -0.64, 0.0, 0.0, 1.0, 0.5, 0.0, 0.0, 0.0, 1.0,
+            ];
+            let mut random = Random(2);
+            let voxels = words(edge * edge * deep / 2, |_| random.word() & 0x0f3f_0f3f);
+            let depths = between(wide * high, 1, 1200.0, 1800.0);
+            let mut args = vec![depths, int(4 * wide as u32), int(0)];
+            args.extend([high, wide].map(|n| int(n as u32)));
+            // Rounded distances become bytes.
+            args.push(Arg::Buffer(voxels, Alike::Mostly(0.01)));
+            args.extend([vector(&camera), float(0.02)]);
+            let (across, down) = (edge as i32, deep as i32);
+            args.extend([
+                integers(&[across, across, down, 0]),
+                integers(&[across * down, down, 1, 0]),
+            ]);
+            args.extend([vector(&[500.0, 500.0]), vector(&[320.0, 240.0])]);
+            args.extend([float(0.001), float(0.3), int(64)]);
+            args.push(between(wide * high, 3, 1.0, 1.2));
             args
         },
     },
