@@ -12,6 +12,7 @@ mod fetch;
 mod gegl;
 mod hashcat;
 mod leela;
+mod mandelbulber;
 mod opencv;
 mod opencv_dnn;
 mod opencv_imgproc;
@@ -128,7 +129,7 @@ impl Entry {
 
 /// All kernels.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    let tables: [&'static [Entry]; 21] = [
+    let tables: [&'static [Entry]; 22] = [
         darktable::KERNELS,
         silx::KERNELS,
         pyfai::KERNELS,
@@ -150,6 +151,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         xrt::KERNELS,
         qgis::KERNELS,
         boost::KERNELS,
+        mandelbulber::KERNELS,
     ];
     tables.into_iter().flatten()
 }
