@@ -131,8 +131,9 @@ pub const KERNELS: &[Entry] = &[
         args: || {
             let (wide, high, quality) = (160, 120, 12);
             let n = wide * high;
+            // No direction along rows or columns, where rounding would decide between pixels.
             let circle = words(2 * quality, |n| {
-                (n as f32 * 2.0 * std::f32::consts::PI / quality as f32)
+                (0.1 + n as f32 * 2.0 * std::f32::consts::PI / quality as f32)
                     .sin()
                     .to_bits()
             });
