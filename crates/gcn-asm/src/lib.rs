@@ -84,6 +84,7 @@ mod directives;
 mod dwarf;
 mod expand;
 mod expr;
+mod hexadecimal;
 mod hsa;
 mod insn;
 mod kernel;

@@ -8,6 +8,7 @@
 
 use crate::data::fits;
 use crate::direct::Directs;
+use crate::hexadecimal::{all_digits, hexadecimal, small_digits};
 use crate::insn::{
     Fitting, Modifier, asked_form, encodings, finished, modifier, rows_of, split_form,
 };
@@ -336,17 +337,13 @@ impl<'s> Quick<'s> {
     fn octas(&mut self, c: &mut Cursor<'s>) -> Option<()> {
         loop {
             let text: &[u8; 36] = c.bytes.get(c.pos..)?.first_chunk()?;
-            let [b'0', b'x', digits @ ..] = text else {
+            let [b'0', b'x', digits @ .., _, _] = text else {
                 return None;
             };
-            let (high, low) = (digits.first_chunk()?, digits[16..].first_chunk()?);
-            let (mut value, mut count) = hexadecimal(high).map(|(v, n)| (u128::from(v), n))?;
-            if count == 16
-                && let Some((low, more)) = hexadecimal(low)
-            {
-                value = value << (4 * more) | u128::from(low);
-                count += more;
-            }
+            let (value, count) = match all_digits(digits) {
+                Some(value) => (value, digits.len()),
+                None => up_to_32_digits(digits)?,
+            };
             let end = 2 + count;
             let ended = match (text[end], text[end + 1]) {
                 (b'\n', _) => true,
@@ -607,6 +604,21 @@ impl<'s> Quick<'s> {
     }
 }
 
+/// Returns the number of the lower-case hexadecimal digits at the start of a text, and their count.
+#[inline(never)]
+fn up_to_32_digits(text: &[u8; 32]) -> Option<(u128, usize)> {
+    let (high, low) = (text.first_chunk()?, text[16..].first_chunk()?);
+    let (value, count) = hexadecimal(high)?;
+    let value = u128::from(value);
+    if count < 16 {
+        return Some((value, count));
+    }
+    Some(match hexadecimal(low) {
+        Some((low, more)) => (value << (4 * more) | u128::from(low), count + more),
+        None => (value, count),
+    })
+}
+
 /// Returns the maximum of each of two pairs of numbers.
 fn greatest(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
     [a[0].max(b[0]), a[1].max(b[1])]
@@ -684,7 +696,7 @@ impl Lines {
 
     /// Creates the table for a text of a size in bytes.
     fn new(size: usize) -> Lines {
-        let slots = (size / 256).next_power_of_two().clamp(1 << 6, 1 << 13);
+        let slots = (size / 1024).next_power_of_two().clamp(1 << 6, 1 << 13);
         Lines {
             tags: vec![0; slots],
             list: vec![Lines::NONE; slots],
@@ -1791,72 +1803,6 @@ static KIND: [u8; 256] = {
     table
 };
 
-const ONES: u64 = 0x0101_0101_0101_0101;
-
-/// Returns the number of the lower-case hexadecimal digits at the start of a text, and their count.
-#[inline]
-fn small_digits(text: [u8; 8]) -> (u32, u32) {
-    let text = u64::from_be_bytes(text);
-    let (digits, wrong) = hexadecimal_values(text);
-    let count = wrong.leading_zeros() / 8;
-    (number_of(digits.unbounded_shr(64 - 8 * count)), count)
-}
-
-/// Returns the number of the lower-case hexadecimal digits at the start of a text, and their count, which is at least
-/// 1. The next character is a comma, a blank, the line's end or a similar one.
-///
-/// The count is computed only from the characters that cannot be digits: the processor may then continue after the
-/// number before it knows the number.
-#[inline]
-fn hexadecimal(text: &[u8; 16]) -> Option<(u64, usize)> {
-    let ([high, low], []) = text.as_chunks() else {
-        return None;
-    };
-    let (high, low) = (u64::from_le_bytes(*high), u64::from_le_bytes(*low));
-    // Bit 6 for each character that is not a digit; digits have bit 4 or bit 6.
-    let others = |text: u64| !(text | text << 2) & (0x40 * ONES);
-    let (high_others, low_others) = (others(high), others(low));
-    let count = match high_others {
-        0 => 8 + low_others.trailing_zeros() / 8,
-        others => others.trailing_zeros() / 8,
-    };
-    // The bytes before the first other character.
-    let before = |others: u64| ((others & others.wrapping_neg()) >> 6).wrapping_sub(1);
-    let ((high_digits, high_wrong), (low_digits, low_wrong)) =
-        (hexadecimal_values(high), hexadecimal_values(low));
-    let low_wrong = match high_others {
-        0 => low_wrong & before(low_others),
-        _ => 0,
-    };
-    if high_wrong & before(high_others) | low_wrong != 0 || count == 0 {
-        return None;
-    }
-    let number = |digits: u64| number_of((digits & (15 * ONES)).swap_bytes()) as u64;
-    let all = number(high_digits) << 32 | number(low_digits);
-    Some((all >> (64 - 4 * count), count as usize))
-}
-
-/// Returns the values of eight lower-case hexadecimal digits, each in its byte, and a number whose bytes are 0 for
-/// these digits.
-#[inline]
-fn hexadecimal_values(text: u64) -> (u64, u64) {
-    // Letters have bit 6 set, and their low bits count from 1.
-    let digits = (text & (15 * ONES)) + 9 * ((text >> 6) & ONES);
-    // Marks the letters, if each digit is less than 16.
-    let letters = ((digits + 6 * ONES) >> 4) & ONES;
-    let again = digits + b'0' as u64 * ONES + (b'a' - b'0' - 10) as u64 * letters;
-    let wrong = digits & (0xf0 * ONES) | (again ^ text);
-    (digits, wrong)
-}
-
-/// Returns the number of eight digits, the first of which is in the highest byte.
-#[inline]
-fn number_of(digits: u64) -> u32 {
-    let pairs = (digits | (digits >> 4)) & 0x00ff_00ff_00ff_00ff;
-    let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
-    (fours | fours >> 16) as u32
-}
-
 static HEX: [Option<u8>; 256] = {
     let mut table = [None; 256];
     let mut c = 0;
@@ -1871,68 +1817,3 @@ static HEX: [Option<u8>; 256] = {
     }
     table
 };
-
-#[cfg(test)]
-mod tests {
-    use super::{hexadecimal, small_digits};
-
-    #[test]
-    fn digits_are_those_that_the_library_takes() {
-        let check = |text: [u8; 8]| {
-            let small = |c: &&u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
-            let count = text.iter().take_while(small).count();
-            let digits = str::from_utf8(&text[..count]).unwrap();
-            let number = match count {
-                0 => 0,
-                _ => u32::from_str_radix(digits, 16).unwrap(),
-            };
-            assert_eq!(small_digits(text), (number, count as u32), "{text:?}");
-        };
-        for location in 0..8 {
-            for c in 0..=255 {
-                for other in *b"0f9a" {
-                    let mut text = [other; 8];
-                    text[location] = c;
-                    check(text);
-                    text[7 - location] = b'g';
-                    check(text);
-                }
-            }
-        }
-        check(*b"01234567");
-        check(*b"89abcdef");
-    }
-
-    #[test]
-    fn a_number_ends_before_the_first_character_that_cannot_be_a_digit() {
-        let check = |text: [u8; 16]| {
-            // Commas, blanks and line ends are among the characters without these bits.
-            let end = text.iter().position(|c| c & 0x50 == 0).unwrap_or(16);
-            let small = |c: &u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
-            let number = (text[..end].iter().all(small) && end > 0).then(|| {
-                let digits = str::from_utf8(&text[..end]).unwrap();
-                (u64::from_str_radix(digits, 16).unwrap(), end)
-            });
-            assert_eq!(hexadecimal(&text), number, "{text:?}");
-        };
-        for location in 0..16 {
-            for c in 0..=255 {
-                for other in *b"0f9a" {
-                    let mut text = [other; 16];
-                    text[location] = c;
-                    check(text);
-                    for (before, after) in
-                        [(b',', b' '), (b'\n', b'g'), (b'A', b'\n'), (b'b', b'6')]
-                    {
-                        text[15 - location] = before;
-                        check(text);
-                        text[(17 - location) % 16] = after;
-                        check(text);
-                    }
-                }
-            }
-        }
-        check(*b"0123456789abcdef");
-        check(*b"fedcba9876543210");
-    }
-}

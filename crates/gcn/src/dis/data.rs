@@ -110,22 +110,19 @@ impl Line {
             self.push(b", ");
         }
         self.push(b"0x");
-        let (high, low) = ((value >> 64) as u64, value as u64);
-        if high != 0 {
-            self.digits(high);
-            self.push(&hex_digits(low));
-        } else {
-            self.digits(low);
+        // All digits are written, and the text after the significant ones overwrites the rest.
+        match u64::try_from(value) {
+            Ok(value) => {
+                let zeros = (value | 1).leading_zeros() as usize / 4;
+                self.push(&hex_digits(value << (4 * zeros)));
+                self.len -= zeros;
+            }
+            Err(_) => {
+                let zeros = value.leading_zeros() as usize / 4;
+                self.push(&all_hex_digits(value << (4 * zeros)));
+                self.len -= zeros;
+            }
         }
-    }
-
-    /// Appends the significant digits of a number.
-    #[inline(always)]
-    fn digits(&mut self, value: u64) {
-        // All 16 digits are written, and the text after the significant ones overwrites the rest.
-        let digits = 16 - (value | 1).leading_zeros() as usize / 4;
-        self.push(&hex_digits(value << (64 - 4 * digits)));
-        self.len -= 16 - digits;
     }
 
     /// Writes the line, which represents this many bytes; returns their number.
@@ -138,10 +135,42 @@ impl Line {
 }
 
 /// The 16 digits of a number in hex.
+#[inline(always)]
 fn hex_digits(value: u64) -> [u8; 16] {
+    let all = all_hex_digits(u128::from(value) << 64);
+    *all.first_chunk().unwrap_or(&[0; 16])
+}
+
+/// The 32 digits of a number in hex.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn all_hex_digits(value: u128) -> [u8; 32] {
+    use safe_arch::{
+        add_i8_m128i, bitand_m128i, cmp_gt_mask_i8_m128i, m128i, set_splat_i8_m128i,
+        shr_imm_u16_m128i, unpack_high_i8_m128i, unpack_low_i8_m128i,
+    };
+    let bytes = m128i::from(value.to_be_bytes());
+    let all = |byte: u8| set_splat_i8_m128i(byte as i8);
+    let first = bitand_m128i(shr_imm_u16_m128i::<4>(bytes), all(15));
+    let second = bitand_m128i(bytes, all(15));
+    let text = |digits| -> [u8; 16] {
+        // Digits from ten on are letters.
+        let letters = cmp_gt_mask_i8_m128i(digits, all(9));
+        let letters = bitand_m128i(letters, all(b'a' - b'0' - 10));
+        add_i8_m128i(add_i8_m128i(digits, all(b'0')), letters).into()
+    };
+    let mut digits = [0; 32];
+    digits[..16].copy_from_slice(&text(unpack_low_i8_m128i(first, second)));
+    digits[16..].copy_from_slice(&text(unpack_high_i8_m128i(first, second)));
+    digits
+}
+
+/// The 32 digits of a number in hex.
+#[cfg(not(target_arch = "x86_64"))]
+fn all_hex_digits(value: u128) -> [u8; 32] {
     // Eight digits in the eight bytes of a number, the first in the highest.
-    let half = |value: u64| {
-        let mut digits = value;
+    let eight = |value: u32| {
+        let mut digits = u64::from(value);
         digits = (digits | digits << 16) & 0x0000_ffff_0000_ffff;
         digits = (digits | digits << 8) & 0x00ff_00ff_00ff_00ff;
         digits = (digits | digits << 4) & 0x0f0f_0f0f_0f0f_0f0f;
@@ -149,9 +178,10 @@ fn hex_digits(value: u64) -> [u8; 16] {
         let letters = (digits + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
         digits + 0x3030_3030_3030_3030 + letters * (b'a' - b'0' - 10) as u64
     };
-    let mut all = [0; 16];
-    all[..8].copy_from_slice(&half(value >> 32).to_be_bytes());
-    all[8..].copy_from_slice(&half(value & 0xffff_ffff).to_be_bytes());
+    let mut all = [0; 32];
+    for (n, to) in all.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        *to = eight((value >> (96 - 32 * n)) as u32).to_be_bytes();
+    }
     all
 }
 
