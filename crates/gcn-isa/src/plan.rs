@@ -13,7 +13,7 @@ use crate::format::{Encoding, Field, Format};
 use crate::inst::NO;
 use crate::modifier::{self, Arg, Modifier, Sets};
 use crate::names;
-use crate::operand::{self, Reg, VCC, VGPR0};
+use crate::operand::{self, VCC, VGPR0};
 use crate::print::{self, Style, Syntax};
 use crate::shape::{Access, Imm, Mods, Role, Slot, Ty};
 use crate::target::{Gen, Target};
@@ -53,6 +53,24 @@ const GENERAL: u16 = 1;
 #[repr(align(16))]
 struct Token([u8; 16]);
 
+/// The decimal digits of each number, and their count.
+static DECIMAL: [[u8; 4]; 256] = {
+    let mut table = [[0; 4]; 256];
+    let mut n = 0;
+    while n < 256 {
+        let all = [n / 100, n / 10 % 10, n % 10];
+        let zeros = if n < 10 { 2 } else { (n < 100) as usize };
+        let mut k = zeros;
+        while k < 3 {
+            table[n][k - zeros] = b'0' + all[k] as u8;
+            k += 1;
+        }
+        table[n][3] = 3 - zeros as u8;
+        n += 1;
+    }
+    table
+};
+
 impl Token {
     /// The text depends on the literal.
     const LITERAL: u8 = 1;
@@ -74,35 +92,31 @@ impl Token {
     }
 
     /// The token of a numbered SGPR or VGPR, or of a tuple of them.
+    #[inline]
     fn numbered(letter: u8, first: u16, dwords: u16) -> Token {
-        let mut token = Token::EMPTY;
-        let mut at = 0;
-        let mut push = |c: u8| {
-            token.0[at] = c;
-            at += 1;
+        let (mut text, mut len) = (u128::from(letter), 1);
+        let mut push = |more: u32, count: u32| {
+            text |= u128::from(more) << (8 * len);
+            len += count;
         };
-        let decimal = |n: u16, push: &mut dyn FnMut(u8)| {
-            if n >= 100 {
-                push(b'0' + (n / 100) as u8);
-            }
-            if n >= 10 {
-                push(b'0' + (n / 10 % 10) as u8);
-            }
-            push(b'0' + (n % 10) as u8);
+        let digits = |n: u16| {
+            let [text @ .., count] = DECIMAL[n as usize & 0xff];
+            (u32::from_le_bytes([text[0], text[1], text[2], 0]), count)
         };
-        push(letter);
+        let (number, count) = digits(first);
         if dwords == 1 {
-            decimal(first, &mut push);
+            push(number, count.into());
         } else {
-            push(b'[');
-            decimal(first, &mut push);
-            push(b':');
-            decimal(first + dwords - 1, &mut push);
-            push(b']');
+            push(b'['.into(), 1);
+            push(number, count.into());
+            push(b':'.into(), 1);
+            let (number, count) = digits(first + dwords - 1);
+            push(number, count.into());
+            push(b']'.into(), 1);
         }
-        push(b',');
-        push(b' ');
-        token.0[15] = at as u8;
+        push(u16::from_le_bytes(*b", ").into(), 2);
+        let mut token = Token(text.to_le_bytes());
+        token.0[15] = len as u8;
         token
     }
 
@@ -1077,10 +1091,22 @@ impl Plans {
             Some(n) => n,
             None => {
                 self.tables.push(table);
+                let start = self.tokens.len();
+                self.tokens.resize(start + 512, Token::EMPTY);
+                let (sgprs, vgprs) = match table.dwords {
+                    0 => (0, 0),
+                    n => (insn.generation().sgprs() + 1 - n, 257 - n),
+                };
+                // Most codes are numbered registers, whose text is known without the printer.
+                for (letter, from, count) in [(b's', 0, sgprs), (b'v', VGPR0, vgprs)] {
+                    let numbered = &mut self.tokens[start + from as usize..];
+                    for (n, token) in (0..count).zip(numbered) {
+                        *token = Token::numbered(letter, n, table.dwords);
+                    }
+                }
                 let mut text = String::with_capacity(32);
-                for code in 0..512 {
-                    let token = self.code(insn, table, code, &mut text);
-                    self.tokens.push(token);
+                for code in (sgprs..VGPR0).chain(VGPR0 + vgprs..512) {
+                    self.tokens[start + code as usize] = self.code(insn, table, code, &mut text);
                 }
                 self.tables.len() - 1
             }
@@ -1089,17 +1115,6 @@ impl Plans {
     }
 
     fn code(&mut self, insn: &Insn, table: Table, code: u16, text: &mut String) -> Token {
-        // Most codes are numbered registers, whose text is known without the printer.
-        let generation = insn.generation();
-        match operand::reg(code, generation) {
-            Reg::Sgpr(n) if table.dwords > 0 && n + table.dwords <= generation.sgprs() => {
-                return Token::numbered(b's', n, table.dwords);
-            }
-            Reg::Vgpr(n) if table.dwords > 0 && n + table.dwords <= 256 => {
-                return Token::numbered(b'v', n, table.dwords);
-            }
-            _ => {}
-        }
         let constant = if print::is_constant(code, insn.generation()) {
             Token::CONSTANT
         } else {
