@@ -1,6 +1,7 @@
 //! Kernel metadata that are parsed on another thread before the text is read up to them.
 
 use gcn_object::metadata::{self, Faithful, MetadataError};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::Scope;
 
@@ -26,7 +27,12 @@ impl KnownMetadata {
 }
 
 /// The result of [`metadata::assemble`].
-pub(crate) type Made = Result<(Vec<u8>, Option<u64>), MetadataError>;
+pub(crate) type Made = Result<(Arc<Vec<u8>>, Option<u64>), MetadataError>;
+
+/// Assembles a text.
+pub(crate) fn made(text: &str) -> Made {
+    metadata::assemble(text).map(|(descriptor, minor)| (Arc::new(descriptor), minor))
+}
 
 /// The metadata of a text, which another thread parses.
 pub(crate) struct Ahead<'s>(Receiver<(&'s str, Made)>);
@@ -51,7 +57,7 @@ impl<'s> Ahead<'s> {
             if let Some(end) = end_of(text, END) {
                 let text = &text[..end];
                 // The receiver is dropped if another error ended the reading.
-                let _ = sender.send((text, metadata::assemble(text)));
+                let _ = sender.send((text, made(text)));
             }
         };
         let started = std::thread::Builder::new().spawn_scoped(scope, read);
@@ -161,7 +167,7 @@ mod tests {
             let source = format!(".arch gfx900\n.amdgpu_metadata\n{text}.end_amdgpu_metadata\n");
             let output = assemble(&source, "a.s", &options);
             let made = output.object.expect("no errors").metadata;
-            assert_eq!(made, metadata::assemble(&text).ok().map(|(note, _)| note));
+            assert_eq!(made, super::made(&text).ok().map(|(note, _)| note));
         }
     }
 }

@@ -142,7 +142,7 @@ pub(crate) struct Asm<'s, 'o> {
     pub(crate) code_block: Option<CodeBlock>,
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) late_kernels: Vec<LateKernel>,
-    pub(crate) metadata: Option<Vec<u8>>,
+    pub(crate) metadata: Option<std::sync::Arc<Vec<u8>>>,
     pub(crate) ahead: Option<Ahead<'s>>,
     /// One more than the highest VGPR and SGPR of the statement being read.
     pub(crate) used: [u32; 2],
@@ -183,6 +183,8 @@ impl<'s, 'o> Asm<'s, 'o> {
             quotes: false,
         };
         let mut sym = Symbols::new();
+        // Memory that is reserved and not used costs nothing; moving symbols to larger memory would.
+        sym.list.reserve(src.len() / 1024);
         let mut fixed = |name: &str| {
             let id = sym.intern_made(name.to_string());
             sym.get_mut(id).def = Def::Absolute(0);
@@ -920,13 +922,12 @@ impl<'s, 'o> Asm<'s, 'o> {
             }
         } else if section.data.is_empty() && *pattern == [0] {
             // The system allocates zeroed memory only when it is written.
-            section.data = vec![0; total as usize];
+            section.data = vec![0; total as usize].into();
         } else if let [byte] = pattern {
             section
                 .data
                 .resize(section.data.len() + total as usize, *byte);
         } else {
-            section.data.reserve(total as usize);
             for _ in 0..count {
                 section.data.extend_from_slice(pattern);
             }

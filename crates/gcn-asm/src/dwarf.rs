@@ -432,7 +432,7 @@ impl<'s> Asm<'s, '_> {
                 made.align = made.align.max(8);
             }
             let start = made.data.len() as u64;
-            made.data.extend(writer.bytes.slice());
+            made.data.extend_from_slice(writer.bytes.slice());
             made.size = made.data.len() as u64;
             location.push((section, start, writer.relocations.clone()));
             Ok(())

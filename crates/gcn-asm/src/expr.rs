@@ -65,10 +65,13 @@ pub(crate) enum Expr {
     Not(Box<Expr>),
     LogicNot(Box<Expr>),
     Binary(Op, Box<(Expr, Expr)>),
-    Call(Function, Vec<Expr>),
+    Call(Box<(Function, Vec<Expr>)>),
     /// `a ? b : c`
     Choice(Box<(Expr, Expr, Expr)>),
 }
+
+/// There are as many expressions as labels and branches.
+const _: () = assert!(size_of::<Expr>() == 16);
 
 /// LLVM's functions of numbers, with which compilers compute a kernel's resources.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -515,7 +518,7 @@ impl Parser<'_, '_> {
                 .call(&numbers)
                 .map(Expr::Const)
                 .map_err(|message| Fail::new(span, message)),
-            None => Ok(Expr::Call(function, arguments)),
+            None => Ok(Expr::Call(Box::new((function, arguments)))),
         }
     }
 

@@ -329,7 +329,7 @@ impl<'s> Asm<'s, '_> {
             Some(known) => Some(known.made()),
             None => self.ahead.take().and_then(|ahead| ahead.made(text)),
         };
-        let made = made.unwrap_or_else(|| metadata::assemble(text));
+        let made = made.unwrap_or_else(|| crate::ahead::made(text));
         let (descriptor, minor) = made.map_err(yaml)?;
         if self.version.is_none() {
             self.version = match minor {

@@ -110,7 +110,7 @@ use gcn_isa::Target;
 use gcn_object::read::{Relocation, Symbol};
 use gcn_object::target::{Abi, Os, TargetId, Version};
 use gcn_object::write::{self, Builder, Section};
-use gcn_object::{Error, KernelDescriptor};
+use gcn_object::{Bytes, Error, KernelDescriptor};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -273,7 +273,7 @@ pub struct Assembled {
     /// The kernels in the order of their descriptors.
     pub kernels: Vec<Kernel>,
     /// The kernel metadata, as msgpack.
-    pub metadata: Option<Vec<u8>>,
+    pub metadata: Option<Arc<Vec<u8>>>,
     /// Output sections of the loadable file whose addresses the source sets.
     pub section_locations: Vec<(String, u64)>,
     /// Groups of sections; a linker keeps one group of each name.
@@ -304,13 +304,10 @@ impl Assembled {
     ///
     /// # Errors
     /// A message that names the parts that need a linker.
-    pub fn into_raw(self) -> Result<Vec<u8>, String> {
+    pub fn into_raw(self) -> Result<Bytes, String> {
         self.raw()?;
-        Ok(self
-            .sections
-            .into_iter()
-            .next()
-            .map_or(Vec::new(), |section| section.data))
+        let text = self.sections.into_iter().next();
+        Ok(text.map_or(Bytes::new(), |section| section.data))
     }
 
     /// Returns the operating system and code object version of the files to write.
@@ -425,7 +422,7 @@ pub fn snippet(
     let output = run(source, "", &options, true);
     match output.object {
         Some(object) => match object.into_raw() {
-            Ok(bytes) => Ok(bytes),
+            Ok(bytes) => Ok(bytes.into_vec()),
             Err(message) => {
                 let all = Span {
                     start: 0,

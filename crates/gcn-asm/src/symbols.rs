@@ -422,7 +422,8 @@ impl<'s> Symbols<'s> {
             Expr::Neg(e) => Ok(self.value(e, depth, fuel)?.negate()),
             Expr::Not(e) => Ok(Value::absolute(!self.number(e, depth, fuel)?)),
             Expr::LogicNot(e) => Ok(Value::absolute((self.number(e, depth, fuel)? == 0) as i64)),
-            Expr::Call(function, arguments) => {
+            Expr::Call(call) => {
+                let (function, arguments) = &**call;
                 let numbers: Result<Vec<i64>, EvalError> = (arguments.iter())
                     .map(|argument| self.number(argument, depth, fuel))
                     .collect();

@@ -17,7 +17,7 @@ fn clrx(arch: &str, text: &str) -> Vec<u8> {
     let output = assemble(text, "a.s", &options);
     let said = render(&output.diagnostics, false);
     let object = output.object.unwrap_or_else(|| panic!("{text}: {said}"));
-    object.into_raw().unwrap()
+    object.into_raw().unwrap().into_vec()
 }
 
 /// Returns the error of a text.

@@ -19,7 +19,8 @@ fn bytes(source: &str, options: &Options) -> Vec<u8> {
     let messages = render(&output.diagnostics, false);
     let object = output.object.unwrap_or_else(|| panic!("{messages}"));
     assert_eq!(messages, "");
-    object.into_raw().expect("complete without a linker")
+    let raw = object.into_raw().expect("complete without a linker");
+    raw.into_vec()
 }
 
 /// Returns llvm-mc's bytes for a text; `None` if llvm-mc is missing.

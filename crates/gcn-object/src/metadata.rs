@@ -11,6 +11,7 @@ use rmpv::ValueRef;
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 /// The reason why metadata cannot be read or is refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -472,7 +473,7 @@ pub struct Faithful {
     /// The text.
     pub text: String,
     /// The descriptor, equal to the note's.
-    pub descriptor: Vec<u8>,
+    pub descriptor: Arc<Vec<u8>>,
     /// The minor version of the metadata, if it is a number.
     pub minor: Option<u64>,
 }
@@ -486,7 +487,7 @@ pub fn faithful(descriptor: &[u8]) -> Option<Faithful> {
     let (again, minor) = assemble(&text).ok()?;
     (again == descriptor).then_some(Faithful {
         text,
-        descriptor: again,
+        descriptor: Arc::new(again),
         minor,
     })
 }

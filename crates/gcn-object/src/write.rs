@@ -3,6 +3,7 @@
 //! The loadable layout follows lld's: code, data and every address are the same for the same input. Distances between
 //! sections, which the code contains, then stay valid after disassembling and assembling again.
 
+use crate::bytes::Bytes;
 use crate::descriptor::KernelDescriptor;
 use crate::elf::*;
 use crate::error::Error;
@@ -33,14 +34,15 @@ pub struct Section {
     /// Size of an entry for tables, otherwise 0.
     pub entry_size: u64,
     /// The bytes; empty for `NOBITS`.
-    pub data: Vec<u8>,
+    pub data: Bytes,
     /// Size in bytes; the length of `data` except for `NOBITS`.
     pub size: u64,
 }
 
 impl Section {
     /// Returns a `PROGBITS` section of these bytes.
-    pub fn new(name: &str, flags: SectionFlags, align: u64, data: Vec<u8>) -> Section {
+    pub fn new(name: &str, flags: SectionFlags, align: u64, data: impl Into<Bytes>) -> Section {
+        let data = data.into();
         let size = data.len() as u64;
         Section {
             name: name.into(),
@@ -62,7 +64,7 @@ impl Section {
             flags: SectionFlags::DATA,
             align,
             entry_size: 0,
-            data: Vec::new(),
+            data: Bytes::new(),
             size,
         }
     }
@@ -141,7 +143,9 @@ pub fn add_note(
         let section = &mut sections[i];
         let aligned = section.data.len().next_multiple_of(4);
         section.data.resize(aligned, 0);
-        note::push(&mut section.data, owner, kind, descriptor);
+        let mut note = Vec::new();
+        note::push(&mut note, owner, kind, descriptor);
+        section.data.extend_from_slice(&note);
         section.size = section.data.len() as u64;
         return i;
     }
@@ -204,7 +208,7 @@ impl Builder {
                 flags: section.flags,
                 align: section.align,
                 entry_size: section.entry_size,
-                data: object.section_data(i).to_vec(),
+                data: object.section_data(i).to_vec().into(),
                 size: section.size,
             }));
         }
@@ -571,7 +575,7 @@ impl Builder {
                 Some(_) => SectionFlags::GROUP,
                 None => 0,
             };
-            let mut data = Cow::Borrowed(section.data.as_slice());
+            let mut data = Cow::Borrowed(&section.data[..]);
             // If the relocation holds the addend, its location is zero, even if the value is already known.
             for r in &by_section[i] {
                 let (start, width) = (r.offset as usize, r.kind.width());

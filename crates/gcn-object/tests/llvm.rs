@@ -111,7 +111,7 @@ fn builder_like_lld(object: &CodeObject, linked: &CodeObject) -> Builder {
         Some(i) => {
             let section = builder.section_mut(i).unwrap();
             section.size = comment.len() as u64;
-            section.data = comment;
+            section.data = comment.into();
         }
         None => {
             let mut section = Section::new(".comment", SectionFlags(0x30), 1, comment);

@@ -447,7 +447,7 @@ fn v2_is_linked_as_lld_links_it() {
         section.is_none_or(|s| s.name == ".comment")
     });
     let section = builder.section_mut(index.unwrap()).unwrap();
-    (section.size, section.data) = (comment.len() as u64, comment.to_vec());
+    (section.size, section.data) = (comment.len() as u64, comment.to_vec().into());
     assert!(builder.loadable().unwrap() == V2_LINKED);
     let again = CodeObject::parse(&builder.relocatable().unwrap()).unwrap();
     assert_eq!((&again.kernels, &again.notes.len()), (&object.kernels, &4));

@@ -70,7 +70,7 @@ impl<'a> Source<'a> {
                 align: power_of_two(section.align),
                 entry_size: section.entry_size,
                 size: section.size,
-                data,
+                data: data.into(),
             }));
         }
         let mut symbols = vec![None; self.table.len()];
