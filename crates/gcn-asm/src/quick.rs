@@ -8,7 +8,7 @@
 
 use crate::data::fits;
 use crate::direct::Directs;
-use crate::hexadecimal::{all_digits, hexadecimal, small_digits};
+use crate::hexadecimal::{small_digits, up_to_16, up_to_32};
 use crate::insn::{
     Fitting, Modifier, asked_form, encodings, finished, modifier, rows_of, split_form,
 };
@@ -311,10 +311,11 @@ impl<'s> Quick<'s> {
             let [b'0', b'x', digits @ .., _, _]: &[u8; 20] = text else {
                 break;
             };
-            let Some((value, count)) = hexadecimal(digits) else {
+            let (value, count) = up_to_16(digits);
+            if count == 0 {
                 break;
-            };
-            let end = 2 + count.min(16);
+            }
+            let end = 2 + count;
             // The start of the next number must not depend on more loads; other blanks are left to the caller.
             let ended = match (text[end], text[end + 1]) {
                 (b'\n', _) => true,
@@ -340,10 +341,10 @@ impl<'s> Quick<'s> {
             let [b'0', b'x', digits @ .., _, _] = text else {
                 return None;
             };
-            let (value, count) = match all_digits(digits) {
-                Some(value) => (value, digits.len()),
-                None => up_to_32_digits(digits)?,
-            };
+            let (value, count) = up_to_32(digits);
+            if count == 0 {
+                return None;
+            }
             let end = 2 + count;
             let ended = match (text[end], text[end + 1]) {
                 (b'\n', _) => true,
@@ -604,21 +605,6 @@ impl<'s> Quick<'s> {
     }
 }
 
-/// Returns the number of the lower-case hexadecimal digits at the start of a text, and their count.
-#[inline(never)]
-fn up_to_32_digits(text: &[u8; 32]) -> Option<(u128, usize)> {
-    let (high, low) = (text.first_chunk()?, text[16..].first_chunk()?);
-    let (value, count) = hexadecimal(high)?;
-    let value = u128::from(value);
-    if count < 16 {
-        return Some((value, count));
-    }
-    Some(match hexadecimal(low) {
-        Some((low, more)) => (value << (4 * more) | u128::from(low), count + more),
-        None => (value, count),
-    })
-}
-
 /// Returns the maximum of each of two pairs of numbers.
 fn greatest(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
     [a[0].max(b[0]), a[1].max(b[1])]
@@ -635,6 +621,47 @@ struct Short {
 impl Short {
     /// The text has fewer bytes.
     const MOST: usize = 48;
+}
+
+/// The bytes of a line that are kept, all of which are set, and those after it.
+static KEPT: [u8; 2 * Short::MOST] = {
+    let mut table = [0; 2 * Short::MOST];
+    let mut n = 0;
+    while n < Short::MOST {
+        table[n] = 0xff;
+        n += 1;
+    }
+    table
+};
+
+/// Returns the number of bytes before the first line's end; all of them if there is none.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn line_length(text: &[u8; Short::MOST]) -> usize {
+    use safe_arch::{cmp_eq_mask_i8_m128i, m128i, move_mask_i8_m128i, set_splat_i8_m128i};
+    let end = set_splat_i8_m128i(b'\n' as i8);
+    let pieces = text.as_chunks().0.iter().enumerate();
+    let ends = pieces.fold(1 << Short::MOST, |ends, (n, piece)| {
+        let here = cmp_eq_mask_i8_m128i(m128i::from(*piece), end);
+        ends | (move_mask_i8_m128i(here) as u64) << (16 * n)
+    });
+    ends.trailing_zeros() as usize
+}
+
+/// Returns the number of bytes before the first line's end; all of them if there is none.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn line_length(text: &[u8; Short::MOST]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let mut len = Short::MOST;
+    for (n, word) in text.as_chunks().0.iter().enumerate().rev() {
+        // The lowest bit that is set belongs to the first line's end.
+        let other = u64::from_le_bytes(*word) ^ (ONES * b'\n' as u64);
+        let ends = other.wrapping_sub(ONES) & !other & ONES << 7;
+        let end = 8 * n + ends.trailing_zeros() as usize / 8;
+        len = if ends != 0 { end } else { len };
+    }
+    len
 }
 
 /// A line of an instruction, and its result, in one line of the processor's cache. It does not refer to the source, whose
@@ -716,7 +743,6 @@ impl Lines {
         /// The number of look-ups after which their benefit is evaluated.
         const SOME: u32 = 1 << 10;
         const PAUSE: u32 = 1 << 14;
-        const ONES: u64 = 0x0101_0101_0101_0101;
         /// Odd numbers without a pattern, one for each word.
         const MIX: [u64; Short::MOST / 8] = [
             0x9e37_79b9_7f4a_7c15,
@@ -737,26 +763,17 @@ impl Lines {
             (self.sought, self.found) = (0, 0);
         }
         let rest: &[u8; Short::MOST] = c.bytes.get(c.pos..)?.first_chunk()?;
-        let mut words = [0; Short::MOST / 8];
-        for (word, eight) in words.iter_mut().zip(rest.chunks_exact(8)) {
-            *word = u64::from_le_bytes(*eight.first_chunk()?);
-        }
         // No branch depends on the length of the line, because a processor could not predict it.
-        let mut len = Short::MOST;
-        for (n, word) in words.iter().enumerate().rev() {
-            // The lowest bit that is set belongs to the first line's end.
-            let other = word ^ (ONES * b'\n' as u64);
-            let ends = other.wrapping_sub(ONES) & !other & ONES << 7;
-            let end = 8 * n + ends.trailing_zeros() as usize / 8;
-            len = if ends != 0 { end } else { len };
-        }
+        let len = line_length(rest);
         if len == Short::MOST {
             return None;
         }
+        let kept: &[u8; Short::MOST] = KEPT.get(Short::MOST - len..)?.first_chunk()?;
+        let mut words = [0; Short::MOST / 8];
         let mut sum = 0u64;
-        for (n, word) in words.iter_mut().enumerate() {
-            let bits = 8 * len.saturating_sub(8 * n).min(8) as u32;
-            *word &= u64::MAX.unbounded_shr(64 - bits);
+        let eights = rest.as_chunks().0.iter().zip(kept.as_chunks().0);
+        for (n, (word, (eight, kept))) in words.iter_mut().zip(eights).enumerate() {
+            *word = u64::from_le_bytes(*eight) & u64::from_le_bytes(*kept);
             sum = sum.wrapping_add(word.wrapping_mul(MIX[n]));
         }
         let hash = (sum ^ sum >> 29).wrapping_mul(MIX[0]);
