@@ -34,8 +34,13 @@ pub(super) fn plain_data(bytes: &[u8], strings: bool, out: &mut Vec<u8>) -> usiz
         .step_by(8)
         .find(|n| {
             let rest = &bytes[*n..];
-            string_length(rest, strings).is_some()
-                || rest.first_chunk().is_some_and(|b| *b == [0; 16])
+            // Most numbers are neither.
+            let some = match rest.first_chunk::<8>() {
+                Some([text @ .., _, _]) if !may_be_printed(text) => rest[..8] == [0; 8],
+                _ => true,
+            };
+            some && (string_length(rest, strings).is_some()
+                || rest.first_chunk().is_some_and(|b| *b == [0; 16]))
         })
         .unwrap_or(count);
     let mut line = Line {
@@ -185,15 +190,17 @@ fn all_hex_digits(value: u128) -> [u8; 32] {
     all
 }
 
+/// The minimum length of a string in data that may be numbers.
+const LEAST: usize = 6;
+
 /// Returns the length of the string that data begins with, without the zero after it; `None` if it does not look like a string.
 pub(super) fn string_length(bytes: &[u8], strings: bool) -> Option<usize> {
     const MOST: usize = 1 << 12;
-    const LEAST: usize = 6;
     if strings {
         let length = bytes.iter().take(MOST).take_while(|b| **b != 0).count();
         return Some(length);
     }
-    if !bytes.first_chunk().is_some_and(may_be_printed::<LEAST>) {
+    if !bytes.first_chunk().is_some_and(may_be_printed) {
         return None;
     }
     let length = printed_length(&bytes[..bytes.len().min(MOST)]);
@@ -230,10 +237,10 @@ fn is_printed(bytes: &[u8; 8]) -> bool {
 /// Returns false only if one of the bytes is below a tab or above ASCII, as in most numbers. All bytes are compared
 /// together.
 #[inline]
-fn may_be_printed<const N: usize>(bytes: &[u8; N]) -> bool {
+fn may_be_printed(bytes: &[u8; LEAST]) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let mut word = [b' '; 8];
-    word[..N].copy_from_slice(bytes);
+    word[..LEAST].copy_from_slice(bytes);
     let word = u64::from_le_bytes(word);
     // The subtraction sets the high bit of bytes below 9; it may set that of a byte after them too.
     let low = word.wrapping_sub(0x0909_0909_0909_0909) & !word;
