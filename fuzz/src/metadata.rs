@@ -28,7 +28,12 @@ pub fn metadata(data: &[u8]) {
     if let Some(made) = metadata::faithful(data) {
         assert_eq!(made.descriptor[..], *data);
         let again = metadata::assemble(&made.text);
-        assert_eq!(again, Ok((made.descriptor.to_vec(), made.minor)), "{}", made.text);
+        assert_eq!(
+            again,
+            Ok((made.descriptor.to_vec(), made.minor)),
+            "{}",
+            made.text
+        );
     }
     if let Some(version) = metadata::accepted_version(data) {
         let read = Metadata::from_note(data);
