@@ -19,11 +19,11 @@ pub const VECTORS: usize = 768;
 pub const AFFINE_BASES: usize = 1024;
 pub const AFFINE_ADDRESSES: usize = 128;
 /// The number of slots for remembered ranges of memory.
-pub const RANGES: usize = 1024;
+pub const RANGES: usize = 2048;
 /// The number of accesses that remember where they were. If there are more, some share a slot, and prefetch in vain.
 pub const PACES: usize = 512;
 /// The first slots belong to one access each. Each of the others belongs to the access that its tag names.
-pub const OWN_RANGES: u32 = 768;
+pub const OWN_RANGES: u32 = 1536;
 /// The number of tiles, at most 8: their states are bytes of one qword.
 pub const TILES: usize = 8;
 /// What may be spent on a tile before it has been of use, in dwords that each lane would have loaded meanwhile.
@@ -310,6 +310,10 @@ pub struct RangeLookup {
     pub bytes: [i32; 2],
     pub range: usize,
     pub around: usize,
+    /// The slot of the second range that `around` may remember.
+    pub second: u32,
+    /// How often `around` has found no ranges since it last found some.
+    pub refused: u32,
     pub exact: usize,
     /// The address that `exact` checks.
     pub address: u64,

@@ -1,5 +1,5 @@
 //! Kernels whose strides are arguments, so that the code's assumptions are right in one launch and wrong in the next; coordinates that are
-//! kept within limits; rows of eight lanes; and registers whose lanes are active again after a branch. All engines must leave the same
+//! kept within limits; rows of eight lanes; registers whose lanes are active again after a branch; and lanes that choose between buffers. All engines must leave the same
 //! bytes.
 #![cfg(target_arch = "x86_64")]
 
@@ -391,4 +391,69 @@ fn branches_on_arguments() {
             same(&body, &some);
         }
     }
+}
+
+/// Lanes choose between two buffers, or among three with the arguments' memory: all of a wave, all of 16 lanes, or each its own. `access`
+/// uses the address in v[4:5] and leaves v[10:13].
+fn chosen(index: &str, narrow: &str, access: &str) -> String {
+    format!(
+        "v_mov_b32 v10, 1\nv_mov_b32 v11, 2\nv_mov_b32 v12, 3\nv_mov_b32 v13, v1\n{index}\n\
+         v_mov_b32 v4, s4\nv_mov_b32 v5, s5\nv_mov_b32 v6, s6\nv_mov_b32 v7, s7\n\
+         v_and_b32 v3, s8, v1\nv_cmp_eq_u32 vcc, s9, v3\nv_cndmask_b32 v4, v4, v6, vcc\nv_cndmask_b32 v5, v5, v7, vcc\n\
+         v_add_co_u32 v4, vcc, v4, v2\nv_addc_co_u32 v5, vcc, 0, v5, vcc\ns_mov_b64 s[14:15], exec\n{narrow}\n\
+         {access}\ns_waitcnt vmcnt(0)\ns_mov_b64 exec, s[14:15]\n\
+         v_lshlrev_b32 v8, 4, v1\nglobal_store_dwordx4 v8, v[10:13], s[6:7]"
+    )
+}
+
+#[test]
+fn lanes_that_choose_between_buffers() {
+    // The kernel reads the upper halves of the buffers, and writes the lower half of the second one.
+    let own = "v_lshlrev_b32 v2, 4, v1\nv_and_b32 v2, 0x1fff0, v2\nv_add_u32 v2, 0x20000, v2";
+    let mixed =
+        "v_mul_lo_u32 v2, v1, 0x9e3b1\nv_and_b32 v2, 0x1fff0, v2\nv_add_u32 v2, 0x20000, v2";
+    // Inactive lanes have addresses that are not mapped.
+    let odd = "v_cmp_eq_u32 vcc, 5, v0\nv_cndmask_b32 v5, v5, -1, vcc\nv_mov_b32 v9, 0x123\nv_cndmask_b32 v4, v4, v9, vcc\n\
+               s_andn2_b64 exec, exec, vcc";
+    let third = "v_and_b32 v3, 3, v0\nv_cmp_eq_u32 vcc, 2, v3\nv_mov_b32 v8, s0\nv_mov_b32 v9, s1\n\
+                 v_cndmask_b32 v4, v4, v8, vcc\nv_cndmask_b32 v5, v5, v9, vcc";
+    let accesses = [
+        "global_load_dword v10, v[4:5], off offset:8",
+        "global_load_ubyte v10, v[4:5], off offset:5",
+        "global_load_dwordx2 v[11:12], v[4:5], off",
+        "global_load_dwordx4 v[10:13], v[4:5], off",
+        "global_store_dword v[4:5], v1, off\ns_waitcnt vmcnt(0)\nglobal_load_dword v10, v[4:5], off",
+        "global_store_byte v[4:5], v1, off offset:3\ns_waitcnt vmcnt(0)\nglobal_load_dword v10, v[4:5], off",
+        "global_store_dwordx2 v[4:5], v[0:1], off\ns_waitcnt vmcnt(0)\nglobal_load_dwordx4 v[10:13], v[4:5], off",
+    ];
+    let choices = [[1, 0], [0, 0], [0, 1], [64, 0], [16, 16], [7, 3], [1, 1]];
+    for access in accesses {
+        for (index, narrow) in [(own, ""), (mixed, ""), (own, odd), (mixed, odd)] {
+            let stores = access.contains("store");
+            if stores && index == mixed {
+                // Lanes would store to one address.
+                continue;
+            }
+            same(&chosen(index, narrow, access), &choices);
+            if !stores && !access.contains("x4") {
+                let narrow = format!("{third}\n{narrow}");
+                same(&chosen("v_mov_b32 v2, 16", &narrow, access), &choices);
+            }
+        }
+    }
+}
+
+/// Lanes that choose between buffers run without the interpreter.
+#[test]
+fn lanes_of_two_buffers_are_compiled() {
+    let body = chosen(
+        "v_lshlrev_b32 v2, 4, v1",
+        "",
+        "global_load_dwordx2 v[10:11], v[4:5], off",
+    );
+    let stats = same(&body, &[[1, 0], [5, 4]]);
+    assert!(
+        stats.is_none_or(|s| s.restarts == 0 && s.interpreted == 0),
+        "{stats:?}"
+    );
 }

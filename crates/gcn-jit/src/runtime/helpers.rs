@@ -310,8 +310,25 @@ pub(crate) unsafe extern "sysv64" fn exact(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
-/// Checks that lanes' addresses lie in one range of memory that may be accessed, and remembers as much of it as can be reached
-/// from there. Nonzero: they do not.
+/// What an access at lanes' own addresses asks of [`around`], as its code writes it.
+pub(crate) struct AroundRequest;
+
+impl AroundRequest {
+    /// The access may lie in two ranges. The second one's slot is in the context.
+    pub const TWO: u64 = 1 << 10;
+    /// No other access uses the two slots.
+    pub const OWN: u64 = 1 << 11;
+}
+
+/// Returns true if the code can address two remembered ranges by distances of 31 bits from the first one's beginning.
+fn reachable_together(a: [u64; 2], b: [u64; 2], host_bits: u64) -> bool {
+    let [low, high] = [a[0].min(b[0]), (a[0] + a[1]).max(b[0] + b[1])];
+    let same = |bits: u64| (a[0] ^ b[0]) & bits == 0;
+    high - low <= (1 << 31) - (1 << 16) && same(u64::MAX << 32) && same(!host_bits)
+}
+
+/// Checks that lanes' addresses lie in one range of memory that may be accessed, or in two if the access asks for it, and remembers
+/// as much of it as can be reached from there. Nonzero: they do not; what is remembered stays.
 ///
 /// # Safety
 /// As of [`parts`].
@@ -322,50 +339,84 @@ pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
         let pages = page_states(ctx);
         (ctx, pages, host.machine.memory)
     };
-    let (bytes, need, slot) = (what & 0xff, MAPPED | (what >> 8) as u8, what >> 16 & 0xffff);
-    let offset = (what >> 32) as i32 as i64;
-    // The range of another access in this slot must not be taken for this one's.
-    ctx.remembered.ranges[slot as usize] = [0; 2];
-    let address = |lane: usize| {
-        let [lo, hi] = [0, 1].map(|k| ctx.addresses[k].0[lane] as u64);
-        (lo | hi << 32).wrapping_add_signed(offset)
-    };
+    let (two, own) = (
+        what & AroundRequest::TWO != 0,
+        what & AroundRequest::OWN != 0,
+    );
+    let (slot, second) = ((what >> 16 & 0xffff) as usize, ctx.lookup.second as usize);
+    // Lanes that are in more than two buffers are refused again and again.
+    if two && ctx.lookup.refused >= 8 && !ctx.lookup.refused.is_multiple_of(16) {
+        ctx.lookup.refused += 1;
+        return 1;
+    }
+    let address = |lane: usize| ctx.addresses[0].0[lane] as u64 | (ctx.addresses[1].0[lane] as u64) << 32;
     let Some(first) = lanes(ctx).map(address).min() else {
         return 1;
     };
     let last = lanes(ctx).map(address).max().unwrap_or(first);
+    let range = |first, last| range_around(ctx, (memory, pages), what, first, last);
+    let host_bits = ctx.memory.host_bits;
+    let ranges = match range(first, last) {
+        Some(one) => {
+            let before = ctx.remembered.ranges[slot];
+            let other = own && before[1] != 0 && reachable_together(one, before, host_bits);
+            Some([one, if other { before } else { one }])
+        }
+        None if two => range(first, first)
+            .zip(range(last, last))
+            .map(|(a, b)| [a, b])
+            .filter(|&[a, b]| {
+                let inside = |r: [u64; 2], at: u64| at.wrapping_sub(r[0]) < r[1];
+                let all = lanes(ctx).map(address).all(|at| inside(a, at) || inside(b, at));
+                all && reachable_together(a, b, host_bits)
+            }),
+        None => None,
+    };
+    let Some([one, other]) = ranges else {
+        ctx.lookup.refused += two as u32;
+        return 1;
+    };
+    ctx.remembered.ranges[slot] = one;
+    if two {
+        ctx.lookup.refused = 0;
+        ctx.remembered.ranges[second] = other;
+    }
+    0
+}
+
+/// Returns the addresses around these, without the access's constant, at which the access may begin: the first, and their number. `None`
+/// if the code cannot address them all as distances from the first.
+fn range_around(
+    ctx: &Ctx,
+    (memory, pages): (&Memory, &[AtomicU8]),
+    what: u64,
+    first: u64,
+    last: u64,
+) -> Option<[u64; 2]> {
+    let (bytes, need) = (what & 0xff, MAPPED | (what >> 8 & 3) as u8);
+    let offset = (what >> 32) as i32 as i64;
     let inside = |at: u64| {
         at.checked_sub(ctx.memory.start)
             .filter(|&at| at < ctx.memory.bytes)
     };
-    let (Some(low), Some(high)) = (inside(first), last.checked_add(bytes - 1).and_then(inside))
-    else {
-        return 1;
-    };
-    if high / PAGE_SIZE - low / PAGE_SIZE > AROUND {
-        return 1;
+    let [low, high] = [first, last].map(|at| at.wrapping_add_signed(offset));
+    let (low, high) = (inside(low)?, inside(high.checked_add(bytes - 1)?)?);
+    if low > high || high / PAGE_SIZE - low / PAGE_SIZE > AROUND {
+        return None;
     }
-    let Some(run) = permitted((memory, ctx.memory.start), pages, low, high, need, AROUND) else {
-        return 1;
-    };
+    let run = permitted((memory, ctx.memory.start), pages, low, high, need, AROUND)?;
     // Where accesses may begin, without the constant. All addresses have one upper half.
     let base = |at: u64| (ctx.memory.start + at).wrapping_add_signed(-offset);
     let (mut start, past) = (base(run.start), base(run.end).wrapping_sub(bytes - 1));
-    let first = first.wrapping_add_signed(-offset);
     if start >> 32 != first >> 32 {
         start = first >> 32 << 32;
     }
     let upper = (start >> 32 << 32) + (1 << 32);
     let count = past.min(upper).wrapping_sub(start);
     if (start ^ start.wrapping_add_signed(offset)) & !ctx.memory.host_bits != 0 {
-        return 1;
+        return None;
     }
-    let far = last.wrapping_add_signed(-offset).wrapping_sub(start) >= count;
-    if far || first < start {
-        return 1;
-    }
-    ctx.remembered.ranges[slot as usize] = [start, count];
-    0
+    (first >= start && last.wrapping_sub(start) < count).then_some([start, count])
 }
 
 /// Returns true if a flat address is in the aperture of LDS or scratch.

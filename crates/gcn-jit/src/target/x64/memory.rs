@@ -82,6 +82,7 @@ impl<V: Vectors> Emit<'_, V> {
             high: true,
             scalar: None,
             range: Some(range),
+            second: None,
             wanted: Vec::new(),
             computed: true,
             rows: false,
@@ -182,6 +183,8 @@ pub(crate) struct Lanes {
     /// The scalar that is the upper half, or the limit of LDS.
     pub scalar: Option<Id>,
     pub range: Option<Range>,
+    /// Lanes may also be in this range, for instance of the other buffer if each lane chooses between two. Upper halves are lanes' own.
+    pub second: Option<Range>,
     pub wanted: Vec<u8>,
     /// Lanes' elements may follow each other: the address is no number that was loaded.
     pub computed: bool,
@@ -333,6 +336,7 @@ impl<V: Vectors> Select<'_, '_, V> {
             high,
             scalar: (!high).then_some(hi),
             range: (!lds).then(|| self.e.new_range()),
+            second: high.then(|| self.e.new_range()),
             wanted,
             computed: self.e.consecutive([lo, hi]),
             rows: self.e.with(Optional::GatherRows),
@@ -362,6 +366,7 @@ impl<V: Vectors> Select<'_, '_, V> {
             high,
             scalar: (!high).then_some(s.hi),
             range: (!lds).then(|| self.e.new_range()),
+            second: (high && s.data.len() == 1).then(|| self.e.new_range()),
             wanted: Vec::new(),
             computed: self.e.consecutive([s.lo, s.hi]),
             rows: false,
@@ -760,7 +765,10 @@ impl<V: Vectors> Emit<'_, V> {
     /// Asks the helper for the memory around lanes' addresses, which are where it reads them. Goes back to `again` with it, or on.
     pub(super) fn ask_around(&mut self, l: &Lanes, range: Range, again: Label) {
         let total = l.reach();
-        let what = total | if l.store { 2 } else { 1 } << 8;
+        let mut what = total | if l.store { 2 } else { 1 } << 8;
+        if let Some(second) = l.second {
+            what |= self.ask_second_range(range, second);
+        }
         self.ask_range(what | (l.offset as u32 as u64) << 32, range);
         let call = self.common.around_call;
         self.a.call_label(call);
@@ -768,8 +776,39 @@ impl<V: Vectors> Emit<'_, V> {
         let other = self.a.label();
         self.a.jcc(Cc::Ne, other);
         self.tag(range);
+        if let Some(second) = l.second {
+            self.tag(second);
+        }
         self.a.jmp(again);
         self.a.bind(other);
+    }
+
+    /// Jumps to the label unless the two ranges of an access are known and have one upper half. RAX is clobbered.
+    pub(super) fn both_ranges(&mut self, [first, second]: [Range; 2], ask: Label) {
+        self.check_tag(second, ask);
+        self.a.alu_imm(alu::CMP, true, Rm::M(first.bytes()), 0);
+        self.a.jcc(Cc::E, ask);
+        self.a.mov(false, RAX, Rm::M(first.upper()));
+        self.a.alu(alu::CMP, false, RAX, Rm::M(second.upper()));
+        self.a.jcc(Cc::Ne, ask);
+    }
+
+    /// RAX: the beginning of the lower one of two ranges. RCX is clobbered.
+    pub(super) fn lower_range(&mut self, [first, second]: [Range; 2]) {
+        self.a.mov(true, RAX, Rm::M(first.start()));
+        self.a.mov(true, RCX, Rm::M(second.start()));
+        self.a.alu(alu::CMP, true, RCX, Rm::R(RAX));
+        self.a.cmov(Cc::B, true, RAX, Rm::R(RCX));
+    }
+
+    /// Exchanges the two ranges of an access. RAX and RCX are clobbered.
+    pub(super) fn exchange_ranges(&mut self, [first, second]: [Range; 2]) {
+        for field in [Range::start, Range::bytes] {
+            self.a.mov(true, RAX, Rm::M(field(first)));
+            self.a.mov(true, RCX, Rm::M(field(second)));
+            self.a.store(true, field(first), RCX);
+            self.a.store(true, field(second), RAX);
+        }
     }
 
     /// Calls the helper that loads or stores lane by lane.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::context::{OWN_RANGES, RANGES};
+use crate::runtime::helpers::AroundRequest;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The slot in which an access's range is remembered, by the access's number. Accesses differ in permissions and extent: if several
@@ -141,6 +142,11 @@ impl Range {
         self.at(8)
     }
 
+    /// The upper half of the first address.
+    pub fn upper(self) -> Mem {
+        self.at(4)
+    }
+
     fn tag(self) -> Mem {
         self.at(TAG)
     }
@@ -187,6 +193,14 @@ impl<V: Vectors> Emit<'_, V> {
     pub(super) fn ask_range(&mut self, what: u64, range: Range) {
         self.a.imm64(RSI, what & !(0xffff << 16));
         self.fixup(range, Part::Slot, 6);
+    }
+
+    /// Passes the slot of a second range to the helper that looks ranges up. Returns what the helper's argument says of the two.
+    pub(super) fn ask_second_range(&mut self, first: Range, second: Range) -> u64 {
+        self.a.store_imm(ctx!(lookup.second), 0);
+        self.fixup(second, Part::Slot, 4);
+        let own = !first.shared() && !second.shared();
+        AroundRequest::TWO | if own { AroundRequest::OWN } else { 0 }
     }
 
     /// Jumps to the label if the slot holds another access's range.

@@ -37,8 +37,23 @@ enum Take {
     One(u8, Id),
     /// Two registers take a value.
     Two(u8, Id),
+    /// Two registers that instructions can read as 64 bits take two values. They are stored together: the host stalls at a load of
+    /// 64 bits of which two stores have written a half each.
+    Joined(u8, Id, Id),
     /// Several registers take elements of a load, from one on.
     Loaded(u8, Id, u8, u8),
+}
+
+impl Take {
+    /// The values, if they are not elements of a load.
+    fn computed(&self) -> impl Iterator<Item = Id> + use<> {
+        let (first, second) = match *self {
+            Take::One(_, id) | Take::Two(_, id) => (Some(id), None),
+            Take::Joined(_, low, high) => (Some(low), Some(high)),
+            Take::Loaded(..) => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
 }
 
 impl<V: Vectors> Emit<'_, V> {
@@ -71,10 +86,8 @@ impl<V: Vectors> Emit<'_, V> {
             .iter()
             .map(|node| !node.vec && node.out == Ty::Bool && condition(node))
             .collect();
-        for take in &self.s.takes {
-            if let Take::One(_, id) | Take::Two(_, id) = *take {
-                flags[id as usize] = false;
-            }
+        for id in self.s.takes.iter().flat_map(Take::computed) {
+            flags[id as usize] = false;
         }
         let bases = self.base_scalars();
         for &id in &bases {
@@ -107,8 +120,11 @@ impl<V: Vectors> Emit<'_, V> {
         self.s.uses = vec![Vec::new(); n];
         for k in 0..self.s.takes.len() {
             match self.s.takes[k] {
-                Take::One(_, id) | Take::Two(_, id) | Take::Loaded(_, id, ..) => {
-                    self.mark_needed(id, end, &mut needed)
+                Take::Loaded(_, id, ..) => self.mark_needed(id, end, &mut needed),
+                take => {
+                    for id in take.computed() {
+                        self.mark_needed(id, end, &mut needed);
+                    }
                 }
             }
         }
@@ -309,10 +325,7 @@ impl<V: Vectors> Emit<'_, V> {
         {
             return a;
         }
-        self.sload(RAX, high);
-        self.a.shift_imm(4, true, RAX, 32);
-        self.sload(RDX, low);
-        self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
+        self.join_halves(low, high);
         let at = self.scalar_room(8);
         self.a.store(true, room_mem(at), RAX);
         room_mem(at)
@@ -904,6 +917,15 @@ impl<V: Vectors> Emit<'_, V> {
                 i += count;
                 continue;
             }
+            if code.is_multiple_of(2)
+                && let Some(&(other, high)) = c.effects.sgprs.get(i + 1)
+                && other == code + 1
+                && !matches!(self.node(high).op, Inst::Part(_))
+            {
+                takes.push(Take::Joined(code, id, high));
+                i += 2;
+                continue;
+            }
             takes.push(Take::One(code, id));
             i += 1;
         }
@@ -960,10 +982,8 @@ impl<V: Vectors> Emit<'_, V> {
             .iter()
             .fold(0u128, |bits, w| bits | 1 << w.0);
         let takes = std::mem::take(&mut self.s.takes);
-        for take in &takes {
-            if let Take::One(_, id) | Take::Two(_, id) = *take {
-                self.keep_from(id, written);
-            }
+        for id in takes.iter().flat_map(Take::computed) {
+            self.keep_from(id, written);
         }
         for id in c.effects.scc.into_iter().chain(when) {
             self.keep_from(id, written);
@@ -981,6 +1001,10 @@ impl<V: Vectors> Emit<'_, V> {
                 Take::Two(code, id) => {
                     let r = self.at_hand(id);
                     self.a.store(true, sgpr_home(code), r);
+                }
+                Take::Joined(code, low, high) => {
+                    self.join_halves(low, high);
+                    self.a.store(true, sgpr_home(code), RAX);
                 }
                 Take::Loaded(code, load, first, count) => {
                     let at = self.slot_of.get(&load).copied();
@@ -1022,6 +1046,27 @@ impl<V: Vectors> Emit<'_, V> {
             _ => {}
         }
         Some(self.ask(when))
+    }
+
+    /// Loads two scalars of 32 bits as one of 64 bits to RAX. RDX is clobbered.
+    fn join_halves(&mut self, low: Id, high: Id) {
+        match (self.konst(low), self.konst(high)) {
+            (Some(l), Some(h)) => return self.a.imm(RAX, l as u32 as u64 | h << 32),
+            (_, Some(h)) => self.a.imm(RAX, h << 32),
+            (_, None) => {
+                self.sload(RAX, high);
+                self.a.shift_imm(4, true, RAX, 32);
+            }
+        }
+        let r = match self.in_reg(low) {
+            Some(r) => r,
+            None => {
+                self.sload(RDX, low);
+                RDX
+            }
+        };
+        self.a.mov(false, RDX, Rm::R(r));
+        self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
     }
 
     /// Restores where scalars are for vector code, since out-of-line code of it follows.

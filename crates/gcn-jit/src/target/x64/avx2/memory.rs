@@ -138,18 +138,18 @@ impl Emit<'_, Avx2> {
     }
 
     /// `t`: the offsets of active lanes' addresses in the remembered range; RAX: the host's address of that
-    /// beginning. Jumps to `from` unless all are in it.
+    /// beginning. Jumps to `outside` if active lanes are not in it, with the bits of all such lanes in RCX, or to `unknown` if nothing is
+    /// known of the access.
     fn in_range(
         &mut self,
         l: &Lanes,
         range: Range,
         [lo, t, u, w]: [u8; 4],
         high: Option<u8>,
-        from: Label,
+        [outside, unknown]: [Label; 2],
     ) {
-        self.check_tag(range, from);
-        let start = range.start();
-        let upper = plus(start, 4);
+        self.check_tag(range, unknown);
+        let (start, upper) = (range.start(), range.upper());
         self.a.y(BROADCASTD, u, 0, H::M(start));
         self.a.y(SUBD, t, lo, H::R(u));
         self.a.y(BROADCASTD, u, 0, H::M(range.bytes()));
@@ -167,14 +167,57 @@ impl Emit<'_, Avx2> {
                 if let Some(scalar) = scalar {
                     self.sload(RAX, scalar);
                     self.a.alu(alu::CMP, false, RAX, Rm::M(upper));
-                    self.a.jcc(Cc::Ne, from);
+                    self.a.jcc(Cc::Ne, unknown);
                 }
                 self.bits_of(RCX, u);
             }
         }
         self.test_active(l.active, RCX, RAX);
-        self.a.jcc(Cc::Ne, from);
+        self.a.jcc(Cc::Ne, outside);
         self.a.mov(true, RAX, Rm::M(start));
+        self.of_host(RAX);
+        self.a.alu(alu::ADD, true, RAX, Rm::R(BIAS));
+    }
+
+    /// Finds the lanes that are outside of the first range, whose bits are in RCX, in the second one, or jumps to `unknown`. If all
+    /// active lanes are there, the ranges change places, and the code goes on at `again`; otherwise RAX and `t` are as
+    /// [`Emit::in_range`] leaves them, from the lower range's beginning. RCX, RDX, `u` and `w` are clobbered.
+    fn in_two_ranges(
+        &mut self,
+        (active, ranges): (At, [Range; 2]),
+        [lo, t, u, w]: [u8; 4],
+        high: Option<u8>,
+        [unknown, again]: [Label; 2],
+    ) {
+        self.both_ranges(ranges, unknown);
+        let [_, second] = ranges;
+        self.a.y(BROADCASTD, u, 0, H::M(second.start()));
+        self.a.y(SUBD, t, lo, H::R(u));
+        self.a.y(BROADCASTD, u, 0, H::M(second.bytes()));
+        self.a.y(MAXUD, u, t, H::R(u));
+        self.a.y(EQD, u, u, H::R(t));
+        if let Some(high) = high {
+            self.a.y(BROADCASTD, w, 0, H::M(second.upper()));
+            self.a.y(EQD, w, w, H::R(high));
+            self.a.y(ANDN, u, u, H::R(w));
+            self.bits_of(RDX, u);
+            self.a.alu_imm(alu::XOR, false, Rm::R(RDX), 0xff);
+        } else {
+            self.bits_of(RDX, u);
+        }
+        self.a.alu(alu::AND, false, RDX, Rm::R(RCX));
+        self.test_active(active, RDX, RAX);
+        self.a.jcc(Cc::Ne, unknown);
+        let both = self.a.label();
+        self.a.alu_imm(alu::XOR, false, Rm::R(RCX), 0xff);
+        self.test_active(active, RCX, RAX);
+        self.a.jcc(Cc::Ne, both);
+        self.exchange_ranges(ranges);
+        self.a.jmp(again);
+        self.a.bind(both);
+        self.lower_range(ranges);
+        Avx2::broadcast_gpr(self.a, u, RAX);
+        self.a.y(SUBD, t, lo, H::R(u));
         self.of_host(RAX);
         self.a.alu(alu::ADD, true, RAX, Rm::R(BIAS));
     }
@@ -262,7 +305,7 @@ impl Emit<'_, Avx2> {
                 let from = plus(staged(operand, part / 2), 32 * (part % 2) as i32);
                 self.a.y(LOAD, register, 0, H::M(from));
             }
-            self.in_range(l, range, [lo, t, u, w], Some(hi), from);
+            self.in_range(l, range, [lo, t, u, w], Some(hi), [from; 2]);
             for log in (0..8usize).filter(|log| size >> log & 1 != 0) {
                 self.a.y(SUBD, t, t, H::M(ctx!(tables.strides, 64 * log)));
             }
@@ -850,6 +893,8 @@ impl Accesses for Avx2 {
         };
         let loaded = p.range(k + 3, l.wanted.len());
         let (from, back, again) = (e.a.label(), e.a.label(), e.a.here());
+        let second = l.second.map(|_| [e.a.label(), e.a.label()]);
+        let outside = second.map_or(from, |[outside, _]| outside);
         let lds = l.space == Space::Lds;
         let (ask, without) = (e.a.label(), e.a.label());
         let tile = l.tiles.first().copied();
@@ -863,7 +908,7 @@ impl Accesses for Avx2 {
         let index = match l.range {
             None => e.in_lds(l, lo, t, u, from),
             Some(range) => {
-                e.in_range(l, range, [lo, t, u, w], high, from);
+                e.in_range(l, range, [lo, t, u, w], high, [outside, from]);
                 t
             }
         };
@@ -880,6 +925,9 @@ impl Accesses for Avx2 {
                 e.a.jmp(back);
             }
             e.a.bind(apart);
+            if let Some([_, both]) = second {
+                e.a.bind(both);
+            }
             e.scatter_lanes(l.active, l.bytes, &stored, To::Index(index), offset, [u, w]);
         } else {
             if l.consecutive() && !loaded.is_empty() {
@@ -894,6 +942,9 @@ impl Accesses for Avx2 {
             if let Some(tile) = tile {
                 e.may_ask_for_tile(&tile, ask);
                 e.a.bind(without);
+            }
+            if let Some([_, both]) = second {
+                e.a.bind(both);
             }
             let apart = e.a.label();
             if l.in_rows() && l.wanted.len() > 1 {
@@ -933,6 +984,12 @@ impl Accesses for Avx2 {
                 e.a.bind(ask);
                 e.hand_over(l, lo, high, u);
                 e.ask_for_tile(l, &tile, range, [again, without]);
+            }
+            if let (Some([outside, both]), Some(first), Some(second)) = (second, l.range, l.second) {
+                e.a.bind(outside);
+                let at = (l.active, [first, second]);
+                e.in_two_ranges(at, [lo, t, u, w], high, [from, again]);
+                e.a.jmp(both);
             }
             e.a.bind(from);
             if let Some(range) = l.range {

@@ -128,12 +128,11 @@ impl Emit<'_, Avx512> {
     }
 
     /// `t`: the offsets of active lanes' addresses in the remembered range; RAX: the host's address of that
-    /// beginning. Jumps to `from` unless all are in it.
-    fn in_range(&mut self, l: &Lanes, range: Range, r: Regs, from: Label) {
+    /// beginning. Jumps to `outside` if active lanes, those in `k`, are not in it, or to `unknown` if nothing is known of the access.
+    fn in_range(&mut self, l: &Lanes, range: Range, r: Regs, [outside, unknown]: [Label; 2]) {
         let Regs { lo, t, k, k2, .. } = r;
-        self.check_tag(range, from);
-        let start = range.start();
-        let upper = plus(start, 4);
+        self.check_tag(range, unknown);
+        let (start, upper) = (range.start(), range.upper());
         self.a.z(op::SUBD, t, lo, Rm::B(start));
         self.a
             .zi(op::CMPUD, k, t, Rm::B(range.bytes()), keep(K_EXEC), 5);
@@ -145,13 +144,44 @@ impl Emit<'_, Avx512> {
             (None, Some(scalar)) => {
                 self.sload(RAX, scalar);
                 self.a.alu(alu::CMP, false, RAX, Rm::M(upper));
-                self.a.jcc(Cc::Ne, from);
+                self.a.jcc(Cc::Ne, unknown);
             }
             (None, None) => {}
         }
         self.a.kortest(k, k);
-        self.a.jcc(Cc::Ne, from);
+        self.a.jcc(Cc::Ne, outside);
         self.a.mov(true, RAX, Rm::M(start));
+        self.of_host(RAX);
+        self.a.alu(alu::ADD, true, RAX, Rm::R(BIAS));
+    }
+
+    /// Finds the active lanes that are outside of the first range, those in `k`, in the second one, or jumps to `unknown`. If all
+    /// active lanes are there, the ranges change places, and the code goes on at `again`; otherwise RAX and `t` are as
+    /// [`Emit::in_range`] leaves them, from the lower range's beginning. RCX, `u` and `k2` are clobbered.
+    fn in_two_ranges(&mut self, ranges: [Range; 2], r: Regs, [unknown, again]: [Label; 2]) {
+        let Regs { lo, hi, t, u, k, k2, .. } = r;
+        self.both_ranges(ranges, unknown);
+        let [_, second] = ranges;
+        self.a.z(op::SUBD, u, lo, Rm::B(second.start()));
+        self.a
+            .zi(op::CMPUD, k2, u, Rm::B(second.bytes()), keep(k), 5);
+        self.a.kortest(k2, k2);
+        self.a.jcc(Cc::Ne, unknown);
+        if let Some(hi) = hi {
+            self.a.zi(op::CMPD, k2, hi, Rm::B(second.upper()), keep(k), 4);
+            self.a.kortest(k2, k2);
+            self.a.jcc(Cc::Ne, unknown);
+        }
+        let both = self.a.label();
+        self.a.kop(kop::ANDN, k2, k, K_EXEC);
+        self.a.kortest(k2, k2);
+        self.a.jcc(Cc::Ne, both);
+        self.exchange_ranges(ranges);
+        self.a.jmp(again);
+        self.a.bind(both);
+        self.lower_range(ranges);
+        self.a.z(op::BCASTD_R, u, 0, Rm::R(RAX));
+        self.a.z(op::SUBD, t, lo, Rm::R(u));
         self.of_host(RAX);
         self.a.alu(alu::ADD, true, RAX, Rm::R(BIAS));
     }
@@ -293,7 +323,7 @@ impl Emit<'_, Avx512> {
                 let from = Rm::M(staged(operand, slice));
                 self.a.z(op::MOVDQU32, register, 0, from);
             }
-            self.in_range(l, range, r, from);
+            self.in_range(l, range, r, [from; 2]);
             self.without_locations(r.u, r.t, size);
             match slice {
                 0 => self.a.z(op::BCASTD, r.v, 0, Rm::R(r.u)),
@@ -985,6 +1015,8 @@ impl Accesses for Avx512 {
         let (from, helper, back) = (e.a.label(), e.a.label(), e.a.label());
         let again = e.a.here();
         let (ask, without) = (e.a.label(), e.a.label());
+        let second = l.second.map(|_| [e.a.label(), e.a.label()]);
+        let outside = second.map_or(from, |[outside, _]| outside);
         let tile = l.tiles.first().copied();
         let tile = tile.filter(|_| !l.store && !loaded.is_empty());
         match (l.store, l.range) {
@@ -996,7 +1028,7 @@ impl Accesses for Avx512 {
                     e.a.bind(untiled);
                 }
                 match range {
-                    Some(range) => e.in_range(l, range, regs, from),
+                    Some(range) => e.in_range(l, range, regs, [outside, from]),
                     None => e.in_lds(l, regs, from),
                 }
                 let offset = if range.is_some() { l.offset } else { 0 };
@@ -1020,6 +1052,9 @@ impl Accesses for Avx512 {
                     e.may_ask_for_tile(&tile, ask);
                     e.a.bind(without);
                 }
+                if let Some([_, both]) = second {
+                    e.a.bind(both);
+                }
                 let Regs { t, u, v, w, k, .. } = regs;
                 if l.in_rows() && l.wanted.len() > 1 {
                     e.gather_rows(&loaded, &l.wanted, [t, u, v, w], offset);
@@ -1037,7 +1072,7 @@ impl Accesses for Avx512 {
                 }
             }
             (true, Some(range)) if l.count == 1 => {
-                e.in_range(l, range, regs, from);
+                e.in_range(l, range, regs, [outside, from]);
                 let apart = e.a.label();
                 let Regs { t, u, v, k, .. } = regs;
                 if l.consecutive() {
@@ -1052,6 +1087,9 @@ impl Accesses for Avx512 {
                     e.a.bind(apart);
                 } else {
                     e.a.bind(apart);
+                }
+                if let Some([_, both]) = second {
+                    e.a.bind(both);
                 }
                 e.scatter(l.bytes, stored[0], t, k, l.offset);
             }
@@ -1073,6 +1111,11 @@ impl Accesses for Avx512 {
                 e.a.bind(ask);
                 e.hand_over(l, regs);
                 e.ask_for_tile(l, &tile, range, [again, without]);
+            }
+            if let (Some([outside, both]), Some(first), Some(second)) = (second, l.range, l.second) {
+                e.a.bind(outside);
+                e.in_two_ranges([first, second], regs, [from, again]);
+                e.a.jmp(both);
             }
             e.a.bind(from);
             match (l.range, l.store) {
