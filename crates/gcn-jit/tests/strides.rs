@@ -411,7 +411,7 @@ fn lanes_that_choose_between_buffers() {
     // The kernel reads the upper halves of the buffers, and writes the lower half of the second one.
     let own = "v_lshlrev_b32 v2, 4, v1\nv_and_b32 v2, 0x1fff0, v2\nv_add_u32 v2, 0x20000, v2";
     let mixed =
-        "v_mul_lo_u32 v2, v1, 0x9e3b1\nv_and_b32 v2, 0x1fff0, v2\nv_add_u32 v2, 0x20000, v2";
+        "s_mov_b32 s12, 0x9e3b1\nv_mul_lo_u32 v2, v1, s12\nv_and_b32 v2, 0x1fff0, v2\nv_add_u32 v2, 0x20000, v2";
     // Inactive lanes have addresses that are not mapped.
     let odd = "v_cmp_eq_u32 vcc, 5, v0\nv_cndmask_b32 v5, v5, -1, vcc\nv_mov_b32 v9, 0x123\nv_cndmask_b32 v4, v4, v9, vcc\n\
                s_andn2_b64 exec, exec, vcc";
