@@ -186,6 +186,8 @@ pub struct Tables {
     pub untriples: [[Line; 2]; 3],
     /// Four times half of the lanes' numbers.
     pub nibbles: Line,
+    /// Permutation: the elements in reverse order.
+    pub reverse: Line,
 }
 
 /// The wave that runs.
@@ -301,6 +303,16 @@ pub struct Remembered {
     pub tags: [u32; RANGES],
     /// The state of the mapping that `ranges` is of.
     pub mapping: u64,
+}
+
+/// What an access at lanes' own addresses asks of the helper `around`, beside the bytes and permissions that it needs.
+pub(crate) struct AroundRequest;
+
+impl AroundRequest {
+    /// The access may lie in two ranges. The second one's slot is in the context.
+    pub const TWO: u64 = 1 << 10;
+    /// No other access uses the two slots.
+    pub const OWN: u64 = 1 << 11;
 }
 
 /// The helpers that look up the range around an access, and what they are asked.
@@ -422,6 +434,7 @@ impl Tables {
             }));
         }
         self.nibbles = Line(std::array::from_fn(|i| 4 * (i as u32 / 2)));
+        self.reverse = Line(std::array::from_fn(|i| 15 - i as u32));
     }
 }
 

@@ -410,8 +410,7 @@ fn chosen(index: &str, narrow: &str, access: &str) -> String {
 fn lanes_that_choose_between_buffers() {
     // The kernel reads the upper halves of the buffers, and writes the lower half of the second one.
     let own = "v_lshlrev_b32 v2, 4, v1\nv_and_b32 v2, 0x1fff0, v2\nv_add_u32 v2, 0x20000, v2";
-    let mixed =
-        "s_mov_b32 s12, 0x9e3b1\nv_mul_lo_u32 v2, v1, s12\nv_and_b32 v2, 0x1fff0, v2\nv_add_u32 v2, 0x20000, v2";
+    let mixed = "s_mov_b32 s12, 0x9e3b1\nv_mul_lo_u32 v2, v1, s12\nv_and_b32 v2, 0x1fff0, v2\nv_add_u32 v2, 0x20000, v2";
     // Inactive lanes have addresses that are not mapped.
     let odd = "v_cmp_eq_u32 vcc, 5, v0\nv_cndmask_b32 v5, v5, -1, vcc\nv_mov_b32 v9, 0x123\nv_cndmask_b32 v4, v4, v9, vcc\n\
                s_andn2_b64 exec, exec, vcc";
@@ -456,4 +455,36 @@ fn lanes_of_two_buffers_are_compiled() {
         stats.is_none_or(|s| s.restarts == 0 && s.interpreted == 0),
         "{stats:?}"
     );
+}
+
+/// Lanes in reverse order, as in an image that is mirrored, up to the ends of the buffers, with all lanes active and with some.
+#[test]
+fn lanes_in_reverse_order() {
+    // The element's bytes, the load, the store.
+    let elements = [
+        (2, "dword", "dword"),
+        (1, "ushort", "short"),
+        (1, "sshort", "short"),
+        (0, "ubyte", "byte"),
+        (0, "sbyte", "byte"),
+    ];
+    for (log, load, store) in elements {
+        for mask in ["", "v_cmp_gt_u32 vcc, s9, v0\ns_and_b64 exec, exec, vcc\n"] {
+            // All work-items' elements end where the buffer does, or begin where it does.
+            for at_end in [0, (BYTES as u32 >> log) - ITEMS] {
+                let body = format!(
+                    "{mask}v_sub_u32 v2, s8, v1\nv_add_u32 v3, {at_end}, v1\nv_lshlrev_b32 v3, {log}, v3\n\
+                     s_mov_b32 s10, {at_end}\nv_add_u32 v2, s10, v2\nv_lshlrev_b32 v2, {log}, v2\n\
+                     global_load_{load} v4, v2, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v5, 1, v4\n\
+                     global_store_{store} v3, v5, s[6:7]"
+                )
+                .replace(&format!("v_add_u32 v3, {at_end}, v1"), &format!("v_add_u32 v3, {at_end:#x}, v1"));
+                let stats = same(&body, &[[ITEMS - 1, 40], [ITEMS - 1, 64]]);
+                assert!(stats.is_none_or(|s| s.interpreted == 0), "{stats:?}");
+                let body = body.replace("v3, v5, s[6:7]", "v2, v5, s[6:7]");
+                let body = body.replace("v4, v2, s[4:5]", "v4, v3, s[4:5]");
+                same(&body, &[[ITEMS - 1, 40], [ITEMS - 1, 64]]);
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The functions that compiled code calls. They take the context as a pointer, as the code has it.
 
-use crate::context::{Ctx, TimeSlice};
+use crate::context::{AroundRequest, Ctx, TimeSlice};
 use crate::runtime::engine::fetch;
 use gcn_emu::engine::{Engine, Machine, Stop};
 use gcn_emu::group::next_time_slice;
@@ -310,16 +310,6 @@ pub(crate) unsafe extern "sysv64" fn exact(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
-/// What an access at lanes' own addresses asks of [`around`], as its code writes it.
-pub(crate) struct AroundRequest;
-
-impl AroundRequest {
-    /// The access may lie in two ranges. The second one's slot is in the context.
-    pub const TWO: u64 = 1 << 10;
-    /// No other access uses the two slots.
-    pub const OWN: u64 = 1 << 11;
-}
-
 /// Returns true if the code can address two remembered ranges by distances of 31 bits from the first one's beginning.
 fn reachable_together(a: [u64; 2], b: [u64; 2], host_bits: u64) -> bool {
     let [low, high] = [a[0].min(b[0]), (a[0] + a[1]).max(b[0] + b[1])];
@@ -349,7 +339,8 @@ pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
         ctx.lookup.refused += 1;
         return 1;
     }
-    let address = |lane: usize| ctx.addresses[0].0[lane] as u64 | (ctx.addresses[1].0[lane] as u64) << 32;
+    let address =
+        |lane: usize| ctx.addresses[0].0[lane] as u64 | (ctx.addresses[1].0[lane] as u64) << 32;
     let Some(first) = lanes(ctx).map(address).min() else {
         return 1;
     };
@@ -367,7 +358,9 @@ pub(crate) unsafe extern "sysv64" fn around(ctx: *mut Ctx, what: u64) -> u64 {
             .map(|(a, b)| [a, b])
             .filter(|&[a, b]| {
                 let inside = |r: [u64; 2], at: u64| at.wrapping_sub(r[0]) < r[1];
-                let all = lanes(ctx).map(address).all(|at| inside(a, at) || inside(b, at));
+                let all = lanes(ctx)
+                    .map(address)
+                    .all(|at| inside(a, at) || inside(b, at));
                 all && reachable_together(a, b, host_bits)
             }),
         None => None,

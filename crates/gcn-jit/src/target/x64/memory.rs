@@ -51,6 +51,14 @@ impl<V: Vectors> Emit<'_, V> {
         parts
     }
 
+    /// Returns true if each lane's element is right before the one of the lane before it.
+    pub(super) fn reversed(&self, a: Affine) -> bool {
+        a.count == 1
+            && a.bytes <= 4
+            && a.step == -(a.bytes as i32)
+            && self.with(Optional::Consecutive)
+    }
+
     /// Returns true if a test pays whether the elements at these addresses are adjacent.
     fn consecutive(&self, of: [Id; 2]) -> bool {
         self.with(Optional::Consecutive) && computed(&self.c.graph, of)

@@ -1,8 +1,7 @@
 //! Ranges of memory that an access remembers between runs: the addresses at which it may begin. After the first look-up the check is one comparison.
 
 use super::*;
-use crate::context::{OWN_RANGES, RANGES};
-use crate::runtime::helpers::AroundRequest;
+use crate::context::{AroundRequest, OWN_RANGES, RANGES};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The slot in which an access's range is remembered, by the access's number. Accesses differ in permissions and extent: if several

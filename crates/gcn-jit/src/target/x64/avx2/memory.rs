@@ -462,6 +462,24 @@ impl Emit<'_, Avx2> {
         self.a.yi(INSERT, d, d, H::R(w), 1);
     }
 
+    /// Takes the elements of eight lanes in reverse order. `w` is clobbered.
+    fn reverse(&mut self, to: u8, from: u8, w: u8) {
+        let index = self.a.line([7, 6, 5, 4, 3, 2, 1, 0]);
+        self.a.y(LOAD, w, 0, index);
+        self.a.y(PERMD, to, w, H::R(from));
+    }
+
+    /// Loads elements of eight lanes that follow each other from the last lane's, which has this number, to the first one's. `w` is clobbered.
+    fn load_reversed(&mut self, a: Affine, last: i32, d: u8, w: u8) {
+        let from = H::M(address_plus(a.offset + last * a.step));
+        match a.bytes {
+            1 => self.a.y(X(2, 1, 0, 0x31), d, 0, from),
+            2 => self.a.y(X(2, 1, 0, 0x33), d, 0, from),
+            _ => self.a.y(LOAD, d, 0, from),
+        }
+        self.reverse(d, d, w);
+    }
+
     /// Clears the bits of each dword above an element of this many bytes.
     fn cut(&mut self, bytes: u8, d: u8) {
         if bytes < 4 {
@@ -985,7 +1003,8 @@ impl Accesses for Avx2 {
                 e.hand_over(l, lo, high, u);
                 e.ask_for_tile(l, &tile, range, [again, without]);
             }
-            if let (Some([outside, both]), Some(first), Some(second)) = (second, l.range, l.second) {
+            if let (Some([outside, both]), Some(first), Some(second)) = (second, l.range, l.second)
+            {
                 e.a.bind(outside);
                 let at = (l.active, [first, second]);
                 e.in_two_ranges(at, [lo, t, u, w], high, [from, again]);
@@ -1114,6 +1133,18 @@ impl Accesses for Avx2 {
                 e.store_dense(a.bytes, &data, temps, offset);
                 e.a.jmp(done);
             }
+            if e.reversed(a) {
+                if e.all_active.is_none() {
+                    e.compare_all_active(a.active, RCX);
+                    e.a.jcc(Cc::Ne, apart);
+                }
+                e.fetch(a, true);
+                e.reverse(temps[0], data[0], temps[1]);
+                let [t, more @ ..] = temps;
+                let [u, v, w, r] = more;
+                e.store_dense(a.bytes, &[t], [u, v, w, r, r], offset + 7 * a.step);
+                e.a.jmp(done);
+            }
             e.a.bind(apart);
             if a.bytes < 4 {
                 e.fetch(a, true);
@@ -1186,7 +1217,16 @@ impl Accesses for Avx2 {
         if triples {
             e.fetch(a, false);
         }
+        let reversed = e.reversed(a);
+        if reversed {
+            e.fetch(a, false);
+        }
         for (&d, &k) in d.iter().zip(wanted) {
+            if reversed {
+                let last = 8 * half as i32 + 7;
+                e.load_reversed(a, last, d, w);
+                continue;
+            }
             if triples {
                 e.load_of_three(k, a.count, d, w, a.offset + 96 * half as i32);
                 continue;

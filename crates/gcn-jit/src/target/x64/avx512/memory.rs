@@ -159,7 +159,15 @@ impl Emit<'_, Avx512> {
     /// active lanes are there, the ranges change places, and the code goes on at `again`; otherwise RAX and `t` are as
     /// [`Emit::in_range`] leaves them, from the lower range's beginning. RCX, `u` and `k2` are clobbered.
     fn in_two_ranges(&mut self, ranges: [Range; 2], r: Regs, [unknown, again]: [Label; 2]) {
-        let Regs { lo, hi, t, u, k, k2, .. } = r;
+        let Regs {
+            lo,
+            hi,
+            t,
+            u,
+            k,
+            k2,
+            ..
+        } = r;
         self.both_ranges(ranges, unknown);
         let [_, second] = ranges;
         self.a.z(op::SUBD, u, lo, Rm::B(second.start()));
@@ -168,7 +176,8 @@ impl Emit<'_, Avx512> {
         self.a.kortest(k2, k2);
         self.a.jcc(Cc::Ne, unknown);
         if let Some(hi) = hi {
-            self.a.zi(op::CMPD, k2, hi, Rm::B(second.upper()), keep(k), 4);
+            self.a
+                .zi(op::CMPD, k2, hi, Rm::B(second.upper()), keep(k), 4);
             self.a.kortest(k2, k2);
             self.a.jcc(Cc::Ne, unknown);
         }
@@ -914,6 +923,27 @@ impl Emit<'_, Avx512> {
             .zk(op::MOVDQU8_ST, t, 0, Rm::M(mem(RAX, a.offset)), keep(k));
     }
 
+    /// Jumps to the label if some of the slice's lanes are inactive.
+    fn unless_all_active(&mut self, some: Label) {
+        if self.all_active.is_none() {
+            self.a.kortest(K_EXEC, K_EXEC);
+            self.a.jcc(Cc::Ae, some);
+        }
+    }
+
+    /// Loads elements of 16 lanes that follow each other from the last lane's to the first one's.
+    fn load_reversed(&mut self, a: Affine, d: u8, t: u8) {
+        let from = Rm::M(address_plus(a.offset + 15 * a.step));
+        let load = match a.bytes {
+            1 => op::PMOVZXBD,
+            2 => op::PMOVZXWD,
+            _ => op::MOVDQU32,
+        };
+        self.a.z(load, t, 0, from);
+        self.a.z(op::MOVDQU32, d, 0, Rm::M(ctx!(tables.reverse)));
+        self.a.z(op::PERMD, d, d, Rm::R(t));
+    }
+
     /// Stores of dwords two by two.
     fn scatter_pairs(&mut self, data: &[u8], t: u8, u: u8, k: u8, a: Affine) {
         // Eight lanes at a time: the others are as far from the ninth as these from the first.
@@ -1112,7 +1142,8 @@ impl Accesses for Avx512 {
                 e.hand_over(l, regs);
                 e.ask_for_tile(l, &tile, range, [again, without]);
             }
-            if let (Some([outside, both]), Some(first), Some(second)) = (second, l.range, l.second) {
+            if let (Some([outside, both]), Some(first), Some(second)) = (second, l.range, l.second)
+            {
                 e.a.bind(outside);
                 e.in_two_ranges([first, second], regs, [from, again]);
                 e.a.jmp(both);
@@ -1209,11 +1240,17 @@ impl Accesses for Avx512 {
                 return;
             }
             let (apart, done) = (e.a.label(), e.a.label());
+            if e.reversed(a) {
+                e.unless_all_active(apart);
+                e.fetch(a, true);
+                e.a.z(op::MOVDQU32, t, 0, Rm::M(ctx!(tables.reverse)));
+                e.a.z(op::PERMD, t, t, Rm::R(data[0]));
+                let to = address_plus(a.offset + 15 * a.step);
+                e.store_elements(a.bytes, &[t], to, temps, k);
+                e.a.jmp(done);
+            }
             if data.len() == 3 && a.step == 12 && e.with(Optional::Triples) {
-                if e.all_active.is_none() {
-                    e.a.kortest(K_EXEC, K_EXEC);
-                    e.a.jcc(Cc::Ae, apart);
-                }
+                e.unless_all_active(apart);
                 e.fetch(a, true);
                 e.store_elements(4, &data, address_plus(a.offset), temps, k);
                 e.a.jmp(done);
@@ -1265,12 +1302,20 @@ impl Accesses for Avx512 {
             && wanted.len() > 1
             && wanted.iter().all(|&k| k < 3)
         {
-            if e.all_active.is_none() {
-                e.a.kortest(K_EXEC, K_EXEC);
-                e.a.jcc(Cc::Ae, apart);
-            }
+            e.unless_all_active(apart);
             e.fetch(a, false);
             e.load_three((a.offset, a.count), &loaded, wanted, temps, p.k(4));
+            e.a.jmp(done);
+        }
+        if e.reversed(a) && !loaded.is_empty() {
+            e.unless_all_active(apart);
+            e.fetch(a, false);
+            e.load_reversed(a, loaded[0], temps[0]);
+            if e.all_active.is_some() {
+                e.a.bind(apart);
+                e.a.bind(done);
+                return;
+            }
             e.a.jmp(done);
         }
         e.a.bind(apart);
