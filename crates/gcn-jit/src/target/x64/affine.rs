@@ -7,6 +7,9 @@ use crate::ir::affine::{Base, BaseOp, Guard};
 
 /// The number of waves or iterations by which prefetches are ahead.
 const AHEAD: i32 = 4;
+/// The bytes at affine addresses that a wave accesses in a block from which on prefetches go to the second-level cache: what several
+/// waves access would drive each other out of the first.
+const MANY: i32 = 600;
 
 /// Returns the memory operand of an access whose address is RAX plus a constant.
 pub(super) fn address_plus(offset: i32) -> Mem {
@@ -110,7 +113,18 @@ impl<V: Vectors> Emit<'_, V> {
     }
 
     fn fetch_line(&mut self, at: Mem, stores: bool) {
-        let opcode: [u8; 2] = if stores { [0x0f, 0x0d] } else { [0x0f, 0x18] };
-        self.a.g(false, &opcode, 1, Rm::M(at));
+        // prefetcht1, prefetchw, prefetcht0. There is none of stores to the second-level cache.
+        let (opcode, which): ([u8; 2], u8) = match stores {
+            _ if self.accesses_many() => ([0x0f, 0x18], 2),
+            true => ([0x0f, 0x0d], 1),
+            false => ([0x0f, 0x18], 1),
+        };
+        self.a.g(false, &opcode, which, Rm::M(at));
+    }
+
+    /// Returns true if a wave accesses [`MANY`] bytes at affine addresses in the block.
+    fn accesses_many(&self) -> bool {
+        let memory = self.c.affine.addresses.iter().filter(|a| a.limit.is_none());
+        memory.map(|a| 64 * a.step.abs()).sum::<i32>() > MANY
     }
 }
