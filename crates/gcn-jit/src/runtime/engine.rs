@@ -518,6 +518,23 @@ impl Jit {
         }
     }
 
+    /// Compiles code for a wave at the key's address. If that is inside of a block that waves enter at its start, for instance because
+    /// an observed time slice ended there, the region has that block, whose rest is interpreted: otherwise the wave would stay in
+    /// a loop of smaller blocks.
+    fn compile_around(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>) {
+        let (pc, mode, vgprs, entry) = key;
+        let same = |r: &&CachedRegion| (r.key.1, r.key.2) == (mode, vgprs);
+        let blocks = self.code.regions.iter().filter(same).flat_map(|r| &r.blocks);
+        let start = (blocks.map(|b| b.0..b.1))
+            .find(|block| block.contains(&pc))
+            .map_or(pc, |block| block.start);
+        for pc in [start, pc] {
+            if !self.code.entries.contains_key(&key) {
+                self.compile((pc, mode, vgprs, entry), sgprs, machine, self.testing.exact);
+            }
+        }
+    }
+
     /// Makes a region, or takes it from disk.
     fn make(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>, exact: bool) -> Made {
         let begun = Instant::now();
@@ -1150,7 +1167,7 @@ impl Jit {
                     Some(entry) => entry,
                     None if !self.may_compile(wave.mode) => Entry::Interpret,
                     None => {
-                        self.compile(key, &wave.sgprs, machine, self.testing.exact);
+                        self.compile_around(key, &wave.sgprs, machine);
                         continue;
                     }
                 };
