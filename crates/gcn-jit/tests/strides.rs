@@ -488,3 +488,31 @@ fn lanes_in_reverse_order() {
         }
     }
 }
+
+/// Waves are observed in a long loop, and go on inside of a block. No code is compiled in which blocks begin there.
+#[test]
+fn a_long_loop_keeps_its_blocks() {
+    let body = "v_mov_b32 v2, 0\ns_mov_b32 s12, 0\nagain:\nv_add_u32 v2, s12, v2\ns_mul_i32 s13, s12, 3\nv_xor_b32 v2, s13, v2\n\
+                s_add_u32 s12, s12, 1\nv_add_u32 v2, v1, v2\ns_cmp_lt_u32 s12, s8\ns_cbranch_scc1 again\n\
+                v_lshlrev_b32 v4, 2, v1\nglobal_store_dword v4, v2, s[6:7]";
+    for level in Level::ALL.into_iter().filter(|l| l.available()) {
+        let cache = Cache::with_level(level);
+        let engines = cache.clone();
+        run(
+            move || Box::new(engines.engine()),
+            &program(body),
+            &[[100_000, 0]],
+        );
+        assert!(cache.stats().interpreted > 0, "waves are observed");
+        let report = cache.report();
+        let blocks = || report.regions.iter().flat_map(|r| &r.pieces);
+        for block in blocks() {
+            let inside = |b: &gcn_jit::Piece| (b.start + 1..b.end).contains(&block.start);
+            assert!(
+                !blocks().any(inside),
+                "a block begins at {:#x}",
+                block.start
+            );
+        }
+    }
+}
