@@ -325,7 +325,7 @@ impl<V: Vectors> Emit<'_, V> {
         {
             return a;
         }
-        self.join_halves(low, high);
+        self.join_halves(low, high, RDX);
         let at = self.scalar_room(8);
         self.a.store(true, room_mem(at), RAX);
         room_mem(at)
@@ -1003,7 +1003,8 @@ impl<V: Vectors> Emit<'_, V> {
                     self.a.store(true, sgpr_home(code), r);
                 }
                 Take::Joined(code, low, high) => {
-                    self.join_halves(low, high);
+                    // RDX has the address of an indirect jump.
+                    self.join_halves(low, high, RCX);
                     self.a.store(true, sgpr_home(code), RAX);
                 }
                 Take::Loaded(code, load, first, count) => {
@@ -1048,8 +1049,8 @@ impl<V: Vectors> Emit<'_, V> {
         Some(self.ask(when))
     }
 
-    /// Loads two scalars of 32 bits as one of 64 bits to RAX. RDX is clobbered.
-    fn join_halves(&mut self, low: Id, high: Id) {
+    /// Loads two scalars of 32 bits as one of 64 bits to RAX. The temporary register is clobbered.
+    fn join_halves(&mut self, low: Id, high: Id, t: Gpr) {
         match (self.konst(low), self.konst(high)) {
             (Some(l), Some(h)) => return self.a.imm(RAX, l as u32 as u64 | h << 32),
             (_, Some(h)) => self.a.imm(RAX, h << 32),
@@ -1061,12 +1062,12 @@ impl<V: Vectors> Emit<'_, V> {
         let r = match self.in_reg(low) {
             Some(r) => r,
             None => {
-                self.sload(RDX, low);
-                RDX
+                self.sload(t, low);
+                t
             }
         };
-        self.a.mov(false, RDX, Rm::R(r));
-        self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
+        self.a.mov(false, t, Rm::R(r));
+        self.a.alu(alu::OR, true, RAX, Rm::R(t));
     }
 
     /// Restores where scalars are for vector code, since out-of-line code of it follows.
