@@ -69,3 +69,43 @@ fn barriers_and_waves_that_end() {
         }
     }
 }
+
+/// The scheduler observes waves that run for long on the interpreter, to find those that wait. If the first ones do useful work, most others
+/// end without having been observed.
+#[test]
+fn waves_that_work_stay_in_compiled_code() {
+    if !gcn_jit::available() {
+        return;
+    }
+    let body = "s_mov_b32 s4, 30000\nv_mov_b32 v9, 0\nagain:\n\
+         v_add_u32 v9, v0, v9\ns_sub_u32 s4, s4, 1\ns_cmp_lg_u32 s4, 0\ns_cbranch_scc1 again\n\
+         v_lshlrev_b32 v10, 2, v0\ns_lshl_b32 s9, s2, 8\nv_add_u32 v10, s9, v10\n\
+         v_add_co_u32 v6, vcc, v10, v2\nv_addc_co_u32 v7, vcc, 0, v3, vcc\n\
+         global_store_dword v[6:7], v9, off";
+    let cache = gcn_jit::Cache::default();
+    let engines = cache.clone();
+    let target = Target::parse("gfx900").unwrap();
+    let gpu = Gpu::with_engine(target, 64 << 20, move || Box::new(engines.engine())).unwrap();
+    let object = global::kernel::object("gfx900", body, "");
+    let loaded = gpu.load(&object).unwrap();
+    let buffer = gpu
+        .memory
+        .alloc(1 << 20, 256, gcn_emu::mem::Perm::RW)
+        .unwrap();
+    let launch = gcn_emu::dispatch::Launch {
+        grid: [64 * 64, 1, 1],
+        group: [64, 1, 1],
+        kernarg: buffer.to_le_bytes().to_vec(),
+        threads: 1,
+        ..Default::default()
+    };
+    let stats = gpu.dispatch(&loaded, "k", &launch).unwrap();
+    assert!(stats.instructions > 64 * 120_000);
+    // 512 instructions of each wave that is observed.
+    let interpreted = cache.stats().interpreted;
+    assert!(interpreted < 10 * 512, "{interpreted} were interpreted");
+    for lane in [0, 63] {
+        let got = gpu.memory.load_u32(buffer + 4 * lane).unwrap();
+        assert_eq!(got, 30000 * lane as u32);
+    }
+}

@@ -287,8 +287,17 @@ impl Engines {
                 0 => String::new(),
                 n => format!("; slow paths were called {n} times, for 16 lanes each"),
             };
+            let interpreted = match s.interpreted {
+                0 => String::new(),
+                n => format!("; {n} of {} instructions were interpreted", s.executed),
+            };
+            let restarts = match s.restarts {
+                0 => String::new(),
+                n => format!("; blocks were executed again {n} times"),
+            };
             return Some(format!(
-                "compiled: {} regions of {} instructions to {} bytes in {:.3} ms; {} refused{mistakes}{slow}\n",
+                "compiled: {} regions of {} instructions to {} bytes in {:.3} ms; {} \
+                 refused{mistakes}{slow}{interpreted}{restarts}\n",
                 s.regions,
                 s.insns,
                 s.bytes,

@@ -47,6 +47,9 @@ const ALONE: u64 = 1 << 14;
 /// The longest loop, in instructions, that is recognised as waiting.
 pub(super) const LOOP: usize = 256;
 
+/// The number of time slices after which a wave is observed in any case. Then it has run for much longer than observing it takes.
+const OBSERVED_AFTER: u32 = 4;
+
 /// The number of rounds that a workgroup still gets after a later one has failed. It may fail in them, too: the lowest
 /// failure is the one that is reported.
 const GRACE: u32 = 64;
@@ -239,6 +242,7 @@ impl Gpu {
                 like: ([0; 3], Vec::new()),
                 ended: 0..0,
                 unsettled: false,
+                observations: Observations::default(),
                 stats: Stats::default(),
             };
             worker.work();
@@ -553,7 +557,30 @@ struct Worker<'a> {
     ended: Range<u64>,
     /// Waves have run since the epoch was last incremented.
     unsettled: bool,
+    observations: Observations,
     stats: Stats,
+}
+
+/// Chooses the waves that are observed because they may be in loops. The interpreter runs a wave for [`LOOP`] instructions and more to observe
+/// it, which takes about as long as the first time slice takes compiled code. So of the waves that have had few time slices, only the first,
+/// the 4th, the 16th and so on are observed, until one is found to wait: then all are.
+#[derive(Default)]
+struct Observations {
+    /// The waves that have had few time slices, and might have been observed.
+    early: u64,
+    /// A wave waited.
+    found: bool,
+}
+
+impl Observations {
+    /// Returns true if another wave is observed, which has had this number of time slices.
+    fn choose(&mut self, time_slices: u32) -> bool {
+        if self.found || time_slices >= OBSERVED_AFTER {
+            return true;
+        }
+        self.early += 1;
+        self.early.is_power_of_two() && self.early.trailing_zeros().is_multiple_of(2)
+    }
 }
 
 /// A workgroup: its number, its ID in each dimension, its size and waves, and the number of its first wave.
@@ -1059,7 +1086,7 @@ impl Worker<'_> {
             }
             let mut moved = ended > 0;
             if let GroupStop::Wave(stop) = stop {
-                note_time_slice(group, next, &stop);
+                self.note_time_slice(group, next, &stop);
                 self.look_at(group, next, stop)?;
                 moved |= !group.progress[next].waits;
                 next += 1;
@@ -1178,7 +1205,7 @@ impl Worker<'_> {
             if stop == Stop::Limit && given == 0 {
                 return Err(self.limit(group, w));
             }
-            note_time_slice(group, w, &stop);
+            self.note_time_slice(group, w, &stop);
             stop
         };
         // It may have made a request to the host, and wait for it.
@@ -1195,6 +1222,17 @@ impl Worker<'_> {
             }
         }
         self.look_at(group, w, stop)
+    }
+
+    /// Records that a wave had a time slice in which it was not observed, and decides whether it is in the next one.
+    fn note_time_slice(&mut self, group: &mut Group, w: usize, stop: &Stop) {
+        note_time_slice(group, w, stop);
+        let progress = &mut group.progress[w];
+        self.observations.found |= progress.waits;
+        // With exact time slices, a wave is observed at the same instructions, whatever has run before it.
+        if progress.suspect && !self.shared.exact {
+            progress.suspect = self.observations.choose(group.waves[w].time_slices);
+        }
     }
 
     /// Handles the stop of a wave and determines how the wave continues.
@@ -1391,6 +1429,7 @@ impl Worker<'_> {
         progress.retries = stop == Stop::Retry;
         progress.stuck = quiet.then_some(epoch);
         progress.looks_at = looks_at;
+        self.observations.found |= progress.waits;
         let wave = &mut group.waves[w];
         wave.time_slices = wave.time_slices.saturating_add(1);
         Ok(stop)

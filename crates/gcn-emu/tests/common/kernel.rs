@@ -7,6 +7,13 @@ use gcn_object::CodeObject;
 /// A GPU with a kernel `k` of these instructions, which has the address of a buffer in s[0:1] and v[2:3], the workgroup's
 /// number in s2 and the work-item's in v0. `settings`: more of `.amdhsa_kernel`.
 pub fn gpu(arch: &str, body: &str, settings: &str) -> (Gpu, Loaded) {
+    let gpu = crate::machine(Target::parse(arch).unwrap());
+    let loaded = gpu.load(&object(arch, body, settings)).unwrap();
+    (gpu, loaded)
+}
+
+/// The code object of the kernel of [`gpu`].
+pub fn object(arch: &str, body: &str, settings: &str) -> CodeObject {
     let source = format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--{arch}\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
          s_load_dwordx2 s[0:1], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\n\
@@ -19,8 +26,5 @@ pub fn gpu(arch: &str, body: &str, settings: &str) -> (Gpu, Loaded) {
     let object = output
         .object
         .unwrap_or_else(|| panic!("{}", gcn_asm::render(&output.diagnostics, false)));
-    let object = CodeObject::parse(&object.loadable().unwrap()).unwrap();
-    let gpu = crate::machine(Target::parse(arch).unwrap());
-    let loaded = gpu.load(&object).unwrap();
-    (gpu, loaded)
+    CodeObject::parse(&object.loadable().unwrap()).unwrap()
 }
