@@ -9,6 +9,7 @@ mod demand;
 pub(crate) mod optional;
 mod print;
 mod schedule;
+mod selections;
 mod slow_paths;
 mod ternary_logic;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod tests;
 mod verify;
 
 pub(crate) use print::Dump;
+pub(crate) use selections::{Extreme, Selected};
 pub(crate) use slow_paths::SlowPathCall;
 pub(crate) use ternary_logic::Ternary;
 
@@ -34,6 +36,8 @@ pub(crate) struct Options {
     pub precise: bool,
     /// The target has bitwise operations on three operands.
     pub ternary_logic: bool,
+    /// Selections may become minima and maxima, and their conditions may be without EXEC.
+    pub selections: bool,
 }
 
 /// A vector operation, or the write of a VGPR.
@@ -57,6 +61,8 @@ pub(crate) struct VectorOp {
 pub(crate) struct Plan {
     /// Bitwise operations that are combined into one operation on three values.
     pub ternary: Map<Id, Ternary>,
+    /// Selections, and truth values as numbers, that have other operands.
+    pub selections: Map<Id, Selected>,
     /// Values that are computed.
     pub live: Vec<bool>,
     /// Values whose bits are observed by something other than float arithmetic.
@@ -86,6 +92,10 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass {
         name: "ternary_logic",
         run: ternary_logic::run,
+    },
+    Pass {
+        name: "selections",
+        run: selections::run,
     },
     Pass {
         name: "demand",
@@ -138,6 +148,7 @@ impl Plan {
         let n = block.graph.len();
         Plan {
             ternary: Map::default(),
+            selections: Map::default(),
             live: vec![false; n],
             observed: vec![false; n],
             needed: vec![false; n],
@@ -153,7 +164,18 @@ impl Plan {
     pub fn arity(&self, id: Id, node: &Node) -> usize {
         match self.ternary.contains_key(&id) {
             true => 3,
+            false if self.extreme(id).is_some() => 2,
             false => node.arity(),
         }
+    }
+
+    /// Returns the minimum or maximum as which a selection is computed.
+    pub fn extreme(&self, id: Id) -> Option<Extreme> {
+        self.selections.get(&id)?.extreme
+    }
+
+    /// Returns the first operand of a selection, or of a truth value as a number.
+    pub fn condition(&self, id: Id, node: &Node) -> Id {
+        self.selections.get(&id).map_or(node.args[0], |s| s.args[0])
     }
 }

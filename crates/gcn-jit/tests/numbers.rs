@@ -110,6 +110,32 @@ const CASES: &[Case] = &[
             v_mov_b32 v8, 0",
     },
     Case {
+        name: "selections by comparisons of their operands",
+        targets: ALL,
+        bits: 32,
+        whole: true,
+        text: "v_cmp_lt_f32 vcc, v0, v1
+            v_cndmask_b32 v4, v1, v0, vcc
+            v_cndmask_b32 v5, v0, v1, vcc
+            v_cmp_gt_f32 s[4:5], v1, v2
+            v_cndmask_b32 v6, v2, v1, s[4:5]
+            v_cndmask_b32 v7, v1, v2, s[4:5]
+            v_cmp_le_f32 vcc, v2, v3
+            v_cndmask_b32 v8, v3, v2, vcc
+            v_cmp_nlt_f32 vcc, v3, v0
+            v_cndmask_b32 v9, v3, v0, vcc
+            v_cmp_gt_f32 vcc, -v1, v3
+            v_cndmask_b32 v10, v3, v1, vcc
+            v_cmp_lt_f32 vcc, v4, v7
+            v_cndmask_b32 v11, v7, v4, vcc
+            v_cmp_le_i32 vcc, v0, v1
+            v_cndmask_b32 v12, v1, v0, vcc
+            v_cndmask_b32 v13, v0, v1, vcc
+            v_cmp_gt_u32 vcc, v2, v3
+            v_cndmask_b32 v14, v3, v2, vcc
+            v_cndmask_b32 v15, v2, v3, vcc",
+    },
+    Case {
         name: "steps of divisions of f64, more than there are registers",
         targets: ALL,
         bits: 64,
@@ -479,6 +505,68 @@ fn halves() {
 fn roots() {
     for c in CASES.iter().filter(|c| c.name.contains("roots")) {
         case(c);
+    }
+}
+
+#[test]
+fn selections() {
+    for c in CASES.iter().filter(|c| c.name.contains("selections")) {
+        case(c);
+    }
+}
+
+/// All pairs of zeros, denormals, infinities and NaNs, with denormals kept and flushed, in all lanes and in some.
+#[test]
+fn selections_of_special_numbers() {
+    const SPECIAL: [u32; 16] = [
+        0,
+        0x8000_0000,
+        1,
+        0x8000_0001,
+        0x007f_ffff,
+        0x0080_0000,
+        0x3f80_0000,
+        0xbf80_0000,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7f80_0001,
+        0xff92_3456,
+        0x7fc0_0000,
+        0xffc0_0000,
+        0x7fff_ffff,
+        0xffff_ffff,
+    ];
+    let memory = Memory::new(1 << 20).expect("memory");
+    let c = CASES.iter().find(|c| c.name.contains("selections"));
+    let c = c.expect("the case of selections");
+    for level in Level::ALL.into_iter().filter(|level| level.available()) {
+        for &name in c.targets {
+            let target = Target::parse(name).expect("a target");
+            let mut code = Vec::new();
+            gcn_asm::assemble_into(target, c.text, &mut code).expect("it assembles");
+            let (mut jit, mut interp) = (Jit::with_level(level), Interp::new());
+            for part in 0..4 {
+                for mode in [0x3f0, 0x1f0, 0x3c0, 0x3d0, 0x3e0] {
+                    for exec in [!0, 0x5555_0000_ffff_0f0f] {
+                        let mut wave = WaveState::new(16);
+                        for lane in 0..64 {
+                            let pair = 64 * part + lane;
+                            let of = [pair / 16, pair, pair / 16 + pair, 3 * pair];
+                            for (v, at) in of.into_iter().enumerate() {
+                                wave.vgprs[v][lane] = SPECIAL[at % 16];
+                            }
+                        }
+                        wave.set_exec(exec);
+                        wave.mode = mode;
+                        let (mut a, mut b) = (wave.clone(), wave);
+                        let want = run(&mut interp, target, &code, &mut a, &memory);
+                        let got = run(&mut jit, target, &code, &mut b, &memory);
+                        assert_eq!(want, got, "{name}, {}", level.name());
+                        assert!(a.vgprs == b.vgprs, "{name}, {}, {mode:#x}", level.name());
+                    }
+                }
+            }
+        }
     }
 }
 

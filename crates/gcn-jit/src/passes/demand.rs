@@ -48,7 +48,9 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
                 continue;
             }
             plan.needed[a] |= plan.needed[at];
-            let condition = node.op == Inst::Alu(Op::Select) && a == node.args[0] as usize;
+            let condition = node.op == Inst::Alu(Op::Select)
+                && plan.extreme(at as Id).is_none()
+                && a == plan.condition(at as Id, node) as usize;
             if !arithmetic && (!through || condition) && plan.needed[at] {
                 plan.observed[a] = true;
             }
@@ -86,6 +88,9 @@ pub(super) fn operands(
 ) -> ([Id; 3], [bool; 3]) {
     if let Some(ternary) = plan.ternary.get(&id) {
         return (ternary.args, [false; 3]);
+    }
+    if let Some(selection) = plan.selections.get(&id) {
+        return (selection.args, [false; 3]);
     }
     let node = &block.graph[id as usize];
     let mut args = node.args;

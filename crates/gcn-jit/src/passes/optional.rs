@@ -11,6 +11,8 @@ pub enum Optional {
     InOrder,
     /// Bitwise operations on three values.
     TernaryLogic,
+    /// Selections as minima and maxima, and without EXEC where inactive lanes do not matter.
+    Selections,
     /// All-active variants where waves start go on over branches on numbers that all waves share, such as arguments.
     Branches,
     /// All-active blocks after all-active variants, which assume what is affine after those.
@@ -64,11 +66,12 @@ pub enum Optional {
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 28] = [
+    pub const ALL: [Optional; 29] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::InOrder,
         Optional::TernaryLogic,
+        Optional::Selections,
         Optional::Branches,
         Optional::Continuations,
         Optional::Joined,
@@ -102,6 +105,7 @@ impl Optional {
             Optional::AllActive => "all_active",
             Optional::InOrder => "in_order",
             Optional::TernaryLogic => "ternary_logic",
+            Optional::Selections => "selections",
             Optional::Branches => "branches",
             Optional::Continuations => "continuations",
             Optional::Joined => "joined",

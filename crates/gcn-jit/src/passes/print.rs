@@ -1,10 +1,10 @@
 //! Plans as text, and dumps of the IR after a pass.
 
 use super::Plan;
-use crate::ir::Id;
 use crate::ir::fast_path::Leaf;
 use crate::ir::print::list;
 use crate::ir::region::Block;
+use crate::ir::{Id, Node};
 use std::cell::RefCell;
 use std::fmt;
 
@@ -61,7 +61,7 @@ impl Block {
         let written = self
             .print_body(&mut text)
             .and_then(|()| self.print_affine(&mut text))
-            .and_then(|()| plan.map_or(Ok(()), |plan| plan.print(&mut text)));
+            .and_then(|()| plan.map_or(Ok(()), |plan| plan.print(&self.graph, &mut text)));
         debug_assert!(written.is_ok(), "a String takes all text");
         text
     }
@@ -69,11 +69,22 @@ impl Block {
 
 impl Plan {
     /// Prints the results of each pass, one fact per line.
-    fn print(&self, f: &mut impl fmt::Write) -> fmt::Result {
+    fn print(&self, graph: &[Node], f: &mut impl fmt::Write) -> fmt::Result {
         let mut ternary: Vec<_> = self.ternary.iter().collect();
         ternary.sort_by_key(|t| t.0);
         for (id, t) in ternary {
             writeln!(f, "  ternary %{id} = {:#04x} {}", t.table, list(&t.args))?;
+        }
+        let mut selections: Vec<_> = self.selections.iter().collect();
+        selections.sort_by_key(|s| s.0);
+        for (id, s) in selections {
+            let arity = self.arity(*id, &graph[*id as usize]);
+            write!(f, "  selection %{id} = ")?;
+            if let Some(e) = s.extreme {
+                let name = if e.largest { "max" } else { "min" };
+                write!(f, "{name}.{} ", format!("{:?}", e.ty).to_lowercase())?;
+            }
+            writeln!(f, "{}", list(&s.args[..arity]))?;
         }
         let ids = |of: &[bool]| {
             let ids = (0..of.len()).filter(|&at| of[at]).map(|at| at as Id);

@@ -17,6 +17,7 @@ const OPTIONS: Options = Options {
     exact: false,
     precise: false,
     ternary_logic: true,
+    selections: true,
 };
 
 /// Returns the lines that a pass and the passes before it add to a block.
@@ -162,4 +163,127 @@ block 0x0..0x10, 4 instructions, fp nearest
 ";
     let plan = added(text, "schedule", &OPTIONS);
     assert_eq!(lines(&plan, "compute"), ["compute %3 neg%1 neg%1 check"]);
+}
+
+/// A comparison in active lanes, selections by it, and what else observes it.
+const SELECTIONS: &str = "\
+block 0x0..0x10, 4 instructions, fp nearest
+  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = lt.f32 %0, %1 : lanes bool
+  %3 = exec : lanes bool
+  %4 = and.bool %2, %3 : lanes bool
+  %5 = select.b32 %4, %0, %1 : lanes b32
+  %6 = select.b32 %4, %1, %0 : lanes b32
+  v2 = %5 active
+  v3 = %6 active
+  end
+";
+
+/// Denormals are kept.
+const KEEPING: Options = Options {
+    mode: Mode(0x2f0),
+    ..OPTIONS
+};
+
+fn selections(text: &str, options: &Options) -> Vec<String> {
+    lines(&added(text, "selections", options), "selection")
+}
+
+#[test]
+fn selections_between_compared_values_are_extremes() {
+    let of = |op: &str| selections(&SELECTIONS.replace("lt.f32", op), &KEEPING);
+    let two = |a: &str, b: &str| vec![format!("selection %5 = {a}"), format!("selection %6 = {b}")];
+    let (less, greater) = ("min.f32 %0, %1", "max.f32 %1, %0");
+    assert_eq!(of("lt.f32"), two(less, greater));
+    assert_eq!(of("gt.f32"), two("max.f32 %0, %1", "min.f32 %1, %0"));
+    // The selected one of two zeros, or of a number and a NaN, is not the host's.
+    let blended = two("%2, %0, %1", "%2, %1, %0");
+    assert_eq!(of("le.f32"), blended);
+    assert_eq!(of("ge.f32"), blended);
+    assert_eq!(of("eq.f32"), blended);
+    assert_eq!(of("le.i32"), two("min.i32 %0, %1", "max.i32 %1, %0"));
+    assert_eq!(of("gt.u32"), two("max.u32 %0, %1", "min.u32 %1, %0"));
+    // The comparison is not computed.
+    let plan = added(SELECTIONS, "schedule", &KEEPING);
+    assert_eq!(lines(&plan, "compute"), ["compute %5", "compute %6"]);
+    let without = Options {
+        selections: false,
+        ..KEEPING
+    };
+    assert_eq!(selections(SELECTIONS, &without), [""; 0]);
+}
+
+#[test]
+fn hosts_that_flush_denormals_have_no_float_extremes() {
+    let flushing = SELECTIONS.replace("fp nearest", "fp nearest daz ftz");
+    let blended = ["selection %5 = %2, %0, %1", "selection %6 = %2, %1, %0"];
+    assert_eq!(selections(&flushing, &OPTIONS), blended);
+    let integers = flushing.replace("lt.f32", "lt.u32");
+    assert_eq!(
+        selections(&integers, &OPTIONS),
+        [
+            "selection %5 = min.u32 %0, %1",
+            "selection %6 = max.u32 %1, %0"
+        ]
+    );
+}
+
+#[test]
+fn negated_conditions_swap_what_they_select() {
+    let text = "\
+block 0x0..0x10, 4 instructions, fp nearest
+  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = gt.f32 %0, %1 : lanes bool
+  %3 = not.bool %2 : lanes bool
+  %4 = exec : lanes bool
+  %5 = and.bool %3, %4 : lanes bool
+  %6 = select.b32 %5, %0, %1 : lanes b32
+  %7 = vgpr v2 : lanes b32
+  %8 = select.b32 %5, %0, %7 : lanes b32
+  v2 = %6 active
+  v3 = %8 active
+  end
+";
+    let found = selections(text, &KEEPING);
+    assert_eq!(
+        found,
+        ["selection %6 = min.f32 %1, %0", "selection %8 = %2, %7, %0"]
+    );
+}
+
+#[test]
+fn conditions_keep_exec_where_inactive_lanes_are_observed() {
+    // A comparison of all lanes reads the first selection.
+    let observed = SELECTIONS.replace(
+        "  v2 = %5 active",
+        "  %7 = eq.b32 %5, %0 : lanes bool\n  %8 = ballot %7 : b64\n  %9 = lo %8 : b32\n  v2 = %5 active\n  vcc_lo = %9",
+    );
+    assert_eq!(
+        selections(&observed, &KEEPING),
+        ["selection %6 = max.f32 %1, %0"]
+    );
+    let active = observed.replace("ballot %7", "ballot %4");
+    assert_eq!(
+        selections(&active, &KEEPING),
+        [
+            "selection %5 = min.f32 %0, %1",
+            "selection %6 = max.f32 %1, %0"
+        ]
+    );
+    // Sums of truth values.
+    let text = "\
+block 0x0..0x10, 4 instructions
+  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = lt.u32 %0, %1 : lanes bool
+  %3 = exec : lanes bool
+  %4 = and.bool %3, %2 : lanes bool
+  %5 = zext.bool %4 : lanes b32
+  %6 = add.b32 %0, %5 : lanes b32
+  v2 = %6 active
+  end
+";
+    assert_eq!(selections(text, &KEEPING), ["selection %5 = %2"]);
 }

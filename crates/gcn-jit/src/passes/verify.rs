@@ -17,6 +17,13 @@ pub(super) fn plan(b: &Block, options: &Options, plan: &Plan, last: bool) -> Ver
             "%{id} is fused with what is not before it"
         );
     }
+    for (&id, s) in &plan.selections {
+        let arity = plan.arity(id, &b.graph[id as usize]);
+        rule!(
+            s.args[..arity].iter().all(|&a| a < id),
+            "%{id} selects by what is not before it"
+        );
+    }
     if !last {
         return Ok(());
     }

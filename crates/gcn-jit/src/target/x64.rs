@@ -15,7 +15,7 @@ use crate::ir::region::{Block, FpEnv, LiveLanes, Region, Terminator};
 use crate::ir::{Id, Inst, Node};
 use crate::passes::Dump;
 use crate::passes::optional::{LeftOut, Optional};
-use crate::passes::{self, Plan, VectorOp};
+use crate::passes::{self, Extreme, Plan, VectorOp};
 use crate::target::Level;
 use crate::target::x64::encode::*;
 use gcn_emu::fp::Mode;
@@ -244,6 +244,7 @@ fn emit_for<V: Vectors>(
         exact: style.exact,
         precise: region.precise,
         ternary_logic: V::TERNARY_LOGIC && !style.left_out.has(Optional::TernaryLogic),
+        selections: !style.left_out.has(Optional::Selections),
     };
     let mut starts = Vec::with_capacity(region.blocks.len());
     let mut out = RegionOutput::default();

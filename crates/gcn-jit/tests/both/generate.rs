@@ -235,6 +235,10 @@ impl Maker {
             .then(|| (0..2).map(|_| self.format(r)).collect());
         let mut pieces = Vec::new();
         while (pieces.len() as u64) < count {
+            if r.once_in(16) {
+                pieces.extend(self.selection(r));
+                continue;
+            }
             let f = match &few {
                 Some(few) => r.pick(few),
                 None => self.format(r),
@@ -244,6 +248,23 @@ impl Maker {
             }
         }
         pieces
+    }
+
+    /// Returns a comparison and selections by it, often between its operands, as compilers make minima and maxima.
+    fn selection(&mut self, r: &mut Rng) -> Vec<Piece> {
+        let compare = r.pick(&[
+            "lt_f32", "gt_f32", "le_f32", "ge_f32", "nlt_f32", "ngt_f32", "lt_i32", "ge_i32",
+            "gt_u32", "le_u32",
+        ]);
+        let mask = r.pick(&["vcc", "s[4:5]"]);
+        let (a, b) = (r.below(FREE), r.below(FREE));
+        let mut text = format!("v_cmp_{compare} {mask}, v{a}, v{b}");
+        for _ in 0..1 + r.below(2) {
+            let (to, other) = (r.below(FREE), r.below(FREE));
+            let (no, yes) = r.pick(&[(a, b), (b, a), (a, b), (b, a), (a, other)]);
+            text += &format!("\nv_cndmask_b32 v{to}, v{no}, v{yes}, {mask}");
+        }
+        self.lines(&text, 0)
     }
 
     /// Returns a piece of a compiled program, with the branches that stay within it.

@@ -675,6 +675,11 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             self.define(id, r);
             return;
         }
+        if let Some(extreme) = self.e.plan.extreme(id) {
+            let r = V::extreme(self, extreme, [x, y]);
+            self.define(id, r);
+            return;
+        }
         match n.op {
             Inst::MaskOf => {
                 let m = self.e.smem(x);

@@ -194,6 +194,9 @@ pub(crate) trait Selection: VectorIsa {
     /// Returns a bitwise operation on three values.
     fn ternary(s: &mut Select<'_, '_, Self>, op: &VectorOp, table: u8) -> VReg;
 
+    /// Returns the smaller or the larger one of two values of 32 bits.
+    fn extreme(s: &mut Select<'_, '_, Self>, which: Extreme, of: [Id; 2]) -> VReg;
+
     /// Selects an arithmetic operation and defines its result.
     fn alu(s: &mut Select<'_, '_, Self>, op: &VectorOp, o: Op, n: &Node);
 

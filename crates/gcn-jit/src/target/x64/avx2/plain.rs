@@ -8,6 +8,8 @@ use crate::target::x64::machine::OperandRegisters;
 pub(crate) const MOVMSKPS: X = X(1, 0, 0, 0x50);
 pub(crate) const MOVMSKPD: X = X(1, 1, 0, 0x50);
 pub(crate) const MOVD: X = X(1, 1, 0, 0x6e);
+pub(crate) const MAXPS: X = X(1, 0, 0, 0x5f);
+pub(crate) const MINPS: X = X(1, 0, 0, 0x5d);
 pub(crate) const MAXUD: X = X(2, 1, 0, 0x3f);
 pub(crate) const MINUD: X = X(2, 1, 0, 0x3b);
 pub(crate) const MAXSD: X = X(2, 1, 0, 0x3d);

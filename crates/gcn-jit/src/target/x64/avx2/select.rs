@@ -98,7 +98,7 @@ impl Select<'_, '_> {
                 let b = *self.e.node(y);
                 let bit = b.op == Inst::Alu(Op::Zext) && b.ty == Ty::Bool && n.out.bits() == 32;
                 let mask = match bit {
-                    true => self.known(b.args[0]),
+                    true => self.known(self.e.plan.condition(y, &b)),
                     false => None,
                 };
                 let r = match (mask, o) {
@@ -458,6 +458,22 @@ impl Selection for Avx2 {
     fn ternary(s: &mut Select<'_, '_>, _: &VectorOp, _: u8) -> VReg {
         s.e.mistaken();
         s.zero()
+    }
+
+    fn extreme(s: &mut Select<'_, '_>, which: Extreme, [x, y]: [Id; 2]) -> VReg {
+        let e = match (which.ty, which.largest) {
+            (Ty::F32, false) => MINPS,
+            (Ty::F32, true) => MAXPS,
+            (ty, false) if ty.is_signed() => MINSD,
+            (_, false) => MINUD,
+            (ty, true) if ty.is_signed() => MAXSD,
+            (_, true) => MAXUD,
+        };
+        if which.ty != Ty::F32 {
+            return s.commutes(e, x, y);
+        }
+        let (a, b) = (s.val(x), s.val(y));
+        s.two(e, a, b)
     }
 
     fn alu(s: &mut Select<'_, '_>, op: &VectorOp, o: Op, n: &Node) {

@@ -329,7 +329,7 @@ impl Select<'_, '_> {
                 let bit = b.op == Inst::Alu(Op::Zext) && b.ty == Ty::Bool && n.out.bits() == 32;
                 let e = if o == Op::Add { op::ADDD } else { op::SUBD };
                 let known = match bit {
-                    true => self.known(b.args[0]),
+                    true => self.known(self.e.plan.condition(y, &b)),
                     false => None,
                 };
                 if let Some(k) = known {
@@ -914,6 +914,22 @@ impl Selection for Avx512 {
     fn ternary(s: &mut Select<'_, '_>, op: &VectorOp, table: u8) -> VReg {
         let [c, a, b] = op.args.map(|id| s.val(id));
         s.three(op::TERND, Some(table), c, a, b)
+    }
+
+    fn extreme(s: &mut Select<'_, '_>, which: Extreme, [x, y]: [Id; 2]) -> VReg {
+        let e = match (which.ty, which.largest) {
+            (Ty::F32, false) => op::MINPS,
+            (Ty::F32, true) => op::MAXPS,
+            (ty, false) if ty.is_signed() => op::MINSD,
+            (_, false) => op::MINUD,
+            (ty, true) if ty.is_signed() => op::MAXSD,
+            (_, true) => op::MAXUD,
+        };
+        if which.ty != Ty::F32 {
+            return s.commutes(e, x, y);
+        }
+        let (a, b) = (s.val(x), s.val(y));
+        s.two(e, a, b)
     }
 
     fn alu(s: &mut Select<'_, '_>, op: &VectorOp, o: Op, n: &Node) {
