@@ -9,6 +9,7 @@ mod analyze;
 mod buffer;
 mod continuations;
 mod cross_lane;
+mod indexing;
 mod insn;
 mod joined;
 mod memory;
@@ -21,8 +22,8 @@ use crate::hash::Map;
 use crate::ir::affine::AffineVgprs;
 use crate::ir::fast_path;
 use crate::ir::region::{
-    AccessRecord, AssumedCompare, Block, Effects, FpEnv, LiveLanes, Region, Store, Terminator,
-    WaveHelper, WaveHelperCall,
+    AccessRecord, AssumedCompare, Block, Effects, FpEnv, IndexedWrite, LiveLanes, Region, Store,
+    Terminator, WaveHelper, WaveHelperCall,
 };
 use crate::ir::{Found, Graph, Id, Inst, Unsupported, verify};
 use crate::passes::Dump;
@@ -45,12 +46,22 @@ use insn::Val;
 pub use region::region;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::OnceLock;
 pub use typical::TypicalWave;
 
 /// The analysis of one instruction.
 pub(crate) struct InsnInfo {
     insn: Insn,
+    /// The size in bytes, and the number of instructions. They are those of the whole sequence if there is one.
+    len: u64,
+    count: u32,
+    /// The instructions from `s_set_gpr_idx_on` to `s_set_gpr_idx_off`, which are lowered together ([`indexing`]). `insn` is the first of them.
+    sequence: Vec<InsnInfo>,
+    /// The operands that are indexed: `M0[15:12]`. Only instructions of a sequence have any.
+    indexed: u32,
+    /// VGPRs of which the instruction writes some that are numbered at run time.
+    may_write: Range<u16>,
     flow: Flow,
     vreads: Vec<u16>,
     vwrites: Vec<u16>,
@@ -175,6 +186,10 @@ pub(crate) struct Builder<'a> {
     lane_inserts: Vec<(u16, Id, Id)>,
     /// The VGPRs of `lane_inserts`.
     inserted_lanes: Vec<u16>,
+    /// The writes of VGPRs that are numbered at run time.
+    indexed: Vec<IndexedWrite>,
+    /// The operands that MODE indexes by M0 in the current instruction, if it is one of a sequence.
+    indexing: Option<u32>,
     /// See [`Block::may_write`].
     may_write: Option<Vec<u16>>,
     /// See [`Block::polls`].
@@ -226,13 +241,14 @@ impl CodeRange {
         self.insns = 1;
     }
 
-    /// Adds an instruction.
-    fn add(&mut self, pc: u64, next: u64, vector: bool, jumps: bool) {
-        self.insns += 1;
+    /// Adds an instruction, or several.
+    fn add(&mut self, pc: u64, next: u64, count: u32, vector: bool, jumps: bool) {
+        let first = self.insns == 0;
+        self.insns += count;
         self.end = next;
         self.last = pc;
         self.jumped = jumps;
-        if vector || self.insns == 1 {
+        if vector || first {
             self.vector_end = next;
         }
     }
@@ -292,6 +308,8 @@ pub(crate) struct Changes {
     wave_helper: Option<WaveHelperCall>,
     accesses: Vec<AccessRecord>,
     lane_inserts: Vec<(u16, Id, Id)>,
+    /// Writes of VGPRs that are numbered at run time, which come before those of `vgprs`.
+    indexed: Vec<IndexedWrite>,
     /// The computed address that the instruction jumps to.
     indirect: Option<Id>,
     /// The VGPRs that the helper writes.
@@ -319,6 +337,8 @@ impl<'a> Builder<'a> {
             accesses: Vec::new(),
             lane_inserts: Vec::new(),
             inserted_lanes: Vec::new(),
+            indexed: Vec::new(),
+            indexing: None,
             may_write: Some(Vec::new()),
             polls: false,
             guards: Vec::new(),
@@ -361,6 +381,7 @@ impl<'a> Builder<'a> {
             rows: std::mem::take(&mut self.memory.rows),
             wave_helper: self.wave_helper.take(),
             lane_inserts: std::mem::take(&mut self.lane_inserts),
+            indexed: std::mem::take(&mut self.indexed),
             accesses: std::mem::take(&mut self.accesses),
         };
         blocks.push(Block {
@@ -481,7 +502,7 @@ impl<'a> Builder<'a> {
 
     /// Adds an instruction, and ends blocks before and after it where needed.
     fn step(&mut self, pc: u64, k: &InsnInfo, live: &Map<u64, LiveSet>, blocks: &mut Vec<Block>) {
-        let next = pc + k.insn.len as u64;
+        let next = pc + k.len;
         let mut tried = self.lower(pc, k);
         if matches!(tried, Err(Refusal::NewBlock)) && self.code.insns > 0 {
             self.finish(Terminator::Jump(pc), live, blocks);
@@ -491,8 +512,12 @@ impl<'a> Builder<'a> {
             if self.code.insns > 0 {
                 self.finish(Terminator::Jump(pc), live, blocks);
             }
-            self.code.only(pc, next);
-            self.record_writes(k);
+            // Of a sequence the interpreter runs the first instruction, which changes MODE.
+            self.code.only(pc, pc + k.insn.len as u64);
+            match k.sequence.is_empty() {
+                true => self.record_writes(k),
+                false => self.may_write = None,
+            }
             let jumps = k.flow != Flow::Next || changes_mode(&k.insn);
             let nodes = &gcn_emu::interp::program(&k.insn).nodes;
             let alone = nodes.iter().any(|n| n.op == Op::Turn);
@@ -534,13 +559,19 @@ impl<'a> Builder<'a> {
     /// Records which VGPRs an instruction may write.
     fn record_writes(&mut self, k: &InsnInfo) {
         match &mut self.may_write {
-            Some(vgprs) if !k.unknown_effects => vgprs.extend(&k.vwrites),
+            Some(vgprs) if !k.unknown_effects => {
+                vgprs.extend(&k.vwrites);
+                vgprs.extend(k.may_write.clone());
+            }
             vgprs => *vgprs = None,
         }
     }
 
     /// Adds the changes of an instruction to the block. Returns the remaining changes, some of which end the block.
     fn take(&mut self, mut changes: Changes, pc: u64, next: u64, k: &InsnInfo) -> Changes {
+        for w in changes.indexed.drain(..) {
+            self.write_indexed(w);
+        }
         for (n, id) in changes.vgprs.drain(..) {
             self.regs.vgprs.insert(n, id);
         }
@@ -573,8 +604,9 @@ impl<'a> Builder<'a> {
             .extend(changes.lane_inserts.iter().map(|p| p.0));
         self.lane_inserts.append(&mut changes.lane_inserts);
         self.record_writes(k);
-        let vector = k.insn.row.format.is_vector();
-        self.code.add(pc, next, vector, changes.jump.is_some());
+        let vector = k.insn.row.format.is_vector() || !k.sequence.is_empty();
+        self.code
+            .add(pc, next, k.count, vector, changes.jump.is_some());
         self.polls |= polls(&k.insn);
         changes
     }
@@ -585,6 +617,9 @@ impl<'a> Builder<'a> {
             return id;
         }
         let id = self.g.node(Inst::VIn(n), Ty::B32, Ty::B32, true, [0; 3]);
+        if self.indexed.iter().any(|w| w.reaches(n)) {
+            return self.after_indexed(n, id);
+        }
         self.regs.vgprs.insert(n, id);
         id
     }

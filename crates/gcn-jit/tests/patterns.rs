@@ -851,3 +851,85 @@ fn limits_of_64_bits() {
         }
     }
 }
+
+/// Fills v10 to v17 with numbers of the work-item.
+fn array() -> String {
+    let mut text = READ.to_string();
+    for k in 0..8 {
+        text += &format!("v_mul_u32_u24 v{}, v2, {}\n", 10 + k, 2 * k + 1);
+    }
+    text
+}
+
+/// Arrays in VGPRs that are indexed in loops, as compilers keep them for gfx9.
+#[test]
+fn arrays_in_vgprs() {
+    let before = words(random(31));
+    // A pass of sorting, with the larger one of two elements in v26 and their exchange.
+    let sort = "s_mov_b32 s10, 0\nagain:\ns_set_gpr_idx_on s10, gpr_idx(SRC0)\nv_mov_b32 v26, v10\ns_set_gpr_idx_off\n\
+        s_add_u32 s12, s10, 1\ns_set_gpr_idx_on s12, gpr_idx(SRC0)\nv_mov_b32 v27, v10\ns_set_gpr_idx_off\n\
+        v_cmp_lt_u32 vcc, v27, v26\nv_cndmask_b32 v27, v26, v27, vcc\ns_set_gpr_idx_on s10, gpr_idx(DST)\nv_mov_b32 v10, v27\n\
+        s_set_gpr_idx_off\ns_set_gpr_idx_on s12, gpr_idx(SRC0)\nv_mov_b32 v27, v10\ns_set_gpr_idx_off\n\
+        v_max_u32 v26, v26, v27\ns_set_gpr_idx_on s12, gpr_idx(DST)\nv_mov_b32 v10, v26\ns_set_gpr_idx_off\n\
+        s_mov_b32 s10, s12\ns_cmp_lg_u32 s10, 7\ns_cbranch_scc1 again\n";
+    // Each element is a sum of others, indexed as any operand.
+    let sums = "s_mov_b32 s10, 7\nagain:\ns_and_b32 s11, s10, 3\ns_set_gpr_idx_on s11, gpr_idx(SRC1,DST)\nv_add_u32 v10, v2, v12\n\
+        v_lshlrev_b64 v[12:13], 1, v[11:12]\ns_set_gpr_idx_mode gpr_idx(SRC0,SRC2)\nv_add3_u32 v17, v10, v17, v13\n\
+        s_set_gpr_idx_idx s10\nv_cndmask_b32 v16, v10, v2, vcc\ns_add_u32 s12, s12, 1\ns_set_gpr_idx_off\ns_sub_u32 s10, s10, 1\n\
+        s_cmp_lg_u32 s10, 0\ns_cbranch_scc1 again\n";
+    // Numbers beyond the VGPRs: reads give v0, writes have no effect.
+    let beyond = "s_movk_i32 s10, 0xff\ns_add_u32 s10, s10, s2\ns_sub_u32 s10, s10, s2\ns_set_gpr_idx_on s10, gpr_idx(SRC0)\n\
+        v_add_u32 v10, v30, v2\ns_set_gpr_idx_mode gpr_idx(DST)\nv_mov_b32 v11, v2\ns_set_gpr_idx_off\n";
+    // Writes of one register by its own name and by numbers, in every order.
+    let order = "s_and_b32 s10, s2, 3\ns_add_u32 s11, s10, 1\nv_mov_b32 v11, v0\ns_set_gpr_idx_on s10, gpr_idx(DST)\nv_mov_b32 v10, v2\n\
+        s_set_gpr_idx_off\nv_add_u32 v16, v11, v12\nv_mov_b32 v12, v16\ns_set_gpr_idx_on s11, gpr_idx(DST)\nv_mov_b32 v10, v16\n\
+        v_add_u32 v10, 1, v17\ns_set_gpr_idx_mode gpr_idx(SRC0)\nv_add_u32 v17, v10, v12\ns_set_gpr_idx_off\nv_mov_b32 v13, 7\n\
+        v_xor_b32 v14, v11, v14\n";
+    for (code, name) in [
+        (sort, "sort"),
+        (sums, "sums"),
+        (beyond, "beyond"),
+        (order, "order"),
+    ] {
+        for lanes in ["", SOME_LANES] {
+            let body = format!(
+                "v_mov_b32 v9, 0\n{}{lanes}{code}{}{WRITE}",
+                array(),
+                fold(8)
+            );
+            let stats = same(&body, &before);
+            compiled(stats, name);
+        }
+    }
+}
+
+/// An address that is affine until a write by number changes it.
+#[test]
+fn indexed_writes_end_facts() {
+    let before = words(random(32));
+    let body = format!(
+        "{READ}v_lshlrev_b32 v9, 2, v1\nv_and_b32 v2, 0x3ffc, v2\ns_and_b32 s10, s2, 1\ns_cmp_lg_u32 s2, 0\n\
+         s_cbranch_scc0 over\ns_add_u32 s10, s10, 3\nover:\ns_set_gpr_idx_on s10, gpr_idx(DST)\nv_mov_b32 v5, v2\ns_set_gpr_idx_off\n\
+         s_barrier\nglobal_load_dword v3, v9, s[4:5]\ns_waitcnt vmcnt(0)\n{WRITE}"
+    );
+    compiled(same(&body, &before), &body);
+}
+
+/// Code with VGPR indexing that is not compiled leaves the same.
+#[test]
+fn other_code_with_vgpr_indexing() {
+    let before = words(random(33));
+    for code in [
+        "s_set_gpr_idx_on s10, gpr_idx(SRC0)\nv_mov_b32_dpp v11, v10 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf\ns_set_gpr_idx_off\n",
+        "s_set_gpr_idx_on s10, gpr_idx(SRC0)\nv_readlane_b32 s11, v10, 5\nv_mov_b32 v12, s11\ns_set_gpr_idx_off\n",
+        "s_set_gpr_idx_on s10, gpr_idx(DST)\ns_mov_b32 m0, 0x8005\nv_mov_b32 v10, v2\ns_set_gpr_idx_off\n",
+        "s_set_gpr_idx_on s10, gpr_idx(DST)\ns_cbranch_scc0 over\nv_mov_b32 v10, v2\nover:\nv_mov_b32 v11, v2\ns_set_gpr_idx_off\n",
+        "s_set_gpr_idx_on s10, gpr_idx(SRC0)\nv_pk_add_u16 v11, v10, v12\nv_swap_b32 v12, v10\ns_set_gpr_idx_off\n",
+        "v_writelane_b32 v12, s2, 9\ns_set_gpr_idx_on s10, gpr_idx(DST)\nv_mov_b32 v10, v2\ns_set_gpr_idx_off\nv_readlane_b32 s11, v12, 9\n\
+         v_writelane_b32 v12, s11, 7\n",
+        "s_set_gpr_idx_on s10, gpr_idx(DST)\nv_mov_b32 v10, v2\ns_set_gpr_idx_off\nglobal_atomic_add v12, v8, v0, s[6:7] glc\ns_waitcnt vmcnt(0)\n",
+    ] {
+        let body = format!("{}s_and_b32 s10, s2, 3\n{code}{}{WRITE}", array(), fold(8));
+        same(&body, &before);
+    }
+}

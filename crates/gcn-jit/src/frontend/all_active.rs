@@ -236,7 +236,7 @@ impl<'a> Tracer<'a> {
                 over.push(pc);
             }
             b.decide(&mut changes);
-            let next = pc + k.insn.len as u64;
+            let next = pc + k.len;
             let (jump, signal) = (changes.jump, changes.signal);
             b.take(changes, pc, next, k);
             // Liveness is taken at the variant's end.

@@ -13,6 +13,11 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     let flow = info.flow(&insn);
     let mut k = InsnInfo {
         insn,
+        len: insn.len as u64,
+        count: 1,
+        sequence: Vec::new(),
+        indexed: 0,
+        may_write: 0..0,
         flow,
         vreads: Vec::new(),
         vwrites: Vec::new(),
@@ -30,10 +35,11 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     let mut written = 0;
     for a in info.accesses(&insn) {
         let range = a.first..a.first + a.count as u16;
-        if a.anywhere {
-            k.unknown_effects = true;
-        }
         match a.file {
+            // Register 0 is read if there is no register with the number.
+            File::Vector if a.anywhere && a.write => k.may_write = 0..s.vgprs,
+            File::Vector if a.anywhere => k.vreads.extend(0..s.vgprs),
+            _ if a.anywhere => k.unknown_effects = true,
             // For a VGPR that the wave does not have, v0 is read, and nothing is written.
             File::Vector if a.write => k.vwrites.extend(range.filter(|&r| r < s.vgprs)),
             File::Vector => k
@@ -94,13 +100,19 @@ pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileReques
     if mods.dpp.is_some() || s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
         return true;
     }
-    let crosses = program
-        .nodes
-        .iter()
-        .any(|n| matches!(n.op, Op::ReadLane | Op::SendLane | Op::Vgpr | Op::FirstLane));
+    let valu = insn.row.format.is_valu();
+    let crosses = program.nodes.iter().any(|n| match n.op {
+        Op::ReadLane | Op::SendLane | Op::FirstLane => true,
+        Op::Vgpr => !valu,
+        _ => false,
+    });
     let leaves = program.effects.iter().any(|e| {
         let decided = e.when.map_or(Some(true), |w| decided(insn, program, w));
-        let lanes = matches!(e.change, Change::DstLane(_) | Change::Vgpr);
+        let lanes = match e.change {
+            Change::DstLane(_) => true,
+            Change::Vgpr => !valu,
+            _ => false,
+        };
         decided.is_none() || lanes && decided == Some(true)
     });
     crosses || leaves
@@ -273,7 +285,7 @@ pub(super) fn liveness(
     let mut code = Vec::with_capacity(known.len());
     let mut begins = None;
     for (&pc, k) in known.iter().rev() {
-        let next = pc + k.insn.len as u64;
+        let next = pc + k.len;
         code.push(Visited {
             pc,
             k,

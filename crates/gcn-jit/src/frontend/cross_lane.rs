@@ -1,5 +1,4 @@
-//! Values of other lanes: one lane's value for all, each lane's own choice, DPP, and VGPRs that are numbered at run time. VGPRs
-//! are in memory between blocks, where any lane can read any other lane's value. A read across slices therefore gets the VGPR's
+//! Values of other lanes: one lane's value for all, each lane's own choice, and DPP. VGPRs are in memory between blocks, where any lane can read any other lane's value. A read across slices therefore gets the VGPR's
 //! value at the block's start.
 
 use super::*;
@@ -271,64 +270,5 @@ impl Builder<'_> {
                 .alu(Op::And, Ty::Bool, Ty::Bool, [sourced, lanes, 0])?,
             None => sourced,
         }))
-    }
-
-    /// Returns true if the block has changed no VGPR yet.
-    fn no_vgpr_changed(&self) -> bool {
-        self.lane_inserts.is_empty()
-            && self
-                .regs
-                .vgprs
-                .iter()
-                .all(|(&n, &id)| self.g.get(id).op == Inst::VIn(n))
-    }
-
-    /// Returns the VGPR whose number is known only at run time.
-    pub(super) fn vgpr_at(&mut self, number: Id, wide: bool) -> Result<Id, Refusal> {
-        if !self.no_vgpr_changed() {
-            return Err(Refusal::NewBlock);
-        }
-        let number = self.g.lo(number);
-        if self.g.get(number).vec {
-            return Err(Refusal::Interpreter);
-        }
-        let one = |b: &mut Self, number: Id| -> Result<Id, Refusal> {
-            // A number beyond the wave's VGPRs reads v0.
-            let (count, zero) = (b.c32(b.s.vgprs as u64), b.c32(0));
-            let there = b.g.alu(Op::Lt, Ty::U32, Ty::Bool, [number, count, 0])?;
-            let number =
-                b.g.alu(Op::Select, Ty::B32, Ty::B32, [there, number, zero])?;
-            Ok(b.g.node(Inst::VgprAt, Ty::B32, Ty::B32, true, [number, 0, 0]))
-        };
-        let low = one(self, number)?;
-        if !wide {
-            return Ok(low);
-        }
-        let next = self.c32(1);
-        let next = self.g.alu(Op::Add, Ty::U32, Ty::U32, [number, next, 0])?;
-        let high = one(self, next)?;
-        Ok(self.g.pair(low, high))
-    }
-
-    /// Writes the VGPR whose number is known only at run time.
-    pub(super) fn set_vgpr_at(
-        &mut self,
-        number: Id,
-        value: Id,
-        wide: bool,
-        out: &mut Changes,
-    ) -> Result<(), Refusal> {
-        if !self.no_vgpr_changed() {
-            return Err(Refusal::NewBlock);
-        }
-        let number = self.g.lo(number);
-        if self.g.get(number).vec || !out.vgprs.is_empty() {
-            return Err(Refusal::Interpreter);
-        }
-        let mut inputs = vec![number, self.g.lo(value)];
-        if wide {
-            inputs.push(self.g.hi(value));
-        }
-        self.helper(WaveHelper::Vgpr { wide }, inputs, out)
     }
 }

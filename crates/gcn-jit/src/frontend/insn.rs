@@ -80,6 +80,9 @@ impl Builder<'_> {
     }
 
     fn try_lower(&mut self, pc: u64, k: &InsnInfo) -> Result<Changes, Refusal> {
+        if !k.sequence.is_empty() {
+            return self.lower_sequence(pc, k);
+        }
         let insn = &k.insn;
         let program = gcn_emu::interp::program(insn);
         let first = self.g.nodes.len();
@@ -163,6 +166,7 @@ impl Builder<'_> {
         let made = |v: &u16| {
             let value = self.regs.vgprs.get(v);
             value.is_some_and(|&id| self.g.get(id).op != Inst::VIn(*v))
+                || self.indexed.iter().any(|w| w.reaches(*v))
         };
         if one && k.vreads.iter().any(made) {
             return Err(Refusal::NewBlock);
@@ -170,7 +174,9 @@ impl Builder<'_> {
         // Inserted lanes can only be read one by one.
         let touched = |v: &u16| self.inserted_lanes.contains(v);
         if !(one && k.insn.row.format.is_valu())
-            && (k.vreads.iter().any(touched) || k.vwrites.iter().any(touched))
+            && (k.vreads.iter().any(touched)
+                || k.vwrites.iter().any(touched)
+                || k.may_write.clone().any(|v| touched(&v)))
         {
             return Err(Refusal::NewBlock);
         }
@@ -214,6 +220,7 @@ impl Builder<'_> {
         }
         let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
         let mut held: Vec<Id> = out.vgprs.iter().map(|w| w.1).collect();
+        held.extend(out.indexed.iter().flat_map(|w| [w.number, w.value]));
         held.extend(out.rows.iter().flat_map(|r| [r.0, r.2]));
         for s in out.store.iter().chain(&out.store2) {
             held.extend([s.lo, s.hi]);
@@ -315,7 +322,7 @@ impl Lowering<'_, '_, '_> {
             Op::Sgpr | Op::Lane | Op::Atomic(..) | Op::Getreg => return Err(Refusal::Interpreter),
             Op::Vgpr => {
                 let number = self.arg(node, 0)?;
-                self.b.vgpr_at(number, node.out.bits() > 32)?
+                self.b.vgpr_numbered(number, node.out.bits() > 32)?
             }
             Op::FirstLane | Op::ReadLane | Op::SendLane => return self.other_lanes(node),
             _ => return self.compute(node),
@@ -540,12 +547,12 @@ impl Lowering<'_, '_, '_> {
             }
             Change::DstLane(slot) => self.insert_lane(effect, slot, value?, when),
             Change::Vgpr => {
-                let number = self.value(effect.second)?;
+                let data = self.value(effect.second)?;
                 let wide = self.program.nodes[effect.second as usize].out.bits() > 32;
-                if when.is_some() {
+                if when.is_some() || wide {
                     return Err(Refusal::Interpreter);
                 }
-                self.b.set_vgpr_at(value?, number, wide, &mut self.out)
+                self.b.set_vgpr_numbered(value?, data, &mut self.out)
             }
             Change::Set(State::Pc) => self.jump(value?, when),
             Change::Set(state) => self.set(state, value?, ty, when),
@@ -645,6 +652,8 @@ impl Lowering<'_, '_, '_> {
             v = b.kept_mask(v, when, code)?;
         }
         let code = match state {
+            // Which operands are indexed is known.
+            State::GprIdxEn if b.indexing.is_some() => return Ok(()),
             State::Scc if !b.g.get(v).vec => {
                 self.out.scc = Some(v);
                 return Ok(());

@@ -218,6 +218,7 @@ impl Builder<'_> {
         };
         let slow = |n: &crate::ir::Node| matches!(n.op, Inst::FastPath(_));
         let elsewhere = out.store.is_some() || !out.rows.is_empty() || out.wave_helper.is_some();
+        let elsewhere = elsewhere || !out.indexed.is_empty();
         if self.g.nodes[first..].iter().any(slow) || elsewhere || !out.lane_inserts.is_empty() {
             return Err(Refusal::NewBlock);
         }
@@ -433,6 +434,7 @@ impl<'a> Tracer<'a> {
                 return stop;
             };
             let effects = changes.store.is_some() || !changes.rows.is_empty();
+            let effects = effects || !changes.indexed.is_empty();
             let effects = effects || changes.signal.is_some() || !changes.lane_inserts.is_empty();
             if changes.wave_helper.is_some()
                 || changes.indirect.is_some()
@@ -443,7 +445,7 @@ impl<'a> Tracer<'a> {
             if begins {
                 over.push(pc);
             }
-            let next = pc + k.insn.len as u64;
+            let next = pc + k.len;
             let (jump, signal) = (changes.jump, changes.signal);
             b.take(changes, pc, next, k);
             (b.code.vector_end, b.code.jumped) = (next, false);

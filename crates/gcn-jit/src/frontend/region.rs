@@ -140,7 +140,7 @@ impl Code {
             while !insns.contains_key(&pc) && insns.len() < REGION_INSNS {
                 let Some(insn) = (s.fetch)(pc) else { break };
                 let k = analyze(insn, s);
-                let next = pc + insn.len as u64;
+                let next = pc + k.len;
                 let target = k.flow.target(pc, &insn);
                 let goes_on = k.flow.falls_through();
                 let plain = k.flow == Flow::Next;
@@ -158,6 +158,7 @@ impl Code {
                 pc = next;
             }
         }
+        indexing::find_sequences(&mut insns, &leaders, s);
         Code {
             live: liveness(&insns, s),
             written: insns.values().fold(0, |all, k| all | k.swrites),
@@ -183,7 +184,7 @@ impl Code {
         };
         let mut code = self.insns.iter().peekable();
         while let Some((&pc, k)) = code.next() {
-            let next = pc + k.insn.len as u64;
+            let next = pc + k.len;
             let begins = self.leaders.contains(&pc) || b.code.end != pc;
             if b.code.insns > 0 && (begins || b.code.insns >= BLOCK_INSNS) {
                 b.finish(Terminator::Jump(b.code.end), &self.live, &mut blocks);

@@ -65,10 +65,10 @@ impl Builder<'_> {
                     if o.dpp {
                         return Err(Refusal::Interpreter);
                     }
-                    let (lo, hi) = (self.vgpr(n + d), self.vgpr(n + d + 1));
+                    let (lo, hi) = (self.vgpr_of(o, n + d)?, self.vgpr_of(o, n + d + 1)?);
                     self.g.pair(lo, hi)
                 } else {
-                    let value = self.vgpr(n + d);
+                    let value = self.vgpr_of(o, n + d)?;
                     match self.dpp.take() {
                         Some(dpp) if o.dpp => {
                             let moved = self.dpp_read(value, &dpp);
@@ -163,7 +163,7 @@ impl Builder<'_> {
     pub(super) fn read_half(&mut self, o: &Opnd, half: u8) -> Result<Id, Refusal> {
         let (shift, flipped) = o.half(half);
         let word = match o.location {
-            OperandLocation::Vgpr(n) => self.vgpr(n),
+            OperandLocation::Vgpr(n) => self.vgpr_of(o, n)?,
             OperandLocation::Scalar(code) => self.sgpr(code),
             OperandLocation::Const(value) => self.c32(value & 0xffff_ffff),
             OperandLocation::Nothing => self.c32(0),
@@ -189,6 +189,9 @@ impl Builder<'_> {
             return Ok(());
         };
         if written.when.is_some() || self.s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
+            return Err(Refusal::Interpreter);
+        }
+        if self.is_indexed(o) {
             return Err(Refusal::Interpreter);
         }
         if n >= self.s.vgprs {
@@ -333,11 +336,10 @@ impl Builder<'_> {
                 return Ok(());
             }
             if let Some(when) = when {
-                let old = b.vgpr(n);
+                let old = b.vgpr_of(o, n)?;
                 part = b.g.alu(Op::Select, Ty::B32, Ty::B32, [when, part, old])?;
             }
-            out.vgprs.push((n, part));
-            Ok(())
+            b.put_vgpr(o, n, part, out)
         };
         if self.g.get(v).out == Ty::Bool && self.g.get(v).vec {
             v = self.g.alu(Op::Zext, Ty::Bool, Ty::B32, [v, 0, 0])?;
@@ -350,11 +352,12 @@ impl Builder<'_> {
             put(self, n + 1, hi, out)?;
             put(self, n, lo, out)?;
         } else if o.sel != 6 {
-            let placed = self.selected(o.sel, mods.unused, v, n)?;
+            let placed = self.selected(o, mods.unused, v, n)?;
             put(self, n, placed, out)?;
         } else if ty.bits() == 16 && (o.high || mods.keeps_upper) {
             let shift = if o.high { 16 } else { 0 };
-            let (old, rest) = (self.vgpr(n), self.c32((!(0xffffu32 << shift)) as u64));
+            let old = self.vgpr_of(o, n)?;
+            let rest = self.c32((!(0xffffu32 << shift)) as u64);
             let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
             let (by, m) = (self.c32(shift), self.c32(0xffff));
             let low = self.g.alu(Op::And, Ty::B32, Ty::B32, [v, m, 0])?;
@@ -369,8 +372,8 @@ impl Builder<'_> {
     }
 
     /// Returns a VGPR's value with `v` in the selected bits. `unused` says what the other bits become (1 the sign, 2 unchanged, else 0).
-    fn selected(&mut self, sel: u8, unused: u8, v: Id, n: u16) -> Result<Id, Refusal> {
-        let (shift, bits) = selection(sel);
+    fn selected(&mut self, o: &Opnd, unused: u8, v: Id, n: u16) -> Result<Id, Refusal> {
+        let (shift, bits) = selection(o.sel);
         let mask = (u32::MAX >> (32 - bits)) << shift;
         let by = self.c32(shift as u64);
         let m = self.c32(mask as u64);
@@ -383,7 +386,7 @@ impl Builder<'_> {
                 placed = self.g.alu(Op::Shr, Ty::I32, Ty::I32, [placed, up, 0])?;
             }
             2 => {
-                let (old, rest) = (self.vgpr(n), self.c32(!mask as u64));
+                let (old, rest) = (self.vgpr_of(o, n)?, self.c32(!mask as u64));
                 let old = self.g.alu(Op::And, Ty::B32, Ty::B32, [old, rest, 0])?;
                 placed = self.g.alu(Op::Or, Ty::B32, Ty::B32, [placed, old, 0])?;
             }

@@ -19,6 +19,7 @@ impl Builder<'_> {
         if self.memory.store.is_some()
             || !self.memory.deferred.is_empty()
             || !self.memory.rows.is_empty()
+            || !self.indexed.is_empty()
         {
             return Err(Refusal::NewBlock);
         }

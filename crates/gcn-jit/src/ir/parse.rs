@@ -3,7 +3,7 @@
 //! Values with a slow path, wave helpers and the results of passes cannot be parsed: tests construct them.
 
 use super::print::{ROUNDINGS, space_name};
-use super::region::{AssumedCompare, Block, FpEnv, LiveLanes, Store, Terminator};
+use super::region::{AssumedCompare, Block, FpEnv, IndexedWrite, LiveLanes, Store, Terminator};
 use super::{Id, Inst, Node};
 use gcn_isa::meaning::{Op, Space};
 use gcn_isa::shape::Ty;
@@ -297,6 +297,19 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
             let (offset, address) = (words.number()? as i32, words.id()?);
             words.next()?;
             e.rows.push((address, offset, words.id()?));
+        }
+        "indexed" => {
+            let range = words.next()?;
+            let (first, end) = range.split_once("..").ok_or("expected A..B")?;
+            let (first, end) = (number(first)? as u16, number(end)? as u16);
+            let number = words.id()?;
+            words.next()?;
+            e.indexed.push(IndexedWrite {
+                number,
+                value: words.id()?,
+                first,
+                end,
+            });
         }
         _ if let Some(space) = name.strip_prefix("store.") => {
             e.store = Some(store(space, &mut words)?);

@@ -1,7 +1,7 @@
 //! Prints regions, blocks and plans as text, which `parse.rs` reads back for tests.
 
 use super::affine::{BaseKind, Guard};
-use super::region::{Block, FpEnv, LiveLanes, Store, Terminator};
+use super::region::{Block, FpEnv, IndexedWrite, LiveLanes, Store, Terminator};
 use super::{Id, Inst, Node};
 use gcn_isa::meaning::Space;
 use std::fmt;
@@ -189,6 +189,15 @@ impl Block {
                 "  record {kind} {location}{scalar} {} {halves}",
                 access.bytes
             )?;
+        }
+        for w in &e.indexed {
+            let IndexedWrite {
+                number,
+                value,
+                first,
+                end,
+            } = w;
+            writeln!(f, "  indexed {first}..{end}, %{number} = %{value}")?;
         }
         for &(v, id, live) in &e.vgprs {
             let live = match live {

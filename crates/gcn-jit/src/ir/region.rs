@@ -68,6 +68,24 @@ pub struct Store {
     pub in_order: bool,
 }
 
+/// A write of the VGPR whose number is a scalar, in the active lanes. Numbers from `end` on are beyond the wave's VGPRs, and nothing is
+/// written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IndexedWrite {
+    pub number: Id,
+    pub value: Id,
+    /// The VGPRs that the write may reach are those from `first` to before `end`.
+    pub first: u16,
+    pub end: u16,
+}
+
+impl IndexedWrite {
+    /// Returns true if the write may reach a VGPR.
+    pub fn reaches(&self, n: u16) -> bool {
+        (self.first..self.end).contains(&n)
+    }
+}
+
 /// A call of a helper that executes an instruction for all active lanes at once.
 #[derive(Clone, Debug)]
 pub struct WaveHelperCall {
@@ -98,8 +116,6 @@ pub enum WaveHelper {
     },
     /// Operands: the receiving lane, the value.
     Send { dst: u8 },
-    /// Operands: the VGPR's number, its value, and for 64 bits the next VGPR's value.
-    Vgpr { wide: bool },
 }
 
 impl WaveHelper {
@@ -193,6 +209,8 @@ pub struct AssumedCompare {
 pub struct Effects {
     /// The written VGPRs, with their values and the live lanes.
     pub vgprs: Vec<(u16, Id, LiveLanes)>,
+    /// Writes of VGPRs that are numbered at run time, in order. They come before those of `vgprs`, whose values take them into account.
+    pub indexed: Vec<IndexedWrite>,
     /// The written scalar registers by code, with their values.
     pub sgprs: Vec<(u8, Id)>,
     pub scc: Option<Id>,
@@ -317,6 +335,7 @@ impl Block {
         for &(address, _, value) in &e.rows {
             roots.extend([address, value]);
         }
+        roots.extend(e.indexed.iter().flat_map(|w| [w.number, w.value]));
         roots.extend(e.wave_helper.iter().flat_map(|w| &w.inputs));
         roots.extend(e.accesses.iter().flat_map(|n| [n.lo, n.hi]));
         if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = self.terminator {

@@ -54,6 +54,31 @@ fn blocks_print_as_they_are_read() {
     }
 }
 
+/// A VGPR is read by number, and another one written.
+const NUMBERED: &str = "\
+block 0x0..0xc, 3 instructions
+  %0 = sgpr m0 : b32
+  %1 = vgpr_at %0 : lanes b32
+  indexed 4..24, %0 = %1
+  end
+";
+
+#[test]
+fn writes_by_number() {
+    let read = block(NUMBERED);
+    assert_eq!(read.to_string(), NUMBERED);
+    assert_eq!(verify::block(&read), Ok(()));
+    assert_eq!(read.roots(), [0, 1]);
+    for (line, message) in [
+        ("indexed 4..24, %1 = %1", "has lanes"),
+        ("indexed 4..4, %0 = %1", "reaches none"),
+    ] {
+        let broken = NUMBERED.replace("indexed 4..24, %0 = %1", line);
+        let said = verify::block(&block(&broken)).expect_err(line);
+        assert!(said.contains(message), "{said}");
+    }
+}
+
 #[test]
 fn messages_of_the_reader_name_the_line() {
     for (line, message) in [

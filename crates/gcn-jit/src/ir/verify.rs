@@ -222,7 +222,9 @@ fn late(b: &Block) -> Verified {
     let stores = e.store.iter().chain(&e.deferred_stores);
     let stored = stores.flat_map(|s| s.data.iter().copied().chain([s.lo, s.hi]));
     let assumed = b.assumed.iter().flat_map(|a| a.of);
+    let indexed = e.indexed.iter().flat_map(|w| [w.number, w.value]);
     let needed = vgprs.chain(stored).chain(b.guards.iter().copied());
+    let needed = needed.chain(indexed);
     for id in needed.chain(assumed) {
         rule!(
             !late[id as usize],
@@ -259,6 +261,18 @@ fn effects(b: &Block) -> Verified {
             !node(id).vec && count <= b.insns,
             "{count} instructions of {} are skipped by %{id}",
             b.insns
+        );
+    }
+    for w in &e.indexed {
+        rule!(
+            !node(w.number).vec && w.first < w.end,
+            "a VGPR is written by number %{}, which has lanes or reaches none",
+            w.number
+        );
+        rule!(
+            node(w.value).out.bits() <= 32 || matches!(node(w.value).op, Inst::Const(_)),
+            "a VGPR takes {} bits",
+            node(w.value).out.bits()
         );
     }
     for &(_, lane, value) in &e.lane_inserts {

@@ -32,7 +32,7 @@ use gcn_isa::shape::Ty;
 /// Returns the writes of VGPRs that are affine and may write all lanes: their indices among the block's writes, and the steps.
 fn affine_writes(c: &Block, lin: &[Option<AffineValue>]) -> Vec<(usize, i32)> {
     let mut out = Vec::new();
-    // A helper with a VGPR number as an operand may write any VGPR. The VGPRs of other helpers are not among the block's writes.
+    // The VGPRs of these helpers are not among the block's writes.
     let other = |w: &WaveHelperCall| {
         !matches!(
             w.helper,
@@ -93,6 +93,7 @@ pub(crate) fn blamed(graph: &[Node], state: &AffineVgprs, id: Id) -> String {
 /// Returns the VGPRs that are affine after an all-active block, from those before it.
 pub(crate) fn written(c: &Block, state: &AffineVgprs) -> AffineVgprs {
     let mut after = state.clone();
+    after.retain(|&v, _| !c.effects.indexed.iter().any(|w| w.reaches(v)));
     for w in &c.effects.vgprs {
         after.remove(&w.0);
     }
@@ -113,6 +114,7 @@ fn after_block(c: &Block, state: &AffineVgprs) -> AffineVgprs {
     for w in may_write {
         after.remove(w);
     }
+    after.retain(|&v, _| !c.effects.indexed.iter().any(|w| w.reaches(v)));
     for w in &c.effects.vgprs {
         after.remove(&w.0);
     }

@@ -169,6 +169,9 @@ fn uses(block: &Block, plan: &Plan) -> Vec<Vec<u32>> {
         at_end(access.lo);
         at_end(access.hi);
     }
+    for w in &e.indexed {
+        at_end(w.value);
+    }
     for &(address, _, value) in &e.rows {
         at_end(address);
         at_end(value);

@@ -287,3 +287,22 @@ block 0x0..0x10, 4 instructions
 ";
     assert_eq!(selections(text, &KEEPING), ["selection %5 = %2"]);
 }
+
+/// A value that a write by number takes is used at the block's end.
+#[test]
+fn values_of_writes_by_number_are_kept() {
+    let text = "\
+block 0x0..0x10, 4 instructions
+  %0 = sgpr m0 : b32
+  %1 = vgpr_at %0 : lanes b32
+  %2 = add.b32 %1, %0 : lanes b32
+  %3 = sub.b32 %2, %0 : lanes b32
+  indexed 0..24, %0 = %2
+  v3 = %3 active
+  end
+";
+    let block = block(text);
+    let made = plan(&block, &OPTIONS, None);
+    assert!(made.live[2]);
+    assert_eq!(made.uses[2].last(), Some(&(made.ops.len() as u32)));
+}

@@ -46,7 +46,6 @@ impl WaveHelper {
                 op << 4 | ty << 8 | space << 12 | dst << 16
             }
             WaveHelper::Send { dst } => 1 | (dst as u64) << 16,
-            WaveHelper::Vgpr { wide } => 2 | (wide as u64) << 16,
             WaveHelper::Store {
                 space,
                 dwords,
@@ -72,14 +71,11 @@ impl WaveHelper {
             1 => WaveHelper::Send {
                 dst: bits(16, 8) as u8,
             },
-            3 => WaveHelper::Store {
+            _ => WaveHelper::Store {
                 space: SPACES[bits(12, 2).min(2)],
                 dwords: bits(4, 8) as u8,
                 two: bits(16, 1) != 0,
                 offset: bits(32, 32) as i32,
-            },
-            _ => WaveHelper::Vgpr {
-                wide: bits(16, 1) != 0,
             },
         }
     }
@@ -136,13 +132,6 @@ pub unsafe extern "sysv64" fn run(ctx: *mut Ctx, what: u64) -> u64 {
                 out[ctx.stage[0][lane] as usize % 64] = ctx.stage[1][lane];
             }
             put(wave, dst as usize, exec, &out);
-        }
-        WaveHelper::Vgpr { wide } => {
-            let number = ctx.stage[0][exec.trailing_zeros() as usize] as usize;
-            put(wave, number, exec, &ctx.stage[1]);
-            if wide {
-                put(wave, number + 1, exec, &ctx.stage[2]);
-            }
         }
     }
     0
@@ -572,12 +561,8 @@ mod tests {
                 assert_eq!(act.encode().map(WaveHelper::decode), Some(act));
             }
         }
-        for act in [
-            WaveHelper::Send { dst: 200 },
-            WaveHelper::Vgpr { wide: true },
-        ] {
-            assert_eq!(act.encode().map(WaveHelper::decode), Some(act));
-        }
+        let act = WaveHelper::Send { dst: 200 };
+        assert_eq!(act.encode().map(WaveHelper::decode), Some(act));
         let scratch = WaveHelper::Store {
             space: Space::Scratch,
             dwords: 1,

@@ -388,7 +388,8 @@ fn grid_builder<'r>(
         true => c.insns,
         false => region.blocks.iter().map(|b| b.insns).sum(),
     };
-    let fits = all <= MOST && !c.graph.iter().any(reads_lanes);
+    let indexes = !c.effects.indexed.is_empty();
+    let fits = all <= MOST && !indexes && !c.graph.iter().any(reads_lanes);
     Some((number, fits.then(|| Builder::of(c, ids)).flatten()?))
 }
 
@@ -874,6 +875,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
         let vectors = !self.plan.ops.is_empty()
             || !c.effects.rows.is_empty()
+            || !c.effects.indexed.is_empty()
             || c.effects.store.is_some()
             || !c.effects.deferred_stores.is_empty()
             || c.effects.wave_helper.is_some()
@@ -902,6 +904,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
         // Nothing fails from here on.
         self.deferred_stores();
+        self.indexed_writes();
         self.deferred_writes();
         self.affine_writes();
         if c.fp.is_some_and(|k| k != self.common.default) {

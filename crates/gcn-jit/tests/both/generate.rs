@@ -235,8 +235,12 @@ impl Maker {
             .then(|| (0..2).map(|_| self.format(r)).collect());
         let mut pieces = Vec::new();
         while (pieces.len() as u64) < count {
-            if r.once_in(16) {
-                pieces.extend(self.selection(r));
+            if r.once_in(12) {
+                let several = match r.once_in(2) {
+                    true => self.selection(r),
+                    false => self.numbered(r),
+                };
+                pieces.extend(several);
                 continue;
             }
             let f = match &few {
@@ -265,6 +269,71 @@ impl Maker {
             text += &format!("\nv_cndmask_b32 v{to}, v{no}, v{yes}, {mask}");
         }
         self.lines(&text, 0)
+    }
+
+    /// Returns instructions that access VGPRs that are numbered at run time.
+    fn numbered(&mut self, r: &mut Rng) -> Vec<Piece> {
+        let most = if r.once_in(8) { 300 } else { 6 };
+        let index = r.below(most);
+        let s = r.pick(&[1, 3, 5, 7]);
+        let mut text = match r.below(3) {
+            0 => format!("s_mov_b32 s{s}, {index}\n"),
+            1 => format!("s_and_b32 s{s}, s{s}, 7\n"),
+            _ => String::new(),
+        };
+        let (d, v) = (r.below(FREE), r.below(FREE));
+        let moves = !self.gen9 && r.once_in(2);
+        if moves || self.old {
+            text += &format!("s_mov_b32 m0, s{s}\n");
+            for _ in 0..1 + r.below(3) {
+                let name = r.pick(&["v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32"]);
+                text += &format!("{name} v{d}, v{v}\n");
+                text += &format!("v_xor_b32 v{}, v{d}, v{v}\n", r.below(FREE));
+            }
+            return self.lines(&text, 0);
+        }
+        let operands = r.pick(&[
+            "SRC0",
+            "SRC0",
+            "DST",
+            "DST",
+            "SRC1",
+            "SRC0,SRC1",
+            "SRC0,DST",
+            "SRC1,SRC2,DST",
+            "SRC0,SRC1,SRC2,DST",
+            "",
+        ]);
+        text += &format!("s_set_gpr_idx_on s{s}, gpr_idx({operands})\n");
+        let mut pieces = self.lines(&text, 0);
+        for _ in 0..1 + r.below(3) {
+            let text = match r.below(8) {
+                0..=3 => format!("v_mov_b32 v{d}, v{v}"),
+                4 => format!("s_set_gpr_idx_idx s{}", r.pick(&[1, 3, 5, 7])),
+                5 => "s_set_gpr_idx_mode gpr_idx(SRC0,DST)".into(),
+                _ => {
+                    let format = match r.below(12) {
+                        0 => self.format(r),
+                        1..=3 => Format::Vop2,
+                        4..=6 => Format::Vop1,
+                        7 => Format::Vopc,
+                        8 => Format::Sop2,
+                        _ => Format::Vop3,
+                    };
+                    if let Some(bytes) = self.instruction(r, format) {
+                        pieces.push(Piece { bytes, to: None });
+                    }
+                    continue;
+                }
+            };
+            let line = self.lines(&text, 0);
+            pieces.extend(line);
+        }
+        if !r.once_in(20) {
+            let off = self.lines("s_set_gpr_idx_off", 0);
+            pieces.extend(off);
+        }
+        pieces
     }
 
     /// Returns a piece of a compiled program, with the branches that stay within it.

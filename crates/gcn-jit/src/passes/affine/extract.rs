@@ -168,6 +168,7 @@ impl Wanted {
         ids.extend(e.wave_helper.iter().flat_map(|w| &w.inputs));
         ids.extend(e.accesses.iter().flat_map(|n| [n.lo, n.hi]));
         ids.extend(e.rows.iter().flat_map(|&(a, _, v)| [a, v]));
+        ids.extend(e.indexed.iter().flat_map(|w| [w.number, w.value]));
         ids.extend(e.lane_inserts.iter().flat_map(|&(_, lane, v)| [lane, v]));
         if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = c.terminator {
             ids.push(when);

@@ -1,6 +1,6 @@
 //! Tests the pass on blocks that are given as text.
 
-use super::{extract_affine, keep_order};
+use super::{after_block, extract_affine, keep_order, written};
 use crate::ir::affine::{AffineVgprs, Guard};
 use crate::ir::{parse, verify};
 
@@ -315,4 +315,21 @@ fn a_number_with_all_bits_inverted_goes_backwards() {
             "a0 = b5:b1 -4 read -60..4"
         ]
     );
+}
+
+/// A write by number may change the VGPRs of its range, except those that are written afterwards.
+#[test]
+fn writes_by_number_end_facts() {
+    let text = "block 0x0..0x10, 4 instructions
+  %0 = sgpr m0 : b32
+  %1 = vgpr v0 : lanes b32
+  indexed 1..5, %0 = %1
+  v2 = %1 active
+  end
+";
+    let block = parse::block(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let before = AffineVgprs::from([(0, 1), (1, 0), (4, 2), (5, 3)]);
+    let after = AffineVgprs::from([(0, 1), (2, 1), (5, 3)]);
+    assert_eq!(written(&block, &before), after);
+    assert_eq!(after_block(&block, &before), after);
 }

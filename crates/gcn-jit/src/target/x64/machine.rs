@@ -142,6 +142,8 @@ pub(crate) struct State<V: VectorIsa> {
     pub deferred: Vec<(u16, Deferred)>,
     /// The locations of the deferred stores' data.
     pub stored: Vec<Vec<Deferred>>,
+    /// The lines of the values of [`Effects::indexed`](crate::ir::region::Effects::indexed).
+    pub indexed: Vec<u16>,
     /// The registers in which each slice's values are kept.
     pub kept: [Vec<u8>; 4],
     pub ballots: Vec<Id>,
@@ -163,6 +165,7 @@ impl<V: VectorIsa> Default for State<V> {
             next_slot: 0,
             deferred: Vec::new(),
             stored: Vec::new(),
+            indexed: Vec::new(),
             kept: Default::default(),
             ballots: Vec::new(),
             uniform: Map::default(),
@@ -525,6 +528,31 @@ impl<V: Vectors> Emit<'_, V> {
         } else {
             let slot = self.slot(self.v.ballots[n]);
             self.a.g(true, &[0x09], RAX, Rm::M(slot));
+        }
+    }
+
+    /// Makes RAX point to the VGPR that a scalar numbers, as R12 does to v0.
+    pub(super) fn vgpr_at(&mut self, number: Id) {
+        self.sload(RAX, number);
+        self.a.shift_imm(4, true, RAX, 8);
+        self.a.alu(alu::ADD, true, RAX, Rm::R(VGPRS));
+    }
+
+    /// Writes the VGPRs that are numbered at run time, one after the other.
+    pub(super) fn indexed_writes(&mut self) {
+        let c = self.c;
+        let kept: usize = self.v.kept.iter().map(Vec::len).sum();
+        let lines = std::mem::take(&mut self.v.indexed);
+        for (w, line) in c.effects.indexed.iter().zip(lines) {
+            let over = self.a.label();
+            self.sload(RAX, w.number);
+            self.a.alu_imm(alu::CMP, false, Rm::R(RAX), w.end as i32);
+            self.a.jcc(Cc::Ae, over);
+            let mut s = select::Select::new(self, false);
+            s.indexed_write(w.number, line);
+            let code = s.code;
+            self.run(&code, false, false, kept);
+            self.a.bind(over);
         }
     }
 

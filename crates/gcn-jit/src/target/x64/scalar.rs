@@ -97,6 +97,9 @@ impl<V: Vectors> Emit<'_, V> {
             flags[access.lo as usize] = false;
             flags[access.hi as usize] = false;
         }
+        for w in &c.effects.indexed {
+            flags[w.number as usize] = false;
+        }
         for &(_, lane, value) in &c.effects.lane_inserts {
             flags[lane as usize] = false;
             flags[value as usize] = false;
@@ -143,6 +146,9 @@ impl<V: Vectors> Emit<'_, V> {
         for access in c.effects.accesses.iter().filter(|n| n.is_uniform(&c.graph)) {
             self.mark_needed(access.lo, end, &mut needed);
             self.mark_needed(access.hi, end, &mut needed);
+        }
+        for w in &c.effects.indexed {
+            self.mark_needed(w.number, end, &mut needed);
         }
         for &(_, lane, value) in &c.effects.lane_inserts {
             self.mark_needed(lane, end, &mut needed);

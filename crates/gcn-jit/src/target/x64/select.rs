@@ -28,6 +28,8 @@ pub(crate) enum Shared {
     Ballot(usize, u8),
     /// The VGPR whose number is a scalar.
     VgprAt(Id, At),
+    /// Stores a register to the VGPR whose number is a scalar.
+    StoreVgprAt(Id, At),
     /// The last instruction, which uses the slice's values that stay in registers while other slices are computed.
     Keep,
     /// One of these values.
@@ -69,11 +71,14 @@ impl Shared {
                 e.collect_ballot(n);
             }
             &Shared::VgprAt(number, at) => {
-                e.sload(RAX, number);
-                e.a.shift_imm(4, true, RAX, 8);
-                e.a.alu(alu::ADD, true, RAX, Rm::R(VGPRS));
+                e.vgpr_at(number);
                 let m = e.at(at, RCX);
                 V::Op::reload(e.a, 0, p.r(0), m);
+            }
+            &Shared::StoreVgprAt(number, at) => {
+                e.vgpr_at(number);
+                let m = e.at(at, RCX);
+                V::Op::spill(e.a, 0, p.r(0), m);
             }
             Shared::Keep => {
                 let slice = e.slice as usize;
@@ -117,6 +122,9 @@ pub(crate) struct Select<'s, 'a, V: VectorIsa> {
     /// Conversions of truth values to numbers, which are computed at their first use, because sums use the truth values directly.
     numbers: Map<Id, VectorOp>,
 }
+
+/// The current lanes of the VGPR to which [`Emit::vgpr_at`] points.
+const NUMBERED: At = At::dwords(mem(RAX, -VGPR_BIAS * 256));
 
 /// The maximum number of VGPRs that are written by one instruction.
 const TOGETHER: usize = 12;
@@ -452,6 +460,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             }
             self.stage_accesses();
             self.keep_stores();
+            self.keep_indexed();
         }
         for late in std::mem::take(&mut self.late).chunks(TOGETHER) {
             let operands: Vec<_> = late.iter().map(|w| (w.1, Role::Use)).collect();
@@ -512,7 +521,9 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         let e = &*self.e;
         let c = e.c;
         let n = c.effects.vgprs.len();
-        let mut critical = vec![e.common.precise; n];
+        // Writes that are numbered at run time come before all others, and after the last point of failure.
+        let indexed = !c.effects.indexed.is_empty();
+        let mut critical = vec![e.common.precise || indexed; n];
         for (i, w) in c.effects.vgprs.iter().enumerate() {
             let v = w.0;
             let read = |(at, n): (usize, &Node)| match n.op {
@@ -528,6 +539,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         let loads = |n: &Node| matches!(n.op, Inst::Group { .. } | Inst::Row(_));
         self.fallible = e.plan.checks
             || lane_guards
+            || indexed
             || !c.effects.rows.is_empty()
             || c.graph.iter().any(loads)
             || c.effects.store.is_some() && c.affine.store.is_none()
@@ -613,6 +625,38 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                 }
             }
         }
+    }
+
+    /// Loads the VGPR whose number is a scalar.
+    fn vgpr_at(&mut self, number: Id) -> VReg {
+        let d = self.reg();
+        let at = self.at(NUMBERED);
+        self.push(Shared::VgprAt(number, at), &[(d, Role::Def)]);
+        d
+    }
+
+    /// Keeps the values of writes of VGPRs that are numbered at run time.
+    fn keep_indexed(&mut self) {
+        for n in 0..self.e.c.effects.indexed.len() {
+            let r = self.val(self.e.c.effects.indexed[n].value);
+            if self.e.v.indexed.len() <= n {
+                let line = self.e.lines();
+                self.e.v.indexed.push(line);
+            }
+            let line = self.e.v.indexed[n];
+            self.store_to(At::dwords(line_mem(line)), r);
+        }
+    }
+
+    /// Writes a kept value to the VGPR whose number is a scalar.
+    pub fn indexed_write(&mut self, number: Id, line: u16) {
+        let mut r = self.load(At::dwords(line_mem(line)));
+        if self.e.all_active.is_none() {
+            let old = self.vgpr_at(number);
+            r = V::in_active(self, old, r);
+        }
+        let at = self.at(NUMBERED);
+        self.push(Shared::StoreVgprAt(number, at), &[(r, Role::Use)]);
     }
 
     // ---- checks ----
@@ -703,9 +747,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                 self.define(id, r);
             }
             Inst::VgprAt => {
-                let d = self.reg();
-                let at = self.at(At::dwords(mem(RAX, -VGPR_BIAS * 256)));
-                self.push(Shared::VgprAt(x, at), &[(d, Role::Def)]);
+                let d = self.vgpr_at(x);
                 self.define(id, d);
             }
             Inst::Shuffle(digits) => {
