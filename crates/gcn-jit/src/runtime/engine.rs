@@ -524,7 +524,12 @@ impl Jit {
     fn compile_around(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>) {
         let (pc, mode, vgprs, entry) = key;
         let same = |r: &&CachedRegion| (r.key.1, r.key.2) == (mode, vgprs);
-        let blocks = self.code.regions.iter().filter(same).flat_map(|r| &r.blocks);
+        let blocks = self
+            .code
+            .regions
+            .iter()
+            .filter(same)
+            .flat_map(|r| &r.blocks);
         let start = (blocks.map(|b| b.0..b.1))
             .find(|block| block.contains(&pc))
             .map_or(pc, |block| block.start);

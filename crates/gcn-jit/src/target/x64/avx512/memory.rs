@@ -430,6 +430,25 @@ impl Emit<'_, Avx512> {
         }
     }
 
+    /// Loads the wanted elements of lanes whose distances from RAX are in `t`, wherever they are.
+    fn load_apart(&mut self, l: &Lanes, loaded: &[u8], r: Regs, offset: i32) {
+        let Regs { t, u, v, w, k, .. } = r;
+        if l.in_rows() && l.wanted.len() > 1 {
+            self.gather_rows(loaded, &l.wanted, [t, u, v, w], offset);
+        } else if self.with(Optional::OneByOne) {
+            let temps = [u, v, w];
+            self.gather_one_by_one(l.bytes, loaded, &l.wanted, t, temps, offset);
+        } else {
+            let elements = Elements {
+                bytes: l.bytes,
+                offset,
+                wanted: &l.wanted,
+                loaded,
+            };
+            self.gather(elements, t, [u, v, w], k);
+        }
+    }
+
     /// Stores to LDS where the lanes' addresses follow each other. Goes on at `from` where they do not, or where slices that are no
     /// multiple apart might meet.
     fn store_in_lds(&mut self, l: &Lanes, stored: &[u8], r: Regs, from: Label) {
@@ -1085,21 +1104,7 @@ impl Accesses for Avx512 {
                 if let Some([_, both]) = second {
                     e.a.bind(both);
                 }
-                let Regs { t, u, v, w, k, .. } = regs;
-                if l.in_rows() && l.wanted.len() > 1 {
-                    e.gather_rows(&loaded, &l.wanted, [t, u, v, w], offset);
-                } else if e.with(Optional::OneByOne) {
-                    let temps = [u, v, w];
-                    e.gather_one_by_one(l.bytes, &loaded, &l.wanted, t, temps, offset);
-                } else {
-                    let elements = Elements {
-                        bytes: l.bytes,
-                        offset,
-                        wanted: &l.wanted,
-                        loaded: &loaded,
-                    };
-                    e.gather(elements, t, [u, v, w], k);
-                }
+                e.load_apart(l, &loaded, regs, offset);
             }
             (true, Some(range)) if l.count == 1 => {
                 e.in_range(l, range, regs, [outside, from]);
