@@ -32,7 +32,45 @@ struct Direct {
     bus: bool,
 }
 
+/// A plain operand.
+pub(crate) enum Plain {
+    /// The first register and the number of registers.
+    Register(u16, u8),
+    Integer(i64),
+}
+
 impl Direct {
+    #[inline]
+    fn register(&self, code: u16, count: u8) -> Option<u64> {
+        if count != self.dwords {
+            return None;
+        }
+        match code {
+            VGPR0.. => self.number(0, code - VGPR0),
+            0..102 if code.is_multiple_of([1, 1, 2, 2, 4][count.min(4) as usize]) => {
+                self.number(1, code)
+            }
+            VCC => self.number(3, 0),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn integer(&self, value: i64) -> Option<u64> {
+        match value {
+            0..=64 => self.number(2, value as u16),
+            -16..=-1 => self.number(2, (64 - value) as u16),
+            _ => None,
+        }
+    }
+
+    /// Returns the bits of the value with this number of a kind.
+    #[inline]
+    fn number(&self, kind: usize, number: u16) -> Option<u64> {
+        let shift = self.shift[kind];
+        (shift != NONE).then(|| self.bits[kind] | (number as u64) << shift)
+    }
+
     /// Returns the bits that the abs, neg and sext of an operand set.
     fn changes(&self, operand: &Operand) -> Option<u64> {
         if !matches!(operand.val, Val::Reg(..)) || operand.sext && (operand.abs || operand.neg) {
@@ -203,19 +241,41 @@ impl Directs {
         } else {
             0
         };
-        let (kind, number) = match operand.val {
-            Val::Reg(code, count) if count == direct.dwords => match code {
-                VGPR0.. => (0, code - VGPR0),
-                0..102 if code.is_multiple_of([1, 1, 2, 2, 4][count.min(4) as usize]) => (1, code),
-                VCC => (3, 0),
-                _ => return None,
-            },
-            Val::Int(value @ 0..=64) => (2, value as u16),
-            Val::Int(value @ -16..=-1) => (2, (64 - value) as u16),
-            _ => return None,
+        let bits = match operand.val {
+            Val::Reg(code, count) => direct.register(code, count),
+            Val::Int(value) => direct.integer(value),
+            _ => None,
         };
-        let shift = direct.shift[kind];
-        (shift != NONE).then(|| direct.bits[kind] | (number as u64) << shift | changes)
+        Some(bits? | changes)
+    }
+
+    /// Reads the operands of a line from its text. `operand` reads the next one, with the numbers of its registers, or else
+    /// its value; `None` if it is not plain. Returns the bits that the operands set, as [`Directs::all`] does.
+    #[inline]
+    pub fn read(&self, mut operand: impl FnMut(usize) -> Option<Plain>) -> Option<u64> {
+        if self.count == 0 || self.rest.is_none() && !self.apart {
+            return None;
+        }
+        let mut all = 0;
+        let mut bus = false;
+        for (n, direct) in self.operands.iter().enumerate().take(self.count as usize) {
+            all |= match operand(n)? {
+                Plain::Register(code, count) => {
+                    if code < VGPR0 && direct.bus && std::mem::replace(&mut bus, true) {
+                        return None;
+                    }
+                    direct.register(code, count)?
+                }
+                Plain::Integer(value) => direct.integer(value)?,
+            };
+        }
+        Some(all)
+    }
+
+    /// Returns all bits of a line by those of its operands; `None` if it needs a full fit.
+    #[inline]
+    pub fn with_rest(&self, operands: u64) -> Option<u64> {
+        Some(self.rest? | operands)
     }
 
     /// Returns all bits of a line without modifiers; `None` if an operand, or their combination, needs a full fit.

@@ -7,7 +7,7 @@
 //! text and on a [`State`]: lines may be read ahead of time, and on any thread.
 
 use crate::data::fits;
-use crate::direct::Directs;
+use crate::direct::{Directs, Plain};
 use crate::hexadecimal::{small_digits, up_to_16, up_to_32};
 use crate::insn::{
     Fitting, Modifier, asked_form, encodings, finished, modifier, rows_of, split_form,
@@ -390,12 +390,7 @@ impl<'s> Quick<'s> {
         };
         let after = start + text.len as usize + 1;
         if let Some(known) = self.lines.at(slot, &text) {
-            if known.short {
-                self.out
-                    .extend_from_slice(&(known.bits as u32).to_le_bytes());
-            } else {
-                self.out.extend_from_slice(&known.bits.to_le_bytes());
-            }
+            push_bits(&mut self.out, known.bits, known.short);
             self.used = greatest(self.used, known.used.map(u32::from));
             c.pos = after;
             return Some(());
@@ -456,12 +451,44 @@ impl<'s> Quick<'s> {
     /// Reads an instruction, which begins here; `None` if its line is not plain.
     fn instruction(&mut self, c: &mut Cursor<'s>) -> Option<()> {
         let start = c.pos;
-        let name = c.word();
-        if !matches!(c.byte(), b' ' | b'\t' | b'\n' | b'\r') {
+        let known = c.first_word().and_then(|(name, ends)| {
+            let plan = self.plans.find(name, ends, None)?;
+            Some((name, plan))
+        });
+        let (name, number) = match known {
+            Some(known) => {
+                c.pos += known.0.len();
+                known
+            }
+            None => {
+                let name = c.word();
+                if !matches!(c.byte(), b' ' | b'\t' | b'\n' | b'\r') {
+                    c.pos = start;
+                    return self.label(c);
+                }
+                (name, self.plans.number(name, None, self.state)?)
+            }
+        };
+        let mut plan = self.plans.list.get_mut(number)?;
+        if let [Some((_, short, Learned::Directs(directs))), ..] = &plan.encoders
+            && !plan.addresses
+        {
+            let start = c.pos;
+            let used = &mut self.used;
+            let operands = directs.read(|n| c.plain_operand(n > 0, used));
+            let bits = operands.and_then(|operands| {
+                if c.end_of_line(false) {
+                    return directs.with_rest(operands);
+                }
+                c.known_modifiers(&mut self.known, &mut self.modifiers, plan.form)?;
+                Some(modified_bits(&plan.modified, &self.modifiers)? | operands)
+            });
+            if let Some(bits) = bits {
+                push_bits(&mut self.out, bits, *short);
+                return Some(());
+            }
             c.pos = start;
-            return self.label(c);
         }
-        let mut plan = self.plans.get(name, None, self.state)?;
         let mut p = Parser {
             src: self.src,
             base: 0,
@@ -550,7 +577,8 @@ impl<'s> Quick<'s> {
             }
         }
         if form != plan.form {
-            plan = self.plans.get(name, form, self.state)?;
+            let number = self.plans.number(name, form, self.state)?;
+            plan = self.plans.list.get_mut(number)?;
         }
         let (operands, modifiers) = (&self.operands, &self.modifiers);
         let (target, clrx) = (self.state.target, self.state.clrx);
@@ -565,11 +593,7 @@ impl<'s> Quick<'s> {
                 false => None,
             });
             if let Some(bits) = direct {
-                if *short {
-                    self.out.extend_from_slice(&(bits as u32).to_le_bytes());
-                } else {
-                    self.out.extend_from_slice(&bits.to_le_bytes());
-                }
+                push_bits(&mut self.out, bits, *short);
                 return Some(());
             }
             let mut fitting = Fitting::with(&p, *encoder, operands, modifiers, Span::default());
@@ -602,6 +626,17 @@ impl<'s> Quick<'s> {
             return Some(());
         }
         None
+    }
+}
+
+/// Appends an instruction of 32 or 64 bits.
+#[inline]
+fn push_bits(out: &mut Vec<u8>, bits: u64, short: bool) {
+    // One copy of a known size for each.
+    if short {
+        out.extend_from_slice(&(bits as u32).to_le_bytes());
+    } else {
+        out.extend_from_slice(&bits.to_le_bytes());
     }
 }
 
@@ -662,6 +697,33 @@ fn line_length(text: &[u8; Short::MOST]) -> usize {
         len = if ends != 0 { end } else { len };
     }
     len
+}
+
+/// More than the number of bytes of almost all mnemonics.
+const WORD: usize = 32;
+
+/// Returns the number of bytes before the first blank or control character; [`WORD`] if there is none.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn word_length(text: &[u8; WORD]) -> usize {
+    use safe_arch::{
+        cmp_eq_mask_i8_m128i, m128i, min_u8_m128i, move_mask_i8_m128i, set_splat_i8_m128i,
+    };
+    let pieces = text.as_chunks().0.iter().enumerate();
+    let ends = pieces.fold(1 << WORD, |ends, (n, piece)| {
+        let piece = m128i::from(*piece);
+        let low = min_u8_m128i(piece, set_splat_i8_m128i(b' ' as i8));
+        let here = cmp_eq_mask_i8_m128i(low, piece);
+        ends | (move_mask_i8_m128i(here) as u64) << (16 * n)
+    });
+    ends.trailing_zeros() as usize
+}
+
+/// Returns the number of bytes before the first blank or control character; [`WORD`] if there is none.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn word_length(text: &[u8; WORD]) -> usize {
+    text.iter().position(|c| *c <= b' ').unwrap_or(WORD)
 }
 
 /// A line of an instruction, and its result, in one line of the processor's cache. It does not refer to the source, whose
@@ -1016,7 +1078,7 @@ pub(crate) fn next_line(src: &str, pos: usize) -> usize {
 struct Plan<'s> {
     name: &'s str,
     /// The value of [`ends`] for the name, which avoids most comparisons of text.
-    ends: (u64, u64, usize),
+    ends: Ends,
     /// The encoding that modifiers request.
     asked: Option<Form>,
     /// The encoding that the name requests, or otherwise the modifiers.
@@ -1108,30 +1170,38 @@ impl<'s> Plans<'s> {
         }
     }
 
-    fn get(&mut self, name: &'s str, asked: Option<Form>, state: State) -> Option<&mut Plan<'s>> {
-        let ends = ends(name.as_bytes());
+    /// Returns the number of the plan of a name, if there is one.
+    #[inline]
+    fn find(&self, name: &str, ends: Ends, asked: Option<Form>) -> Option<usize> {
         let mut at = hash_of(ends, asked);
         loop {
             at %= PLAN_SLOTS;
-            match self.slots[at] {
-                0 => break,
-                n => {
-                    let n = n as usize - 1;
-                    let plan = &self.list[n];
-                    let same = plan.ends == ends && (ends.2 <= 16 || plan.name == name);
-                    if same && plan.asked == asked {
-                        return Some(&mut self.list[n]);
-                    }
-                }
+            let number = (self.slots[at] as usize).checked_sub(1)?;
+            let plan = self.list.get(number)?;
+            let same = plan.ends == ends && (ends.2 <= 16 || plan.name == name);
+            if same && plan.asked == asked {
+                return Some(number);
             }
             at += 1;
+        }
+    }
+
+    /// Returns the number of the plan of a name, which may be a new one; `None` if the name is unknown, or is not plain.
+    fn number(&mut self, name: &'s str, asked: Option<Form>, state: State) -> Option<usize> {
+        let ends = ends(name.as_bytes());
+        if let Some(number) = self.find(name, ends, asked) {
+            return Some(number);
         }
         if self.list.len() >= PLANS {
             return None;
         }
         self.list.push(Plan::new(name, asked, state)?);
+        let mut at = hash_of(ends, asked) % PLAN_SLOTS;
+        while self.slots[at] != 0 {
+            at = (at + 1) % PLAN_SLOTS;
+        }
         self.slots[at] = self.list.len() as u16;
-        self.list.last_mut()
+        Some(self.list.len() - 1)
     }
 }
 
@@ -1139,8 +1209,10 @@ fn hash(name: &[u8], asked: Option<Form>) -> usize {
     hash_of(ends(name), asked)
 }
 
-/// Returns the first and the last eight bytes of a name, and its length. They identify a name of up to 16 bytes.
-fn ends(name: &[u8]) -> (u64, u64, usize) {
+/// The first and the last eight bytes of a name, and its length. They identify a name of up to 16 bytes.
+type Ends = (u64, u64, usize);
+
+fn ends(name: &[u8]) -> Ends {
     let word = |from: usize| {
         let mut word = [0; 8];
         let part = &name[from..];
@@ -1153,7 +1225,8 @@ fn ends(name: &[u8]) -> (u64, u64, usize) {
     (word(0), word(name.len().saturating_sub(8)), name.len())
 }
 
-fn hash_of((first, last, len): (u64, u64, usize), asked: Option<Form>) -> usize {
+#[inline]
+fn hash_of((first, last, len): Ends, asked: Option<Form>) -> usize {
     let asked = asked.map_or(0, |f| f as u64 + 1);
     let mixed = (first ^ last.rotate_left(29) ^ (len as u64) << 3 ^ asked)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -1254,6 +1327,24 @@ impl<'s> Cursor<'s> {
     #[inline]
     fn word(&mut self) -> &'s str {
         self.take(|c| KIND[c as usize] & SMALL != 0)
+    }
+
+    /// Returns the text before the next blank or line's end, if it is short and not at the end of the text.
+    #[inline]
+    fn first_word(&self) -> Option<(&'s str, Ends)> {
+        let text: &[u8; WORD] = self.bytes.get(self.pos..)?.first_chunk()?;
+        let len = word_length(text);
+        let first = u64::from_le_bytes(*text.first_chunk()?);
+        let last = match len {
+            0..8 => {
+                let word = first & !(u64::MAX << (8 * len));
+                return Some((self.src.get(self.pos..self.pos + len)?, (word, word, len)));
+            }
+            8..WORD => u64::from_le_bytes(*text.get(len - 8..)?.first_chunk()?),
+            _ => return None,
+        };
+        let name = self.src.get(self.pos..self.pos + len)?;
+        Some((name, (first, last, len)))
     }
 
     /// Reads a name like the lexer.
@@ -1539,6 +1630,70 @@ impl<'s> Cursor<'s> {
         Some(Val::Reg(code, count))
     }
 
+    /// Reads a register by number, VCC or a short decimal number, and the comma before it if one is expected; `None`
+    /// if something else comes next.
+    #[inline]
+    fn plain_operand(&mut self, comma: bool, used: &mut [u32; 2]) -> Option<Plain> {
+        self.blanks();
+        if comma {
+            self.eat(b',')?;
+            self.blanks();
+        }
+        let (code, count) = match self.byte() {
+            b'v' if self.at(1) == b'c' => {
+                let end = self.pos + 3;
+                let named = self.bytes.get(self.pos..end) == Some(b"vcc");
+                self.pos = end;
+                self.ended().filter(|()| named)?;
+                (VCC, 2)
+            }
+            b'v' => {
+                let (first, last) = self.numbers()?;
+                tuple(File::V, first, last, self.generation, used)?
+            }
+            b's' => {
+                let (first, last) = self.numbers()?;
+                tuple(File::S, first, last, self.generation, used)?
+            }
+            _ => return self.small().map(Plain::Integer),
+        };
+        Some(Plain::Register(code, count))
+    }
+
+    /// Reads the numbers of registers after the letter that is next: `v1`, `v[1]` or `v[1:2]`.
+    #[inline]
+    fn numbers(&mut self) -> Option<(i64, i64)> {
+        let start = self.pos + 1;
+        let text: &[u8; 12] = self.bytes.get(start..)?.first_chunk()?;
+        let (number, len) = leading_number(text.first_chunk()?);
+        if len > 0 {
+            self.pos = start + len;
+            self.ended()?;
+            return Some((number, number));
+        }
+        let rest = text.strip_prefix(b"[")?;
+        let (first, len) = leading_number(rest.first_chunk()?);
+        // Octal would change a number that begins with 0.
+        let octal = |text: &[u8], len| len > 1 && text[0] == b'0';
+        if len == 0 || octal(rest, len) {
+            return None;
+        }
+        let (last, end) = match rest[len] {
+            b']' => (first, len),
+            b':' => {
+                let rest = &rest[len + 1..];
+                let (last, more) = leading_number(rest.first_chunk()?);
+                if more == 0 || octal(rest, more) || rest[more] != b']' {
+                    return None;
+                }
+                (last, len + 1 + more)
+            }
+            _ => return None,
+        };
+        self.pos = start + 1 + end + 1;
+        Some((first, last))
+    }
+
     /// One operand.
     #[inline]
     fn operand(&mut self, p: &mut Parser<'s, '_>) -> Option<Operand> {
@@ -1729,6 +1884,33 @@ impl<'s> Cursor<'s> {
         Some(modifier)
     }
 
+    /// Reads the modifiers up to the end of the line; `None` if they are not plain, or request another encoding.
+    fn known_modifiers(
+        &mut self,
+        known: &mut [(&'s str, Modifier)],
+        modifiers: &mut Vec<Modifier>,
+        form: Option<Form>,
+    ) -> Option<()> {
+        modifiers.clear();
+        loop {
+            let m = self.known_modifier(known)?;
+            let twice = modifiers.iter().any(|o| o.what == m.what);
+            let other = asked_form(&m).is_some_and(|asked| form != Some(asked));
+            if twice || other || modifiers.len() >= MOST {
+                return None;
+            }
+            modifiers.push(m);
+            let mut ended = self.end_of_line(false);
+            if !ended && self.byte() == b',' {
+                self.pos += 1;
+                ended = self.end_of_line(false);
+            }
+            if ended {
+                return Some(());
+            }
+        }
+    }
+
     fn modifier(&mut self) -> Option<Modifier> {
         let word = self.word();
         let (what, arg) = modifier(word)?;
@@ -1791,6 +1973,22 @@ impl<'s> Cursor<'s> {
             span: Span::default(),
         })
     }
+}
+
+/// Returns the number of up to three decimal digits at the start of a text, and their count; a count of 0 if there are none, or
+/// more.
+#[inline]
+fn leading_number(text: &[u8; 4]) -> (i64, usize) {
+    let digits = u32::from_le_bytes(*text) ^ 0x3030_3030;
+    // The high bit of each byte that is not a digit.
+    let other = ((digits & 0x7f7f_7f7f) + 0x7676_7676 | digits) & 0x8080_8080;
+    let count = other.trailing_zeros() / 8;
+    if !(1..=3).contains(&count) {
+        return (0, 0);
+    }
+    let [_, hundreds, tens, ones] = (digits << (32 - 8 * count)).to_le_bytes();
+    let number = hundreds as i64 * 100 + tens as i64 * 10 + ones as i64;
+    (number, count as usize)
 }
 
 fn within(value: i64, from: i64, to: i64) -> Option<i64> {

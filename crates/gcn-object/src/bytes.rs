@@ -24,7 +24,7 @@ enum Storage {
 
 /// The minimum number of bytes for which large pages are worth the time to clear them.
 #[cfg(target_os = "linux")]
-const MANY: usize = 3 << 18;
+const MANY: usize = 1 << 18;
 
 impl Bytes {
     /// No bytes.
