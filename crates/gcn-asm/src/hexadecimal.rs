@@ -108,7 +108,8 @@ mod sse2 {
             return (0, 0);
         };
         let ((high, high_known), (low, low_known)) = (digits(*high), digits(*low));
-        let count = (high_known | low_known << 16).trailing_ones();
+        // The bits after the lowest 32 end the count.
+        let count = (!((high_known | low_known << 16) as u64)).trailing_zeros();
         let bytes: [u8; 16] = pack_i16_to_u8_m128i(high, low).into();
         let all = u128::from_be_bytes(bytes);
         (all.unbounded_shr(128 - 4 * count), count as usize)

@@ -448,47 +448,64 @@ impl<'s> Quick<'s> {
         });
     }
 
+    /// Reads a mnemonic with the number of its plan. Returns `Some(None)` and reads nothing if the next word cannot be one, and `None`
+    /// if it is not plain.
+    #[inline]
+    fn mnemonic(&mut self, c: &mut Cursor<'s>) -> Option<Option<(&'s str, usize)>> {
+        let start = c.pos;
+        if let Some((name, ends)) = c.first_word()
+            && let Some(number) = self.plans.find(name, ends, None)
+        {
+            c.pos += name.len();
+            return Some(Some((name, number)));
+        }
+        let name = c.word();
+        if !matches!(c.byte(), b' ' | b'\t' | b'\n' | b'\r') {
+            c.pos = start;
+            return Some(None);
+        }
+        Some(Some((name, self.plans.number(name, None, self.state)?)))
+    }
+
+    /// Reads the operands and modifiers of a line if the bits that they set in the first encoding are known. Otherwise
+    /// returns false and reads nothing.
+    #[inline]
+    fn direct_line(&mut self, c: &mut Cursor<'s>, number: usize) -> bool {
+        let Some(plan) = self.plans.list.get(number) else {
+            return false;
+        };
+        let [Some((_, short, Learned::Directs(directs))), ..] = &plan.encoders else {
+            return false;
+        };
+        if plan.addresses {
+            return false;
+        }
+        let start = c.pos;
+        let used = &mut self.used;
+        let operands = directs.read(|n| c.plain_operand(n > 0, used));
+        let bits = operands.and_then(|operands| {
+            if c.end_of_line(false) {
+                return directs.with_rest(operands);
+            }
+            c.known_modifiers(&mut self.known, &mut self.modifiers, plan.form)?;
+            Some(modified_bits(&plan.modified, &self.modifiers)? | operands)
+        });
+        match bits {
+            Some(bits) => push_bits(&mut self.out, bits, *short),
+            None => c.pos = start,
+        }
+        bits.is_some()
+    }
+
     /// Reads an instruction, which begins here; `None` if its line is not plain.
     fn instruction(&mut self, c: &mut Cursor<'s>) -> Option<()> {
-        let start = c.pos;
-        let known = c.first_word().and_then(|(name, ends)| {
-            let plan = self.plans.find(name, ends, None)?;
-            Some((name, plan))
-        });
-        let (name, number) = match known {
-            Some(known) => {
-                c.pos += known.0.len();
-                known
-            }
-            None => {
-                let name = c.word();
-                if !matches!(c.byte(), b' ' | b'\t' | b'\n' | b'\r') {
-                    c.pos = start;
-                    return self.label(c);
-                }
-                (name, self.plans.number(name, None, self.state)?)
-            }
+        let Some((name, number)) = self.mnemonic(c)? else {
+            return self.label(c);
         };
-        let mut plan = self.plans.list.get_mut(number)?;
-        if let [Some((_, short, Learned::Directs(directs))), ..] = &plan.encoders
-            && !plan.addresses
-        {
-            let start = c.pos;
-            let used = &mut self.used;
-            let operands = directs.read(|n| c.plain_operand(n > 0, used));
-            let bits = operands.and_then(|operands| {
-                if c.end_of_line(false) {
-                    return directs.with_rest(operands);
-                }
-                c.known_modifiers(&mut self.known, &mut self.modifiers, plan.form)?;
-                Some(modified_bits(&plan.modified, &self.modifiers)? | operands)
-            });
-            if let Some(bits) = bits {
-                push_bits(&mut self.out, bits, *short);
-                return Some(());
-            }
-            c.pos = start;
+        if self.direct_line(c, number) {
+            return Some(());
         }
+        let mut plan = self.plans.list.get_mut(number)?;
         let mut p = Parser {
             src: self.src,
             base: 0,
@@ -1634,11 +1651,13 @@ impl<'s> Cursor<'s> {
     /// if something else comes next.
     #[inline]
     fn plain_operand(&mut self, comma: bool, used: &mut [u32; 2]) -> Option<Plain> {
-        self.blanks();
-        if comma {
-            self.eat(b',')?;
+        if comma && self.byte() == b',' && self.at(1) == b' ' {
+            self.pos += 2;
+        } else if comma {
             self.blanks();
+            self.eat(b',')?;
         }
+        self.blanks();
         let (code, count) = match self.byte() {
             b'v' if self.at(1) == b'c' => {
                 let end = self.pos + 3;
@@ -1981,7 +2000,7 @@ impl<'s> Cursor<'s> {
 fn leading_number(text: &[u8; 4]) -> (i64, usize) {
     let digits = u32::from_le_bytes(*text) ^ 0x3030_3030;
     // The high bit of each byte that is not a digit.
-    let other = ((digits & 0x7f7f_7f7f) + 0x7676_7676 | digits) & 0x8080_8080;
+    let other = (((digits & 0x7f7f_7f7f) + 0x7676_7676) | digits) & 0x8080_8080;
     let count = other.trailing_zeros() / 8;
     if !(1..=3).contains(&count) {
         return (0, 0);
@@ -2032,3 +2051,39 @@ static HEX: [Option<u8>; 256] = {
     }
     table
 };
+
+#[cfg(test)]
+mod tests {
+    use super::{WORD, leading_number, word_length};
+
+    #[test]
+    fn numbers_of_registers_are_up_to_three_digits() {
+        let characters = b"0159 ,:]av/\0\xb2\xff";
+        for n in 0..characters.len().pow(4) {
+            let text =
+                [0, 1, 2, 3].map(|at| characters[n / characters.len().pow(at) % characters.len()]);
+            let count = text.iter().take_while(|c| c.is_ascii_digit()).count();
+            let expected = match count {
+                1..=3 => (
+                    str::from_utf8(&text[..count]).unwrap().parse().unwrap(),
+                    count,
+                ),
+                _ => (0, 0),
+            };
+            assert_eq!(leading_number(&text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn words_end_before_blanks_and_control_characters() {
+        for end in 0..=255 {
+            for at in 0..WORD {
+                let mut text = [0xc3; WORD];
+                text[at] = end;
+                text[WORD - 1 - at / 2] = b'z';
+                let expected = text.iter().position(|c| *c <= b' ').unwrap_or(WORD);
+                assert_eq!(word_length(&text), expected, "{text:?}");
+            }
+        }
+    }
+}
