@@ -12,6 +12,7 @@
 use super::*;
 use gcn_emu::operands::Indexed;
 use gcn_emu::wave::mode::GPR_IDX_EN;
+use gcn_isa::shape::Imm;
 
 /// The maximum number of instructions of a sequence.
 const SEQUENCE_INSNS: usize = 24;
@@ -32,14 +33,26 @@ enum Indexing {
 }
 
 impl Indexing {
+    /// What the meaning of an instruction sets, and its `gpr_idx(…)` if it has one.
     fn of(insn: &Insn) -> Indexing {
-        let bits = |field: Field| (insn.field(field) & 15) << 12;
-        match insn.row.name {
-            "s_set_gpr_idx_on" => Indexing::On(bits(Field::Ssrc1)),
-            "s_set_gpr_idx_off" => Indexing::Off,
-            "s_set_gpr_idx_mode" => Indexing::Operands(bits(Field::Simm16)),
-            "s_set_gpr_idx_idx" => Indexing::Index,
-            _ => Indexing::Nothing,
+        let imm = insn
+            .row
+            .shape
+            .slots
+            .iter()
+            .find_map(|slot| match slot.role {
+                Role::Imm(imm @ (Imm::GprIdx | Imm::GprIdxSsrc1)) => Some(imm),
+                _ => None,
+            });
+        let operands = imm.map(|imm| (insn.field(imm.field()) & 15) << 12);
+        let effects = &gcn_emu::interp::program(insn).effects;
+        let sets = |state| effects.iter().any(|e| e.change == Change::Set(state));
+        match (sets(State::GprIdxEn), sets(State::M0), operands) {
+            (true, _, Some(operands)) => Indexing::On(operands),
+            (true, _, None) => Indexing::Off,
+            (false, true, Some(operands)) => Indexing::Operands(operands),
+            (false, true, None) => Indexing::Index,
+            (false, false, _) => Indexing::Nothing,
         }
     }
 }
