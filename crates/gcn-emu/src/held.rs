@@ -2,10 +2,10 @@
 
 use crate::fp::{Env, F16, F32, convert};
 use crate::wave::WaveState;
-use gcn_isa::access::{File, InstructionInfo};
+use gcn_isa::access::{File, InstructionInfo, MemoryKind};
 use gcn_isa::decode::Insn;
 use gcn_isa::operand::{EXEC, Reg, reg};
-use gcn_isa::shape::Ty;
+use gcn_isa::shape::{Access, Ty};
 use std::fmt;
 
 /// The value of an operand before the instruction: its registers in one lane, or scalar registers.
@@ -71,16 +71,22 @@ impl fmt::Display for Held {
 /// The registers that an instruction reads: first those that its text names, in the order of the text, then M0, VCC and
 /// FLAT_SCRATCH where they are read implicitly. EXEC is left out. Vector registers are left out if no lane is given.
 ///
-/// Registers that are only written are left out: the old value has no part in the fault, and the compiling engine may have dropped
-/// it.
+/// Destinations are left out, also those that keep a half, as of a d16 load: the old value has no part in the fault, and the
+/// compiling engine may have dropped it. Data of an atomic are told although the result replaces them.
 pub fn operands(insn: &Insn, wave: &WaveState, lane: Option<u8>) -> Vec<Held> {
     let generation = insn.target.generation();
+    let info = InstructionInfo::new(insn.row, insn.target);
+    let loads = info
+        .memory(insn)
+        .is_some_and(|memory| memory.kind == MemoryKind::Load);
+    let destination = |slot: u8| insn.row.shape.slots[slot as usize].access != Access::Read;
     let mut spans: Vec<(Option<u8>, File, u16, u16, Ty)> = Vec::new();
-    for access in InstructionInfo::new(insn.row, insn.target).accesses(insn) {
+    for access in info.accesses(insn) {
         let (first, end) = (access.first, access.first + access.count as u16);
         let known = matches!(access.file, File::Scalar | File::Vector) && !access.anywhere;
         let unnamed_exec = access.slot.is_none() && first == EXEC;
-        if !known || access.write || unnamed_exec {
+        let kept = loads && access.slot.is_some_and(destination);
+        if !known || access.write || unnamed_exec || kept {
             continue;
         }
         let same = spans.iter_mut().find(|(slot, file, from, to, _)| {
@@ -163,6 +169,12 @@ mod tests {
         });
         // Registers that are only written are left out.
         assert_eq!(load, ["v[1:2] = 0x1dead0000"]);
+        // global_load_sbyte_d16 v3, v[1:2], off keeps a half of v3.
+        let load = told(&[0xdc88_8000, 0x037f_0001], |_| ());
+        assert_eq!(load, ["v[1:2] = 0x0"]);
+        // global_atomic_add v3, v[1:2], v4, off glc
+        let atomic = told(&[0xdd09_8000, 0x037f_0401], |_| ());
+        assert_eq!(atomic, ["v[1:2] = 0x0", "v4 = 0x0"]);
         // global_store_dword v[1:2], v3, off
         let store = told(&[0xdc70_8000, 0x007f_0301], |wave| {
             wave.vgprs[1][3] = 0xdead_0000;

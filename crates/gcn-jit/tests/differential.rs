@@ -230,6 +230,12 @@ fn what_was_wrong_once() {
             "gfx803",
             "v_and_b32 v4, 3, v6\nflat_store_dwordx2 v[12:13], v[8:9]",
         ),
+        // A fault of a load whose destination is dead: compiled code has written a later value already.
+        (
+            "gfx900",
+            "s_mov_b64 exec, -1\nv_pk_min_u16 v16, exec_lo, v9 op_sel_hi:[0,0]\nv_med3_f16 v13, v2, -s10, -s13\n\
+             global_load_sbyte_d16 v5, v[12:13], off\nv_mov_b32 v5, v9",
+        ),
         (
             "gfx600",
             "buffer_store_dwordx4 v[8:11], v[18:19], s[28:31], 0 idxen offen",
