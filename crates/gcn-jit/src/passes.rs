@@ -67,6 +67,12 @@ pub(crate) struct Plan {
     pub live: Vec<bool>,
     /// Values whose bits are observed by something other than float arithmetic.
     pub observed: Vec<bool>,
+    /// Values whose NaNs must be exact: observed ones, unless a selection that is checked itself is all that observes them.
+    pub watched: Vec<bool>,
+    /// Values that are checked: a NaN makes the block restart.
+    pub check: Vec<bool>,
+    /// Float operations whose operands must stay in their order, which decides the NaN that they give.
+    pub ordered: Vec<bool>,
     /// Values that are used by more than the conditions and fast paths of other values.
     pub needed: Vec<bool>,
     /// Scalars that depend on lanes: they are computed after the vectors.
@@ -151,6 +157,9 @@ impl Plan {
             selections: Map::default(),
             live: vec![false; n],
             observed: vec![false; n],
+            watched: vec![false; n],
+            check: vec![false; n],
+            ordered: vec![false; n],
             needed: vec![false; n],
             late: vec![false; n],
             slow_paths: Vec::new(),

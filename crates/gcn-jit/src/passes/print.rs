@@ -93,6 +93,8 @@ impl Plan {
         for (name, of) in [
             ("live", &self.live),
             ("observed", &self.observed),
+            ("watched", &self.watched),
+            ("ordered", &self.ordered),
             ("needed", &self.needed),
             ("late", &self.late),
         ] {

@@ -3,7 +3,7 @@
 //! A VGPR that the block does not read is written as soon as its value is computed. A VGPR that it reads is written after
 //! all operations, since the block must be able to restart.
 
-use super::demand::{chooses_nan, leaves, makes_float, operands};
+use super::demand::{chooses_same, leaves, makes_float, operands};
 use super::{Options, Plan, VectorOp};
 use crate::hash::Map;
 use crate::ir::affine::BaseKind;
@@ -104,7 +104,7 @@ fn operation(block: &Block, options: &Options, plan: &Plan, id: Id) -> VectorOp 
         id,
         args,
         neg,
-        check: false,
+        check: plan.check[at],
         flush: false,
         fix: false,
         commit: None,
@@ -118,8 +118,7 @@ fn operation(block: &Block, options: &Options, plan: &Plan, id: Id) -> VectorOp 
             _ => options.mode.env64(),
         };
         let observed = plan.observed[at];
-        op.check = observed && o != Op::IntToFloat && !options.exact;
-        op.fix = options.exact && plan.needed[at] && chooses_nan(options, o);
+        op.fix = options.exact && plan.needed[at] && !chooses_same(block, options, plan, id, o);
         if op.fix && o == Op::FloatToFloat {
             (op.check, op.fix) = (true, false);
         }

@@ -65,7 +65,7 @@ fn raw(block: &Block, options: &Options, plan: &Plan, id: Id) -> bool {
     match n.op {
         Inst::Alu(Op::Neg | Op::Abs) if n.ty.is_float() => raw(n.args[0]),
         Inst::Alu(Op::Select) => n.args[1..].iter().any(|&a| raw(a)),
-        Inst::Alu(o) => n.out.is_float() && makes_float(o) && !plan.observed[id as usize],
+        Inst::Alu(o) => n.out.is_float() && makes_float(o) && !plan.watched[id as usize],
         Inst::FastPath(k) if !block.fast_paths[k as usize].normal => raw(n.args[1]),
         _ => false,
     }

@@ -95,16 +95,64 @@ fn only_floats_that_are_seen_are_checked() {
     assert_eq!(lines(&plan, "live"), ["live %0, %1, %2, %3, %5, %6, %7"]);
     assert_eq!(
         lines(&plan, "compute"),
-        ["compute %2", "compute %3 check", "compute %5"]
+        ["compute %2", "compute %3", "compute %5"]
     );
     assert_eq!(lines(&plan, "late"), ["late %6, %7"]);
+    // The host's sums and products choose NaNs as the interpreter does, if their operands stay in order.
+    assert_eq!(lines(&plan, "ordered"), ["ordered %2, %3"]);
+    // Fused operations do not. A sum is checked if an operand may be another NaN.
+    let fused = FLOATS.replace("mul.f32 %0, %1", "fma.f32 %0, %1, %0");
+    assert_eq!(
+        lines(&added(&fused, "schedule", &OPTIONS), "compute"),
+        ["compute %2", "compute %3 check", "compute %5"]
+    );
+    // Nor does anything without IEEE, where signalling NaNs stay.
+    let signalling = Options {
+        mode: Mode(0),
+        ..OPTIONS
+    };
+    assert_eq!(
+        lines(&added(FLOATS, "schedule", &signalling), "compute"),
+        ["compute %2", "compute %3 check", "compute %5"]
+    );
     let exact = Options {
         exact: true,
         ..OPTIONS
     };
     assert_eq!(
-        lines(&added(FLOATS, "schedule", &exact), "compute"),
-        ["compute %2 fix", "compute %3 fix", "compute %5"]
+        lines(&added(&fused, "schedule", &exact), "compute"),
+        ["compute %2 fix", "compute %3", "compute %5"]
+    );
+}
+
+/// A selection that drops a NaN is checked, not what it selects from.
+#[test]
+fn selections_are_checked_instead_of_their_operands() {
+    let text = "\
+block 0x0..0x10, 4 instructions, fp nearest daz ftz
+  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = fma.f32 %0, %1, %0 : lanes f32
+  %3 = lt.f32 %0, %1 : lanes bool
+  %4 = const 0x7f800000 : b32
+  %5 = select.b32 %3, %2, %4 : lanes b32
+  v3 = %5 active
+  end
+";
+    let computed = |text: &str| lines(&added(text, "schedule", &OPTIONS), "compute");
+    assert_eq!(
+        computed(text),
+        ["compute %2", "compute %3", "compute %5 check"]
+    );
+    // If the sum has other uses it is checked, and then the selection need not be.
+    assert_eq!(
+        computed(&text.replace("  end", "  v4 = %2 active\n  end")),
+        ["compute %2 check", "compute %3", "compute %5"]
+    );
+    // A constant that would be taken for a NaN but is none.
+    assert_eq!(
+        computed(&text.replace("0x7f800000", "0xffffffff")),
+        ["compute %2 check", "compute %3", "compute %5"]
     );
 }
 

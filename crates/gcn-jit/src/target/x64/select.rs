@@ -809,6 +809,15 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
         ids.into_iter().all(short)
     }
 
+    /// Returns true if the order of the two operands decides which NaN the result is: neither is a constant number.
+    pub fn stays(&self, op: &VectorOp) -> bool {
+        let number = |id: Id| {
+            let bits = self.e.konst(id);
+            bits.is_some_and(|bits| !f32::from_bits(bits as u32).is_nan())
+        };
+        self.e.plan.ordered[op.id as usize] && !op.args[..2].iter().any(|&id| number(id))
+    }
+
     /// Returns the operands, ordered so that one in memory comes second.
     pub fn ordered(&mut self, x: Id, y: Id) -> (VReg, VReg) {
         let again = |e: &Emit<'_, V>, id: Id| {

@@ -516,13 +516,20 @@ impl Select<'_, '_> {
         let [x, y, w] = vop.args;
         match o {
             Op::Add | Op::Sub => {
-                let r = match vop.neg[0] || vop.neg[1] || o == Op::Sub {
+                let stays = vop.neg[0] || vop.neg[1] || o == Op::Sub || self.stays(vop);
+                let r = match stays {
                     false => self.ordered(x, y),
                     true => (self.val(x), self.val(y)),
                 };
                 self.sum(false, vop.neg, o == Op::Sub, r.into())
             }
-            Op::Mul => self.commutes(op::MULPS, x, y),
+            Op::Mul => {
+                let (a, b) = match self.stays(vop) {
+                    false => self.ordered(x, y),
+                    true => (self.val(x), self.val(y)),
+                };
+                self.two(op::MULPS, a, b)
+            }
             Op::Div => {
                 let (a, b) = (self.val(x), self.val(y));
                 self.two(op::DIVPS, a, b)
