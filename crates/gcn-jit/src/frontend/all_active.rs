@@ -27,6 +27,8 @@ pub(super) struct Tracer<'a> {
 pub(super) struct ControlFlow {
     starts: HashSet<u64>,
     loop_heads: HashSet<u64>,
+    /// The first and the last block of each loop.
+    loops: Vec<[u64; 2]>,
 }
 
 impl ControlFlow {
@@ -38,7 +40,16 @@ impl ControlFlow {
         ControlFlow {
             starts: blocks.iter().map(|c| c.start).collect(),
             loop_heads: blocks.iter().flat_map(back).collect(),
+            loops: (blocks.iter())
+                .flat_map(|c| back(c).map(|first| [first, c.start]))
+                .collect(),
         }
+    }
+
+    /// Returns true if a block is in a loop.
+    fn repeats(&self, start: u64) -> bool {
+        let contains = |&[first, last]: &[u64; 2]| (first..=last).contains(&start);
+        self.loops.iter().any(contains)
     }
 }
 
@@ -96,7 +107,31 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Blo
     if let Some(c) = blocks.iter_mut().find(leads_nowhere) {
         c.all_active = None;
     }
+    if !tracer.s.left_out.has(Optional::LoopVariants) {
+        add_to_loops(tracer, blocks, &continuations, &flow);
+    }
     continuations
+}
+
+/// Adds variants to the other blocks of loops, which assume nothing but EXEC: without tests and masks of lanes their code is shorter.
+fn add_to_loops(
+    tracer: &Tracer<'_>,
+    blocks: &mut [Block],
+    continuations: &[Block],
+    flow: &ControlFlow,
+) {
+    let continued: HashSet<u64> = continuations.iter().map(|c| c.start).collect();
+    for c in blocks {
+        let code = !matches!(
+            c.terminator,
+            Terminator::Interpret { .. } | Terminator::Leave
+        );
+        if code && c.all_active.is_none() && flow.repeats(c.start) && !continued.contains(&c.start)
+        {
+            let variant = tracer.variant(c, flow, false);
+            c.all_active = variant.map(|v| Box::new(v.block));
+        }
+    }
 }
 
 /// An all-active variant.
@@ -151,7 +186,8 @@ impl<'a> Tracer<'a> {
             };
             let of_lanes = |d: &AssumedCompare| d.of.iter().any(|&id| b.g.get(id).vec);
             let gains = !b.assumed.is_empty() || b.guesses.iter().any(of_lanes);
-            if !gains && start != self.entry && states.is_none() {
+            let repeats = flow.repeats(start);
+            if !gains && !repeats && start != self.entry && states.is_none() {
                 return None;
             }
             let mut decided = std::mem::take(&mut b.assumed);
@@ -611,5 +647,37 @@ impl Builder<'_> {
             lane,
         };
         lane.value(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::joined::tests::region_of;
+
+    const SUMS: &str = "\
+v_mov_b32 v3, 0
+again:
+v_mul_lo_u32 v3, v3, v0
+v_xor_b32 v3, v3, v1
+s_add_i32 s8, s8, -1
+s_cmp_lg_u32 s8, 0
+s_cbranch_scc1 again
+v_add_u32 v3, v3, v1
+s_endpgm
+";
+
+    #[test]
+    fn blocks_of_loops_have_variants() {
+        let region = region_of(SUMS);
+        let repeated: Vec<bool> = (region.blocks.iter())
+            .map(|c| c.targets().any(|pc| pc == c.start))
+            .collect();
+        assert!(repeated.contains(&true));
+        for (c, repeated) in region.blocks.iter().zip(repeated) {
+            let variant = c.all_active.as_deref();
+            assert_eq!(variant.is_some() && c.start != 0, repeated, "{c}");
+            let lanes = |text: String| text.contains("exec");
+            assert!(variant.is_none_or(|v| !lanes(v.to_string())), "{c}");
+        }
     }
 }

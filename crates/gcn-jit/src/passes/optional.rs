@@ -7,6 +7,8 @@ pub enum Optional {
     Affine,
     /// Variants of blocks for waves whose lanes are all active.
     AllActive,
+    /// All-active variants of all blocks in loops.
+    LoopVariants,
     /// Elements of vectors in the order of memory.
     InOrder,
     /// Bitwise operations on three values.
@@ -66,9 +68,10 @@ pub enum Optional {
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 29] = [
+    pub const ALL: [Optional; 30] = [
         Optional::Affine,
         Optional::AllActive,
+        Optional::LoopVariants,
         Optional::InOrder,
         Optional::TernaryLogic,
         Optional::Selections,
@@ -103,6 +106,7 @@ impl Optional {
         match self {
             Optional::Affine => "affine",
             Optional::AllActive => "all_active",
+            Optional::LoopVariants => "loop_variants",
             Optional::InOrder => "in_order",
             Optional::TernaryLogic => "ternary_logic",
             Optional::Selections => "selections",

@@ -41,6 +41,9 @@ pub const EXIT_NEXT: u64 = 7;
 /// The interpreter must run the block outside compiled code.
 pub const EXIT_ALONE: u64 = 8;
 
+/// The number of operations on masks that all-active variants of single blocks are taken to save.
+const MASKS: usize = 6;
+
 /// The number of VGPRs below the address in R12, so that short displacements reach more.
 pub const VGPR_BIAS: i32 = 32;
 
@@ -881,7 +884,12 @@ impl<V: Vectors> Emit<'_, V> {
             || c.effects.wave_helper.is_some()
             || !c.effects.accesses.iter().all(|n| n.is_uniform(&c.graph))
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == Inst::Ballot);
-        self.looped = V::looped(self.plan.ops.len()) && self.with(Optional::SliceLoop);
+        // Without masks of lanes there are fewer operations, but where the plain block is a loop, a loop is better here, too.
+        let masks = match c.is_all_active && c.assumed.is_empty() && c.replaces.len() <= 1 {
+            true => MASKS,
+            false => 0,
+        };
+        self.looped = V::looped(self.plan.ops.len() + masks) && self.with(Optional::SliceLoop);
         let bases = !c.affine.ops.is_empty();
         if vectors || bases {
             self.before_vectors();
