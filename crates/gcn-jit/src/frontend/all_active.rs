@@ -9,6 +9,10 @@
 use super::*;
 use std::collections::HashSet;
 
+/// The bytes from the first to the last block of a loop whose blocks all have variants. Variants in longer loops were not faster by
+/// what compiling them takes.
+const LOOP_BYTES: u64 = 1024;
+
 /// The input for building all-active variants.
 pub(super) struct Tracer<'a> {
     pub insns: &'a BTreeMap<u64, InsnInfo>,
@@ -46,9 +50,11 @@ impl ControlFlow {
         }
     }
 
-    /// Returns true if a block is in a loop.
+    /// Returns true if a block is in a loop of at most [`LOOP_BYTES`].
     fn repeats(&self, start: u64) -> bool {
-        let contains = |&[first, last]: &[u64; 2]| (first..=last).contains(&start);
+        let contains = |&[first, last]: &[u64; 2]| {
+            (first..=last).contains(&start) && last - first <= LOOP_BYTES
+        };
         self.loops.iter().any(contains)
     }
 }
