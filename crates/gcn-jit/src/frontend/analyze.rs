@@ -300,25 +300,84 @@ pub(super) fn liveness(
     }
     let mut sets = Sets::default();
     let mut all: Map<u64, LiveSet> = Map::default();
-    while backwards(&code, &mut lives, &mut sets, s, |_, _| {}) {}
+    // Stretches of code that end where a set is kept are visited until no set changes that they begin with or jump to.
+    let stretches: Vec<&[Visited<'_>]> = code.split_inclusive(|v| v.own.is_some()).collect();
+    let mut changes = vec![1u32; lives.len()];
+    let mut visits = vec![0u32; stretches.len()];
+    let mut now = 1;
+    let bounds = Bounds {
+        all: LiveSet::all(s),
+        after_end: if s.all_live {
+            LiveSet::all(s)
+        } else {
+            LiveSet::none(s)
+        },
+    };
+    let mut live = LiveSet::none(s);
+    loop {
+        let mut changed = false;
+        let mut begins = None;
+        for (stretch, visit) in stretches.iter().zip(&mut visits) {
+            let inputs = stretch.iter().flat_map(|v| [v.next, v.target]);
+            let mut inputs = inputs.chain([begins]).flatten();
+            let own = stretch.last().and_then(|v| v.own);
+            if *visit == 0 || inputs.any(|at| changes[at as usize] > *visit) {
+                now += 1;
+                *visit = now;
+                if let Some(at) = begins {
+                    live.clone_from(&lives[at as usize]);
+                }
+                if backwards(
+                    stretch,
+                    &mut live,
+                    &mut lives,
+                    &mut sets,
+                    &bounds,
+                    |_, _| {},
+                ) && let Some(own) = own
+                {
+                    now += 1;
+                    changes[own as usize] = now;
+                    changed = true;
+                }
+            }
+            begins = own;
+        }
+        if !changed {
+            break;
+        }
+    }
     all.reserve(known.len());
-    backwards(&code, &mut lives, &mut sets, s, |pc, live| {
-        all.insert(pc, live.clone());
-    });
+    backwards(
+        &code,
+        &mut live,
+        &mut lives,
+        &mut sets,
+        &bounds,
+        |pc, live| {
+            all.insert(pc, live.clone());
+        },
+    );
     all
 }
 
-/// Visits the code once from its end, and passes the live registers before each instruction to `before`. Returns true if sets have changed.
+/// Sets that need no analysis.
+struct Bounds {
+    all: LiveSet,
+    /// What is live after s_endpgm.
+    after_end: LiveSet,
+}
+
+/// Visits code once from its end, after which `a` is live, and passes the live registers before each instruction to `before`. Returns true if
+/// sets have changed.
 fn backwards(
     code: &[Visited<'_>],
+    a: &mut LiveSet,
     lives: &mut [LiveSet],
     sets: &mut Sets,
-    s: &CompileRequest<'_>,
+    bounds: &Bounds,
     mut before: impl FnMut(u64, &LiveSet),
 ) -> bool {
-    let bounds = [LiveSet::none(s), LiveSet::all(s)];
-    let [none, all] = &bounds;
-    let mut a = none.clone();
     let mut changed = false;
     for visited in code {
         let k = visited.k;
@@ -328,7 +387,7 @@ fn backwards(
         match k.flow {
             Flow::Next => {}
             Flow::Branch { links: true, .. } | Flow::Indirect { .. } | Flow::Trap => {
-                a.clone_from(all);
+                a.clone_from(&bounds.all);
             }
             Flow::Branch { .. } => {
                 let target = visited.target.map(|to| &lives[to as usize]);
@@ -338,21 +397,20 @@ fn backwards(
                     (None, _) => {}
                 }
             }
-            Flow::End if s.all_live => a.clone_from(all),
-            Flow::End => a.clone_from(none),
+            Flow::End => a.clone_from(&bounds.after_end),
         }
         if k.unknown_effects {
-            a.clone_from(all);
+            a.clone_from(&bounds.all);
         } else {
-            back(k, &mut a, sets);
+            back(k, a, sets);
         }
         if let Some(own) = visited.own
-            && lives[own as usize] != a
+            && lives[own as usize] != *a
         {
-            lives[own as usize].clone_from(&a);
+            lives[own as usize].clone_from(a);
             changed = true;
         }
-        before(visited.pc, &a);
+        before(visited.pc, a);
     }
     changed
 }
