@@ -381,18 +381,25 @@ impl Emit<'_, Avx2> {
         [t, u, w]: [u8; 3],
         offset: i32,
     ) {
+        // The distances are moved from vector registers: through memory they would take twice the time.
+        let distances = loaded[0];
         let rows = [t, u, w, loaded[1]];
-        self.a.y(STORE, index, 0, H::M(ctx!(addresses)));
-        for lane in 0..8usize {
-            let (row, by) = (rows[lane % 4], [RCX, RDX, RSI][lane % 3]);
-            self.a.mov(false, by, Rm::M(ctx!(addresses, 4 * lane)));
-            let from = H::M(Mem {
-                index: Some((by, 1)),
-                ..mem(RAX, offset)
-            });
-            match lane {
-                0..4 => self.a.x(LOAD, row, 0, from),
-                _ => self.a.yi(INSERT, row, row, from, 1),
+        self.a.y(LOAD, distances, 0, H::R(index));
+        for pair in 0..4u8 {
+            if pair == 2 {
+                self.a.yi(EXTRACT, distances, 0, H::R(distances), 1);
+            }
+            self.two_lanes(distances, pair % 2);
+            let two = &rows[2 * (pair as usize % 2)..][..2];
+            for (&row, by) in two.iter().zip([RDX, RCX]) {
+                let from = H::M(Mem {
+                    index: Some((by, 1)),
+                    ..mem(RAX, offset)
+                });
+                match pair {
+                    0..2 => self.a.x(LOAD, row, 0, from),
+                    _ => self.a.yi(INSERT, row, row, from, 1),
+                }
             }
         }
         self.transpose(loaded, wanted, rows);

@@ -308,6 +308,7 @@ impl Emit<'_, Avx512> {
     /// that nothing is written: a fault finds memory as it was. All vector registers are clobbered.
     pub(super) fn store_staged(&mut self, l: &Lanes, range: Range) -> Label {
         let (from, slow, done) = (self.a.label(), self.a.label(), self.a.label());
+        let apart = self.a.label();
         let looped = std::mem::replace(&mut self.looped, false);
         let size = 4 * l.count;
         let r = Regs {
@@ -343,7 +344,7 @@ impl Emit<'_, Avx512> {
             }
             self.a.zi(op::CMPD, r.k, r.u, Rm::R(r.v), keep(K_EXEC), 4);
             self.a.kortest(r.k, r.k);
-            self.a.jcc(Cc::Ne, slow);
+            self.a.jcc(Cc::Ne, if l.count == 3 { slow } else { apart });
         }
         self.a.evex(op::MOVD_ST.l(0), r.v, 0, Rm::R(RCX), ALL, None);
         self.a.movsxd(RCX, Rm::R(RCX));
@@ -360,12 +361,82 @@ impl Emit<'_, Avx512> {
             self.store_elements(4, &data, to, [r.u, r.v, r.w], r.k);
         }
         self.a.jmp(done);
+        self.a.bind(apart);
+        if l.count != 3 {
+            self.store_rows(l, range, r, slow);
+            self.a.jmp(done);
+        }
         self.a.bind(from);
         self.hand_over(l, r);
         self.ask_around(l, range, again);
         self.a.bind(slow);
         self.looped = looped;
         done
+    }
+
+    /// Stores the staged two or four dwords of each lane wherever it is. Jumps to `slow`, before anything is stored, where a lane is inactive,
+    /// outside of the range, or not aligned to its size: lanes that are aligned overlap only if they have the same address, so each lane's
+    /// dwords may be stored before those of the next.
+    fn store_rows(&mut self, l: &Lanes, range: Range, r: Regs, slow: Label) {
+        let size = 4 * l.count;
+        let distances = |slice: u8| 16 + slice;
+        self.a.alu_imm(alu::CMP, true, Rm::M(exec_of(0)), -1);
+        self.a.jcc(Cc::Ne, slow);
+        self.a.kop(kop::XNOR, K_EXEC, K_EXEC, K_EXEC);
+        for slice in 0..4 {
+            for (operand, register) in [r.lo, 5].into_iter().enumerate() {
+                let from = Rm::M(staged(operand, slice));
+                self.a.z(op::MOVDQU32, register, 0, from);
+            }
+            let t = distances(slice);
+            self.in_range(l, range, Regs { t, ..r }, [slow; 2]);
+            let offset = Rm::C(l.offset as u32 as u64);
+            self.a.z(op::ADDD, r.u, r.lo, offset);
+            let below = Rm::C(size as u64 - 1);
+            self.a.z(op::TESTMD, r.k, r.u, below);
+            self.a.kortest(r.k, r.k);
+            self.a.jcc(Cc::Ne, slow);
+        }
+        for slice in 0..4 {
+            for d in 0..l.count {
+                let from = Rm::M(staged(2 + d as usize, slice));
+                self.a.z(op::MOVDQU32, d, 0, from);
+            }
+            // Rows of lanes 0, 4, 8, 12; 1, 5, …; or of lanes 0 and 1, 4 and 5, …; 2 and 3, ….
+            let [t, u, v, w] = [r.t, r.u, r.v, r.w];
+            self.a.z(op::UNPCKLD, t, 0, Rm::R(1));
+            self.a.z(op::UNPCKHD, u, 0, Rm::R(1));
+            if l.count == 4 {
+                self.a.z(op::UNPCKLD, v, 2, Rm::R(3));
+                self.a.z(op::UNPCKHD, w, 2, Rm::R(3));
+                self.a.z(op::UNPCKLQ, 0, t, Rm::R(v));
+                self.a.z(op::UNPCKHQ, 1, t, Rm::R(v));
+                self.a.z(op::UNPCKLQ, 2, u, Rm::R(w));
+                self.a.z(op::UNPCKHQ, 3, u, Rm::R(w));
+            }
+            for pair in 0..8u8 {
+                let (quarter, upper) = (pair / 2, pair % 2);
+                let by = self.two_lanes(distances(slice), r.lo, pair as i32);
+                let to = by.map(|by| Rm::M(indexed(RAX, by, l.offset)));
+                if l.count == 4 {
+                    for (k, to) in to.into_iter().enumerate() {
+                        let row = 2 * upper + k as u8;
+                        match quarter {
+                            0 => self.a.evex(op::MOVDQU32_ST.l(0), row, 0, to, ALL, None),
+                            _ => self.a.zi(op::EXTRACT128, row, 0, to, ALL, quarter),
+                        }
+                    }
+                    continue;
+                }
+                let mut row = [t, u][upper as usize];
+                if quarter > 0 {
+                    self.a.zi(op::EXTRACT128, row, 0, Rm::R(v), ALL, quarter);
+                    row = v;
+                }
+                self.a.evex(op::MOVQ_ST.l(0), row, 0, to[0], ALL, None);
+                self.a.evex(op::PEXTRQ.l(0), row, 0, to[1], ALL, Some(1));
+            }
+        }
     }
 
     /// Loads the elements of 16 lanes one after the other, from RAX plus a constant on.
@@ -394,27 +465,25 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// The wanted ones of four dwords of each lane at RAX plus its distance in the first register plus a constant: 16 bytes of each lane
-    /// that is on, transposed. Lanes that are off get what is at RAX. RCX, RDX and RSI are clobbered.
+    /// The wanted ones, at least two, of four dwords of each lane at RAX plus its distance in the first register plus a constant: 16 bytes
+    /// of each lane that is on, transposed. Lanes that are off get what is at RAX. RCX and RDX are clobbered.
     fn gather_rows(&mut self, loaded: &[u8], wanted: &[u8], rows: [u8; 4], offset: i32) {
         let [t, u, v, w] = rows;
-        if self.all_active.is_none() {
-            self.a.zk(op::MOVDQU32, t, 0, Rm::R(t), zero(K_EXEC));
-        }
-        self.a.z(op::MOVDQU32_ST, t, 0, Rm::M(ctx!(addresses)));
-        // Four lanes in turns.
-        for lane in 0..16u8 {
-            let (row, part) = (rows[lane as usize % 4], lane / 4);
-            let by = [RCX, RDX, RSI][lane as usize % 3];
-            self.a
-                .mov(false, by, Rm::M(ctx!(addresses, 4 * lane as usize)));
-            let from = Rm::M(Mem {
-                index: Some((by, 1)),
-                ..mem(RAX, offset)
-            });
-            match part {
-                0 => self.a.evex(op::MOVDQU32.l(0), row, 0, from, ALL, None),
-                _ => self.a.zi(op::INSERT128, row, row, from, ALL, part),
+        // The distances are moved from vector registers: through memory they would take twice the time.
+        let (distances, part) = (loaded[0], loaded[1]);
+        let on = self.on_or_zero();
+        self.a.zk(op::MOVDQU32, distances, 0, Rm::R(t), on);
+        for pair in 0..8u8 {
+            // Four lanes in turns.
+            let quarter = pair / 2;
+            let two = &rows[2 * (pair as usize % 2)..][..2];
+            let by = self.two_lanes(distances, part, pair as i32);
+            for (&row, by) in two.iter().zip(by) {
+                let from = Rm::M(indexed(RAX, by, offset));
+                match quarter {
+                    0 => self.a.evex(op::MOVDQU32.l(0), row, 0, from, ALL, None),
+                    _ => self.a.zi(op::INSERT128, row, row, from, ALL, quarter),
+                }
             }
         }
         let first = loaded[0];
@@ -807,6 +876,29 @@ impl Emit<'_, Avx512> {
         }
     }
 
+    /// Two lanes' numbers of a register, zero-extended in RDX and RCX; pairs must be taken in order. `v` has four lanes at a time.
+    fn two_lanes(&mut self, index: u8, v: u8, pair: i32) -> [Gpr; 2] {
+        let quarter = pair / 2;
+        let from = match quarter {
+            0 => index,
+            _ => v,
+        };
+        if pair % 2 == 0 {
+            if quarter > 0 {
+                self.a
+                    .zi(op::EXTRACT128, index, 0, Rm::R(v), ALL, quarter as u8);
+            }
+            self.a
+                .evex(op::MOVQ_ST.l(0), from, 0, Rm::R(RCX), ALL, None);
+        } else {
+            self.a
+                .evex(op::PEXTRQ.l(0), from, 0, Rm::R(RCX), ALL, Some(1));
+        }
+        self.a.mov(false, RDX, Rm::R(RCX));
+        self.a.shift_imm(5, true, RCX, 32);
+        [RDX, RCX]
+    }
+
     /// The same with one load per lane, at RAX plus an index plus a constant. Inactive lanes read where an active lane reads, and get 0.
     /// RCX, RDX and the temporary registers are clobbered.
     fn gather_one_by_one(
@@ -824,22 +916,8 @@ impl Emit<'_, Avx512> {
                 .zk(op::MOVDQU32, index, 0, Rm::R(index), zero(K_EXEC));
         }
         let two = |e: &mut Self, pair: i32| {
-            let quarter = pair / 2;
-            let from = match quarter {
-                0 => index,
-                _ => v,
-            };
-            if pair % 2 == 0 {
-                if quarter > 0 {
-                    e.a.zi(op::EXTRACT128, index, 0, Rm::R(v), ALL, quarter as u8);
-                }
-                e.a.evex(op::MOVQ_ST.l(0), from, 0, Rm::R(RCX), ALL, None);
-            } else {
-                e.a.evex(op::PEXTRQ.l(0), from, 0, Rm::R(RCX), ALL, Some(1));
-            }
-            e.a.mov(false, RDX, Rm::R(RCX));
-            e.a.shift_imm(5, true, RCX, 32);
-            [RDX, RCX].map(|by| indexed(RAX, by, offset))
+            let by = e.two_lanes(index, v, pair);
+            by.map(|by| indexed(RAX, by, offset))
         };
         self.load_one_by_one(bytes, loaded, wanted, [t, u], two);
         if some {
