@@ -183,14 +183,21 @@ impl Values<'_> {
 
     /// Handles an operation on truth values.
     fn truth(&self, op: Op, n: &Node) -> Found {
-        // A mask contains only active lanes, so the values of inactive lanes do not matter.
-        let exec = |k: usize| self.node(n.args[k]).op == Inst::Exec;
-        if op == Op::And && (exec(0) || exec(1)) {
-            let k = exec(0) as usize;
+        let exec = |n: &Node, k: usize| self.node(n.args[k]).op == Inst::Exec;
+        let limits = |n: &Node| n.op == Inst::Alu(Op::And) && (exec(n, 0) || exec(n, 1));
+        // As a number, a truth value of active lanes may have any value in inactive lanes.
+        if limits(n) {
+            let k = exec(n, 0) as usize;
             return uniform_if(Derivation::Same(n.args[k]), self.arg(n, k)?.risk);
         }
         let vector = n.inputs().iter().all(|&a| self.node(a).vec);
-        let known = matches!(op, Op::And | Op::Or | Op::Xor | Op::Not | Op::Zext);
+        // As a mask it is false in inactive lanes, and so are masks that are made of it.
+        let limited = n.inputs().iter().any(|&a| limits(self.node(a)));
+        let known = match op {
+            Op::Zext => true,
+            Op::And | Op::Or | Op::Xor | Op::Not => !limited,
+            _ => false,
+        };
         match vector && known {
             true => plain(0, self.risk(n)?),
             false => None,

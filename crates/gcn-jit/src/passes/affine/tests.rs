@@ -333,3 +333,35 @@ fn writes_by_number_end_facts() {
     assert_eq!(written(&block, &before), after);
     assert_eq!(after_block(&block, &before), after);
 }
+
+/// A comparison is the same in all lanes, but a mask of it, and a mask of that, is false in inactive lanes.
+#[test]
+fn masks_of_masks_are_limited_to_active_lanes() {
+    let text = "block 0x0..0x10, 4 instructions
+  %0 = vgpr v1 : lanes b32
+  %1 = exec : lanes bool
+  %2 = sgpr s4 : b32
+  %3 = gt.i32 %0, %2 : lanes bool
+  %4 = and.bool %3, %1 : lanes bool
+  %5 = lt.u32 %0, %2 : lanes bool
+  %6 = and.bool %5, %4 : lanes bool
+  %7 = and.bool %5, %3 : lanes bool
+  %8 = ballot %6 : b64
+  %9 = ballot %7 : b64
+  %10 = lo %8 : b32
+  %11 = lo %9 : b32
+  s8 = %10
+  s9 = %11
+  end
+";
+    let mut block = parse::block(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert!(extract_affine(&mut block, AffineVgprs::from([(1, 0)])));
+    let text = block.to_string();
+    for kept in [
+        "%4 = and.bool %3, %1",
+        "%6 = and.bool %5, %4",
+        "%7 = affine",
+    ] {
+        assert!(text.contains(kept), "{kept}: {text}");
+    }
+}
