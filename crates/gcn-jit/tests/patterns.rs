@@ -216,6 +216,12 @@ fn two_nans() {
             assert_eq!(stats.restarts, 0, "{body}: {stats:?}");
         }
     }
+    // A selection passes a sum on. What decides it may be computed from another NaN than the interpreter's.
+    let body = format!(
+        "{READ}v_xor_b32 v10, 0x80001234, v2\ns_barrier\nv_fma_f32 v5, v2, v2, v2\nv_cmp_lt_f32 vcc, v5, v2\n\
+         v_mul_f32 v4, v2, v2\nv_add_f32 v4, v10, v4\nv_cndmask_b32 v3, v4, 0, vcc{WRITE}"
+    );
+    same(&body, &words(nan));
 }
 
 /// Loads of up to four dwords: suffix of the name, bytes, number of registers.

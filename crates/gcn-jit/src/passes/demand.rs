@@ -36,10 +36,7 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
             continue;
         }
         let node = &block.graph[at];
-        let arithmetic = match node.op {
-            Inst::Alu(op) => reads_any_nan(op) && node.ty.is_float(),
-            _ => false,
-        };
+        let arithmetic = is_arithmetic(node);
         let passes = matches!(node.op, Inst::Alu(Op::Neg | Op::Abs | Op::Select));
         let selects = plan.watched[at] && selects_floats(block, plan, at as Id);
         for a in inputs(block, options, plan, at as Id) {
@@ -111,11 +108,10 @@ fn plan_checks(block: &Block, options: &Options, plan: &mut Plan) {
             all.into_iter().all(|a| same[a as usize])
         };
         same[at] = match makes_float_of(node) {
-            _ if options.exact => true,
+            _ if options.exact || compares(node) => true,
             None if is_selection(block, plan, id) && plan.watched[at] => {
                 let differs = |id: Id| !same[id as usize];
-                let checked = selects_floats(block, plan, id)
-                    && floats(block, plan, id, DEPTH, &differs) == Some(true);
+                let checked = floats(block, plan, id, DEPTH, &differs) == Some(true);
                 plan.check[at] = checked;
                 checked || operands(plan)
             }
@@ -127,17 +123,28 @@ fn plan_checks(block: &Block, options: &Options, plan: &mut Plan) {
             }
         };
     }
-    let mut kept = vec![false; n];
+    // Whatever is not checked must have the interpreter's NaNs, and so must what it is computed from.
+    let mut exact = plan.watched.clone();
     for at in (0..n).rev().filter(|&at| plan.live[at]) {
-        let relied = plan.watched[at] || kept[at];
-        if !relied || plan.check[at] || !same[at] {
+        let node = &block.graph[at];
+        if !exact[at] || plan.check[at] || compares(node) {
             continue;
         }
-        plan.ordered[at] = makes_float_of(&block.graph[at]).is_some();
+        plan.ordered[at] = makes_float_of(node).is_some();
         for a in inputs(block, options, plan, at as Id) {
-            kept[a as usize] = true;
+            exact[a as usize] = true;
         }
     }
+}
+
+/// Returns true if an operation is float arithmetic, which treats all NaNs alike.
+fn is_arithmetic(node: &Node) -> bool {
+    matches!(node.op, Inst::Alu(op) if reads_any_nan(op) && node.ty.is_float())
+}
+
+/// Returns true if a value that is no float is computed from floats. Which NaN one of them is does not matter.
+fn compares(node: &Node) -> bool {
+    is_arithmetic(node) && !node.out.is_float()
 }
 
 /// Returns the operation of which a value is a float result that may be a NaN that no operand was.
@@ -179,7 +186,7 @@ fn is_selection(block: &Block, plan: &Plan, id: Id) -> bool {
 }
 
 /// Returns whether a result of float arithmetic that `counts` is among the values that a value of 32 bits may be. `None` if the value may be a
-/// constant that is no float.
+/// constant that is no float, or if selections are nested more than `depth` deep.
 fn floats(
     block: &Block,
     plan: &Plan,

@@ -125,6 +125,26 @@ fn only_floats_that_are_seen_are_checked() {
     );
 }
 
+/// What decides a selection is not observed to the bit, but the operands of what is selected stay in order.
+#[test]
+fn selected_sums_keep_the_order_of_their_operands() {
+    let text = "\
+block 0x0..0x10, 4 instructions, fp nearest daz ftz
+  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v1 : lanes b32
+  %2 = fma.f32 %0, %1, %0 : lanes f32
+  %3 = add.f32 %0, %1 : lanes f32
+  %4 = lt.f32 %2, %1 : lanes bool
+  %5 = const 0x0 : b64
+  %6 = select.b32 %4, %5, %3 : lanes b32
+  v3 = %6 active
+  end
+";
+    let plan = added(text, "schedule", &OPTIONS);
+    assert_eq!(lines(&plan, "ordered"), ["ordered %3"]);
+    assert!(!plan.contains("check"), "{plan}");
+}
+
 /// A selection that drops a NaN is checked, not what it selects from.
 #[test]
 fn selections_are_checked_instead_of_their_operands() {
