@@ -72,7 +72,7 @@ impl fmt::Display for Held {
 /// FLAT_SCRATCH where they are read implicitly. EXEC is left out. Vector registers are left out if no lane is given.
 ///
 /// Destinations are left out, also those that keep a half, as of a d16 load: the old value has no part in the fault, and the
-/// compiling engine may have dropped it. Data of an atomic are told although the result replaces them.
+/// compiling engine may have dropped it. The data of an atomic are listed, although its result may replace them.
 pub fn operands(insn: &Insn, wave: &WaveState, lane: Option<u8>) -> Vec<Held> {
     let generation = insn.target.generation();
     let info = InstructionInfo::new(insn.row, insn.target);
@@ -85,8 +85,8 @@ pub fn operands(insn: &Insn, wave: &WaveState, lane: Option<u8>) -> Vec<Held> {
         let (first, end) = (access.first, access.first + access.count as u16);
         let known = matches!(access.file, File::Scalar | File::Vector) && !access.anywhere;
         let unnamed_exec = access.slot.is_none() && first == EXEC;
-        let kept = loads && access.slot.is_some_and(destination);
-        if !known || access.write || unnamed_exec || kept {
+        let loaded = loads && access.slot.is_some_and(destination);
+        if !known || access.write || unnamed_exec || loaded {
             continue;
         }
         let same = spans.iter_mut().find(|(slot, file, from, to, _)| {

@@ -146,6 +146,16 @@ impl Node {
     }
 }
 
+/// Returns the truth value of which a node is the part in active lanes. `None` if the node is something else.
+pub(crate) fn limited_to_active(graph: &[Node], node: &Node) -> Option<Id> {
+    let exec = |id: Id| graph[id as usize].op == Inst::Exec;
+    match (node.op, node.ty, node.args) {
+        (Inst::Alu(Op::And), Ty::Bool, [a, b, _]) if exec(b) => Some(a),
+        (Inst::Alu(Op::And), Ty::Bool, [a, b, _]) if exec(a) => Some(b),
+        _ => None,
+    }
+}
+
 /// The compiler has no code for an operation: the interpreter runs the instruction.
 #[derive(Debug)]
 pub struct Unsupported;

@@ -9,8 +9,8 @@
 use super::*;
 use std::collections::HashSet;
 
-/// The bytes from the first to the last block of a loop whose blocks all have variants. Variants in longer loops were not faster by
-/// what compiling them takes.
+/// The most bytes from the first to the last block of a short loop. Variants of the blocks of longer loops took a tenth more time to compile,
+/// and code was not faster by them.
 const LOOP_BYTES: u64 = 1024;
 
 /// The input for building all-active variants.
@@ -31,37 +31,39 @@ pub(super) struct Tracer<'a> {
 pub(super) struct ControlFlow {
     starts: HashSet<u64>,
     loop_heads: HashSet<u64>,
-    /// The first and the last block of each loop.
-    loops: Vec<[u64; 2]>,
+    /// The first and the last block of each loop whose blocks all have variants.
+    short_loops: Vec<[u64; 2]>,
 }
 
 impl ControlFlow {
-    fn of(blocks: &[Block]) -> ControlFlow {
+    fn of(blocks: &[Block], left_out: LeftOut) -> ControlFlow {
         let back = |c: &Block| {
             let start = c.start;
             c.targets().filter(move |&pc| pc <= start)
         };
+        let loops = blocks
+            .iter()
+            .flat_map(|c| back(c).map(|first| [first, c.start]));
+        let short = |[first, last]: &[u64; 2]| {
+            last - first <= LOOP_BYTES && !left_out.has(Optional::LoopVariants)
+        };
         ControlFlow {
             starts: blocks.iter().map(|c| c.start).collect(),
             loop_heads: blocks.iter().flat_map(back).collect(),
-            loops: (blocks.iter())
-                .flat_map(|c| back(c).map(|first| [first, c.start]))
-                .collect(),
+            short_loops: loops.filter(short).collect(),
         }
     }
 
-    /// Returns true if a block is in a loop of at most [`LOOP_BYTES`].
+    /// Returns true if a block is in a short loop.
     fn repeats(&self, start: u64) -> bool {
-        let contains = |&[first, last]: &[u64; 2]| {
-            (first..=last).contains(&start) && last - first <= LOOP_BYTES
-        };
-        self.loops.iter().any(contains)
+        let contains = |&[first, last]: &[u64; 2]| (first..=last).contains(&start);
+        self.short_loops.iter().any(contains)
     }
 }
 
 /// Adds variants to the blocks that gain from one. Returns their [continuations](super::continuations).
 pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Block> {
-    let flow = ControlFlow::of(blocks);
+    let flow = ControlFlow::of(blocks, tracer.s.left_out);
     let mut after_variants = Map::default();
     // A variant that is worth it only if it leads to a continuation.
     let mut leading = None;
@@ -113,9 +115,7 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Blo
     if let Some(c) = blocks.iter_mut().find(leads_nowhere) {
         c.all_active = None;
     }
-    if !tracer.s.left_out.has(Optional::LoopVariants) {
-        add_to_loops(tracer, blocks, &continuations, &flow);
-    }
+    add_to_loops(tracer, blocks, &continuations, &flow);
     continuations
 }
 
@@ -128,12 +128,8 @@ fn add_to_loops(
 ) {
     let continued: HashSet<u64> = continuations.iter().map(|c| c.start).collect();
     for c in blocks {
-        let code = !matches!(
-            c.terminator,
-            Terminator::Interpret { .. } | Terminator::Leave
-        );
-        if code && c.all_active.is_none() && flow.repeats(c.start) && !continued.contains(&c.start)
-        {
+        let other = c.all_active.is_none() && !continued.contains(&c.start);
+        if other && c.has_code() && flow.repeats(c.start) {
             let variant = tracer.variant(c, flow, false);
             c.all_active = variant.map(|v| Box::new(v.block));
         }
@@ -221,12 +217,8 @@ impl<'a> Tracer<'a> {
             return true;
         }
         let code = self.insns.range(c.start..c.end.max(c.start));
-        !matches!(
-            c.terminator,
-            Terminator::Interpret { .. } | Terminator::Leave
-        ) && code
-            .into_iter()
-            .any(|(_, k)| !k.masks.is_empty() && k.insn.row.format.is_vector())
+        let masks = |k: &InsnInfo| !k.masks.is_empty() && k.insn.row.format.is_vector();
+        c.has_code() && code.into_iter().any(|(_, k)| masks(k))
     }
 
     fn builder<'b>(&'b self, states: &'b Map<u64, AffineVgprs>) -> Builder<'b> {

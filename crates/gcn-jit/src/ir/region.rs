@@ -293,6 +293,14 @@ impl Block {
         self.targets().chain(waits.then_some(self.end))
     }
 
+    /// Returns true if the target writes code for the block's instructions. Others are the interpreter's, or leave the region.
+    pub fn has_code(&self) -> bool {
+        !matches!(
+            self.terminator,
+            Terminator::Interpret { .. } | Terminator::Leave
+        )
+    }
+
     /// Returns a block without instructions.
     pub fn empty(at: u64, terminator: Terminator) -> Block {
         Block {

@@ -287,12 +287,8 @@ fn effects(b: &Block) -> Verified {
             "the terminator depends on %{when}, which has lanes"
         );
     }
-    let interpreted = matches!(
-        b.terminator,
-        Terminator::Interpret { .. } | Terminator::Leave
-    );
     rule!(
-        !interpreted || b.graph.is_empty(),
+        b.has_code() || b.graph.is_empty(),
         "a block without code computes values"
     );
     Ok(())

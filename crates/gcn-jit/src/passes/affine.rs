@@ -189,10 +189,7 @@ pub(crate) fn states(
 /// Runs the pass on all blocks. Returns `false` if a deferred store has no affine address.
 pub(crate) fn take(blocks: &mut [Block], state: Vec<AffineVgprs>) -> bool {
     for (c, state) in blocks.iter_mut().zip(state) {
-        if matches!(
-            c.terminator,
-            Terminator::Interpret { .. } | Terminator::Leave
-        ) {
+        if !c.has_code() {
             c.affine.state = state;
         } else if !extract_affine(c, state) {
             return false;

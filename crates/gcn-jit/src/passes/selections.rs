@@ -5,7 +5,7 @@
 
 use super::{Options, Plan};
 use crate::ir::region::Block;
-use crate::ir::{Id, Inst};
+use crate::ir::{Id, Inst, limited_to_active};
 use gcn_isa::meaning::Op;
 use gcn_isa::shape::Ty;
 
@@ -60,26 +60,12 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
 
 /// Returns a condition without EXEC, unless the value that it decides is observed in inactive lanes.
 fn condition(block: &Block, mut id: Id, everywhere: bool) -> Id {
-    while let Some(other) = in_active(block, id)
+    while let Some(other) = limited_to_active(&block.graph, &block.graph[id as usize])
         && !everywhere
     {
         id = other;
     }
     id
-}
-
-/// Returns the truth value that is limited to the active lanes.
-fn in_active(block: &Block, id: Id) -> Option<Id> {
-    let node = &block.graph[id as usize];
-    let exec = |id: Id| block.graph[id as usize].op == Inst::Exec;
-    match (node.op, node.ty) {
-        (Inst::Alu(Op::And), Ty::Bool) => match node.args {
-            [a, b, _] if exec(b) => Some(a),
-            [a, b, _] if exec(a) => Some(b),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// Returns the minimum or maximum that a selection is, and its operands in order.
@@ -157,7 +143,7 @@ fn observed_everywhere(block: &Block) -> Vec<bool> {
             Inst::Alu(_) => node.vec,
             _ => false,
         };
-        if !everywhere[at] && by_lane || in_active(block, at as Id).is_some() {
+        if !everywhere[at] && by_lane || limited_to_active(&block.graph, node).is_some() {
             continue;
         }
         for &a in node.inputs() {

@@ -2,7 +2,7 @@
 
 use super::derive::AffineValue;
 use crate::ir::region::Store;
-use crate::ir::{Id, Inst, Node};
+use crate::ir::{Id, Inst, Node, limited_to_active};
 use gcn_isa::meaning::{Op, Space};
 use gcn_isa::shape::Ty;
 
@@ -83,18 +83,7 @@ fn sum_of(graph: &[Node], values: &[Option<AffineValue>], lo: Id, hi: Id) -> Opt
         let n = node(id);
         // A carry that went through VCC is combined with EXEC.
         let carry = node(n.args[0]);
-        let less = match carry.args.map(node) {
-            [a, b, _] if (carry.op, carry.ty) == (Inst::Alu(Op::And), Ty::Bool) => {
-                if a.op == Inst::Exec {
-                    b
-                } else if b.op == Inst::Exec {
-                    a
-                } else {
-                    carry
-                }
-            }
-            _ => carry,
-        };
+        let less = limited_to_active(graph, carry).map_or(carry, node);
         (n.op, n.ty) == (Inst::Alu(Op::Zext), Ty::Bool)
             && less.op == Inst::Alu(Op::Lt)
             && less.ty.bits() == 32

@@ -1,7 +1,7 @@
 //! Finds which values of a block are affine, and under which condition.
 
 use crate::ir::affine::{AffineVgprs, Guard};
-use crate::ir::{Id, Inst, Node};
+use crate::ir::{Id, Inst, Node, limited_to_active};
 use gcn_isa::meaning::Op;
 
 /// The maximum step. 15 steps together stay far below 2^32.
@@ -183,16 +183,14 @@ impl Values<'_> {
 
     /// Handles an operation on truth values.
     fn truth(&self, op: Op, n: &Node) -> Found {
-        let exec = |n: &Node, k: usize| self.node(n.args[k]).op == Inst::Exec;
-        let limits = |n: &Node| n.op == Inst::Alu(Op::And) && (exec(n, 0) || exec(n, 1));
+        let limited = |n: &Node| limited_to_active(self.graph, n);
         // As a number, a truth value of active lanes may have any value in inactive lanes.
-        if limits(n) {
-            let k = exec(n, 0) as usize;
-            return uniform_if(Derivation::Same(n.args[k]), self.arg(n, k)?.risk);
+        if let Some(of) = limited(n) {
+            return uniform_if(Derivation::Same(of), self.of[of as usize]?.risk);
         }
         let vector = n.inputs().iter().all(|&a| self.node(a).vec);
         // As a mask it is false in inactive lanes, and so are masks that are made of it.
-        let limited = n.inputs().iter().any(|&a| limits(self.node(a)));
+        let limited = n.inputs().iter().any(|&a| limited(self.node(a)).is_some());
         let known = match op {
             Op::Zext => true,
             Op::And | Op::Or | Op::Xor | Op::Not => !limited,

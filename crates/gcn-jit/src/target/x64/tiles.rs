@@ -44,11 +44,7 @@ pub(crate) struct Tiles {
 
 /// Returns true if a tile may outlive a block.
 fn keeps(c: &Block) -> bool {
-    let ends = matches!(
-        c.terminator,
-        Terminator::Interpret { .. } | Terminator::Leave
-    );
-    !ends && !c.polls && c.effects.rows.is_empty()
+    c.has_code() && !c.polls && c.effects.rows.is_empty()
 }
 
 /// The loads of a block that may have a tile.

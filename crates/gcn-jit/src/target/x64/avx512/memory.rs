@@ -329,11 +329,7 @@ impl Emit<'_, Avx512> {
         let again = self.a.here();
         for slice in 0..4 {
             self.a.kload16(K_EXEC, exec_of(slice));
-            for (operand, register) in [r.lo, 5].into_iter().enumerate() {
-                let from = Rm::M(staged(operand, slice));
-                self.a.z(op::MOVDQU32, register, 0, from);
-            }
-            self.in_range(l, range, r, [from; 2]);
+            self.staged_in_range(l, range, r, slice, from);
             self.without_locations(r.u, r.t, size);
             match slice {
                 0 => self.a.z(op::BCASTD, r.v, 0, Rm::R(r.u)),
@@ -374,6 +370,15 @@ impl Emit<'_, Avx512> {
         done
     }
 
+    /// Does what [`Emit::in_range`] does, for the staged addresses of a slice.
+    fn staged_in_range(&mut self, l: &Lanes, range: Range, r: Regs, slice: u8, outside: Label) {
+        for (operand, register) in [Some(r.lo), r.hi].into_iter().flatten().enumerate() {
+            let from = Rm::M(staged(operand, slice));
+            self.a.z(op::MOVDQU32, register, 0, from);
+        }
+        self.in_range(l, range, r, [outside; 2]);
+    }
+
     /// Stores the staged two or four dwords of each lane wherever it is. Jumps to `slow`, before anything is stored, where a lane is inactive,
     /// outside of the range, or not aligned to its size: lanes that are aligned overlap only if they have the same address, so each lane's
     /// dwords may be stored before those of the next.
@@ -384,12 +389,8 @@ impl Emit<'_, Avx512> {
         self.a.jcc(Cc::Ne, slow);
         self.a.kop(kop::XNOR, K_EXEC, K_EXEC, K_EXEC);
         for slice in 0..4 {
-            for (operand, register) in [r.lo, 5].into_iter().enumerate() {
-                let from = Rm::M(staged(operand, slice));
-                self.a.z(op::MOVDQU32, register, 0, from);
-            }
             let t = distances(slice);
-            self.in_range(l, range, Regs { t, ..r }, [slow; 2]);
+            self.staged_in_range(l, range, Regs { t, ..r }, slice, slow);
             let offset = Rm::C(l.offset as u32 as u64);
             self.a.z(op::ADDD, r.u, r.lo, offset);
             let below = Rm::C(size as u64 - 1);
