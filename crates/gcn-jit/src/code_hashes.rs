@@ -67,6 +67,7 @@ impl Program<'_> {
                     precise: false,
                     entry,
                     affine: entry.is_some(),
+                    distrusted: Default::default(),
                     left_out: Default::default(),
                     steps: Vec::new(),
                     sgprs: [0; 128],

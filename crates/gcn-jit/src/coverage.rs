@@ -41,6 +41,7 @@ impl Counts {
                 precise: false,
                 entry: Some(start),
                 affine: true,
+                distrusted: Default::default(),
                 left_out: Default::default(),
                 steps: Vec::new(),
                 sgprs: [0; 128],

@@ -19,7 +19,7 @@ mod value;
 mod wave_helper;
 
 use crate::hash::Map;
-use crate::ir::affine::AffineVgprs;
+use crate::ir::affine::{AffineVgprs, Trust};
 use crate::ir::fast_path;
 use crate::ir::region::{
     AccessRecord, AssumedCompare, Block, Effects, FpEnv, IndexedWrite, LiveLanes, Region, Store,
@@ -149,6 +149,8 @@ pub struct CompileRequest<'a> {
     /// Affine values are computed from bases. If a guard of one fails, the wave leaves the region for one that was
     /// compiled without this.
     pub affine: bool,
+    /// Blocks whose guards often failed, by an address in them.
+    pub distrusted: BTreeMap<u64, Trust>,
     /// Disabled optimisations.
     pub left_out: LeftOut,
     /// For tests: VGPRs that are affine at the entry, beside those of `entry`, with their steps from lane to lane.
@@ -195,6 +197,8 @@ pub(crate) struct Builder<'a> {
     /// See [`Block::polls`].
     polls: bool,
     guards: Vec<Id>,
+    /// See [`Block::trust`].
+    trust: Trust,
     fp: Option<FpEnv>,
     /// The DPP modifiers of the current instruction.
     dpp: Option<Dpp>,
@@ -342,6 +346,7 @@ impl<'a> Builder<'a> {
             may_write: Some(Vec::new()),
             polls: false,
             guards: Vec::new(),
+            trust: Trust::default(),
             fp: None,
             dpp: None,
             late: Vec::new(),
@@ -396,6 +401,7 @@ impl<'a> Builder<'a> {
             guards: std::mem::take(&mut self.guards),
             fp: self.fp.take(),
             terminator,
+            trust: std::mem::take(&mut self.trust),
             affine: Default::default(),
             is_all_active: self.all_active,
             assumed: std::mem::take(&mut self.guesses),
@@ -503,9 +509,12 @@ impl<'a> Builder<'a> {
     /// Adds an instruction, and ends blocks before and after it where needed.
     fn step(&mut self, pc: u64, k: &InsnInfo, live: &Map<u64, LiveSet>, blocks: &mut Vec<Block>) {
         let next = pc + k.len;
+        let distrusted = self.s.distrusted.get(&pc).copied();
+        self.trust = self.trust.min(distrusted.unwrap_or_default());
         let mut tried = self.lower(pc, k);
         if matches!(tried, Err(Refusal::NewBlock)) && self.code.insns > 0 {
             self.finish(Terminator::Jump(pc), live, blocks);
+            self.trust = distrusted.unwrap_or_default();
             tried = self.lower(pc, k);
         }
         let Ok(changes) = tried else {
@@ -679,7 +688,7 @@ impl<'a> Builder<'a> {
             self.asked.set(true);
         }
         let state = self.affine.and_then(|at| at.get(&self.code.start));
-        state.is_some_and(|state| affine::stores(&self.g.nodes, state, stores))
+        state.is_some_and(|state| affine::stores(&self.g.nodes, state, self.trust, stores))
     }
 
     /// Records the floating-point environment that an operation needs.

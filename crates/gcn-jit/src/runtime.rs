@@ -11,5 +11,6 @@ pub(crate) mod group;
 pub(crate) mod helpers;
 pub(crate) mod profile;
 pub(crate) mod recorded;
+pub(crate) mod reentry;
 pub(crate) mod tiles;
 pub(crate) mod wave_helper;

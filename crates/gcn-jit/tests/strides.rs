@@ -480,7 +480,8 @@ fn lanes_in_reverse_order() {
                 )
                 .replace(&format!("v_add_u32 v3, {at_end}, v1"), &format!("v_add_u32 v3, {at_end:#x}, v1"));
                 let stats = same(&body, &[[ITEMS - 1, 40], [ITEMS - 1, 64]]);
-                assert!(stats.is_none_or(|s| s.interpreted == 0), "{stats:?}");
+                // The interpreter runs the blocks of the first waves whose 16 lanes reach further than the buffer.
+                assert!(stats.is_none_or(|s| s.interpreted < 300), "{stats:?}");
                 let body = body.replace("v3, v5, s[6:7]", "v2, v5, s[6:7]");
                 let body = body.replace("v4, v2, s[4:5]", "v4, v3, s[4:5]");
                 same(&body, &[[ITEMS - 1, 40], [ITEMS - 1, 64]]);
@@ -514,5 +515,33 @@ fn a_long_loop_keeps_its_blocks() {
                 block.start
             );
         }
+        assert_eq!(report.regions.len(), 1, "waves stay in their region");
     }
+}
+
+/// In each row of 32 columns, x - 1 is negative in one lane, so its sign is not the same in 16 lanes. After the first waves, code that does not
+/// assume this runs all waves: none is interpreted, and x and x + 1 are still affine.
+#[test]
+fn guards_that_often_fail_are_dropped() {
+    let body = "s_mov_b32 s12, 0\nv_and_b32 v2, 31, v0\nv_add_u32 v9, -1, v2\nv_ashrrev_i32 v10, 31, v9\n\
+                v_lshlrev_b32 v4, 2, v1\nglobal_load_dword v3, v4, s[4:5]\ns_waitcnt vmcnt(0)\nagain:\n\
+                v_add_u32 v3, v3, v10\nv_xor_b32 v3, v3, v9\ns_add_u32 s12, s12, 1\ns_cmp_lt_u32 s12, 4\ns_cbranch_scc1 again\n\
+                global_store_dword v4, v3, s[6:7]";
+    let few = same(body, &[[1, 0]]);
+    let many = same(body, &[[1, 0]; 12]);
+    if let (Some(few), Some(many)) = (few, many) {
+        assert!(many.interpreted <= few.interpreted, "{few:?} {many:?}");
+        assert!(many.regions == 2 && many.in_batch > 900, "{many:?}");
+    }
+}
+
+/// An observed wave, and one whose time slice ends, stay in the region in which they began, where addresses are affine.
+#[test]
+fn waves_stay_in_their_region() {
+    let body = "s_cmp_eq_u32 s2, 5\ns_cselect_b32 s8, s8, 1\nv_mov_b32 v2, 0\ns_mov_b32 s12, 0\nv_lshlrev_b32 v4, 2, v1\nagain:\nglobal_load_dword v5, v4, s[4:5]\n\
+                s_waitcnt vmcnt(0)\nv_xor_b32 v2, v5, v2\ns_add_u32 s12, s12, 1\nv_add_u32 v2, s12, v2\n\
+                s_cmp_lt_u32 s12, s8\ns_cbranch_scc1 again\nglobal_store_dword v4, v2, s[6:7]";
+    let stats = same(body, &[[200_000, 0]]);
+    let right = |s: JitStats| s.regions == 1 && s.interpreted > 0;
+    assert!(stats.is_none_or(right), "{stats:?}");
 }

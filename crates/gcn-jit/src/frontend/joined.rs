@@ -540,6 +540,7 @@ s_endpgm
                     Pattern::Any,
                 ])),
                 affine: true,
+                distrusted: Default::default(),
                 left_out: Default::default(),
                 steps: Vec::new(),
                 sgprs: [0; 128],

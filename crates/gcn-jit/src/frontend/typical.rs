@@ -305,6 +305,7 @@ s_endpgm
                 precise: false,
                 entry: Some(entry),
                 affine: true,
+                distrusted: Default::default(),
                 left_out: Default::default(),
                 steps: Vec::new(),
                 sgprs,

@@ -51,6 +51,37 @@ impl BaseOp {
     }
 }
 
+/// Which guards a block may have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub enum Trust {
+    /// None, and no access is at an affine address: 16 lanes may reach further than the memory that the active ones access.
+    Nothing,
+    /// Those of carries: all lanes have the same carry of a sum, and the upper half of a product is zero.
+    Carries,
+    /// All of them.
+    #[default]
+    Everything,
+}
+
+impl Trust {
+    pub fn name(self) -> &'static str {
+        match self {
+            Trust::Nothing => "nothing",
+            Trust::Carries => "carries",
+            Trust::Everything => "everything",
+        }
+    }
+}
+
+/// What a block should no longer assume if it was left because an assumption did not hold.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Suspect {
+    /// The values of scalars.
+    Guesses,
+    /// More than this.
+    Guards(Trust),
+}
+
 /// A condition on slices with active lanes. `step` is the last lane's value minus the first lane's.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Guard {

@@ -2,6 +2,7 @@
 //!
 //! Values with a slow path, wave helpers and the results of passes cannot be parsed: tests construct them.
 
+use super::affine::Trust;
 use super::print::{ROUNDINGS, space_name};
 use super::region::{AssumedCompare, Block, FpEnv, IndexedWrite, LiveLanes, Store, Terminator};
 use super::{Id, Inst, Node};
@@ -258,6 +259,12 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
     let e = &mut block.effects;
     match name {
         "polls" => block.polls = true,
+        "trusts" => {
+            let name = words.next()?;
+            let known = [Trust::Nothing, Trust::Carries];
+            let found = known.into_iter().find(|trust| trust.name() == name);
+            block.trust = found.ok_or("expected `carries` or `nothing`")?;
+        }
         "guard" => block.guards.push(words.id()?),
         "all_active" => block.is_all_active = true,
         "skipped" => {

@@ -1,6 +1,6 @@
 //! Prints regions, blocks and plans as text, which `parse.rs` reads back for tests.
 
-use super::affine::{BaseKind, Guard};
+use super::affine::{BaseKind, Guard, Trust};
 use super::region::{Block, FpEnv, IndexedWrite, LiveLanes, Store, Terminator};
 use super::{Id, Inst, Node};
 use gcn_isa::meaning::Space;
@@ -140,6 +140,9 @@ impl Block {
         f.write_char('\n')?;
         if self.polls {
             writeln!(f, "  polls")?;
+        }
+        if self.trust != Trust::Everything {
+            writeln!(f, "  trusts {}", self.trust.name())?;
         }
         for (id, node) in self.graph.iter().enumerate() {
             writeln!(f, "  %{id} = {node}")?;

@@ -1,6 +1,6 @@
 //! Regions and blocks, which the frontend builds, passes improve and targets read.
 
-use crate::ir::affine::AffineState;
+use crate::ir::affine::{AffineState, Suspect, Trust};
 use crate::ir::fast_path::FastPath;
 use crate::ir::{Id, Node};
 use gcn_emu::fp::{Env, Round};
@@ -253,6 +253,8 @@ pub struct Block {
     /// The floating-point environment, if any operation of the block depends on it.
     pub fp: Option<FpEnv>,
     pub terminator: Terminator,
+    /// Which guards the affine pass may use in the block.
+    pub trust: Trust,
     /// The results of the affine pass.
     pub affine: AffineState,
     /// The block is an all-active variant.
@@ -315,6 +317,7 @@ impl Block {
             guards: Vec::new(),
             fp: None,
             terminator,
+            trust: Trust::default(),
             affine: AffineState::default(),
             is_all_active: false,
             assumed: Vec::new(),
@@ -370,10 +373,21 @@ pub struct Region {
 }
 
 impl Region {
-    /// Returns true if some block assumes values of scalars.
-    pub fn guesses(&self) -> bool {
-        let plain = |b: &Block| !b.is_all_active && !b.assumed.is_empty();
-        self.blocks.iter().any(plain)
+    /// Returns, sorted by address, what blocks should no longer assume if they are left because an assumption does not hold.
+    pub fn suspects(&self) -> Vec<(u64, Suspect)> {
+        let suspect = |b: &Block| {
+            let affine = &b.affine;
+            let may_leave = !affine.guards.is_empty() || !affine.addresses.is_empty();
+            let suspect = match b.trust {
+                _ if !b.assumed.is_empty() => Suspect::Guesses,
+                Trust::Everything if !affine.guards.is_empty() => Suspect::Guards(Trust::Carries),
+                _ => Suspect::Guards(Trust::Nothing),
+            };
+            may_leave.then_some((b.start, suspect))
+        };
+        let mut suspects: Vec<_> = self.blocks.iter().filter_map(suspect).collect();
+        suspects.sort_unstable();
+        suspects
     }
 
     /// Returns true if the region contains barriers.

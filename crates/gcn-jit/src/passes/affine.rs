@@ -23,7 +23,7 @@ pub(crate) use in_order::keep_order;
 use crate::hash::Map;
 #[cfg(test)]
 use crate::ir::Inst;
-use crate::ir::affine::AffineVgprs;
+use crate::ir::affine::{AffineVgprs, Trust};
 use crate::ir::region::{Block, LiveLanes, Store, Terminator, WaveHelper, WaveHelperCall};
 use crate::ir::{Id, Node};
 use derive::{AffineValue, values};
@@ -55,7 +55,7 @@ fn affine_writes(c: &Block, lin: &[Option<AffineValue>]) -> Vec<(usize, i32)> {
 
 /// Returns the steps of two values of a graph under construction, if both are affine.
 pub(crate) fn steps(graph: &[Node], state: &AffineVgprs, of: [Id; 2]) -> Option<[i32; 2]> {
-    let lin = values(graph, state);
+    let lin = values(graph, state, Trust::Everything);
     let step = |id: Id| Some(lin[id as usize]?.step);
     Some([step(of[0])?, step(of[1])?])
 }
@@ -63,7 +63,7 @@ pub(crate) fn steps(graph: &[Node], state: &AffineVgprs, of: [Id; 2]) -> Option<
 /// Returns the operation because of which a value of a block is not affine.
 #[cfg(test)]
 pub(crate) fn blamed(graph: &[Node], state: &AffineVgprs, id: Id) -> String {
-    let found = values(graph, state);
+    let found = values(graph, state, Trust::Everything);
     let is_affine = |id: Id| {
         found[id as usize].is_some() || matches!(graph[id as usize].op, Inst::Affine { .. })
     };
@@ -97,7 +97,7 @@ pub(crate) fn written(c: &Block, state: &AffineVgprs) -> AffineVgprs {
     for w in &c.effects.vgprs {
         after.remove(&w.0);
     }
-    let lin = values(&c.graph, state);
+    let lin = values(&c.graph, state, c.trust);
     for (i, step) in affine_writes(c, &lin) {
         after.insert(c.effects.vgprs[i].0, step);
     }
@@ -119,7 +119,7 @@ fn after_block(c: &Block, state: &AffineVgprs) -> AffineVgprs {
         after.remove(&w.0);
     }
     if !matches!(c.terminator, Terminator::Interpret { .. }) {
-        let lin = values(&c.graph, state);
+        let lin = values(&c.graph, state, c.trust);
         for (i, step) in affine_writes(c, &lin) {
             after.insert(c.effects.vgprs[i].0, step);
         }
@@ -199,8 +199,8 @@ pub(crate) fn take(blocks: &mut [Block], state: Vec<AffineVgprs>) -> bool {
 }
 
 /// Returns true if the addresses of stores are affine in a graph under construction.
-pub(crate) fn stores(graph: &[Node], state: &AffineVgprs, stores: &[&Store]) -> bool {
-    let lin = values(graph, state);
+pub(crate) fn stores(graph: &[Node], state: &AffineVgprs, trust: Trust, stores: &[&Store]) -> bool {
+    let lin = values(graph, state, trust);
     let linear = |s: &&Store| address::address(graph, &lin, address::store_of(s)).is_some();
-    stores.iter().all(linear)
+    trust != Trust::Nothing && stores.iter().all(linear)
 }

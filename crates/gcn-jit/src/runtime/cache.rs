@@ -6,6 +6,7 @@ mod saved_grid;
 use crate::context::LiveIns;
 use crate::context::Tally;
 use crate::hash::Map;
+use crate::ir::affine::{Suspect, Trust};
 use crate::ir::fast_path::Call;
 use crate::ir::region::{Block, Region};
 use crate::passes::optional::{LeftOut, Optional};
@@ -17,7 +18,7 @@ use crate::target::x64::grid::GridCode;
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
 use gcn_emu::group::{Group, GroupStop, Groups};
 use gcn_emu::wave::WaveState;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +28,40 @@ pub type BlockEntry = (u64, u64, usize, u32);
 
 /// What compiled code depends on besides the code's bytes: its address, MODE, the number of VGPRs, and for starting waves
 /// the pattern of their first VGPRs.
-pub(crate) type Key = (u64, u32, u16, Option<EntryVgprs>);
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Key {
+    pub pc: u64,
+    pub mode: u32,
+    pub vgprs: u16,
+    pub entry: Option<EntryVgprs>,
+    /// How much less the code assumes than it could ([`Library::caution`]).
+    pub caution: u8,
+}
+
+impl Key {
+    /// The key of code that waves enter from anywhere.
+    pub fn plain(pc: u64, mode: u32, vgprs: u16) -> Key {
+        Key {
+            pc,
+            mode,
+            vgprs,
+            entry: None,
+            caution: 0,
+        }
+    }
+}
+
+/// What code does not assume, because it often does not hold.
+#[derive(Clone, Default)]
+pub(crate) struct Caution {
+    /// Guesses of scalars' values were wrong.
+    pub guesses_fail: bool,
+    /// Blocks whose guards failed, by address.
+    pub distrusted: BTreeMap<u64, Trust>,
+}
+
+/// The maximum of [`Key::caution`].
+const MOST_CAUTIOUS: usize = 4;
 
 pub(crate) type Table<V> = Map<Key, V>;
 
@@ -58,8 +92,8 @@ pub(crate) struct Compiled {
     pub calls: Vec<Arc<Call>>,
     /// Its blocks are re-executed if they encounter NaNs.
     pub checks: bool,
-    /// The region assumes some values of scalars.
-    pub guesses: bool,
+    /// What blocks should no longer assume if they are left because an assumption does not hold, by address.
+    pub suspects: Vec<(u64, Suspect)>,
     /// The offset at which the code ends and constants begin.
     end: usize,
     /// The region is for memory with host addresses.
@@ -115,13 +149,13 @@ impl Compiled {
             key,
             calls: emitted.calls,
             checks: emitted.checks && !exact,
-            guesses: region.guesses(),
+            suspects: region.suspects(),
             end: emitted.end,
             aliased: machine.memory.is_of_host(),
             bytes: 0,
         };
         made.bytes = made.size();
-        made.first = made.inside(key.0)?;
+        made.first = made.inside(key.pc)?;
         Some(made)
     }
 
@@ -166,8 +200,8 @@ impl Compiled {
             pieces[n - 1].code.end = pieces[n].code.start;
         }
         RegionCode {
-            mode: self.key.1,
-            vgprs: self.key.2,
+            mode: self.key.mode,
+            vgprs: self.key.vgprs,
             code: self.code.to_vec(),
             pieces,
         }
@@ -201,6 +235,16 @@ pub(crate) struct CachedRegion {
     /// The number of waves that began in the region, and the number for which a guard of an affine value failed.
     pub begun: u64,
     pub missed: u64,
+    /// The blocks at which guards failed.
+    pub missed_blocks: Vec<(u64, Suspect)>,
+    /// The number of the region that assumes less, or `None` if there is none; not known before a guard has failed.
+    pub cautious: Option<Option<u32>>,
+    /// The number of the region that replaces it, because it is for code that meets NaNs.
+    pub replaced: Option<u32>,
+    /// The scalar registers of the wave for which it was compiled.
+    pub sgprs: Box<[u32; 128]>,
+    /// It is for code that meets NaNs.
+    pub exact: bool,
     /// The number of re-executions of its blocks.
     pub restarts: u32,
     /// The number of waves that ended in batches, and the number of batches that were left early.
@@ -212,12 +256,17 @@ pub(crate) struct CachedRegion {
 }
 
 impl CachedRegion {
-    pub fn new(region: Arc<Compiled>, seen: u64) -> CachedRegion {
+    pub fn new(region: Arc<Compiled>, seen: u64, sgprs: &[u32; 128], exact: bool) -> CachedRegion {
         CachedRegion {
             region,
             seen,
             begun: 0,
             missed: 0,
+            missed_blocks: Vec::new(),
+            cautious: None,
+            replaced: None,
+            sgprs: Box::new(*sgprs),
+            exact,
             restarts: 0,
             in_batch: 0,
             broken: 0,
@@ -256,8 +305,8 @@ struct Shared {
     /// The number of times that all regions were dropped because they exceeded the maximum.
     dropped: AtomicU64,
     most: usize,
-    /// The keys of regions whose guesses were often wrong.
-    wrong: Mutex<HashSet<Key>>,
+    /// What regions for waves that start do not assume, by keys without caution.
+    cautions: Mutex<HashMap<Key, Vec<Caution>>>,
     /// The folder in which regions are saved for other processes.
     store: Option<Arc<Store>>,
 }
@@ -281,7 +330,7 @@ impl Library {
             shelf: Mutex::default(),
             dropped: AtomicU64::new(0),
             most,
-            wrong: Mutex::default(),
+            cautions: Mutex::default(),
             store: None,
         }))
     }
@@ -305,21 +354,43 @@ impl Library {
         self.0.dropped.load(Relaxed)
     }
 
-    /// Returns true if the guesses for a region's key were often wrong.
-    pub fn guessed_wrong(&self, key: Key) -> bool {
+    /// Returns what the region of a key does not assume.
+    pub fn caution(&self, key: Key) -> Caution {
+        let Some(level) = (key.caution as usize).checked_sub(1) else {
+            return Caution::default();
+        };
         // The shelf may be locked here, because regions are compiled under its lock.
-        lock(&self.0.wrong).contains(&key)
+        let cautions = lock(&self.0.cautions);
+        let of_key = cautions.get(&Key { caution: 0, ..key });
+        let found = of_key.and_then(|of_key| of_key.get(level).cloned());
+        found.unwrap_or_default()
     }
 
-    /// Drops the region of a key, so that it is recompiled without guesses. Engines that have the old region keep it.
-    pub fn drop_guesses(&self, key: Key) {
-        let shelf = &mut *lock(&self.0.shelf);
-        if lock(&self.0.wrong).insert(key) {
-            for regions in &mut shelf.regions {
-                let old = regions.remove(&key);
-                shelf.bytes -= old.map_or(0, |old| old.bytes());
-            }
+    /// Returns the key of the region that assumes less than the region of `key`, whose blocks at the addresses of `missed` were left because of
+    /// these suspects. `None` if less was assumed several times already.
+    pub fn more_cautious(&self, key: Key, missed: &[(u64, Suspect)]) -> Option<Key> {
+        let mut less = self.caution(key);
+        let level = key.caution as usize;
+        if level == MOST_CAUTIOUS {
+            return None;
         }
+        let mut cautions = lock(&self.0.cautions);
+        let of_key = cautions.entry(Key { caution: 0, ..key }).or_default();
+        if of_key.len() == level {
+            for &(pc, suspect) in missed {
+                match suspect {
+                    Suspect::Guesses => less.guesses_fail = true,
+                    Suspect::Guards(trust) => {
+                        less.distrusted.insert(pc, trust);
+                    }
+                }
+            }
+            of_key.push(less);
+        }
+        Some(Key {
+            caution: key.caution + 1,
+            ..key
+        })
     }
 }
 
@@ -516,11 +587,13 @@ impl CachedEngine {
     #[doc(hidden)]
     pub fn look(&mut self) {
         self.jit().testing.as_workgroup = true;
+        self.jit().testing.cautious = true;
     }
 
-    /// If `eager`, addresses are evaluated also for dispatches of few waves.
+    /// If `eager`, addresses are evaluated also for dispatches of few waves, and code that assumes less is compiled after the first guard that fails.
     #[doc(hidden)]
     pub fn eager(&mut self, eager: bool) {
+        self.jit().testing.cautious = eager;
         self.jit().grid_waves = if eager {
             0
         } else {

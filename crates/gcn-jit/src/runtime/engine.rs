@@ -9,12 +9,13 @@ use crate::passes::Dump;
 use crate::passes::optional::{LeftOut, Optional};
 use crate::runtime::cache::saved::{Fetched, Origin, Request, Saved};
 use crate::runtime::cache::{
-    self, BlockEntry, CachedRegion, Compiled, DumpTo, Key, Library, Made, Table,
+    self, BlockEntry, CachedRegion, Caution, Compiled, DumpTo, Key, Library, Made, Table,
 };
 use crate::runtime::check::check;
 use crate::runtime::disk::{Name, Store};
 use crate::runtime::helpers::{self, Host};
 use crate::runtime::profile::{self, Report, ticks};
+use crate::runtime::reentry::Paused;
 use crate::runtime::{batch, grid, recorded, tiles, wave_helper};
 use crate::target::Level;
 use crate::target::x64;
@@ -221,6 +222,8 @@ pub struct Testing {
     pub exact: bool,
     /// A wave that has not run begins as one of a workgroup does, and all of its affine VGPRs are known.
     pub as_workgroup: bool,
+    /// After the first guard that fails, waves continue in code that assumes less.
+    pub cautious: bool,
     /// Each block is compared with the interpreter.
     pub(crate) compare: bool,
 }
@@ -245,6 +248,8 @@ pub(crate) struct GroupState {
     pub(crate) after_barrier: Option<(*const u8, u32)>,
     /// Where its waves, by number, began last in this session, with the number of their `Like`.
     pub(crate) entered: Vec<Option<(u64, CodePointer)>>,
+    /// Waves that have not left a region, by number.
+    pub(crate) paused: HashMap<u64, Paused>,
     /// The initial state of the waves of the last batch.
     pub(crate) like: Option<Box<batch::Like>>,
     /// The number of waves in batches when a grid was last evaluated in this session.
@@ -404,6 +409,7 @@ impl Jit {
             self.counts = Some(Box::new(profile::Counts::after(self.report())));
         }
         self.code.regions.clear();
+        self.group.paused.clear();
         self.code.stale = false;
     }
 
@@ -416,6 +422,7 @@ impl Jit {
         self.invalidate_wave_entries();
         self.code.session += 1;
         self.group.evaluated = None;
+        self.group.paused.clear();
         self.recorded = None;
         self.interp.invalidate();
         self.begin_budget();
@@ -481,7 +488,7 @@ impl Jit {
         match cache::get(&library, key, exact, machine, make) {
             Made::Nothing(those) => {
                 for &pc in &*those {
-                    let here = (pc, key.1, key.2, key.3);
+                    let here = Key { pc, ..key };
                     self.code.entries.entry(here).or_insert(Entry::Interpret);
                 }
                 self.code.entries.entry(key).or_insert(Entry::Interpret);
@@ -489,12 +496,12 @@ impl Jit {
             Made::Region(region) => {
                 let number = self.code.regions.len() as u32;
                 let entry = |at| CodePointer::new(number, at).map_or(Entry::Interpret, Entry::Code);
-                if key.3.is_some() {
+                if key.entry.is_some() {
                     // Its other blocks are not entered from outside.
                     self.code.entries.insert(key, entry(region.first));
                 } else {
                     for &(start, end, at, insns) in &region.blocks {
-                        let here = |pc| (pc, key.1, key.2, None);
+                        let here = |pc| Key { pc, ..key };
                         if insns > 0 && exact {
                             self.code.entries.insert(here(start), entry(at as u32));
                         } else if insns > 0 {
@@ -513,7 +520,7 @@ impl Jit {
                 }
                 self.code
                     .regions
-                    .push(CachedRegion::new(region, self.code.session));
+                    .push(CachedRegion::new(region, self.code.session, sgprs, exact));
             }
         }
     }
@@ -522,8 +529,8 @@ impl Jit {
     /// an observed time slice ended there, the region has that block, whose rest is interpreted: otherwise the wave would stay in
     /// a loop of smaller blocks.
     fn compile_around(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>) {
-        let (pc, mode, vgprs, entry) = key;
-        let same = |r: &&CachedRegion| (r.key.1, r.key.2) == (mode, vgprs);
+        let pc = key.pc;
+        let same = |r: &&CachedRegion| (r.key.mode, r.key.vgprs) == (key.mode, key.vgprs);
         let blocks = self
             .code
             .regions
@@ -535,7 +542,7 @@ impl Jit {
             .map_or(pc, |block| block.start);
         for pc in [start, pc] {
             if !self.code.entries.contains_key(&key) {
-                self.compile((pc, mode, vgprs, entry), sgprs, machine, self.testing.exact);
+                self.compile(Key { pc, ..key }, sgprs, machine, self.testing.exact);
             }
         }
     }
@@ -579,7 +586,7 @@ impl Jit {
     fn stored(&self, key: Key, machine: &Machine<'_>, exact: bool) -> Option<Stored> {
         let store = self.code.library.store()?;
         let own = self.testing.compare || self.all_live || self.testing.lean || self.left_out.any();
-        let own = own || self.code.library.guessed_wrong(key);
+        let own = own || key.caution > 0;
         if self.counts.is_some() || self.dump.is_some() || own {
             return None;
         }
@@ -598,7 +605,14 @@ impl Jit {
         stored: Option<Stored>,
     ) -> Saved {
         let table = frontend::instruction_table(machine.target);
-        let (pc, mode, vgprs, entry) = key;
+        let Key {
+            pc,
+            mode,
+            vgprs,
+            entry,
+            ..
+        } = key;
+        let caution = self.code.library.caution(key);
         let dump = self.dump.as_deref().map(|to| Dump::after(&to.pass));
         let fetched = Fetched::default();
         let read = |at: u64| {
@@ -626,7 +640,8 @@ impl Jit {
             entry,
             affine: entry.is_some() && !self.left_out.has(Optional::Affine),
             // Counts are those of plain blocks.
-            left_out: self.left_out_of(key),
+            left_out: self.left_out_of(&caution),
+            distrusted: caution.distrusted,
             steps: self.steps.clone(),
             sgprs: *sgprs,
             typical,
@@ -685,13 +700,13 @@ impl Jit {
     }
 
     /// The optimisations that a region is without.
-    fn left_out_of(&self, key: Key) -> LeftOut {
+    fn left_out_of(&self, caution: &Caution) -> LeftOut {
         let mut left_out = self.left_out;
         // Counts are those of plain blocks.
         if self.counts.is_some() {
             left_out = left_out.and(Optional::Joined);
         }
-        if self.code.library.guessed_wrong(key) {
+        if caution.guesses_fail {
             left_out = left_out.and(Optional::Strides);
         }
         left_out
@@ -731,14 +746,16 @@ impl Jit {
         let made = match emitted {
             Err(why) => {
                 let mistake = why == x64::Refused::Mistake;
-                debug_assert!(!mistake, "no code for the region at {:#x}", key.0);
+                debug_assert!(!mistake, "no code for the region at {:#x}", key.pc);
                 self.stats.mistakes += mistake as u64;
                 Made::Nothing(region.blocks.iter().map(|c| c.start).collect())
             }
             Ok(emitted) => {
                 bytes = emitted.code.len() as u64;
                 let made = Compiled::new(key, region, emitted, live_ins, exact, machine);
-                made.map_or(Made::Nothing([key.0].into()), |m| Made::Region(Arc::new(m)))
+                made.map_or(Made::Nothing([key.pc].into()), |m| {
+                    Made::Region(Arc::new(m))
+                })
             }
         };
         let all_active = region.blocks.iter().filter(|c| c.all_active.is_some());
@@ -806,8 +823,7 @@ impl Engine for Jit {
         self.begun = before;
         // A caller that steps observes dead registers and each store.
         let stop = if before == 1 {
-            self.interpret_one(wave, machine, fuel)
-                .unwrap_or(Stop::Limit)
+            self.step_paused(wave, machine, fuel).unwrap_or(Stop::Limit)
         } else {
             self.drop_stale_regions();
             self.recorded(machine);
@@ -1039,21 +1055,7 @@ impl Jit {
             x64::EXIT_NOT_AFFINE => {
                 wave.pc = start;
                 self.stats.not_affine += 1;
-                let known = &mut self.code.regions[exit.region as usize];
-                known.missed += 1;
-                if known.missed > 64 && known.missed > known.begun / 4 {
-                    // Waves that start should begin in code that assumes less.
-                    let (key, guesses) = (known.key, known.guesses);
-                    if guesses {
-                        // First without guesses.
-                        known.missed = 0;
-                        self.code.library.drop_guesses(key);
-                        self.code.entries.remove(&key);
-                    } else {
-                        self.code.entries.insert(key, Entry::Interpret);
-                    }
-                    self.invalidate_wave_entries();
-                }
+                return self.after_miss(exit, wave, machine, fuel);
             }
             x64::EXIT_STOP => {
                 if let Some(stop) = self.stopped.take() {
@@ -1082,6 +1084,7 @@ impl Jit {
             x64::EXIT_FUEL if begun != *fuel => {
                 // The rest is for the next time slice, which begins where a block does.
                 wave.pc = start;
+                self.pause(exit.region, exit.block(), wave);
                 return Err(Stop::Limit);
             }
             which => {
@@ -1093,33 +1096,17 @@ impl Jit {
                 region.restarts += again as u32;
                 let exact = region.checks && region.restarts >= NANS;
                 let key = region.key;
-                if again && exact && region.restarts == NANS && self.may_compile(key.1) {
-                    let region = &self.code.regions[exit.region as usize];
-                    let steps = region.steps(key.0).map(<[_]>::to_vec);
-                    self.steps = steps.unwrap_or_default();
-                    self.compile(key, &wave.sgprs, machine, true);
-                    self.steps.clear();
-                    self.invalidate_wave_entries();
+                if again && exact && region.restarts == NANS && self.may_compile(key.mode) {
+                    self.compile_exact(exit.region, machine);
                 }
                 // The block on the interpreter, as far as the fuel goes.
-                loop {
-                    if let Some(stop) = self.interpret_one(wave, machine, fuel) {
-                        return Err(stop);
-                    }
-                    if wave.pc <= start || wave.pc >= end {
-                        break;
-                    }
-                }
-                if exact {
-                    return Ok(None);
-                }
-                let region = &self.code.regions[exit.region as usize];
-                // The interpreter leaves alone what is off.
-                let affine = |pc| region.steps(pc).is_some_and(|steps| holds(steps, wave));
-                if region.key.3.is_some() && wave.mode == region.key.1 && affine(wave.pc) {
-                    let at = region.inside(wave.pc);
-                    return Ok(at.and_then(|at| CodePointer::new(exit.region, at)));
-                }
+                self.interpret_block(start..end, wave, machine, fuel)?;
+                let replaced = self.code.regions[exit.region as usize].replaced;
+                let region = match exact {
+                    true => replaced,
+                    false => Some(exit.region),
+                };
+                return Ok(region.and_then(|region| self.inside(region, wave)));
             }
         }
         Ok(None)
@@ -1128,8 +1115,11 @@ impl Jit {
     /// Where a wave that has not run begins, if what its registers have in common is what that code is for.
     fn first(&mut self, wave: &WaveState, machine: &Machine<'_>) -> Option<CodePointer> {
         let entry = Some(EntryVgprs::of(wave));
-        let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, entry);
-        if !self.code.entries.contains_key(&key) && self.may_compile(key.1) {
+        let key = Key {
+            entry,
+            ..Key::plain(wave.pc, wave.mode, wave.vgprs.len() as u16)
+        };
+        if !self.code.entries.contains_key(&key) && self.may_compile(key.mode) {
             self.steps = steps(wave);
             self.compile(key, &wave.sgprs, machine, self.testing.exact);
             self.steps.clear();
@@ -1138,7 +1128,7 @@ impl Jit {
             return None;
         };
         let region = &self.code.regions[at.region() as usize];
-        let affine = region.steps(key.0).is_some_and(|steps| holds(steps, wave));
+        let affine = region.steps(key.pc).is_some_and(|steps| holds(steps, wave));
         (affine && self.fresh(at.region(), machine)).then_some(at)
     }
 
@@ -1160,11 +1150,17 @@ impl Jit {
         {
             from = self.first(wave, machine);
         }
+        if from.is_none() {
+            match self.resume(wave, machine, fuel) {
+                Ok(at) => from = at,
+                Err(stop) => return stop,
+            }
+        }
         loop {
             let at = if let Some(at) = from.take() {
                 at
             } else {
-                let key = (wave.pc, wave.mode, wave.vgprs.len() as u16, None);
+                let key = Key::plain(wave.pc, wave.mode, wave.vgprs.len() as u16);
                 let entry = match self.code.entries.get(&key).copied() {
                     _ if recorded || must_interpret(wave) || wave.vgprs.is_empty() => {
                         Entry::Interpret

@@ -2,7 +2,7 @@
 //! continues in compiled code.
 
 use crate::context::{LINE, TimeSlice};
-use crate::runtime::cache::Compiled;
+use crate::runtime::cache::{Compiled, Key};
 use crate::runtime::engine::{CodePointer, Entry, Exit, Jit, must_interpret};
 use crate::target::Level;
 use crate::target::x64::EXIT_NEXT;
@@ -466,12 +466,10 @@ impl Jit {
             return Some(at);
         }
         let state = like.state();
-        let key = (
-            state.pc,
-            state.mode,
-            like.vgprs() as u16,
-            Some(like.entry()),
-        );
+        let key = Key {
+            entry: Some(like.entry()),
+            ..Key::plain(state.pc, state.mode, like.vgprs() as u16)
+        };
         loop {
             match self.code.entries.get(&key).copied() {
                 Some(Entry::Code(at)) => {

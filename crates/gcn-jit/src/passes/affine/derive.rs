@@ -1,6 +1,6 @@
 //! Finds which values of a block are affine, and under which condition.
 
-use crate::ir::affine::{AffineVgprs, Guard};
+use crate::ir::affine::{AffineVgprs, Guard, Trust};
 use crate::ir::{Id, Inst, Node, limited_to_active};
 use gcn_isa::meaning::Op;
 
@@ -24,6 +24,17 @@ pub(super) enum Derivation {
     Bits(Id, Id, bool),
     /// The value is the upper half of a product. It is 0 if this value is at most the number in all lanes.
     SmallProduct(Id, u32),
+}
+
+impl Derivation {
+    /// Returns the least trust with which a block may have the derivation's guard.
+    fn needs(self) -> Trust {
+        match self {
+            Derivation::Op | Derivation::Same(_) => Trust::Nothing,
+            Derivation::Less | Derivation::SmallProduct(..) => Trust::Carries,
+            Derivation::Top(..) | Derivation::NoWrap(_) | Derivation::Bits(..) => Trust::Everything,
+        }
+    }
 }
 
 /// A value that is affine, perhaps under a condition.
@@ -58,8 +69,8 @@ fn uniform_if(how: Derivation, risk: u8) -> Found {
     Some(AffineValue { step: 0, risk, how })
 }
 
-/// Returns which values of a graph are affine.
-pub(super) fn values(graph: &[Node], state: &AffineVgprs) -> Vec<Found> {
+/// Returns which values of a graph are affine, with the guards that `trust` allows.
+pub(super) fn values(graph: &[Node], state: &AffineVgprs, trust: Trust) -> Vec<Found> {
     let mut made = Values {
         graph,
         state,
@@ -68,7 +79,7 @@ pub(super) fn values(graph: &[Node], state: &AffineVgprs) -> Vec<Found> {
     for n in graph {
         let found = made.value(n);
         made.of
-            .push(found.filter(|l| (l.step as i64).abs() <= STEP));
+            .push(found.filter(|l| (l.step as i64).abs() <= STEP && l.how.needs() <= trust));
     }
     made.of
 }

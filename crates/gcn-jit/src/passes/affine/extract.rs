@@ -5,7 +5,7 @@ use super::affine_writes;
 use super::derive::{AffineValue, Derivation, is_sum, values};
 use crate::hash::Map;
 use crate::ir::affine::{
-    Address, AffineState, AffineVgprs, Base, BaseKind, BaseOp, Guard, SliceLayout,
+    Address, AffineState, AffineVgprs, Base, BaseKind, BaseOp, Guard, SliceLayout, Trust,
 };
 use crate::ir::region::{Block, Store, Terminator};
 use crate::ir::{Id, Inst, Node};
@@ -28,7 +28,7 @@ struct Wanted {
 /// Moves affine values from a block's graph to its bases. Returns `false` and changes nothing if a deferred store has no
 /// affine address.
 pub(crate) fn extract_affine(c: &mut Block, state: AffineVgprs) -> bool {
-    let affine = values(&c.graph, &state);
+    let affine = values(&c.graph, &state, c.trust);
     let Some(mut wanted) = Wanted::by_effects(c, &affine) else {
         return false;
     };
@@ -138,6 +138,12 @@ fn drop_addresses(c: &mut Block, out: &AffineState) {
     });
 }
 
+/// Returns the affine address of an access, if it has one and the block may use it.
+fn affine_address(c: &Block, affine: &[Option<AffineValue>], a: Access16) -> Option<Found> {
+    let found = address(&c.graph, affine, a)?;
+    (c.trust != Trust::Nothing).then_some(found)
+}
+
 impl Wanted {
     /// Returns the demand of effects, guards and the terminator. `None` if a deferred store has no affine address.
     fn by_effects(c: &Block, affine: &[Option<AffineValue>]) -> Option<Wanted> {
@@ -145,7 +151,7 @@ impl Wanted {
         let e = &c.effects;
         let find = |st: &Store| {
             let a = store_of(st);
-            Some((a, address(&c.graph, affine, a)?))
+            Some((a, affine_address(c, affine, a)?))
         };
         let deferred: Option<Vec<_>> = e.deferred_stores.iter().map(find).collect();
         let mut w = Wanted {
@@ -207,7 +213,7 @@ impl Wanted {
             let node = &c.graph[at];
             let needed = self.lanes[at] || !pure(node.op);
             if let Some(a) = load_of(node)
-                && let Some(found) = address(&c.graph, affine, a)
+                && let Some(found) = affine_address(c, affine, a)
             {
                 self.loads.insert(at as Id, (a, found));
                 self.access((a, found));

@@ -365,3 +365,40 @@ fn masks_of_masks_are_limited_to_active_lanes() {
         assert!(text.contains(kept), "{kept}: {text}");
     }
 }
+
+/// A block that trusts only carries has no guard of the sign of x - 1, which differs at the left border of an image. One that trusts nothing
+/// has no guards and no affine address.
+#[test]
+fn blocks_use_the_guards_that_they_trust() {
+    let of = |trust: &str| {
+        made(&format!(
+            "{trust}  %0 = vgpr v0 : lanes b32
+  %1 = const 0xffffffff : b64
+  %2 = const 0x1f : b64
+  %3 = vgpr v1 : lanes b32
+  %4 = add.b32 %0, %1 : lanes b32
+  %5 = shr.i32 %4, %2 : lanes b32
+  %6 = add.b32 %3, %0 : lanes b32
+  %7 = lt.u32 %6, %3 : lanes bool
+  %8 = zext.bool %7 : lanes b32
+  %9 = load.global 1x4 +0, %0, %3 : lanes b32
+  %10 = part 0, %9 : lanes b32
+  v4 = %5 active
+  v5 = %8 active
+  v6 = %10 active
+"
+        ))
+    };
+    let guards = |trust: &str| -> Vec<String> {
+        let lines = of(trust).into_iter();
+        let lines = lines.filter(|line| line.starts_with("guard") || line.starts_with("a0"));
+        lines
+            .map(|line| line.split(" b").next().unwrap_or_default().to_owned())
+            .collect()
+    };
+    let sign = "guard same_upper_bits 1 of";
+    let (carry, address) = ("guard no_wrap.u32", "a0 =");
+    assert_eq!(guards(""), [sign, carry, carry, address]);
+    assert_eq!(guards("  trusts carries\n"), [carry, carry, address]);
+    assert_eq!(guards("  trusts nothing\n"), [""; 0]);
+}

@@ -2,6 +2,7 @@
 
 use crate::codec::{In, Naming, Out};
 use crate::context::LiveIns;
+use crate::ir::affine::{Suspect, Trust};
 use crate::ir::fast_path::Call;
 use crate::runtime::cache::{Compiled, Key, Made, executable};
 use crate::runtime::disk::{self, Name, Store};
@@ -18,6 +19,13 @@ use std::sync::Arc;
 
 /// The number of dwords of code that a region's name depends on, so that different code at the same address usually has a different name.
 const NAMED: u64 = 64;
+
+/// What blocks may suspect, as the format numbers it.
+const SUSPECTS: [Suspect; 3] = [
+    Suspect::Guesses,
+    Suspect::Guards(Trust::Carries),
+    Suspect::Guards(Trust::Nothing),
+];
 
 /// The parameters of a region's code.
 pub(crate) struct Request<'a> {
@@ -42,7 +50,7 @@ impl Request<'_> {
         self.level.name().hash(&mut naming);
         (self.key, self.exact, self.steps).hash(&mut naming);
         for n in 0..NAMED {
-            let at = self.key.0.wrapping_add(4 * n);
+            let at = self.key.pc.wrapping_add(4 * n);
             let Ok(word) = machine.memory.fetch_u32(at) else {
                 break;
             };
@@ -209,7 +217,7 @@ impl Saved {
                     range::apply_all(code, &fixups, &numbers);
                     Some(())
                 })?;
-                region.first = region.inside(request.key.0)?;
+                region.first = region.inside(request.key.pc)?;
                 Made::Region(Arc::new(region))
             }
             _ => return None,
@@ -253,7 +261,11 @@ impl Compiled {
         }
         out.u8(self.waits as u8);
         out.u8(self.checks as u8);
-        out.u8(self.guesses as u8);
+        out.list(&self.suspects, |out, &(pc, suspect)| {
+            out.u64(pc);
+            let number = SUSPECTS.iter().position(|&s| s == suspect);
+            out.u8(number.unwrap_or(0) as u8);
+        });
         out.list(&self.steps, |out, (pc, steps)| {
             out.u64(*pc);
             out.list(steps, |out, &(v, step)| {
@@ -299,7 +311,11 @@ impl Compiled {
             true => Some(GridCode::load(from, size)?),
             false => None,
         };
-        let (waits, checks, guesses) = (from.flag()?, from.flag()?, from.flag()?);
+        let (waits, checks) = (from.flag()?, from.flag()?);
+        let suspects = from.list(|from| {
+            let pc = from.u64()?;
+            Some((pc, *SUSPECTS.get(from.u8()? as usize)?))
+        })?;
         let steps = from.list(|from| {
             let pc = from.u64()?;
             let step = |from: &mut In<'_>| Some((from.u32()?.try_into().ok()?, from.u32()? as i32));
@@ -324,7 +340,7 @@ impl Compiled {
             key,
             calls,
             checks,
-            guesses,
+            suspects,
             end,
             aliased: machine.memory.is_of_host(),
             bytes: 0,
