@@ -10,7 +10,7 @@ use gcn_isa::Target;
 use gcn_object::kernel_code::{FIELDS, Field, KernelCode};
 use gcn_object::target::{MACHINES, Machine, Os, TargetId, Version};
 use gcn_object::write::add_note;
-use gcn_object::{SymbolKind, metadata, note};
+use gcn_object::{Metadata, SymbolKind, metadata, note};
 use std::collections::BTreeMap;
 
 /// The maximum number of bytes of LDS in `.amdgpu_lds`, on gfx6 and later.
@@ -283,6 +283,7 @@ impl<'s> Asm<'s, '_> {
         if !known("Version") {
             return Err(bad("expected a map with 'Version' and 'Kernels'".into()));
         }
+        Metadata::from_v2(text).map_err(|e| bad(e.to_string()))?;
         // The metadata is the text between the directives plus one line break, from the document's start on.
         let text = text.trim_start_matches(['\n', '\r']);
         let text = match text.trim_end_matches([' ', '\t']) {

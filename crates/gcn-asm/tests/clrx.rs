@@ -399,6 +399,17 @@ fn metadata_as_bytes() {
               |       ^^^^^
         "#]],
     );
+    // Metadata that would not be read are no metadata.
+    bad(
+        ".rocm\n.gpu Fiji\n.text\ns_endpgm\n.metadata\n.ascii \"text\"\n",
+        expect![[r#"
+            error: the settings give no metadata: the metadata: a mapping expected
+             --> a.s:1:1
+              |
+            1 | .rocm
+              | ^
+        "#]],
+    );
 }
 
 #[test]

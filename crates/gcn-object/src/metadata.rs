@@ -1124,7 +1124,10 @@ impl<'a> Fields<'a> {
         match value {
             ValueRef::Map(pairs) => Ok(Fields { pairs, location }),
             _ => Err(MetadataError::Shape {
-                path: ItemPath::path(location),
+                path: match location {
+                    Some(_) => ItemPath::path(location),
+                    None => "the metadata".into(),
+                },
                 expected: "a mapping".into(),
             }),
         }

@@ -14,7 +14,7 @@ use crate::parse::{Fail, Parser};
 use crate::symbols::Def;
 use gcn_object::kernel_code::{Field, KernelCode, SIZE};
 use gcn_object::target::Version;
-use gcn_object::{Binding, SymbolKind, metadata, note};
+use gcn_object::{Binding, Metadata, SymbolKind, note};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
@@ -835,7 +835,7 @@ impl<'s> Asm<'s, '_> {
                 text + "...\n"
             }
         };
-        if let Err(error) = metadata::parse_yaml(&text) {
+        if let Err(error) = Metadata::from_v2(&text) {
             let message = format!("the settings give no metadata: {error}");
             self.message(Level::Error, Span::default(), message, None);
         }
