@@ -44,6 +44,9 @@ pub const EXIT_ALONE: u64 = 8;
 /// The number of operations on masks that all-active variants of single blocks are taken to save.
 const MASKS: usize = 6;
 
+/// The number of operations by which a block whose slices keep values in registers may be longer before its slices are a loop.
+const KEPT: usize = 20;
+
 /// The number of VGPRs below the address in R12, so that short displacements reach more.
 pub const VGPR_BIAS: i32 = 32;
 
@@ -889,7 +892,15 @@ impl<V: Vectors> Emit<'_, V> {
             true => MASKS,
             false => 0,
         };
-        self.looped = V::looped(self.plan.ops.len() + masks) && self.with(Optional::SliceLoop);
+        // Values that wait for the block's end stay in registers only if the slices are not a loop. The code of loads at lanes' own addresses is
+        // much longer than other operations.
+        let own = |n: &Node| matches!(n.op, Inst::Group { .. });
+        let kept = match self.keeps_writes() && !c.graph.iter().any(own) {
+            true => KEPT,
+            false => 0,
+        };
+        let operations = (self.plan.ops.len() + masks).saturating_sub(kept);
+        self.looped = V::looped(operations) && self.with(Optional::SliceLoop);
         let bases = !c.affine.ops.is_empty();
         if vectors || bases {
             self.before_vectors();

@@ -123,6 +123,38 @@ pub(crate) struct Select<'s, 'a, V: VectorIsa> {
     numbers: Map<Id, VectorOp>,
 }
 
+impl<V: Vectors> Emit<'_, V> {
+    /// Returns for each VGPR that the block writes whether it must not be written before the last point of failure.
+    pub fn critical_writes(&self) -> Vec<bool> {
+        let c = self.c;
+        // Writes that are numbered at run time come before all others, and after the last point of failure.
+        let always = self.common.precise || !c.effects.indexed.is_empty();
+        let is_read = |v: u16| {
+            let reads = |(at, n): (usize, &Node)| match n.op {
+                Inst::VIn(n) => n == v && !self.plan.uses[at].is_empty(),
+                Inst::LaneIn(n) | Inst::LanesIn(n) => n == v,
+                Inst::VgprAt => true,
+                _ => false,
+            };
+            let base = c.affine.ops.iter().any(|q| q.op == BaseKind::Vgpr(v));
+            base || c.graph.iter().enumerate().any(reads)
+        };
+        let writes = c.effects.vgprs.iter();
+        writes.map(|&(v, ..)| always || is_read(v)).collect()
+    }
+
+    /// Returns true if the slices of the block can keep values in registers until nothing can fail any more.
+    fn can_keep(&self) -> bool {
+        V::KEEPS && self.wave_helper_call().is_none() && self.with(Optional::Keep)
+    }
+
+    /// Returns true if VGPRs are written with values that would be kept in registers.
+    pub fn keeps_writes(&self) -> bool {
+        let kept = self.critical_writes().iter().filter(|c| **c).count();
+        self.can_keep() && (1..=KEPT_VGPRS).contains(&kept)
+    }
+}
+
 /// The current lanes of the VGPR to which [`Emit::vgpr_at`] points.
 const NUMBERED: At = At::dwords(mem(RAX, -VGPR_BIAS * 256));
 
@@ -520,21 +552,8 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     fn plan_writes(&mut self) {
         let e = &*self.e;
         let c = e.c;
-        let n = c.effects.vgprs.len();
-        // Writes that are numbered at run time come before all others, and after the last point of failure.
         let indexed = !c.effects.indexed.is_empty();
-        let mut critical = vec![e.common.precise || indexed; n];
-        for (i, w) in c.effects.vgprs.iter().enumerate() {
-            let v = w.0;
-            let read = |(at, n): (usize, &Node)| match n.op {
-                Inst::VIn(n) => n == v && !e.plan.uses[at].is_empty(),
-                Inst::LaneIn(n) | Inst::LanesIn(n) => n == v,
-                Inst::VgprAt => true,
-                _ => false,
-            };
-            let base = c.affine.ops.iter().any(|q| q.op == BaseKind::Vgpr(v));
-            critical[i] |= base || c.graph.iter().enumerate().any(read);
-        }
+        let critical = e.critical_writes();
         let lane_guards = c.guards.iter().any(|&g| c.graph[g as usize].vec);
         let loads = |n: &Node| matches!(n.op, Inst::Group { .. } | Inst::Row(_));
         self.fallible = e.plan.checks
@@ -600,10 +619,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
 
     /// Returns true if values of a slice can stay in registers while others are computed.
     fn can_keep(&self) -> bool {
-        V::KEEPS
-            && !self.e.looped
-            && self.e.wave_helper_call().is_none()
-            && self.e.with(Optional::Keep)
+        !self.e.looped && self.e.can_keep()
     }
 
     /// Keeps the data that deferred stores will write.
