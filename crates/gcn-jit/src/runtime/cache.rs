@@ -241,7 +241,7 @@ pub(crate) struct CachedRegion {
     pub cautious: Option<Option<u32>>,
     /// The number of the region that replaces it, because it is for code that meets NaNs.
     pub replaced: Option<u32>,
-    /// The scalar registers of the wave for which it was compiled.
+    /// The scalar registers with which the wave started for which it was compiled.
     pub sgprs: Box<[u32; 128]>,
     /// It is for code that meets NaNs.
     pub exact: bool,

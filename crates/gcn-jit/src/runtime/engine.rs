@@ -304,6 +304,25 @@ pub(crate) fn steps(wave: &WaveState) -> Vec<(u16, i32)> {
         .collect()
 }
 
+/// The scalar registers of a wave for which code is compiled.
+#[derive(Clone, Copy)]
+pub(crate) struct Scalars<'a> {
+    /// Where it started: a typical wave is made of them.
+    pub start: &'a [u32; 128],
+    /// Now: resources are guessed from them.
+    pub now: &'a [u32; 128],
+}
+
+impl<'a> Scalars<'a> {
+    /// Those of a wave that starts, or whose start is not known.
+    pub fn of(sgprs: &'a [u32; 128]) -> Scalars<'a> {
+        Scalars {
+            start: sgprs,
+            now: sgprs,
+        }
+    }
+}
+
 /// The scalar registers of a wave of a workgroup in the middle of the dispatch.
 fn typical_sgprs(sgprs: &[u32; 128], machine: &Machine<'_>) -> [u32; 128] {
     let mut sgprs = *sgprs;
@@ -479,7 +498,7 @@ impl Jit {
     pub(crate) fn compile(
         &mut self,
         key: Key,
-        sgprs: &[u32; 128],
+        sgprs: Scalars<'_>,
         machine: &Machine<'_>,
         exact: bool,
     ) {
@@ -518,9 +537,12 @@ impl Jit {
                     }
                     self.code.entries.entry(key).or_insert(Entry::Interpret);
                 }
-                self.code
-                    .regions
-                    .push(CachedRegion::new(region, self.code.session, sgprs, exact));
+                self.code.regions.push(CachedRegion::new(
+                    region,
+                    self.code.session,
+                    sgprs.start,
+                    exact,
+                ));
             }
         }
     }
@@ -528,7 +550,7 @@ impl Jit {
     /// Compiles code for a wave at the key's address. If that is inside of a block that waves enter at its start, for instance because
     /// an observed time slice ended there, the region has that block, whose rest is interpreted: otherwise the wave would stay in
     /// a loop of smaller blocks.
-    fn compile_around(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>) {
+    fn compile_around(&mut self, key: Key, sgprs: Scalars<'_>, machine: &Machine<'_>) {
         let pc = key.pc;
         let same = |r: &&CachedRegion| (r.key.mode, r.key.vgprs) == (key.mode, key.vgprs);
         let blocks = self
@@ -548,12 +570,12 @@ impl Jit {
     }
 
     /// Makes a region, or takes it from disk.
-    fn make(&mut self, key: Key, sgprs: &[u32; 128], machine: &Machine<'_>, exact: bool) -> Made {
+    fn make(&mut self, key: Key, sgprs: Scalars<'_>, machine: &Machine<'_>, exact: bool) -> Made {
         let begun = Instant::now();
         let stored = self.stored(key, machine, exact);
         let found = stored.as_ref().and_then(|(store, name, steps)| {
             let request = self.request(key, exact, steps);
-            Saved::load(store, name, &request, sgprs, machine)
+            Saved::load(store, name, &request, sgprs.now, machine)
         });
         self.stats.found += found.is_some() as u64;
         let saved = found.unwrap_or_else(|| self.make_new(key, sgprs, machine, exact, stored));
@@ -599,7 +621,7 @@ impl Jit {
     fn make_new(
         &mut self,
         key: Key,
-        sgprs: &[u32; 128],
+        sgprs: Scalars<'_>,
         machine: &Machine<'_>,
         exact: bool,
         stored: Option<Stored>,
@@ -622,7 +644,7 @@ impl Jit {
         };
         let typical = entry.filter(|_| !self.left_out.has(Optional::Typical));
         let typical = typical.map(|_| frontend::TypicalWave {
-            sgprs: typical_sgprs(sgprs, machine),
+            sgprs: typical_sgprs(sgprs.start, machine),
             ids: (machine.middle.iter()).fold(0, |all, &(n, _)| {
                 all | 1u128.checked_shl(n as u32).unwrap_or(0)
             }),
@@ -643,7 +665,7 @@ impl Jit {
             left_out: self.left_out_of(&caution),
             distrusted: caution.distrusted,
             steps: self.steps.clone(),
-            sgprs: *sgprs,
+            sgprs: *sgprs.now,
             typical,
             guessed: Default::default(),
             table,
@@ -691,7 +713,7 @@ impl Jit {
             let origin = Origin {
                 fetched: &fetched,
                 guessed: &guessed,
-                sgprs,
+                sgprs: sgprs.now,
                 machine,
             };
             saved.save((&store, &name), &origin, &ranges, &fixups);
@@ -1097,7 +1119,7 @@ impl Jit {
                 let exact = region.checks && region.restarts >= NANS;
                 let key = region.key;
                 if again && exact && region.restarts == NANS && self.may_compile(key.mode) {
-                    self.compile_exact(exit.region, machine);
+                    self.compile_exact(exit.region, &wave.sgprs, machine);
                 }
                 // The block on the interpreter, as far as the fuel goes.
                 self.interpret_block(start..end, wave, machine, fuel)?;
@@ -1121,7 +1143,7 @@ impl Jit {
         };
         if !self.code.entries.contains_key(&key) && self.may_compile(key.mode) {
             self.steps = steps(wave);
-            self.compile(key, &wave.sgprs, machine, self.testing.exact);
+            self.compile(key, Scalars::of(&wave.sgprs), machine, self.testing.exact);
             self.steps.clear();
         }
         let Some(&Entry::Code(at)) = self.code.entries.get(&key) else {
@@ -1168,7 +1190,7 @@ impl Jit {
                     Some(entry) => entry,
                     None if !self.may_compile(wave.mode) => Entry::Interpret,
                     None => {
-                        self.compile_around(key, &wave.sgprs, machine);
+                        self.compile_around(key, Scalars::of(&wave.sgprs), machine);
                         continue;
                     }
                 };

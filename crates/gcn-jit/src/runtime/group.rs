@@ -3,7 +3,7 @@
 
 use crate::context::{LINE, TimeSlice};
 use crate::runtime::cache::{Compiled, Key};
-use crate::runtime::engine::{CodePointer, Entry, Exit, Jit, must_interpret};
+use crate::runtime::engine::{CodePointer, Entry, Exit, Jit, Scalars, must_interpret};
 use crate::target::Level;
 use crate::target::x64::EXIT_NEXT;
 use gcn_emu::engine::{Engine, Machine, Stop};
@@ -487,7 +487,7 @@ impl Jit {
                     let mut own = WaveState::new(0);
                     own.sgprs = state.sgprs;
                     starts.rest(w, &mut own);
-                    self.compile(key, &own.sgprs, machine, self.testing.exact);
+                    self.compile(key, Scalars::of(&own.sgprs), machine, self.testing.exact);
                 }
             }
         }

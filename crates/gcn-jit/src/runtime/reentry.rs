@@ -2,7 +2,7 @@
 //! instructions, or in one that assumes less after a guard has failed.
 
 use crate::runtime::cache::{CachedRegion, Key};
-use crate::runtime::engine::{CodePointer, Entry, Exit, Jit, holds, must_interpret};
+use crate::runtime::engine::{CodePointer, Entry, Exit, Jit, Scalars, holds, must_interpret};
 use gcn_emu::engine::{Machine, Stop};
 use gcn_emu::wave::WaveState;
 use std::ops::Range;
@@ -146,7 +146,7 @@ impl Jit {
         let known = &self.code.regions[exit.region as usize];
         let often = known.missed > MISSES && known.missed > known.begun / 4;
         let key = known.key;
-        let next = self.more_cautious(exit.region, machine);
+        let next = self.more_cautious(exit.region, &wave.sgprs, machine);
         match next {
             Some(next) if often => self.start_in(next),
             None if often => {
@@ -179,7 +179,12 @@ impl Jit {
 
     /// Returns the number of the region that does not assume what failed in another one. It is compiled if there is none yet. `None` if
     /// even less would not help.
-    fn more_cautious(&mut self, region: u32, machine: &Machine<'_>) -> Option<u32> {
+    fn more_cautious(
+        &mut self,
+        region: u32,
+        now: &[u32; 128],
+        machine: &Machine<'_>,
+    ) -> Option<u32> {
         let known = &self.code.regions[region as usize];
         let (key, exact, cautious) = (known.key, known.exact, known.cautious);
         let next = match cautious {
@@ -188,7 +193,8 @@ impl Jit {
             None => {
                 let missed = &self.code.regions[region as usize].missed_blocks;
                 let next = self.code.library.more_cautious(key, missed);
-                let next = next.and_then(|key| self.compile_again(region, key, machine, exact));
+                let next =
+                    next.and_then(|key| self.compile_again((region, key), now, machine, exact));
                 self.code.regions[region as usize].cautious = Some(next);
                 next
             }
@@ -197,9 +203,9 @@ impl Jit {
     }
 
     /// Compiles a region again for code that meets NaNs. Waves that start in it start in the new one.
-    pub(crate) fn compile_exact(&mut self, region: u32, machine: &Machine<'_>) {
+    pub(crate) fn compile_exact(&mut self, region: u32, now: &[u32; 128], machine: &Machine<'_>) {
         let key = self.code.regions[region as usize].key;
-        let new = self.compile_again(region, key, machine, true);
+        let new = self.compile_again((region, key), now, machine, true);
         self.code.regions[region as usize].replaced = new;
         let start = Key { caution: 0, ..key };
         if let (Some(new), Some(&Entry::Code(at))) = (new, self.code.entries.get(&start))
@@ -222,20 +228,22 @@ impl Jit {
         self.invalidate_wave_entries();
     }
 
-    /// Compiles a region again, for another key or for code that meets NaNs. Returns its number if there is code.
-    pub(crate) fn compile_again(
+    /// Compiles a region again, for another key or for code that meets NaNs. `now` are the scalar registers of a wave that left it. Returns the
+    /// number of the new region if there is code.
+    fn compile_again(
         &mut self,
-        region: u32,
-        key: Key,
+        (region, key): (u32, Key),
+        now: &[u32; 128],
         machine: &Machine<'_>,
         exact: bool,
     ) -> Option<u32> {
         let known = &self.code.regions[region as usize];
-        let sgprs = known.sgprs.clone();
+        let start = known.sgprs.clone();
         let steps = known.steps(known.key.pc).map(<[_]>::to_vec);
         self.steps = steps.unwrap_or_default();
         let count = self.code.regions.len();
-        self.compile(key, &sgprs, machine, exact);
+        let sgprs = Scalars { start: &start, now };
+        self.compile(key, sgprs, machine, exact);
         self.steps.clear();
         self.invalidate_wave_entries();
         (self.code.regions.len() > count).then_some(count as u32)
