@@ -100,9 +100,12 @@ impl LiveSet {
             scc: true,
         }
     }
-    /// The lanes in which a VGPR is live.
-    fn vgpr(&self, n: u16) -> LiveLanes {
-        self.v.get(n as usize).copied().unwrap_or(LiveLanes::All)
+    fn as_ref(&self) -> Live<'_> {
+        Live {
+            v: &self.v,
+            s: self.s,
+            scc: self.scc,
+        }
     }
 
     fn join(&mut self, other: &LiveSet, sets: &mut analyze::Sets) {
@@ -113,6 +116,59 @@ impl LiveSet {
         }
         self.s |= other.s;
         self.scc |= other.scc;
+    }
+}
+
+/// The registers that are live before one of the instructions of [`LiveSets`].
+#[derive(Clone, Copy)]
+pub(crate) struct Live<'a> {
+    v: &'a [LiveLanes],
+    s: u128,
+    scc: bool,
+}
+
+impl Live<'_> {
+    /// Returns the lanes in which a VGPR is live.
+    fn vgpr(&self, n: u16) -> LiveLanes {
+        self.v.get(n as usize).copied().unwrap_or(LiveLanes::All)
+    }
+}
+
+/// The registers that are live before each instruction, by address. All sets are in one piece of memory.
+#[derive(Default)]
+pub(crate) struct LiveSets {
+    numbers: Map<u64, u32>,
+    /// The VGPRs of all sets, one set after the other.
+    vgprs: Vec<LiveLanes>,
+    /// The scalar registers and SCC of each set.
+    scalars: Vec<(u128, bool)>,
+}
+
+impl LiveSets {
+    fn with_capacity(sets: usize, vgprs: usize) -> LiveSets {
+        let mut made = LiveSets::default();
+        made.numbers.reserve(sets);
+        made.vgprs.reserve(sets * vgprs);
+        made.scalars.reserve(sets);
+        made
+    }
+
+    /// Adds the set of an instruction, which has as many VGPRs as the others.
+    fn add(&mut self, pc: u64, live: &LiveSet) {
+        self.numbers.insert(pc, self.scalars.len() as u32);
+        self.vgprs.extend_from_slice(&live.v);
+        self.scalars.push((live.s, live.scc));
+    }
+
+    fn get(&self, pc: u64) -> Option<Live<'_>> {
+        let number = *self.numbers.get(&pc)? as usize;
+        let vgprs = self.vgprs.len() / self.scalars.len();
+        let (s, scc) = self.scalars[number];
+        Some(Live {
+            v: &self.vgprs[number * vgprs..][..vgprs],
+            s,
+            scc,
+        })
     }
 }
 
@@ -364,12 +420,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Ends the block.
-    fn finish(
-        &mut self,
-        terminator: Terminator,
-        live: &Map<u64, LiveSet>,
-        blocks: &mut Vec<Block>,
-    ) {
+    fn finish(&mut self, terminator: Terminator, live: &LiveSets, blocks: &mut Vec<Block>) {
         let bounds = [LiveSet::none(self.s), LiveSet::all(self.s)];
         let (v_after, s_after) = self.live_after(&terminator, live, &bounds);
         let vgprs = self.written_vgprs(v_after);
@@ -424,17 +475,17 @@ impl<'a> Builder<'a> {
     fn live_after<'l>(
         &self,
         terminator: &Terminator,
-        live: &'l Map<u64, LiveSet>,
+        live: &'l LiveSets,
         bounds: &'l [LiveSet; 2],
-    ) -> (&'l LiveSet, &'l LiveSet) {
-        let [none, all] = bounds;
+    ) -> (Live<'l>, Live<'l>) {
+        let [none, all] = bounds.each_ref().map(LiveSet::as_ref);
         if matches!(terminator, Terminator::End) && !self.s.all_live {
             return (none, none);
         }
         if self.s.precise || matches!(terminator, Terminator::Indirect(_) | Terminator::End) {
             return (all, all);
         }
-        let after = |pc: u64| live.get(&pc).unwrap_or(all);
+        let after = |pc: u64| live.get(pc).unwrap_or(all);
         let code = &self.code;
         let (mut vgprs, mut scalars) = (after(code.vector_end), after(code.end));
         if matches!(terminator, Terminator::Branch { .. } | Terminator::Jump(_)) && code.insns > 0 {
@@ -450,7 +501,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns the VGPRs that the block changes, with the lanes in which they are live after it.
-    fn written_vgprs(&mut self, after: &LiveSet) -> Vec<(u16, Id, LiveLanes)> {
+    fn written_vgprs(&mut self, after: Live<'_>) -> Vec<(u16, Id, LiveLanes)> {
         let mut vgprs: Vec<_> = self
             .regs
             .vgprs
@@ -467,7 +518,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Records the scalar registers whose values are known at the start of the next block.
-    fn know_next(&mut self, terminator: &Terminator, after: &LiveSet) {
+    fn know_next(&mut self, terminator: &Terminator, after: Live<'_>) {
         let g = &self.g;
         let RegisterValues { sgprs, known, .. } = &mut self.regs;
         // Registers that already hold the value need no write.
@@ -495,7 +546,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns the scalar registers that the block changes and that are live after it.
-    fn written_sgprs(&mut self, after: &LiveSet) -> Vec<(u8, Id)> {
+    fn written_sgprs(&mut self, after: Live<'_>) -> Vec<(u8, Id)> {
         let mut sgprs: Vec<_> = self
             .regs
             .sgprs
@@ -507,7 +558,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds an instruction, and ends blocks before and after it where needed.
-    fn step(&mut self, pc: u64, k: &InsnInfo, live: &Map<u64, LiveSet>, blocks: &mut Vec<Block>) {
+    fn step(&mut self, pc: u64, k: &InsnInfo, live: &LiveSets, blocks: &mut Vec<Block>) {
         let next = pc + k.len;
         let distrusted = self.s.distrusted.get(&pc).copied();
         self.trust = self.trust.min(distrusted.unwrap_or_default());

@@ -16,7 +16,7 @@ const LOOP_BYTES: u64 = 1024;
 /// The input for building all-active variants.
 pub(super) struct Tracer<'a> {
     pub insns: &'a BTreeMap<u64, InsnInfo>,
-    pub live: &'a Map<u64, LiveSet>,
+    pub live: &'a LiveSets,
     pub s: &'a CompileRequest<'a>,
     /// The VGPRs that are affine where the plain blocks begin.
     pub state: &'a Map<u64, AffineVgprs>,

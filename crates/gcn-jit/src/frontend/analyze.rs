@@ -267,10 +267,7 @@ struct Visited<'a> {
 }
 
 /// Returns the live registers before each instruction.
-pub(super) fn liveness(
-    known: &BTreeMap<u64, InsnInfo>,
-    s: &CompileRequest<'_>,
-) -> Map<u64, LiveSet> {
+pub(super) fn liveness(known: &BTreeMap<u64, InsnInfo>, s: &CompileRequest<'_>) -> LiveSets {
     let mut joins: Map<u64, u32> = Map::default();
     let mut lives: Vec<LiveSet> = Vec::new();
     let mut join = |pc: u64| {
@@ -299,7 +296,6 @@ pub(super) fn liveness(
         visited.own = joins.get(&visited.pc).copied();
     }
     let mut sets = Sets::default();
-    let mut all: Map<u64, LiveSet> = Map::default();
     // Stretches of code that end where a set is kept are visited until no set changes that they begin with or jump to.
     let stretches: Vec<&[Visited<'_>]> = code.split_inclusive(|v| v.own.is_some()).collect();
     let mut changes = vec![1u32; lives.len()];
@@ -347,7 +343,7 @@ pub(super) fn liveness(
             break;
         }
     }
-    all.reserve(known.len());
+    let mut all = LiveSets::with_capacity(known.len(), live.v.len());
     backwards(
         &code,
         &mut live,
@@ -355,7 +351,7 @@ pub(super) fn liveness(
         &mut sets,
         &bounds,
         |pc, live| {
-            all.insert(pc, live.clone());
+            all.add(pc, live);
         },
     );
     all

@@ -101,7 +101,7 @@ impl Tracer<'_> {
         let mut tries: Map<u64, usize> = Map::default();
         let mut insns = 0;
         while let Some((pc, mut before)) = work.pop() {
-            let live = self.live.get(&pc);
+            let live = self.live.get(pc);
             before.retain(|&v, _| live.is_none_or(|l| l.vgpr(v) != LiveLanes::No));
             // Where waves start, more is known.
             if pc == self.entry {

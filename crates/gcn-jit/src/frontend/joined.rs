@@ -29,7 +29,7 @@ pub(super) struct Joins<'a> {
     /// See [`Block::skipped`].
     pub skipped: Vec<(Id, u32)>,
     /// The live registers before instructions.
-    live: Option<&'a Map<u64, LiveSet>>,
+    live: Option<&'a LiveSets>,
 }
 
 /// A branch over instructions that a variant always executes.
@@ -222,7 +222,7 @@ impl Builder<'_> {
         if self.g.nodes[first..].iter().any(slow) || elsewhere || !out.lane_inserts.is_empty() {
             return Err(Refusal::NewBlock);
         }
-        let live = self.joins.live.and_then(|live| live.get(&next));
+        let live = self.joins.live.and_then(|live| live.get(next));
         for k in 0..out.vgprs.len() {
             let (n, value) = out.vgprs[k];
             // No later code reads the lanes that are inactive now.
@@ -238,7 +238,7 @@ impl Builder<'_> {
 
     /// Ends the instructions that a branch may have skipped: their results for scalars are selected by the branch's condition. Returns
     /// false if that is not possible.
-    fn join(&mut self, p: &Pending, live: Option<&LiveSet>) -> bool {
+    fn join(&mut self, p: &Pending, live: Option<Live<'_>>) -> bool {
         let skipped = self.code.insns - p.insns;
         if skipped > SKIPPED {
             return false;
@@ -411,7 +411,7 @@ impl<'a> Tracer<'a> {
         let mut pc = start;
         loop {
             if let Some(p) = pending.take_if(|p| p.to == pc)
-                && !b.join(&p, self.live.get(&pc))
+                && !b.join(&p, self.live.get(pc))
             {
                 return Followed::Refused(p.at);
             }

@@ -9,7 +9,7 @@ const REGION_INSNS: usize = 16_000;
 struct Code {
     insns: BTreeMap<u64, InsnInfo>,
     leaders: BTreeSet<u64>,
-    live: Map<u64, LiveSet>,
+    live: LiveSets,
     /// The scalar registers that instructions of the region write.
     written: u128,
 }
@@ -23,7 +23,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     dump(s, "frontend", &blocks);
     let mut continuations = Vec::new();
     if s.affine {
-        let is_live = |pc: u64, v: u16| match code.live.get(&pc) {
+        let is_live = |pc: u64, v: u16| match code.live.get(pc) {
             Some(live) => live.vgpr(v) != LiveLanes::No,
             None => true,
         };
@@ -78,9 +78,9 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     }
     add_exits(&mut blocks);
     let mut live_in = ([true; 256], !0);
-    if let Some(live) = code.live.get(&entry) {
+    if let Some(live) = code.live.get(entry) {
         live_in = ([false; 256], live.s);
-        for (is_live, &lanes) in live_in.0.iter_mut().zip(&live.v) {
+        for (is_live, &lanes) in live_in.0.iter_mut().zip(live.v) {
             *is_live = lanes != LiveLanes::No;
         }
     }
