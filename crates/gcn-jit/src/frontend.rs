@@ -202,10 +202,9 @@ pub struct CompileRequest<'a> {
     /// ([`Emitted::outside`](crate::target::x64::Emitted::outside)), and a block has only the facts that it establishes
     /// itself.
     pub entry: Option<EntryVgprs>,
-    /// Affine values are computed from bases. If a guard of one fails, the wave leaves the region for one that was
-    /// compiled without this.
+    /// Affine values are computed from bases. If a guard of one fails, the wave leaves the block (`runtime/reentry.rs`).
     pub affine: bool,
-    /// Blocks whose guards often failed, by an address in them.
+    /// What is still trusted in blocks whose guards failed, by an address in the block.
     pub distrusted: BTreeMap<u64, Trust>,
     /// Disabled optimisations.
     pub left_out: LeftOut,

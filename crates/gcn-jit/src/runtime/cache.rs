@@ -49,6 +49,11 @@ impl Key {
             caution: 0,
         }
     }
+
+    /// The key of the same code that assumes all it can: with it, waves look up where they start.
+    pub fn without_caution(self) -> Key {
+        Key { caution: 0, ..self }
+    }
 }
 
 /// What code does not assume, because it often does not hold.
@@ -361,7 +366,7 @@ impl Library {
         };
         // The shelf may be locked here, because regions are compiled under its lock.
         let cautions = lock(&self.0.cautions);
-        let of_key = cautions.get(&Key { caution: 0, ..key });
+        let of_key = cautions.get(&key.without_caution());
         let found = of_key.and_then(|of_key| of_key.get(level).cloned());
         found.unwrap_or_default()
     }
@@ -375,7 +380,7 @@ impl Library {
             return None;
         }
         let mut cautions = lock(&self.0.cautions);
-        let of_key = cautions.entry(Key { caution: 0, ..key }).or_default();
+        let of_key = cautions.entry(key.without_caution()).or_default();
         if of_key.len() == level {
             for &(pc, suspect) in missed {
                 match suspect {

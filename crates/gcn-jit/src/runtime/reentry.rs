@@ -97,10 +97,8 @@ impl Jit {
             return Ok(None);
         }
         let (start, end, ..) = self.code.regions[paused.region as usize].blocks[paused.block];
-        while wave.pc > start && wave.pc < end {
-            if let Some(stop) = self.interpret_one(wave, machine, fuel) {
-                return Err(stop);
-            }
+        if wave.pc > start {
+            self.interpret_block(start..end, wave, machine, fuel)?;
         }
         Ok(self.inside(paused.region, wave))
     }
@@ -150,8 +148,9 @@ impl Jit {
         match next {
             Some(next) if often => self.start_in(next),
             None if often => {
-                let start = Key { caution: 0, ..key };
-                self.code.entries.insert(start, Entry::Interpret);
+                self.code
+                    .entries
+                    .insert(key.without_caution(), Entry::Interpret);
                 self.invalidate_wave_entries();
             }
             _ => {}
@@ -207,8 +206,8 @@ impl Jit {
         let key = self.code.regions[region as usize].key;
         let new = self.compile_again((region, key), now, machine, true);
         self.code.regions[region as usize].replaced = new;
-        let start = Key { caution: 0, ..key };
-        if let (Some(new), Some(&Entry::Code(at))) = (new, self.code.entries.get(&start))
+        let start = self.code.entries.get(&key.without_caution());
+        if let (Some(new), Some(&Entry::Code(at))) = (new, start)
             && at.region() == region
         {
             self.start_in(new);
@@ -218,10 +217,7 @@ impl Jit {
     /// Makes waves that start with a region's key, whatever its caution, start in the region.
     fn start_in(&mut self, region: u32) {
         let known = &self.code.regions[region as usize];
-        let start = Key {
-            caution: 0,
-            ..known.key
-        };
+        let start = known.key.without_caution();
         let first = CodePointer::new(region, known.first);
         let entry = first.map_or(Entry::Interpret, Entry::Code);
         self.code.entries.insert(start, entry);

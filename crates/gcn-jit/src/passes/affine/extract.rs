@@ -140,8 +140,10 @@ fn drop_addresses(c: &mut Block, out: &AffineState) {
 
 /// Returns the affine address of an access, if it has one and the block may use it.
 fn affine_address(c: &Block, affine: &[Option<AffineValue>], a: Access16) -> Option<Found> {
-    let found = address(&c.graph, affine, a)?;
-    (c.trust != Trust::Nothing).then_some(found)
+    match c.trust {
+        Trust::Nothing => None,
+        _ => address(&c.graph, affine, a),
+    }
 }
 
 impl Wanted {
