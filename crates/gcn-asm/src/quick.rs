@@ -1939,6 +1939,11 @@ impl<'s> Cursor<'s> {
             Arg::Flag if colon.is_none() => 1,
             Arg::Wave(base) if colon.is_none() => base,
             _ if colon.is_none() => return None,
+            // Both numbers set the bit in both syntaxes.
+            Arg::Flag if what == Sets::BoundCtrl => {
+                within(self.integer()?, 0, 1)?;
+                1
+            }
             Arg::Flag => within(self.integer()?, 0, 1)? as u64,
             Arg::Wave(base) => {
                 within(self.integer()?, 1, 1)?;

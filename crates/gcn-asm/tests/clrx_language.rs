@@ -7,7 +7,15 @@ fn target(name: &str) -> Target {
     Target::parse(name).unwrap()
 }
 
+/// Returns the bytes of a text, which must not depend on the text's length: plain lines of long texts are read in another way.
 fn clrx(arch: &str, text: &str) -> Vec<u8> {
+    let bytes = clrx_as_it_is(arch, text);
+    let long = format!("{text}\n{}", "\n".repeat(1 << 12));
+    assert_eq!(bytes, clrx_as_it_is(arch, &long), "{text}, in a long text");
+    bytes
+}
+
+fn clrx_as_it_is(arch: &str, text: &str) -> Vec<u8> {
     let options = Options {
         target: Some(target(arch)),
         syntax: Syntax::Clrx,
