@@ -536,6 +536,44 @@ impl Streaming {
     }
 }
 
+/// Evaluations are used again in dispatches with the same arguments, and only in those.
+#[test]
+fn evaluations_are_remembered() {
+    let shifted = |by: i32| Streaming {
+        guard: GUARD,
+        limit: -by,
+        from: [|_| 0, |_| 64][(by != 0) as usize],
+        ..STREAMING
+    };
+    let (mut grids, mut remembered) = (0, 0);
+    for shape in SHAPES {
+        let source = streaming(shape, "", GUARD, ACCESS);
+        let target = Target::parse("gfx900").expect("a target");
+        let interp = Gpu::with_engine(target, 16 << 20, || Box::new(Interp::new()));
+        let interp = Board::new(interp.expect("memory"), &source);
+        for level in levels() {
+            let cache = Cache::with_level(level);
+            let (jit, eager) = compiling(&cache);
+            let jit = Board::new(jit, &source);
+            eager.store(true, Relaxed);
+            for by in [0, 0, 100, 0, 100, 300, 0, 500, 700, 900, 0] {
+                let change = |launch: &mut Launch| {
+                    launch.kernarg = shifted(by).arguments(shape, jit.buffer);
+                };
+                let (want, got) = (interp.run(shape, &change), jit.run(shape, &change));
+                let told = format!("{shape:?} {level:?} {by}");
+                assert_eq!(got.0, want.0, "{told}");
+                assert!(got.1 == want.1, "{told}");
+            }
+            grids += cache.stats().grids;
+            remembered += cache.stats().remembered_grids;
+        }
+    }
+    // Of eleven dispatches, seven have arguments that none of the last four evaluations had. A dispatch may be several batches, with one evaluation each.
+    let some = 4 * grids < 11 * remembered && 5 * remembered < 4 * grids;
+    assert!(levels().is_empty() || some, "{remembered} of {grids}");
+}
+
 #[test]
 fn addresses_follow_from_ids() {
     let limits = &[1, 20, 1000, 20_000];

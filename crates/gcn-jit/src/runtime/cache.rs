@@ -12,6 +12,7 @@ use crate::ir::region::{Block, Region};
 use crate::passes::optional::{LeftOut, Optional};
 use crate::runtime::disk::Store;
 use crate::runtime::engine::{Jit, JitStats};
+use crate::runtime::grid::GridHistory;
 use crate::runtime::profile::{Piece, RegionCode, Report};
 use crate::target::Level;
 use crate::target::x64::grid::GridCode;
@@ -255,9 +256,8 @@ pub(crate) struct CachedRegion {
     /// The number of waves that ended in batches, and the number of batches that were left early.
     pub in_batch: u64,
     pub broken: u64,
-    /// The number of coming dispatches in which its grid is not evaluated, and that number after the last failure.
-    pub grid_skip: u32,
-    pub grid_failed: u32,
+    /// The evaluations of its grid.
+    pub grid_history: GridHistory,
 }
 
 impl CachedRegion {
@@ -275,8 +275,7 @@ impl CachedRegion {
             restarts: 0,
             in_batch: 0,
             broken: 0,
-            grid_skip: 0,
-            grid_failed: 0,
+            grid_history: GridHistory::default(),
         }
     }
 }

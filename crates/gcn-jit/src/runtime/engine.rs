@@ -137,8 +137,10 @@ pub struct JitStats {
     pub executed: u64,
     /// Waves after whose end the next one started without leaving compiled code.
     pub in_batch: u64,
-    /// The number of times that addresses were evaluated for all workgroups of a dispatch.
+    /// The number of times that addresses were evaluated for all workgroups of a dispatch, or taken from an earlier evaluation.
     pub grids: u64,
+    /// The number of times that they were taken from an earlier one.
+    pub remembered_grids: u64,
 }
 
 impl JitStats {
@@ -159,6 +161,7 @@ impl JitStats {
         self.executed += other.executed;
         self.in_batch += other.in_batch;
         self.grids += other.grids;
+        self.remembered_grids += other.remembered_grids;
     }
 }
 

@@ -1,7 +1,8 @@
 //! Prepares the tables with which waves begin in a region's [grid variant](crate::target::x64::grid): the block's addresses, evaluated
-//! and checked for all workgroups, once per dispatch and mapping of memory.
+//! and checked for all workgroups, once per dispatch and mapping of memory. A region remembers the results of its last evaluations:
+//! a dispatch with the same arguments only compares what they depend on.
 
-use crate::context::Ctx;
+use crate::context::{Ctx, GRID};
 use crate::ir::fast_path::Line;
 use crate::ir::grid::{Evaluated, Sum, Waves};
 use crate::runtime::engine::{CodePointer, Jit};
@@ -10,9 +11,18 @@ use crate::target::x64::grid::{GridCode, GridLoad};
 use gcn_emu::engine::Machine;
 use gcn_emu::group::Groups;
 use gcn_emu::mem::MAPPED;
+use std::cell::RefCell;
 
-/// The minimum number of waves of a dispatch that is evaluated, and between two evaluations. An evaluation takes about 20 µs.
-pub(crate) const WAVES: u64 = 8192;
+/// The minimum number of waves of a dispatch that is evaluated in any case, and between two evaluations. An evaluation takes 10 to 20 µs, and
+/// saves about 12 ns for each wave.
+pub(crate) const WAVES: u64 = 2048;
+
+/// The minimum number of waves of a dispatch for which remembered evaluations are compared. Smaller ones than [`WAVES`] are evaluated in the
+/// region's second, fourth, eighth, … such dispatch, because the next ones may have the same arguments.
+const FEW_WAVES: u64 = 256;
+
+/// The number of evaluations that a region remembers.
+const REMEMBERED: usize = 4;
 
 /// After a failed evaluation, a region is skipped in some dispatches, twice as many after each further failure, and at most this number.
 const MOST_SKIPPED: u32 = 256;
@@ -24,6 +34,58 @@ pub(crate) struct GridState {
     ready: Option<u64>,
     /// Evaluation is not possible.
     refused: bool,
+}
+
+/// What one engine knows of the evaluations of a region's grid.
+#[derive(Default)]
+pub(crate) struct GridHistory {
+    /// The number of coming dispatches in which it is not evaluated, and that number after the last failure.
+    skip: u32,
+    failed: u32,
+    /// The number of dispatches of fewer than [`WAVES`] waves that had no remembered evaluation.
+    small: u32,
+    remembered: Vec<Remembered>,
+    /// The number of the evaluation that the next one replaces.
+    next: usize,
+}
+
+/// A dispatch, as far as an evaluation depends on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Dispatch {
+    /// The middle workgroup's ID in each dimension.
+    middle: [u32; 3],
+    /// The number of a workgroup's waves.
+    waves: usize,
+    /// The register that has the address of the wave's scratch.
+    scratch: Option<u16>,
+    /// The host's address less the guest's.
+    bias: u64,
+}
+
+/// A register or a dword of memory that an evaluation has read, and its value.
+#[derive(Clone, Copy)]
+enum Read {
+    Sgpr(usize, u8, u32),
+    Vgpr(usize, u16, [u32; 4]),
+    Memory(u64, u32),
+}
+
+/// Memory that waves access: the first and the last byte, and the permissions that they need.
+#[derive(Clone, Copy)]
+struct Accessed {
+    first: u64,
+    last: u64,
+    need: u8,
+}
+
+/// An evaluation that succeeded.
+struct Remembered {
+    dispatch: Dispatch,
+    reads: Vec<Read>,
+    accessed: Vec<Accessed>,
+    /// [`Ctx::grid`], and the waves' tables.
+    grid: Box<[u32; GRID]>,
+    tables: Vec<Line>,
 }
 
 /// Returns the numbers of workgroups for which an evaluation is tried: all of them, or all but the last ones, which may differ.
@@ -54,101 +116,220 @@ impl Jit {
         if like.grid.refused || like.grid.ready == Some(mapping) {
             return !like.grid.refused;
         }
-        if region.grid_skip > 0 {
-            self.code.regions[at.region() as usize].grid_skip -= 1;
-            like.grid.refused = true;
-            return false;
-        }
-        // Evaluations are at least `grid_waves` waves apart.
-        let done = self.stats.in_batch;
-        if self
-            .group
-            .evaluated
-            .is_some_and(|at| done < at + self.grid_waves)
-        {
-            return false;
-        }
-        self.group.evaluated = Some(done);
         let registers = groups.registers.iter().map(|&r| r as u32);
         let same = registers.eq(grid.program.ids.iter().map(|&id| id as u32));
-        let middle: [u32; 3] = std::array::from_fn(|dim| {
-            let register = groups.registers.get(dim);
-            let id = machine.middle.iter().find(|id| Some(&id.0) == register);
-            id.map_or(0, |id| id.1)
-        });
-        let all = middle.iter().fold(groups.like.len() as u64, |n, &m| {
-            n.saturating_mul(2 * m as u64 + 1)
-        });
-        if !same || all < self.grid_waves {
+        let dispatch = Dispatch::of(&self.ctx, groups, machine);
+        let all = dispatch.all_waves();
+        if !same || all < self.grid_waves.min(FEW_WAVES) {
             like.grid.refused = true;
             return false;
         }
+        if self.remembered_grid(at, &dispatch, groups, machine) {
+            return true;
+        }
+        let like = self.group.like.as_deref_mut();
+        let known = &mut self.code.regions[at.region() as usize].grid_history;
+        if known.skip > 0 {
+            known.skip -= 1;
+            like.into_iter().for_each(|like| like.grid.refused = true);
+            return false;
+        }
+        if all < self.grid_waves {
+            known.small += 1;
+            if known.small < 2 || !known.small.is_power_of_two() {
+                like.into_iter().for_each(|like| like.grid.refused = true);
+                return false;
+            }
+        } else {
+            // Evaluations are at least `grid_waves` waves apart.
+            let done = self.stats.in_batch;
+            let evaluated = self.group.evaluated;
+            if evaluated.is_some_and(|at| done < at + self.grid_waves) {
+                return false;
+            }
+            self.group.evaluated = Some(done);
+        }
+        self.evaluate_grid(at, &dispatch, groups, machine)
+    }
+
+    /// Takes the tables from an evaluation that read the same registers and memory. Returns false if none is remembered.
+    fn remembered_grid(
+        &mut self,
+        at: CodePointer,
+        dispatch: &Dispatch,
+        groups: &Groups<'_>,
+        machine: &Machine<'_>,
+    ) -> bool {
+        let region = &self.code.regions[at.region() as usize];
+        let inputs = Inputs { groups, machine };
+        let of = region.grid_history.remembered.iter();
+        let found = of
+            .filter(|r| r.dispatch == *dispatch)
+            .filter(|r| r.reads.iter().all(|read| inputs.read_again(read)))
+            .find(|r| r.accessed.iter().all(|a| a.allowed(&self.ctx, machine)));
+        let (Some(found), Some(like)) = (found, self.group.like.as_deref_mut()) else {
+            return false;
+        };
+        let from = region.live_ins.lines();
+        let all = like.lines.chunks_exact_mut(region.start_lines());
+        let tables = found.tables.chunks_exact(region.start_lines() - from);
+        for (lines, table) in all.zip(tables) {
+            lines[from..].copy_from_slice(table);
+        }
+        self.ctx.grid = *found.grid;
+        like.grid.ready = Some(self.ctx.remembered.mapping);
+        self.stats.grids += 1;
+        self.stats.remembered_grids += 1;
+        true
+    }
+
+    /// Evaluates the region's grid, and remembers the result.
+    fn evaluate_grid(
+        &mut self,
+        at: CodePointer,
+        dispatch: &Dispatch,
+        groups: &Groups<'_>,
+        machine: &Machine<'_>,
+    ) -> bool {
+        let region = &self.code.regions[at.region() as usize];
+        let (Some(grid), Some(like)) = (&region.grid, self.group.like.as_deref_mut()) else {
+            return false;
+        };
         let from = region.live_ins.lines();
         let each = region.start_lines();
-        for counts in attempts(middle) {
-            let evaluated = evaluate(grid, counts, groups, machine);
-            let Some(evaluated) = evaluated else {
+        let inputs = Inputs { groups, machine };
+        for counts in attempts(dispatch.middle) {
+            let Some((evaluated, reads)) = inputs.evaluate(grid, counts) else {
                 continue;
             };
-            let lines = like
-                .lines
-                .chunks_exact_mut(each)
-                .map(|all| &mut all[from..]);
+            let lines = like.lines.chunks_exact_mut(each);
+            let lines = lines.map(|all| &mut all[from..]);
             let tables = Tables {
                 grid,
                 evaluated: &evaluated,
                 counts,
             };
-            if tables.fill(&mut self.ctx, machine, lines).is_some() {
-                like.grid.ready = Some(mapping);
+            if let Some(accessed) = tables.fill(&mut self.ctx, machine, lines) {
+                like.grid.ready = Some(self.ctx.remembered.mapping);
                 self.stats.grids += 1;
-                self.code.regions[at.region() as usize].grid_failed = 0;
+                let lines = like.lines.chunks_exact(each);
+                let made = Remembered {
+                    dispatch: *dispatch,
+                    reads,
+                    accessed,
+                    grid: Box::new(self.ctx.grid),
+                    tables: lines.flat_map(|all| &all[from..]).copied().collect(),
+                };
+                let known = &mut self.code.regions[at.region() as usize].grid_history;
+                known.failed = 0;
+                known.remember(made);
                 return true;
             }
         }
         like.grid.refused = true;
-        let known = &mut self.code.regions[at.region() as usize];
-        known.grid_failed = (2 * known.grid_failed).clamp(1, MOST_SKIPPED);
+        let known = &mut self.code.regions[at.region() as usize].grid_history;
+        known.failed = (2 * known.failed).clamp(1, MOST_SKIPPED);
         // Tests evaluate each dispatch.
-        known.grid_skip = if self.grid_waves > 0 {
-            known.grid_failed
-        } else {
-            0
-        };
+        known.skip = if self.grid_waves > 0 { known.failed } else { 0 };
         false
     }
 }
 
-/// Evaluates the variant's program for numbers of workgroups.
-fn evaluate(
-    grid: &GridCode,
-    counts: [u32; 3],
-    groups: &Groups<'_>,
-    machine: &Machine<'_>,
-) -> Option<Evaluated> {
-    let scratch = groups.scratch.map(|s| s.0);
-    let sgpr = |w: usize, code: u8| {
-        let own = scratch != Some(code as u16);
-        let value = groups.like[w].state().sgprs.get(code as usize).copied();
-        value.filter(|_| own)
-    };
-    let vgpr = |w: usize, v: u16| {
-        let values = groups.like[w].ids().get(v as usize);
+impl GridHistory {
+    /// Remembers an evaluation in place of the oldest one.
+    fn remember(&mut self, made: Remembered) {
+        if self.remembered.len() < REMEMBERED {
+            self.remembered.push(made);
+            return;
+        }
+        self.remembered[self.next] = made;
+        self.next = (self.next + 1) % REMEMBERED;
+    }
+}
+
+impl Dispatch {
+    fn of(ctx: &Ctx, groups: &Groups<'_>, machine: &Machine<'_>) -> Dispatch {
+        Dispatch {
+            middle: std::array::from_fn(|dim| {
+                let register = groups.registers.get(dim);
+                let id = machine.middle.iter().find(|id| Some(&id.0) == register);
+                id.map_or(0, |id| id.1)
+            }),
+            waves: groups.like.len(),
+            scratch: groups.scratch.map(|s| s.0),
+            bias: ctx.memory.bias,
+        }
+    }
+
+    /// Returns about how many waves the dispatch has.
+    fn all_waves(&self) -> u64 {
+        self.middle.iter().fold(self.waves as u64, |n, &m| {
+            n.saturating_mul(2 * m as u64 + 1)
+        })
+    }
+}
+
+/// What an evaluation reads.
+struct Inputs<'a, 'g, 'm> {
+    groups: &'a Groups<'g>,
+    machine: &'a Machine<'m>,
+}
+
+impl Inputs<'_, '_, '_> {
+    fn sgpr(&self, wave: usize, code: u8) -> Option<u32> {
+        let own = self.groups.scratch.map(|s| s.0) != Some(code as u16);
+        let registers = &self.groups.like[wave].state().sgprs;
+        registers.get(code as usize).copied().filter(|_| own)
+    }
+
+    fn vgpr(&self, wave: usize, v: u16) -> [u32; 4] {
+        let values = self.groups.like[wave].ids().get(v as usize);
         values.map_or([0; 4], |v| [v[0], v[16], v[32], v[48]])
-    };
-    let read = |at: u64| {
+    }
+
+    fn memory(&self, at: u64) -> Option<u32> {
         let mut bytes = [0; 4];
-        let done = machine.memory.read(at, &mut bytes);
+        let done = self.machine.memory.read(at, &mut bytes);
         done.ok().map(|()| u32::from_le_bytes(bytes))
-    };
-    grid.program.evaluate(&Waves {
-        count: groups.like.len(),
-        first: [0; 3],
-        groups: counts,
-        sgpr: &sgpr,
-        vgpr: &vgpr,
-        read: &read,
-    })
+    }
+
+    /// Returns true if a register or memory still has the value that was read.
+    fn read_again(&self, read: &Read) -> bool {
+        match *read {
+            Read::Sgpr(wave, code, value) => self.sgpr(wave, code) == Some(value),
+            Read::Vgpr(wave, v, values) => self.vgpr(wave, v) == values,
+            Read::Memory(at, value) => self.memory(at) == Some(value),
+        }
+    }
+
+    /// Evaluates the variant's program for numbers of workgroups. Also returns what it has read.
+    fn evaluate(&self, grid: &GridCode, counts: [u32; 3]) -> Option<(Evaluated, Vec<Read>)> {
+        let reads = RefCell::new(Vec::new());
+        let sgpr = |w: usize, code: u8| {
+            let value = self.sgpr(w, code)?;
+            reads.borrow_mut().push(Read::Sgpr(w, code, value));
+            Some(value)
+        };
+        let vgpr = |w: usize, v: u16| {
+            let values = self.vgpr(w, v);
+            reads.borrow_mut().push(Read::Vgpr(w, v, values));
+            values
+        };
+        let read = |at: u64| {
+            let value = self.memory(at)?;
+            reads.borrow_mut().push(Read::Memory(at, value));
+            Some(value)
+        };
+        let evaluated = grid.program.evaluate(&Waves {
+            count: self.groups.like.len(),
+            first: [0; 3],
+            groups: counts,
+            sgpr: &sgpr,
+            vgpr: &vgpr,
+            read: &read,
+        })?;
+        Some((evaluated, reads.into_inner()))
+    }
 }
 
 /// The data for the tables that the variant's code reads.
@@ -159,13 +340,13 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Fills in the tables. `None` if an access is not permitted in all waves.
+    /// Fills in the tables, and returns what memory the waves access. `None` if an access is not permitted in all waves.
     fn fill<'l>(
         &self,
         ctx: &mut Ctx,
         machine: &Machine<'_>,
         tables: impl Iterator<Item = &'l mut [Line]>,
-    ) -> Option<()> {
+    ) -> Option<Vec<Accessed>> {
         let (grid, program) = (self.grid, &self.grid.program);
         let addresses: Option<Vec<Sum>> = program
             .addresses
@@ -173,11 +354,23 @@ impl Tables<'_> {
             .map(|a| self.evaluated.address(a))
             .collect();
         let addresses = addresses?;
+        let mut accessed = Vec::new();
         for (sum, a) in addresses.iter().zip(&program.addresses) {
             let (least, most) = sum.limits(self.counts);
-            let first = u64::try_from(least + a.from as i128).ok()?;
-            let last = u64::try_from(most + a.to as i128 - 1).ok()?;
-            allowed(ctx, machine, first, last, a.need)?;
+            accessed.push(Accessed {
+                first: u64::try_from(least + a.from as i128).ok()?,
+                last: u64::try_from(most + a.to as i128 - 1).ok()?,
+                need: a.need,
+            });
+        }
+        for &GridLoad { step, .. } in &grid.loads {
+            let (first, dwords) = self.evaluated.loaded(step)?;
+            let last = first + 4 * dwords.len() as u64 - 1;
+            let need = 1;
+            accessed.push(Accessed { first, last, need });
+        }
+        if !accessed.iter().all(|a| a.allowed(ctx, machine)) {
+            return None;
         }
         let bases: Option<Vec<&Sum>> = program
             .bases
@@ -185,7 +378,7 @@ impl Tables<'_> {
             .map(|&(_, step)| self.evaluated.sum(step))
             .collect();
         let bases = bases?;
-        self.fill_context(ctx, machine, &addresses, &bases)?;
+        self.fill_context(ctx, &addresses, &bases)?;
         for (w, table) in tables.enumerate() {
             let of = |sum: &Sum, slice: usize| match sum.of.len() {
                 1 => sum.of[0],
@@ -206,19 +399,12 @@ impl Tables<'_> {
             }
         }
         debug_assert_eq!(grid.slopes.len(), addresses.len() + bases.len());
-        Some(())
+        Some(accessed)
     }
 
-    fn fill_context(
-        &self,
-        ctx: &mut Ctx,
-        machine: &Machine<'_>,
-        addresses: &[Sum],
-        bases: &[&Sum],
-    ) -> Option<()> {
+    fn fill_context(&self, ctx: &mut Ctx, addresses: &[Sum], bases: &[&Sum]) -> Option<()> {
         for &GridLoad { to, pointer, step } in &self.grid.loads {
             let (at, dwords) = self.evaluated.loaded(step)?;
-            allowed(ctx, machine, at, at + 4 * dwords.len() as u64 - 1, 1)?;
             let offset = self.grid.program.offset(step)?;
             let host = at
                 .wrapping_sub(offset as i64 as u64)
@@ -252,14 +438,20 @@ fn put(ctx: &mut Ctx, at: u32, value: u64) -> Option<()> {
     Some(())
 }
 
-/// Returns `Some` if all bytes from the first to the last may be accessed.
-fn allowed(ctx: &Ctx, machine: &Machine<'_>, first: u64, last: u64, need: u8) -> Option<()> {
-    let start = ctx.memory.start;
-    let (low, high) = (first.checked_sub(start)?, last.checked_sub(start)?);
-    if low > high || high >= ctx.memory.bytes {
-        return None;
+impl Accessed {
+    /// Returns true if all bytes may be accessed.
+    fn allowed(&self, ctx: &Ctx, machine: &Machine<'_>) -> bool {
+        let start = ctx.memory.start;
+        let bounds = self
+            .first
+            .checked_sub(start)
+            .zip(self.last.checked_sub(start));
+        let Some((low, high)) = bounds.filter(|b| b.0 <= b.1 && b.1 < ctx.memory.bytes) else {
+            return false;
+        };
+        let need = MAPPED | self.need;
+        // SAFETY: the context is bound to the machine, whose memory it has.
+        let pages = unsafe { page_states(ctx) };
+        permitted((machine.memory, start), pages, low, high, need, 0).is_some()
     }
-    // SAFETY: the context is bound to the machine, whose memory it has.
-    let pages = unsafe { page_states(ctx) };
-    permitted((machine.memory, start), pages, low, high, MAPPED | need, 0).map(|_| ())
 }
