@@ -23,8 +23,9 @@ pub(crate) use ternary_logic::Ternary;
 
 use crate::hash::Map;
 use crate::ir::region::Block;
-use crate::ir::{Id, Node};
+use crate::ir::{Id, Inst, Node};
 use gcn_emu::fp::Mode;
+use gcn_isa::meaning::Op;
 
 /// The options of a block's plan.
 #[derive(Clone, Copy)]
@@ -178,6 +179,31 @@ impl Plan {
         }
     }
 
+    /// Returns true if the time of one register's lanes is mostly the latency of operations that wait for each other, so long that the host does
+    /// not reach the next lanes' operations meanwhile. Then the code of several registers should be interleaved.
+    pub fn waits(&self, block: &Block) -> bool {
+        /// The number of operations of other lanes that the host begins while it waits.
+        const AHEAD: u32 = 60;
+        let mut done = vec![0; block.graph.len()];
+        let (mut longest, mut work, mut operations) = (0, 0, 0);
+        for op in self.ops.iter().filter(|op| op.commit.is_none()) {
+            let node = &block.graph[op.id as usize];
+            let ready = op.args[..self.arity(op.id, node)].iter().map(|&a| {
+                let n = &block.graph[a as usize];
+                let part = matches!(n.op, Inst::Part(_));
+                done[if part { n.args[0] } else { a } as usize]
+            });
+            let registers = if node.out.bits() > 32 { 2 } else { 1 };
+            let (latency, cycles) = latency(node);
+            let end = ready.max().unwrap_or(0) + latency;
+            done[op.id as usize] = end;
+            longest = end.max(longest);
+            work += registers * cycles;
+            operations += 1;
+        }
+        longest >= work && longest * operations >= AHEAD * work
+    }
+
     /// Returns the minimum or maximum as which a selection is computed.
     pub fn extreme(&self, id: Id) -> Option<Extreme> {
         self.selections.get(&id)?.extreme
@@ -186,5 +212,18 @@ impl Plan {
     /// Returns the first operand of a selection, or of a truth value as a number.
     pub fn condition(&self, id: Id, node: &Node) -> Id {
         self.selections.get(&id).map_or(node.args[0], |s| s.args[0])
+    }
+}
+
+/// Returns the usual latency of an operation on current hosts, and for how many cycles it keeps a unit busy.
+fn latency(node: &Node) -> (u32, u32) {
+    let float = node.ty.is_float() || node.out.is_float();
+    match node.op {
+        Inst::Alu(Op::Div | Op::Sqrt) => (14, 6),
+        Inst::Alu(Op::Select | Op::And | Op::Or | Op::Xor | Op::Not | Op::Neg | Op::Abs) => (1, 1),
+        Inst::Alu(_) if float => (4, 1),
+        Inst::Alu(Op::Mul) => (4, 2),
+        Inst::AffineLoad { .. } | Inst::Group { .. } => (7, 2),
+        _ => (1, 1),
     }
 }

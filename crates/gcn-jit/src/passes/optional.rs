@@ -53,6 +53,8 @@ pub enum Optional {
     Keep,
     /// The four slices of long blocks are a loop.
     SliceLoop,
+    /// Both halves of a slice are computed at once where operations wait for each other.
+    Halves,
     /// Atomics without a helper.
     Atomics,
     /// Vector operations whose operands are the same in all lanes are computed once for all slices.
@@ -68,7 +70,7 @@ pub enum Optional {
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 30] = [
+    pub const ALL: [Optional; 31] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::LoopVariants,
@@ -94,6 +96,7 @@ impl Optional {
         Optional::Carries,
         Optional::Keep,
         Optional::SliceLoop,
+        Optional::Halves,
         Optional::Atomics,
         Optional::Uniform,
         Optional::Accesses,
@@ -129,6 +132,7 @@ impl Optional {
             Optional::Carries => "carries",
             Optional::Keep => "keep",
             Optional::SliceLoop => "slice_loop",
+            Optional::Halves => "halves",
             Optional::Atomics => "atomics",
             Optional::Uniform => "uniform",
             Optional::Accesses => "accesses",

@@ -374,3 +374,28 @@ block 0x0..0x10, 4 instructions
     assert!(made.live[2]);
     assert_eq!(made.uses[2].last(), Some(&(made.ops.len() as u32)));
 }
+
+/// Returns a block of sums, each of which adds a VGPR to the result of the one so many sums before.
+fn sums(count: usize, apart: usize) -> Block {
+    let mut text = String::from("block 0x0..0x400, 40 instructions, fp nearest daz ftz\n");
+    text += "  %0 = vgpr v0 : lanes b32\n";
+    for n in 1..=count {
+        let before = n.saturating_sub(apart);
+        text += &format!("  %{n} = add.f32 %0, %{before} : lanes f32\n");
+    }
+    for v in 0..apart.min(count) {
+        text += &format!("  v{} = %{} active\n", v + 1, count - v);
+    }
+    block(&(text + "  end\n"))
+}
+
+#[test]
+fn long_chains_wait() {
+    let waits = |count: usize, apart: usize| {
+        let block = sums(count, apart);
+        plan(&block, &OPTIONS, None).waits(&block)
+    };
+    assert!(waits(40, 1) && waits(100, 2));
+    // Other lanes' operations fill the time of short chains, and chains beside each other have enough to do.
+    assert!(!waits(10, 1) && !waits(200, 8));
+}

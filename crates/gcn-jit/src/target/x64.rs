@@ -41,9 +41,6 @@ pub const EXIT_NEXT: u64 = 7;
 /// The interpreter must run the block outside compiled code.
 pub const EXIT_ALONE: u64 = 8;
 
-/// The number of operations on masks that all-active variants of single blocks are taken to save.
-const MASKS: usize = 6;
-
 /// The number of operations by which a block whose slices keep values in registers may be longer before its slices are a loop.
 const KEPT: usize = 20;
 
@@ -889,7 +886,7 @@ impl<V: Vectors> Emit<'_, V> {
             || (0..c.graph.len()).any(|at| used[at] && c.graph[at].op == Inst::Ballot);
         // Without masks of lanes there are fewer operations, but where the plain block is a loop, a loop is better here, too.
         let masks = match c.is_all_active && c.assumed.is_empty() && c.replaces.len() <= 1 {
-            true => MASKS,
+            true => V::MASKS,
             false => 0,
         };
         // Values that wait for the block's end stay in registers only if the slices are not a loop. The code of loads at lanes' own addresses is

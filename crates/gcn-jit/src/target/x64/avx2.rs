@@ -73,6 +73,7 @@ impl VectorIsa for Avx2 {
     const TRUTH: Class = 0;
     const BROADCAST: Remat = Remat::Value;
     const KEEPS: bool = false;
+    const MASKS: usize = 0;
 
     fn looped(operations: usize) -> bool {
         operations >= LOOP
@@ -80,7 +81,7 @@ impl VectorIsa for Avx2 {
 
     fn both(e: &Emit<'_, Avx2>) -> bool {
         let crosses = |n: &Node| matches!(n.op, Inst::Shuffle(digits) if select::crosses(digits));
-        e.c.graph.iter().any(crosses)
+        e.c.graph.iter().any(crosses) || e.with(Optional::Halves) && e.plan.waits(e.c)
     }
 
     fn load(a: &mut Asm, bytes: u8, r: u8, from: Mem) {

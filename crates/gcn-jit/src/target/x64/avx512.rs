@@ -57,6 +57,7 @@ impl VectorIsa for Avx512 {
     const TRUTH: Class = 1;
     const BROADCAST: Remat = Remat::Memory;
     const KEEPS: bool = true;
+    const MASKS: usize = 6;
 
     fn looped(operations: usize) -> bool {
         operations >= LOOP

@@ -57,6 +57,9 @@ pub(crate) trait VectorIsa: Sized + 'static {
     /// A slice's values can stay in registers while other slices are computed.
     const KEEPS: bool;
 
+    /// The number of operations on masks that all-active variants of single blocks are taken to save.
+    const MASKS: usize;
+
     /// Returns true if the four slices of a block with this number of vector operations are the iterations of a loop.
     fn looped(operations: usize) -> bool;
 
