@@ -536,18 +536,32 @@ impl Streaming {
     }
 }
 
-/// Evaluations are used again in dispatches with the same arguments, and only in those.
 #[test]
 fn evaluations_are_remembered() {
+    run_again("", GUARD, ACCESS);
+}
+
+/// The block where waves start has no affine addresses, so waves have no tables.
+#[test]
+fn evaluations_without_addresses_are_remembered() {
+    let access = "v_mul_lo_u32 v13, v6, v6\nv_and_b32 v13, 0xffc, v13\nv_mov_b32 v9, s13\nv_add_co_u32 v8, vcc, s12, v13\n\
+        v_addc_co_u32 v9, vcc, 0, v9, vcc\nglobal_load_dword v10, v[8:9], off\ns_waitcnt vmcnt(0)\n\
+        v_add_u32 v10, s17, v10\nv_mul_lo_u32 v13, v6, v6\nv_lshlrev_b32 v13, 2, v13\nv_and_b32 v13, 0xfffc, v13\n\
+        v_add_co_u32 v8, vcc, s14, v13\nv_mov_b32 v9, s15\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
+        global_store_byte v[8:9], v13, off";
+    run_again("", GUARD, access);
+}
+
+/// Evaluations are used again in dispatches with the same arguments, and only in those.
+fn run_again(args: &'static str, guard: &'static str, access: &'static str) {
     let shifted = |by: i32| Streaming {
-        guard: GUARD,
         limit: -by,
         from: [|_| 0, |_| 64][(by != 0) as usize],
         ..STREAMING
     };
     let (mut grids, mut remembered) = (0, 0);
     for shape in SHAPES {
-        let source = streaming(shape, "", GUARD, ACCESS);
+        let source = streaming(shape, args, guard, access);
         let target = Target::parse("gfx900").expect("a target");
         let interp = Gpu::with_engine(target, 16 << 20, || Box::new(Interp::new()));
         let interp = Board::new(interp.expect("memory"), &source);

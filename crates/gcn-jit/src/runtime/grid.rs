@@ -171,10 +171,10 @@ impl Jit {
             return false;
         };
         let from = region.live_ins.lines();
+        let each = region.start_lines() - from;
         let all = like.lines.chunks_exact_mut(region.start_lines());
-        let tables = found.tables.chunks_exact(region.start_lines() - from);
-        for (lines, table) in all.zip(tables) {
-            lines[from..].copy_from_slice(table);
+        for (w, lines) in all.enumerate() {
+            lines[from..].copy_from_slice(&found.tables[w * each..][..each]);
         }
         self.ctx.grid = *found.grid;
         like.grid.ready = Some(self.ctx.remembered.mapping);
