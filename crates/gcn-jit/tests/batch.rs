@@ -541,14 +541,12 @@ fn evaluations_are_remembered() {
     run_again("", GUARD, ACCESS);
 }
 
-/// The block where waves start has no affine addresses, so waves have no tables.
+/// The block where waves start has no affine addresses and writes no vector registers, so waves have no tables.
 #[test]
-fn evaluations_without_addresses_are_remembered() {
-    let access = "v_mul_lo_u32 v13, v6, v6\nv_and_b32 v13, 0xffc, v13\nv_mov_b32 v9, s13\nv_add_co_u32 v8, vcc, s12, v13\n\
-        v_addc_co_u32 v9, vcc, 0, v9, vcc\nglobal_load_dword v10, v[8:9], off\ns_waitcnt vmcnt(0)\n\
-        v_add_u32 v10, s17, v10\nv_mul_lo_u32 v13, v6, v6\nv_lshlrev_b32 v13, 2, v13\nv_and_b32 v13, 0xfffc, v13\n\
-        v_add_co_u32 v8, vcc, s14, v13\nv_mov_b32 v9, s15\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
-        global_store_byte v[8:9], v13, off";
+fn evaluations_without_tables_are_remembered() {
+    let access = "s_mov_b32 s30, 2\nagain:\nv_mul_u32_u24 v13, v0, v0\nv_add_u32 v13, s30, v13\nv_and_b32 v13, 0x3ff, v13\n\
+        v_mov_b32 v9, s15\nv_add_co_u32 v8, vcc, s14, v13\nv_addc_co_u32 v9, vcc, 0, v9, vcc\nv_mov_b32 v10, s16\n\
+        global_store_byte v[8:9], v10, off\ns_sub_u32 s30, s30, 1\ns_cmp_lg_u32 s30, 0\ns_cbranch_scc1 again";
     run_again("", GUARD, access);
 }
 
