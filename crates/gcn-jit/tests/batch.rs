@@ -627,6 +627,25 @@ fn arguments_that_change() {
     }
 }
 
+/// Arguments are compared with negative numbers, and masks are selected by the results.
+#[test]
+fn arguments_and_negative_numbers() {
+    let args = "s_cmp_gt_i32 s16, -1\ns_cselect_b64 s[26:27], -1, 0\ns_min_i32 s28, s17, -5\ns_add_i32 s29, s17, -1\n\
+        s_max_i32 s29, s29, -7\ns_add_u32 s17, s28, s29";
+    let guard = "v_cmp_gt_u32 vcc, s16, v6\ns_and_b64 vcc, vcc, s[26:27]\ns_and_saveexec_b64 s[24:25], vcc\n\
+        s_cbranch_execz done";
+    let run = |guard| {
+        let kernel = Streaming {
+            args,
+            guard,
+            ..STREAMING
+        };
+        kernel.run()
+    };
+    let count = run("") + run(guard);
+    assert!(levels().is_empty() || count > 2, "{count}");
+}
+
 /// In some workgroup, a load is beyond mapped memory.
 #[test]
 fn addresses_that_fault() {

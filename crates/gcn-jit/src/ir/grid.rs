@@ -9,9 +9,10 @@
 
 use crate::ir::affine::{Base, BaseKind, Guard, SliceLayout};
 use crate::ir::region::{Block, Terminator};
-use crate::ir::{Id, Inst};
+use crate::ir::{Id, Inst, Node};
 use gcn_isa::meaning::Op;
 use gcn_isa::shape::Ty;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// The number of a step in its program.
@@ -271,6 +272,16 @@ impl<'a> Builder<'a> {
         self.push(StepOp::Sgpr(code), [0; 3], 32)
     }
 
+    /// Returns the step of a value as an operation reads it that has operands of so many bits. The graph's constants have 64 bits, and 64-bit operations
+    /// may have operands of 32.
+    fn operand(&mut self, step: StepId, bits: u8) -> Option<StepId> {
+        match self.program.steps[step as usize].bits.cmp(&bits) {
+            Ordering::Greater => self.push(StepOp::Lo, [step, 0, 0], bits),
+            Ordering::Less => self.push(alu(Op::Zext), [step, 0, 0], bits),
+            Ordering::Equal => Some(step),
+        }
+    }
+
     /// Returns the step of a scalar of the graph.
     pub fn node(&mut self, id: Id) -> Option<StepId> {
         if let Some(&step) = self.of_node.get(&id) {
@@ -285,8 +296,12 @@ impl<'a> Builder<'a> {
             _ => u8::try_from(n.out.bits()).ok()?,
         };
         let mut args = [0; 3];
-        for (arg, &input) in args.iter_mut().zip(n.inputs()) {
-            *arg = self.node(input)?;
+        for (k, (arg, &input)) in args.iter_mut().zip(n.inputs()).enumerate() {
+            let step = self.node(input)?;
+            *arg = match read_bits(&n, k) {
+                Some(bits) => self.operand(step, bits)?,
+                None => step,
+            };
         }
         let op = match n.op {
             Inst::Const(v) => StepOp::Const(v),
@@ -367,6 +382,16 @@ impl<'a> Builder<'a> {
         let step = self.push(of, args, 32)?;
         self.of_base.insert(q, step);
         Some(step)
+    }
+}
+
+/// Returns how many bits of an operand an operation reads. `None` if it takes the operand as it is.
+fn read_bits(n: &Node, operand: usize) -> Option<u8> {
+    match (n.op, operand) {
+        (Inst::Alu(Op::Select), 0) => Some(1),
+        (Inst::Alu(_), _) => Some(n.ty.bits() as u8),
+        (Inst::Pair, _) => Some(32),
+        _ => None,
     }
 }
 
