@@ -683,15 +683,15 @@ impl<'s> Parser<'s, '_> {
 
     /// Reads `:0` and the like after a flag's name.
     fn flag(&mut self, name: &str, what: Sets) -> Result<u64, Fail> {
-        if !self.clrx {
-            return Ok(self.ranged(name, 0, 1)? as u64);
-        }
-        // `bound_ctrl:0` sets the bit; a second number says whether to set it.
+        // `bound_ctrl:0` sets the bit; in CLRX's syntax a second number says whether to set it.
         if what == Sets::BoundCtrl {
             self.ranged(name, 0, 1)?;
-            if !self.eat(b':') {
+            if !self.clrx || !self.eat(b':') {
                 return Ok(1);
             }
+        }
+        if !self.clrx {
+            return Ok(self.ranged(name, 0, 1)? as u64);
         }
         Ok(self.enables(name)? as u64)
     }
@@ -2284,12 +2284,7 @@ impl<'a, 's, 'b> Fitting<'a, 's, 'b> {
                 }
             }
             Sets::OpSel => return self.op_sel(m),
-            Sets::BoundCtrl => {
-                let on = !self.parser.clrx || m.value != 0;
-                if !self.encoder.set(Field::BoundCtrl, on as u32) {
-                    return self.miss(span, Why::Modifier);
-                }
-            }
+            Sets::BoundCtrl => return self.field(Field::BoundCtrl, m),
             Sets::DppCtrl => return self.field(Field::DppCtrl, m),
             Sets::Number(field) => return self.field(field, m),
         }

@@ -1939,7 +1939,7 @@ impl<'s> Cursor<'s> {
             Arg::Flag if colon.is_none() => 1,
             Arg::Wave(base) if colon.is_none() => base,
             _ if colon.is_none() => return None,
-            // Both numbers set the bit in both syntaxes.
+            // `bound_ctrl:0` sets the bit, too.
             Arg::Flag if what == Sets::BoundCtrl => {
                 within(self.integer()?, 0, 1)?;
                 1

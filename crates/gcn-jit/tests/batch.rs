@@ -118,6 +118,13 @@ struct Board {
 }
 
 impl Board {
+    /// A GPU with the interpreter.
+    fn interpreting(source: &str) -> Board {
+        let target = Target::parse("gfx900").expect("a target");
+        let gpu = Gpu::with_engine(target, 16 << 20, || Box::new(Interp::new()));
+        Board::new(gpu.expect("memory"), source)
+    }
+
     fn new(gpu: Gpu, source: &str) -> Board {
         let output = gcn_asm::assemble(source, "k.s", &gcn_asm::Options::default());
         let object = output
@@ -195,9 +202,7 @@ impl Transaction {
         let mut in_batch = 0;
         for shape in SHAPES {
             let source = source(shape, self.extra, self.lds, self.scratch);
-            let target = Target::parse("gfx900").expect("a target");
-            let interp = Gpu::with_engine(target, 16 << 20, || Box::new(Interp::new()));
-            let interp = Board::new(interp.expect("memory"), &source);
+            let interp = Board::interpreting(&source);
             for level in levels() {
                 let cache = Cache::with_level(level);
                 let (jit, eager) = compiling(&cache);
@@ -489,9 +494,7 @@ impl Streaming {
         let mut evaluated = 0;
         for shape in SHAPES {
             let source = streaming(shape, self.args, self.guard, self.access);
-            let target = Target::parse("gfx900").expect("a target");
-            let interp = Gpu::with_engine(target, 16 << 20, || Box::new(Interp::new()));
-            let interp = Board::new(interp.expect("memory"), &source);
+            let interp = Board::interpreting(&source);
             for level in levels() {
                 let cache = Cache::with_level(level);
                 let (jit, eager) = compiling(&cache);
@@ -538,7 +541,7 @@ impl Streaming {
 
 #[test]
 fn evaluations_are_remembered() {
-    run_again("", GUARD, ACCESS);
+    run_again(ACCESS);
 }
 
 /// The block where waves start has no affine addresses and writes no vector registers, so waves have no tables.
@@ -547,11 +550,11 @@ fn evaluations_without_tables_are_remembered() {
     let access = "s_mov_b32 s30, 2\nagain:\nv_mul_u32_u24 v13, v0, v0\nv_add_u32 v13, s30, v13\nv_and_b32 v13, 0x3ff, v13\n\
         v_mov_b32 v9, s15\nv_add_co_u32 v8, vcc, s14, v13\nv_addc_co_u32 v9, vcc, 0, v9, vcc\nv_mov_b32 v10, s16\n\
         global_store_byte v[8:9], v10, off\ns_sub_u32 s30, s30, 1\ns_cmp_lg_u32 s30, 0\ns_cbranch_scc1 again";
-    run_again("", GUARD, access);
+    run_again(access);
 }
 
 /// Evaluations are used again in dispatches with the same arguments, and only in those.
-fn run_again(args: &'static str, guard: &'static str, access: &'static str) {
+fn run_again(access: &'static str) {
     let shifted = |by: i32| Streaming {
         limit: -by,
         from: [|_| 0, |_| 64][(by != 0) as usize],
@@ -559,10 +562,8 @@ fn run_again(args: &'static str, guard: &'static str, access: &'static str) {
     };
     let (mut grids, mut remembered) = (0, 0);
     for shape in SHAPES {
-        let source = streaming(shape, args, guard, access);
-        let target = Target::parse("gfx900").expect("a target");
-        let interp = Gpu::with_engine(target, 16 << 20, || Box::new(Interp::new()));
-        let interp = Board::new(interp.expect("memory"), &source);
+        let source = streaming(shape, "", GUARD, access);
+        let interp = Board::interpreting(&source);
         for level in levels() {
             let cache = Cache::with_level(level);
             let (jit, eager) = compiling(&cache);

@@ -109,7 +109,7 @@ impl Jit {
         machine: &Machine<'_>,
     ) -> bool {
         let region = &self.code.regions[at.region() as usize];
-        let (Some(grid), Some(like)) = (&region.grid, self.group.like.as_deref_mut()) else {
+        let (Some(grid), Some(like)) = (&region.grid, self.group.like.as_deref()) else {
             return false;
         };
         let mapping = self.ctx.remembered.mapping;
@@ -119,26 +119,27 @@ impl Jit {
         let registers = groups.registers.iter().map(|&r| r as u32);
         let same = registers.eq(grid.program.ids.iter().map(|&id| id as u32));
         let dispatch = Dispatch::of(&self.ctx, groups, machine);
+        let inputs = Inputs {
+            dispatch,
+            groups,
+            machine,
+        };
         let all = dispatch.all_waves();
         if !same || all < self.grid_waves.min(FEW_WAVES) {
-            like.grid.refused = true;
-            return false;
+            return self.refuse_grid();
         }
-        if self.remembered_grid(at, &dispatch, groups, machine) {
+        if self.remembered_grid(at, &inputs) {
             return true;
         }
-        let like = self.group.like.as_deref_mut();
         let known = &mut self.code.regions[at.region() as usize].grid_history;
         if known.skip > 0 {
             known.skip -= 1;
-            like.into_iter().for_each(|like| like.grid.refused = true);
-            return false;
+            return self.refuse_grid();
         }
         if all < self.grid_waves {
             known.small += 1;
             if known.small < 2 || !known.small.is_power_of_two() {
-                like.into_iter().for_each(|like| like.grid.refused = true);
-                return false;
+                return self.refuse_grid();
             }
         } else {
             // Evaluations are at least `grid_waves` waves apart.
@@ -149,24 +150,22 @@ impl Jit {
             }
             self.group.evaluated = Some(done);
         }
-        self.evaluate_grid(at, &dispatch, groups, machine)
+        self.evaluate_grid(at, &inputs)
+    }
+
+    /// The dispatch's waves do not begin in the grid variant. Returns false.
+    fn refuse_grid(&mut self) -> bool {
+        if let Some(like) = self.group.like.as_deref_mut() {
+            like.grid.refused = true;
+        }
+        false
     }
 
     /// Takes the tables from an evaluation that read the same registers and memory. Returns false if none is remembered.
-    fn remembered_grid(
-        &mut self,
-        at: CodePointer,
-        dispatch: &Dispatch,
-        groups: &Groups<'_>,
-        machine: &Machine<'_>,
-    ) -> bool {
+    fn remembered_grid(&mut self, at: CodePointer, inputs: &Inputs<'_, '_, '_>) -> bool {
         let region = &self.code.regions[at.region() as usize];
-        let inputs = Inputs { groups, machine };
-        let of = region.grid_history.remembered.iter();
-        let found = of
-            .filter(|r| r.dispatch == *dispatch)
-            .filter(|r| r.reads.iter().all(|read| inputs.read_again(read)))
-            .find(|r| r.accessed.iter().all(|a| a.allowed(&self.ctx, machine)));
+        let mut of = region.grid_history.remembered.iter();
+        let found = of.find(|r| inputs.fit(r, &self.ctx));
         let (Some(found), Some(like)) = (found, self.group.like.as_deref_mut()) else {
             return false;
         };
@@ -184,21 +183,14 @@ impl Jit {
     }
 
     /// Evaluates the region's grid, and remembers the result.
-    fn evaluate_grid(
-        &mut self,
-        at: CodePointer,
-        dispatch: &Dispatch,
-        groups: &Groups<'_>,
-        machine: &Machine<'_>,
-    ) -> bool {
+    fn evaluate_grid(&mut self, at: CodePointer, inputs: &Inputs<'_, '_, '_>) -> bool {
         let region = &self.code.regions[at.region() as usize];
         let (Some(grid), Some(like)) = (&region.grid, self.group.like.as_deref_mut()) else {
             return false;
         };
         let from = region.live_ins.lines();
         let each = region.start_lines();
-        let inputs = Inputs { groups, machine };
-        for counts in attempts(dispatch.middle) {
+        for counts in attempts(inputs.dispatch.middle) {
             let Some((evaluated, reads)) = inputs.evaluate(grid, counts) else {
                 continue;
             };
@@ -209,12 +201,12 @@ impl Jit {
                 evaluated: &evaluated,
                 counts,
             };
-            if let Some(accessed) = tables.fill(&mut self.ctx, machine, lines) {
+            if let Some(accessed) = tables.fill(&mut self.ctx, inputs.machine, lines) {
                 like.grid.ready = Some(self.ctx.remembered.mapping);
                 self.stats.grids += 1;
                 let lines = like.lines.chunks_exact(each);
                 let made = Remembered {
-                    dispatch: *dispatch,
+                    dispatch: inputs.dispatch,
                     reads,
                     accessed,
                     grid: Box::new(self.ctx.grid),
@@ -226,12 +218,11 @@ impl Jit {
                 return true;
             }
         }
-        like.grid.refused = true;
         let known = &mut self.code.regions[at.region() as usize].grid_history;
         known.failed = (2 * known.failed).clamp(1, MOST_SKIPPED);
         // Tests evaluate each dispatch.
         known.skip = if self.grid_waves > 0 { known.failed } else { 0 };
-        false
+        self.refuse_grid()
     }
 }
 
@@ -271,6 +262,7 @@ impl Dispatch {
 
 /// What an evaluation reads.
 struct Inputs<'a, 'g, 'm> {
+    dispatch: Dispatch,
     groups: &'a Groups<'g>,
     machine: &'a Machine<'m>,
 }
@@ -291,6 +283,13 @@ impl Inputs<'_, '_, '_> {
         let mut bytes = [0; 4];
         let done = self.machine.memory.read(at, &mut bytes);
         done.ok().map(|()| u32::from_le_bytes(bytes))
+    }
+
+    /// Returns true if an evaluation would read the same again, and the memory that waves access is still permitted.
+    fn fit(&self, made: &Remembered, ctx: &Ctx) -> bool {
+        made.dispatch == self.dispatch
+            && made.reads.iter().all(|read| self.read_again(read))
+            && made.accessed.iter().all(|a| a.allowed(ctx, self.machine))
     }
 
     /// Returns true if a register or memory still has the value that was read.
