@@ -36,14 +36,11 @@ pub fn program(insn: &Insn) -> &'static Program {
 
 /// The meaning of a row on a target, written once per process.
 pub fn program_of(row: &'static Inst, target: Target) -> &'static Program {
-    static PROGRAMS: OnceLock<Vec<OnceLock<Program>>> = OnceLock::new();
-    let programs = PROGRAMS.get_or_init(|| {
-        (0..TABLES * insts::count())
-            .map(|_| OnceLock::new())
-            .collect()
-    });
-    let at = target.table() * insts::count() + insts::number(row);
-    programs[at].get_or_init(|| meaning(row, target))
+    type Programs = Vec<OnceLock<Program>>;
+    static PROGRAMS: [OnceLock<Programs>; TABLES] = [const { OnceLock::new() }; TABLES];
+    let of_rows = || (0..insts::count()).map(|_| OnceLock::new()).collect();
+    let programs = PROGRAMS[target.table()].get_or_init(of_rows);
+    programs[insts::number(row)].get_or_init(|| meaning(row, target))
 }
 
 /// A decoded instruction, ready to run.

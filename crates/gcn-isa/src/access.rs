@@ -318,7 +318,12 @@ struct SlotRead {
 impl InstructionInfo {
     /// Computes the properties of a row for a target that has it.
     pub fn new(row: &'static Inst, target: Target) -> InstructionInfo {
-        let program = &meaning(row, target);
+        InstructionInfo::of(&meaning(row, target), target)
+    }
+
+    /// Computes the properties of a row from its meaning for a target.
+    pub fn of(program: &Program, target: Target) -> InstructionInfo {
+        let row = program.row;
         let live = live(program);
         let nodes = || {
             (program.nodes.iter().zip(&live))

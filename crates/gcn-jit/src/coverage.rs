@@ -10,9 +10,12 @@ use crate::ir::region::Terminator;
 use crate::passes::affine;
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_isa::Target;
-use gcn_isa::decode::decode;
+use gcn_isa::decode::{Insn, decode};
+use gcn_isa::encode::Encoder;
+use gcn_isa::format::{Encoding, Field, Format};
+use gcn_isa::insts;
 use gcn_object::CodeObject;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
 struct Counts {
@@ -26,32 +29,37 @@ struct Counts {
     instructions: u32,
 }
 
+fn request<'a>(
+    target: Target,
+    mode: u32,
+    fetch: &'a dyn Fn(u64) -> Option<Insn>,
+) -> frontend::CompileRequest<'a> {
+    let start = EntryVgprs([Pattern::Consecutive, Pattern::Same, Pattern::Same]);
+    frontend::CompileRequest {
+        target,
+        mode,
+        vgprs: 256,
+        all_live: false,
+        precise: false,
+        entry: Some(start),
+        affine: true,
+        distrusted: Default::default(),
+        left_out: Default::default(),
+        steps: Vec::new(),
+        sgprs: [0; 128],
+        typical: None,
+        guessed: Default::default(),
+        table: instruction_table(target),
+        dump: None,
+        fetch,
+    }
+}
+
 impl Counts {
     /// Adds the region of waves that start at an address of code.
     fn add(&mut self, target: Target, at: u64, code: &[u8]) {
         let fetch = |pc: u64| decode(target, code.get((pc.checked_sub(at)?) as usize..)?);
-        let start = EntryVgprs([Pattern::Consecutive, Pattern::Same, Pattern::Same]);
-        let region = frontend::region(
-            at,
-            &frontend::CompileRequest {
-                target,
-                mode: 0x3f0,
-                vgprs: 256,
-                all_live: false,
-                precise: false,
-                entry: Some(start),
-                affine: true,
-                distrusted: Default::default(),
-                left_out: Default::default(),
-                steps: Vec::new(),
-                sgprs: [0; 128],
-                typical: None,
-                guessed: Default::default(),
-                table: instruction_table(target),
-                dump: None,
-                fetch: &fetch,
-            },
-        );
+        let region = frontend::region(at, &request(target, 0x3f0, &fetch));
         // Kernels that call functions missing from the object do not run.
         if region.blocks.iter().any(|b| b.start == 0) {
             return;
@@ -86,6 +94,69 @@ impl Counts {
             self.affine_stores += affine;
             let all = e.store.is_some() as usize + e.deferred_stores.len() + e.rows.len();
             self.other_stores += all - affine;
+        }
+    }
+}
+
+/// Returns the names of the vector ALU instructions that are left to the interpreter in a MODE, if their sources are VGPRs.
+fn left_to_the_interpreter(target: Target, mode: u32) -> BTreeSet<&'static str> {
+    let vector = [
+        Format::Vop1,
+        Format::Vop2,
+        Format::Vop3,
+        Format::Vop3p,
+        Format::Vopc,
+    ];
+    let mut left = BTreeSet::new();
+    for row in insts::all().filter(|row| vector.contains(&row.format)) {
+        let encodings = [Encoding::Vop3p, Encoding::Vop3, Encoding::Vop3b];
+        let encoders = encodings.iter();
+        let mut encoders = encoders.filter_map(|&e| Encoder::new(row, e, target));
+        let Some(mut e) = encoders.next() else {
+            continue;
+        };
+        let operands = [(Field::Src0, 258), (Field::Src1, 260), (Field::Src2, 262)];
+        for (field, value) in operands.into_iter().chain([(Field::Vdst, 10)]) {
+            e.set(field, value);
+        }
+        let mut code = e.bits.to_le_bytes().to_vec();
+        code.extend(0xbf81_0000u32.to_le_bytes());
+        let fetch = |pc: u64| decode(target, code.get(pc as usize..)?);
+        if fetch(0).is_none_or(|insn| insn.row.name != row.name) {
+            continue;
+        }
+        let region = frontend::region(0, &request(target, mode, &fetch));
+        let first = region.blocks.iter().find(|block| block.start == 0);
+        if first.is_none_or(|b| matches!(b.terminator, Terminator::Interpret { .. })) {
+            left.insert(row.name);
+        }
+    }
+    left
+}
+
+/// Compilers flush the denormals of f32 before gfx9 and keep them on gfx9; shaders for graphics disable IEEE. No MODE of these may leave more
+/// instructions to the interpreter than the MODE in which the compiler was developed.
+#[test]
+fn usual_modes_leave_no_more_to_the_interpreter() {
+    for name in ["gfx600", "gfx701", "gfx803", "gfx900"] {
+        let target = Target::parse(name).expect("a target");
+        let developed = left_to_the_interpreter(target, 0x3f0);
+        for mode in [0x3c0, 0x1f0, 0x1c0] {
+            let left = left_to_the_interpreter(target, mode);
+            let more = left.difference(&developed).copied();
+            let more: Vec<_> = more.collect();
+            // These are computed in f64, whose conversion to f16 makes a signalling NaN quiet.
+            let expected: &[&str] = match (name, mode & 0x200) {
+                ("gfx803", 0) => &[
+                    "v_cos_f16",
+                    "v_exp_f16",
+                    "v_log_f16",
+                    "v_rsq_f16",
+                    "v_sin_f16",
+                ],
+                _ => &[],
+            };
+            assert_eq!(more, expected, "{name}, MODE {mode:#x}");
         }
     }
 }

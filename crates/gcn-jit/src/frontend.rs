@@ -31,12 +31,14 @@ use crate::passes::affine;
 use crate::passes::optional::{LeftOut, Optional};
 use analyze::{analyze, liveness};
 use gcn_emu::engine::{EntryVgprs, Pattern};
-use gcn_emu::fp::{Mode, Round};
+use gcn_emu::fp::{Env, Mode, Round};
+use gcn_emu::interp::program;
 use gcn_emu::operands::{Dpp, Modifiers, OperandLocation, Opnd, find};
-use gcn_isa::access::{File, InstructionInfo, InstructionTable, MemoryKind};
+use gcn_isa::access::{File, InstructionInfo, MemoryKind};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Field, Format};
+use gcn_isa::insts;
 use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Shortcut, Signal, Space, State};
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
@@ -216,16 +218,38 @@ pub struct CompileRequest<'a> {
     pub typical: Option<TypicalWave<'a>>,
     /// The bits of `sgprs` that guesses depend on, by register.
     pub guessed: RefCell<BTreeMap<u8, u32>>,
-    pub table: &'a InstructionTable,
+    pub table: &'a RowTable,
     /// Receives the blocks after each stage.
     pub dump: Option<&'a Dump>,
     pub fetch: &'a dyn Fn(u64) -> Option<Insn>,
 }
 
-/// The facts about a target's rows, computed once per process.
-pub(crate) fn instruction_table(target: Target) -> &'static InstructionTable {
-    static FACTS: [OnceLock<InstructionTable>; TABLES] = [const { OnceLock::new() }; TABLES];
-    FACTS[target.table()].get_or_init(|| InstructionTable::new(target))
+/// The properties of a target's rows, each computed when it is first needed.
+pub struct RowTable {
+    target: Target,
+    rows: Vec<OnceLock<InstructionInfo>>,
+}
+
+impl RowTable {
+    fn new(target: Target) -> RowTable {
+        RowTable {
+            target,
+            rows: (0..insts::count()).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// Returns the properties of an instruction's row. The instruction must have been decoded for the table's target.
+    pub(crate) fn of(&self, insn: &Insn) -> &InstructionInfo {
+        debug_assert_eq!(insn.target.table(), self.target.table());
+        let info = || InstructionInfo::of(program(insn), self.target);
+        self.rows[insts::number(insn.row)].get_or_init(info)
+    }
+}
+
+/// Returns the table of a target's rows, of which there is one per process.
+pub(crate) fn instruction_table(target: Target) -> &'static RowTable {
+    static TABLE: [OnceLock<RowTable>; TABLES] = [const { OnceLock::new() }; TABLES];
+    TABLE[target.table()].get_or_init(|| RowTable::new(target))
 }
 
 /// The maximum number of instructions of a block.
@@ -741,11 +765,16 @@ impl<'a> Builder<'a> {
         state.is_some_and(|state| affine::stores(&self.g.nodes, state, self.trust, stores))
     }
 
-    /// Records the floating-point environment that an operation needs.
-    fn float_env(&mut self, op: Op, ty: Ty, out: Ty) -> Result<(), Refusal> {
+    /// Records the floating-point environment that an operation needs. `narrow`: the instruction has no operand of type f64. Then numbers of this
+    /// type come from f32 or integers and are never so small that they are denormals, so the environment of f32 suits both types.
+    fn float_env(&mut self, op: Op, ty: Ty, out: Ty, narrow: bool) -> Result<(), Refusal> {
         let mode = Mode(self.s.mode);
         let of = |ty: Ty| match ty {
             Ty::F32 => Some(mode.env32()),
+            Ty::F64 if narrow => Some(Env {
+                round: mode.env64().round,
+                ..mode.env32()
+            }),
             Ty::F64 => Some(mode.env64()),
             _ => None,
         };
@@ -777,12 +806,14 @@ impl<'a> Builder<'a> {
                 })
             }
             Op::IntToFloat => of(out).map(|e| FpEnv::of(&e)),
+            // No operation rounds, and no comparison depends on how denormals are read.
+            Op::Min | Op::Max if ty == Ty::F32 && self.g.integers_decide() => return Ok(()),
             Op::Min | Op::Max if ty.is_float() => {
                 let Some(e) = of(ty) else {
                     return Err(Refusal::Interpreter);
                 };
-                if !e.ieee || (e.flush_in || e.flush_out) && self.s.target.generation() < Gen::Gfx9
-                {
+                let flushes = (e.flush_in || e.flush_out) && !(narrow && ty == Ty::F64);
+                if flushes && self.s.target.generation() < Gen::Gfx9 {
                     return Err(Refusal::Interpreter);
                 }
                 Some(FpEnv::of(&e))

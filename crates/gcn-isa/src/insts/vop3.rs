@@ -940,9 +940,13 @@ fn div_fmas(m: &Meaning) {
     let result = scaled.select(moved, a.fma_ldexp(b, c, 0));
     m.d(result);
     m.shortcut(result, false, || {
-        // Without flushing, the least denormal is not read as zero, and an fma gives the same result.
-        let kept = !m.c(a.ty, 1).eq(m.c(a.ty, 0));
-        (!scaled & kept, a.fma(b, c))
+        // An fma gives the same result if MODE flushes no source: it keeps all denormals if the least one is not read as zero.
+        let zero = m.c(a.ty, 0);
+        let kept = !m.c(a.ty, 1).eq(zero);
+        let [a_flushed, b_flushed, c_flushed] =
+            [a, b, c].map(|x| x.eq(zero) & magnitude(m, x).nonzero());
+        let unchanged = !(a_flushed | b_flushed | c_flushed);
+        (!scaled & (kept | unchanged), a.fma(b, c))
     });
 }
 

@@ -421,6 +421,12 @@ impl Lowering<'_, '_, '_> {
         Ok(Val::Id(id))
     }
 
+    /// Returns true if no operand has the type f64. Then numbers of this type are intermediate results, which come from narrower numbers.
+    fn no_f64_operands(&self) -> bool {
+        let slots = &self.program.row.shape.slots;
+        slots.iter().all(|slot| slot.ty != Ty::F64)
+    }
+
     /// Lowers an operation on values.
     fn compute(&mut self, node: &gcn_isa::meaning::Node) -> Result<Val, Refusal> {
         let first = self.vals.get(node.args[0] as usize).copied();
@@ -462,7 +468,8 @@ impl Lowering<'_, '_, '_> {
                 return Err(Refusal::Interpreter);
             }
         }
-        self.b.float_env(node.op, node.ty, node.out)?;
+        let narrow = self.no_f64_operands();
+        self.b.float_env(node.op, node.ty, node.out, narrow)?;
         if node.op == Op::Mul {
             args = self.b.guess_factor(node.ty, args, &mut self.out.guesses);
         }

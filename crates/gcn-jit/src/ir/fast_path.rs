@@ -256,21 +256,11 @@ impl Graph {
         let root = shortcut.of;
         let out = program.nodes[root as usize].out;
         let mut leaves = Vec::new();
-        let mut leaf = |g: &Graph, id: Id| match g.value_of(id) {
-            Some(v) => From::Const(v),
-            None => {
-                let at = leaves.iter().position(|&l| l == id).unwrap_or(leaves.len());
-                if at == leaves.len() {
-                    leaves.push(id);
-                }
-                From::Leaf(at as u8)
-            }
-        };
         let sources = sources
             .iter()
-            .map(|&(slot, id)| (slot, leaf(self, id)))
+            .map(|&(slot, id)| (slot, self.leaf(id, &mut leaves)))
             .collect();
-        let vcc = vcc.map_or(From::Const(0), |id| leaf(self, id));
+        let vcc = vcc.map_or(From::Const(0), |id| self.leaf(id, &mut leaves));
         let sub = Sub {
             steps: vec![Step::Meaning {
                 program,
@@ -322,34 +312,39 @@ impl Graph {
         fits.then(|| Exception::Known(sub.run(&[extremes])))
     }
 
-    /// Returns the value of an operation that has a fast path.
+    /// Returns the value of an operation of the semantics that is `short` where `when` holds. `normal`: see [`FastPath::normal`].
     pub fn alu_with_slow_path(
         &mut self,
         op: Op,
-        ty: Ty,
-        out: Ty,
-        args: [Id; 3],
-        when: Id,
-        short: Id,
+        (ty, out): (Ty, Ty),
+        operands: [Id; 3],
+        (when, short): (Id, Id),
+        normal: bool,
     ) -> Option<Id> {
         let mut leaves = Vec::new();
-        let mut from = [From::Const(0); 3];
-        for (k, &id) in args.iter().enumerate().take(op.arity()) {
-            from[k] = match self.value_of(id) {
-                Some(v) => From::Const(v),
-                None => {
-                    leaves.push(id);
-                    From::Leaf(leaves.len() as u8 - 1)
-                }
-            };
+        let mut args = [From::Const(0); 3];
+        for (arg, id) in args.iter_mut().zip(operands).take(op.arity()) {
+            *arg = self.leaf(id, &mut leaves);
         }
-        let args = from;
         let sub = Sub {
             steps: vec![Step::Alu { op, ty, out, args }],
             generation: self.generation,
             mode: self.mode,
         };
-        self.with_slow_path(sub, leaves, (when, short), out, (true, None))
+        self.with_slow_path(sub, leaves, (when, short), out, (normal, None))
+    }
+
+    /// Returns a constant, or the number of a leaf, which is added if it is new.
+    fn leaf(&self, id: Id, leaves: &mut Vec<Id>) -> From {
+        if let Some(value) = self.value_of(id) {
+            return From::Const(value);
+        }
+        let known = leaves.iter().position(|&leaf| leaf == id);
+        let at = known.unwrap_or(leaves.len());
+        if known.is_none() {
+            leaves.push(id);
+        }
+        From::Leaf(at as u8)
     }
 
     fn with_slow_path(

@@ -3,8 +3,10 @@
 
 use super::{Got, Graph, Id, Inst, Unsupported};
 use gcn_emu::eval::{Operation, eval};
+use gcn_emu::fp::Mode;
 use gcn_isa::meaning::{Op, width_mask};
 use gcn_isa::shape::Ty;
+use gcn_isa::target::Gen;
 
 impl Graph {
     /// Returns the value of an operation of the semantics, simplified.
@@ -28,6 +30,10 @@ impl Graph {
             return made;
         }
         let [a, b, _] = args;
+        let extreme = matches!(op, Op::Min | Op::Max) && ty.is_float();
+        if extreme && ty == Ty::F32 && self.integers_decide() {
+            return self.extreme(op, args);
+        }
         let bits = ty.bits();
         if op == Op::Shr && !self.vec(a) && self.get(b).op == Inst::Lane {
             return Ok(self.node(Inst::ShrLane, Ty::B64, Ty::B64, true, [a, 0, 0]));
@@ -78,7 +84,42 @@ impl Graph {
         if op == Op::Fma && ty == Ty::F64 {
             return Ok(self.root(id).unwrap_or(id));
         }
+        if extreme && !Mode(self.mode).env32().ieee {
+            // The host's minimum or maximum has the NaNs of IEEE.
+            let when = self.ordered(ty, [a, b])?;
+            let slow = self.alu_with_slow_path(op, (ty, ty), args, (when, id), false);
+            return slow.ok_or(Unsupported);
+        }
         Ok(id)
+    }
+
+    /// Returns true if the host's minimum or maximum of two f32 is not the instruction's even for numbers: before gfx9, denormals are kept
+    /// although MODE flushes them.
+    pub fn integers_decide(&self) -> bool {
+        let e = Mode(self.mode).env32();
+        self.generation < Gen::Gfx9 && (e.flush_in || e.flush_out)
+    }
+
+    /// Returns the minimum or maximum of two f32 by comparing integers in the same order. NaNs take the slow path.
+    fn extreme(&mut self, op: Op, args: [Id; 3]) -> Got {
+        let in_order = |g: &mut Self, x: Id| {
+            let sign = g.and1(Op::Shr, Ty::I32, x, 31)?;
+            let flipped = g.and1(Op::And, Ty::B32, sign, 0x7fff_ffff)?;
+            g.alu(Op::Xor, Ty::B32, Ty::B32, [x, flipped, 0])
+        };
+        let [a, b, _] = args;
+        let (x, y) = (in_order(self, a)?, in_order(self, b)?);
+        let extreme = self.alu(op, Ty::I32, Ty::I32, [x, y, 0])?;
+        let short = in_order(self, extreme)?;
+        let when = self.ordered(Ty::F32, [a, b])?;
+        self.alu_with_slow_path(op, (Ty::F32, Ty::F32), args, (when, short), false)
+            .ok_or(Unsupported)
+    }
+
+    /// Tests that neither of two floats is a NaN.
+    pub(super) fn ordered(&mut self, ty: Ty, [a, b]: [Id; 2]) -> Got {
+        let nan = self.alu(Op::Unord, ty, Ty::Bool, [a, b, 0])?;
+        self.alu(Op::Not, Ty::Bool, Ty::Bool, [nan, 0, 0])
     }
 
     /// Returns the value of an operation on constants.
@@ -199,12 +240,61 @@ impl Graph {
             Op::Trunc => self.trunc(ty.bits(), out, a),
             Op::Sext => self.sext(ty.bits(), out, a),
             Op::Select if out == Ty::Bool && self.vec(a) => self.select_bool(a, b, c),
+            Op::Shl if ty.bits() == 32 && self.value_of(b).is_some() => {
+                let by = self.value_of(b)?;
+                let shifted = |value| self.evaluate(op, ty, out, [value, by, 0]);
+                let (when, values) = self.choice(a)?;
+                let values = [shifted(values[0])?, shifted(values[1])?];
+                self.choose(out, when, values)
+            }
+            Op::Ldexp => self.scaled_by_constants(ty, a, b)?,
             Op::Ne | Op::Eq if !ty.is_float() && (self.is(b, 0) || self.is(a, 0)) => {
                 let x = if self.is(b, 0) { a } else { b };
                 return self.compare_zero(op, ty, x).transpose();
             }
             _ => return None,
         })
+    }
+
+    /// Returns the condition of a selection between two constants, and the constants.
+    fn choice(&self, id: Id) -> Option<(Id, [u64; 2])> {
+        let n = self.get(id);
+        let selects = n.vec && n.op == Inst::Alu(Op::Select);
+        let [when, x, y] = n.args;
+        selects.then_some((when, [self.value_of(x)?, self.value_of(y)?]))
+    }
+
+    fn choose(&mut self, ty: Ty, when: Id, values: [u64; 2]) -> Got {
+        let [x, y] = values.map(|value| self.constant(ty, value));
+        self.alu(Op::Select, ty, ty, [when, x, y])
+    }
+
+    /// Returns the product of a number and a power of two, if the exponent is a constant or one of two constants, as in square roots of
+    /// f64. If the power is a normal number, a product is rounded like the scaled number.
+    fn scaled_by_constants(&mut self, ty: Ty, a: Id, exponent: Id) -> Option<Got> {
+        let power = |exponent: u64| {
+            let exponent = exponent as u32 as i32;
+            match ty {
+                Ty::F32 if (-126..=127).contains(&exponent) => {
+                    Some(((exponent + 127) as u64) << 23)
+                }
+                Ty::F64 if (-1022..=1023).contains(&exponent) => {
+                    Some(((exponent + 1023) as u64) << 52)
+                }
+                _ => None,
+            }
+        };
+        let factor = match self.value_of(exponent) {
+            Some(exponent) => self.constant(ty, power(exponent)?),
+            None => {
+                let (when, [x, y]) = self.choice(exponent)?;
+                match self.choose(ty, when, [power(x)?, power(y)?]) {
+                    Ok(factor) => factor,
+                    Err(unsupported) => return Some(Err(unsupported)),
+                }
+            }
+        };
+        Some(self.alu(Op::Mul, ty, ty, [a, factor, 0]))
     }
 
     fn zext(&mut self, bits: u32, to: u32, a: Id) -> Got {
@@ -345,9 +435,8 @@ fn supported(op: Op, ty: Ty, out: Ty) -> bool {
         Op::Add | Op::Sub | Op::Mul => float || bits <= 32 && bits > 1,
         Op::MulHi => bits == 32,
         Op::Min | Op::Max => float || bits == 32 || !ty.is_signed(),
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
-            float || bits == 32 || bits > 1 && !ty.is_signed()
-        }
+        Op::Eq | Op::Ne => float || bits > 1 && bits <= 32,
+        Op::Lt | Op::Le | Op::Gt | Op::Ge => float || bits == 32 || bits > 1 && !ty.is_signed(),
         Op::Unord | Op::Class => float,
         Op::Select => out != Ty::Bool,
         Op::Fma | Op::Div | Op::Sqrt | Op::Ldexp => float,

@@ -51,6 +51,11 @@ impl Graph {
         let direct = |g: &mut Self, id: Id| g.node(Inst::Alu(op), ty, out, true, [id, 0, 0]);
         match op {
             // The host's conversion makes a signalling NaN quiet.
+            Op::FloatToFloat if (ty, out) == (Ty::F32, Ty::F16) && !env.ieee => {
+                let (short, when) = (direct(self, a), self.ordered(ty, [a, a])?);
+                self.alu_with_slow_path(op, (ty, out), args, (when, short), true)
+                    .ok_or(Unsupported)
+            }
             Op::FloatToFloat if out == Ty::F16 && ty != out && !env.ieee => Err(Unsupported),
             Op::FloatToFloat => match (ty, out) {
                 (Ty::F16, Ty::F32) | (Ty::F32, Ty::F16) => Ok(direct(self, a)),
@@ -158,7 +163,7 @@ impl Graph {
         let zero = self.alu(Op::Eq, Ty::U32, Ty::Bool, [size, zero, 0])?;
         let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [normal, decided, 0])?;
         let when = self.alu(Op::Or, Ty::Bool, Ty::Bool, [when, zero, 0])?;
-        self.alu_with_slow_path(Op::Fma, Ty::F32, Ty::F16, args, when, short)
+        self.alu_with_slow_path(Op::Fma, (Ty::F32, Ty::F16), args, (when, short), true)
             .ok_or(Unsupported)
     }
 
@@ -174,9 +179,9 @@ impl Graph {
         }
         let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [numbers[0], numbers[1], 0])?;
         let (x, y) = (self.widened(a)?, self.widened(b)?);
-        let r = self.alu(op, Ty::F32, Ty::F32, [x, y, 0])?;
+        let r = self.node(Inst::Alu(op), Ty::F32, Ty::F32, true, [x, y, 0]);
         let short = self.narrowed(r)?;
-        self.alu_with_slow_path(op, Ty::F16, Ty::F16, args, when, short)
+        self.alu_with_slow_path(op, (Ty::F16, Ty::F16), args, (when, short), true)
             .ok_or(Unsupported)
     }
 

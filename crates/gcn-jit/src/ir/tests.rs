@@ -145,17 +145,58 @@ fn the_verifier_names_the_rule_that_is_broken() {
     broken("branch %14", "branch %7", "the terminator depends on %7");
 }
 
-/// A mask is removed if it has all bits that a value may have.
-#[test]
-fn masks_of_known_bits() {
-    let mut g = Graph {
+fn graph() -> Graph {
+    Graph {
         nodes: Vec::new(),
         fast_paths: Vec::new(),
         found: Found::default(),
         generation: Gen::Gfx9,
         mode: 0,
         known_bits: true,
+    }
+}
+
+/// A number is multiplied if the power of two by which it is scaled is one of at most two normal numbers.
+#[test]
+fn scaled_by_known_powers_of_two() {
+    let mut g = graph();
+    let lo = g.node(Inst::VIn(0), Ty::B32, Ty::B32, true, [0; 3]);
+    let hi = g.node(Inst::VIn(1), Ty::B32, Ty::B32, true, [0; 3]);
+    let x = g.pair(lo, hi);
+    let when = g.alu(Op::Lt, Ty::U32, Ty::Bool, [lo, hi, 0]).expect("lt");
+    let c = |g: &mut Graph, v: i32| g.constant(Ty::B32, v as u32 as u64);
+    let scaled = |g: &mut Graph, n| {
+        g.alu(Op::Ldexp, Ty::F64, Ty::F64, [x, n, 0])
+            .expect("ldexp")
     };
+    // As in a square root: 0 or 256, which is 1 << 8.
+    let (one, zero, eight) = (c(&mut g, 1), c(&mut g, 0), c(&mut g, 8));
+    let n = g
+        .alu(Op::Select, Ty::B32, Ty::B32, [when, one, zero])
+        .expect("select");
+    let n = g
+        .alu(Op::Shl, Ty::B32, Ty::B32, [n, eight, 0])
+        .expect("shl");
+    let root = scaled(&mut g, n);
+    assert_eq!(g.get(root).op, Inst::Alu(Op::Mul));
+    let factor = g.get(g.get(root).args[1]);
+    assert_eq!(factor.op, Inst::Alu(Op::Select));
+    let values = [1, 2].map(|k| g.value_of(factor.args[k]).map(f64::from_bits));
+    assert_eq!(values, [Some(2f64.powi(256)), Some(1.0)]);
+    for (n, product) in [(-1022, true), (1023, true), (-1023, false), (1024, false)] {
+        let n = c(&mut g, n);
+        let r = scaled(&mut g, n);
+        let op = if product { Op::Mul } else { Op::Ldexp };
+        assert_eq!(g.get(r).op, Inst::Alu(op), "{n}");
+    }
+    let r = scaled(&mut g, lo);
+    assert_eq!(g.get(r).op, Inst::Alu(Op::Ldexp));
+}
+
+/// A mask is removed if it has all bits that a value may have.
+#[test]
+fn masks_of_known_bits() {
+    let mut g = graph();
     let vgpr = |g: &mut Graph, n| g.node(Inst::VIn(n), Ty::B32, Ty::B32, true, [0; 3]);
     let (x, y) = (vgpr(&mut g, 0), vgpr(&mut g, 1));
     let load = Inst::Group {
