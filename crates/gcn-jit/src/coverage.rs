@@ -8,6 +8,7 @@ use crate::frontend::instruction_table;
 use crate::ir::Inst;
 use crate::ir::region::Terminator;
 use crate::passes::affine;
+use crate::target::{Level, x64};
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_isa::Target;
 use gcn_isa::decode::{Insn, decode};
@@ -98,7 +99,19 @@ impl Counts {
     }
 }
 
-/// Returns the names of the vector ALU instructions that are left to the interpreter in a MODE, if their sources are VGPRs.
+fn style(level: Level) -> x64::Style<'static> {
+    x64::Style {
+        level,
+        tally: false,
+        exact: false,
+        aliased: false,
+        left_out: Default::default(),
+        dump: None,
+    }
+}
+
+/// Returns the names of the vector ALU instructions that are left to the interpreter in a MODE, if their sources are VGPRs. All levels must
+/// have code for the others, also those that this host lacks.
 fn left_to_the_interpreter(target: Target, mode: u32) -> BTreeSet<&'static str> {
     let vector = [
         Format::Vop1,
@@ -129,6 +142,10 @@ fn left_to_the_interpreter(target: Target, mode: u32) -> BTreeSet<&'static str> 
         let first = region.blocks.iter().find(|block| block.start == 0);
         if first.is_none_or(|b| matches!(b.terminator, Terminator::Interpret { .. })) {
             left.insert(row.name);
+        }
+        for level in Level::ALL {
+            let emitted = x64::emit(&region, mode, style(level), None);
+            assert!(emitted.is_ok(), "{} {level:?} {mode:#x}", row.name);
         }
     }
     left
