@@ -84,17 +84,6 @@ pub fn object(
     lines.flush()
 }
 
-#[test]
-fn addresses_end_with_the_address_space() {
-    let target = Target::parse("gfx900").expect("a target");
-    let style = Style::default();
-    let code = 0xbf81_0000u32.to_le_bytes();
-    let mut out = Vec::new();
-    raw(target, &code, u64::MAX - 4, style, &mut out).expect("the last instruction");
-    let beyond = raw(target, &code, u64::MAX - 2, style, &mut out);
-    assert!(beyond.is_err_and(|e| e.to_string().contains("beyond the address space")));
-}
-
 struct Lines<'o> {
     target: Target,
     style: Style,
