@@ -150,6 +150,25 @@ fn code_objects_have_sections_and_labels() {
     assert!(found.iter().any(|l| l["row"] == "s_endpgm"));
 }
 
+/// The section header of .text has its address at byte 16.
+#[test]
+fn sections_end_within_the_address_space() {
+    let mut object = std::fs::read(kernel("vadd", "gfx900")).expect("an object");
+    let qword = |at: usize| u64::from_le_bytes(object[at..at + 8].try_into().expect("8 bytes"));
+    let headers = qword(40) as usize;
+    let code = |header: &usize| qword(header + 8) & 4 != 0;
+    let header = (headers..object.len()).step_by(64).find(code);
+    let at = header.expect("a section with code") + 16;
+    object[at..at + 8].copy_from_slice(&(u64::MAX - 3).to_le_bytes());
+    let of_text = with_input(&["dis", "-"], &object);
+    let of_json = with_input(&["dis", "--json", "-"], &object);
+    for ran in [of_text, of_json] {
+        let text = "section '.text' ends beyond the address space";
+        assert!(ran.stderr.contains(text), "{}", ran.stderr);
+        assert_eq!((ran.status, ran.stdout.len()), (1, 0));
+    }
+}
+
 #[test]
 fn both_spellings() {
     let bytes = assemble("gfx803", "v_add_f32_e64 v2, |v0|, v1\n");

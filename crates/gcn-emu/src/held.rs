@@ -1,8 +1,9 @@
 //! The values of the registers that an instruction names, for reports of its fault.
 
 use crate::fp::{Env, F16, F32, convert};
+use crate::interp::instruction_info;
 use crate::wave::WaveState;
-use gcn_isa::access::{File, InstructionInfo, MemoryKind};
+use gcn_isa::access::{File, MemoryKind};
 use gcn_isa::decode::Insn;
 use gcn_isa::operand::{EXEC, Reg, reg};
 use gcn_isa::shape::{Access, Ty};
@@ -75,7 +76,7 @@ impl fmt::Display for Held {
 /// compiling engine may have dropped it. The data of an atomic are listed, although its result may replace them.
 pub fn operands(insn: &Insn, wave: &WaveState, lane: Option<u8>) -> Vec<Held> {
     let generation = insn.target.generation();
-    let info = InstructionInfo::new(insn.row, insn.target);
+    let info = instruction_info(insn);
     let loads = info
         .memory(insn)
         .is_some_and(|memory| memory.kind == MemoryKind::Load);

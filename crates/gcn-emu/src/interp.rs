@@ -14,7 +14,7 @@ use crate::operands::{self, Modifiers, OperandLocation, Opnd, pack};
 use crate::probe::{self, Access, Executed};
 use crate::typed;
 use crate::wave::{LANES, WaveState, mode, status};
-use gcn_isa::access::MemoryKind;
+use gcn_isa::access::{InstructionInfo, MemoryKind};
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::format::{Field, Format};
 use gcn_isa::inst::Inst;
@@ -36,11 +36,32 @@ pub fn program(insn: &Insn) -> &'static Program {
 
 /// The meaning of a row on a target, written once per process.
 pub fn program_of(row: &'static Inst, target: Target) -> &'static Program {
-    type Programs = Vec<OnceLock<Program>>;
-    static PROGRAMS: [OnceLock<Programs>; TABLES] = [const { OnceLock::new() }; TABLES];
-    let of_rows = || (0..insts::count()).map(|_| OnceLock::new()).collect();
-    let programs = PROGRAMS[target.table()].get_or_init(of_rows);
-    programs[insts::number(row)].get_or_init(|| meaning(row, target))
+    static PROGRAMS: PerRow<Program> = PerRow::empty();
+    PROGRAMS.get(row, target, || meaning(row, target))
+}
+
+/// The properties of an instruction's row, computed once per process.
+pub fn instruction_info(insn: &Insn) -> &'static InstructionInfo {
+    static ROWS: PerRow<InstructionInfo> = PerRow::empty();
+    let compute = || InstructionInfo::of(program(insn), insn.target);
+    ROWS.get(insn.row, insn.target, compute)
+}
+
+/// What is known of each row on each target, computed when it is first needed.
+pub struct PerRow<T>([OnceLock<Vec<OnceLock<T>>>; TABLES]);
+
+impl<T> PerRow<T> {
+    /// Returns a table without values.
+    pub const fn empty() -> PerRow<T> {
+        PerRow([const { OnceLock::new() }; TABLES])
+    }
+
+    /// Returns the value of a row on a target, which `compute` returns if there is none yet.
+    pub fn get(&self, row: &'static Inst, target: Target, compute: impl FnOnce() -> T) -> &T {
+        let none = || (0..insts::count()).map(|_| OnceLock::new()).collect();
+        let rows = self.0[target.table()].get_or_init(none);
+        rows[insts::number(row)].get_or_init(compute)
+    }
 }
 
 /// A decoded instruction, ready to run.

@@ -6,7 +6,7 @@
 
 use crate::context::LiveIns;
 use crate::frontend;
-use crate::frontend::instruction_table;
+use crate::frontend::CompileRequest;
 use crate::target::{Level, x64};
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_isa::Target;
@@ -57,27 +57,14 @@ impl Program<'_> {
             (MODES[1], Some(start), false),
             (MODES[2], None, true),
         ] {
-            let region = frontend::region(
-                self.at,
-                &frontend::CompileRequest {
-                    target: self.target,
-                    mode,
-                    vgprs: 128,
-                    all_live: false,
-                    precise: false,
-                    entry,
-                    affine: entry.is_some(),
-                    distrusted: Default::default(),
-                    left_out: Default::default(),
-                    steps: Vec::new(),
-                    sgprs: [0; 128],
-                    typical: None,
-                    guessed: Default::default(),
-                    table: instruction_table(self.target),
-                    dump: None,
-                    fetch: &|pc| self.fetch(pc),
-                },
-            );
+            let fetch = |pc| self.fetch(pc);
+            let request = CompileRequest {
+                vgprs: 128,
+                entry,
+                affine: entry.is_some(),
+                ..CompileRequest::plain(self.target, mode, &fetch)
+            };
+            let region = frontend::region(self.at, &request);
             let live_ins = LiveIns::of(&region, 128);
             let batched = (entry.is_some() && live_ins.few()).then_some(x64::BatchStart {
                 live_ins: &live_ins,
@@ -85,12 +72,8 @@ impl Program<'_> {
                 ids: &[],
             });
             let style = x64::Style {
-                level,
-                tally: false,
                 exact,
-                aliased: false,
-                left_out: Default::default(),
-                dump: None,
+                ..x64::Style::plain(level)
             };
             if let Ok(emitted) = x64::emit(&region, mode, style, batched) {
                 all.extend(of_first(&emitted));
@@ -149,7 +132,7 @@ fn hashes_of(level: Level) {
             let mut from = 0;
             while let Some(insn) = code.get(from..).and_then(|rest| decode(target, rest)) {
                 let len = insn.len as usize;
-                let flow = instruction_table(target).of(&insn).flow(&insn);
+                let flow = gcn_emu::interp::instruction_info(&insn).flow(&insn);
                 if matches!(flow, Flow::Next | Flow::Branch { .. }) {
                     insns.push(code[from..from + len].to_vec());
                 }

@@ -32,24 +32,21 @@ use crate::passes::optional::{LeftOut, Optional};
 use analyze::{analyze, liveness};
 use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_emu::fp::{Env, Mode, Round};
-use gcn_emu::interp::program;
+use gcn_emu::interp::instruction_info;
 use gcn_emu::operands::{Dpp, Modifiers, OperandLocation, Opnd, find};
-use gcn_isa::access::{File, InstructionInfo, MemoryKind};
+use gcn_isa::access::{File, MemoryKind};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
 use gcn_isa::format::{Encoding, Field, Format};
-use gcn_isa::insts;
 use gcn_isa::meaning::{AtomicOp, Change, Op, Program, Shortcut, Signal, Space, State};
 use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
-use gcn_isa::target::TABLES;
 use gcn_isa::target::{Gen, Target};
 use insn::Val;
 pub use region::region;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::OnceLock;
 pub use typical::TypicalWave;
 
 /// The analysis of one instruction.
@@ -218,38 +215,37 @@ pub struct CompileRequest<'a> {
     pub typical: Option<TypicalWave<'a>>,
     /// The bits of `sgprs` that guesses depend on, by register.
     pub guessed: RefCell<BTreeMap<u8, u32>>,
-    pub table: &'a RowTable,
     /// Receives the blocks after each stage.
     pub dump: Option<&'a Dump>,
     pub fetch: &'a dyn Fn(u64) -> Option<Insn>,
 }
 
-/// The properties of a target's rows, each computed when it is first needed.
-pub struct RowTable {
-    target: Target,
-    rows: Vec<OnceLock<InstructionInfo>>,
-}
-
-impl RowTable {
-    fn new(target: Target) -> RowTable {
-        RowTable {
+#[cfg(test)]
+impl<'a> CompileRequest<'a> {
+    /// Code of waves with eight VGPRs, which may enter any block, and of which nothing is known.
+    pub(crate) fn plain(
+        target: Target,
+        mode: u32,
+        fetch: &'a dyn Fn(u64) -> Option<Insn>,
+    ) -> CompileRequest<'a> {
+        CompileRequest {
             target,
-            rows: (0..insts::count()).map(|_| OnceLock::new()).collect(),
+            mode,
+            vgprs: 8,
+            all_live: false,
+            precise: false,
+            entry: None,
+            affine: false,
+            distrusted: Default::default(),
+            left_out: Default::default(),
+            steps: Vec::new(),
+            sgprs: [0; 128],
+            typical: None,
+            guessed: Default::default(),
+            dump: None,
+            fetch,
         }
     }
-
-    /// Returns the properties of an instruction's row. The instruction must have been decoded for the table's target.
-    pub(crate) fn of(&self, insn: &Insn) -> &InstructionInfo {
-        debug_assert_eq!(insn.target.table(), self.target.table());
-        let info = || InstructionInfo::of(program(insn), self.target);
-        self.rows[insts::number(insn.row)].get_or_init(info)
-    }
-}
-
-/// Returns the table of a target's rows, of which there is one per process.
-pub(crate) fn instruction_table(target: Target) -> &'static RowTable {
-    static TABLE: [OnceLock<RowTable>; TABLES] = [const { OnceLock::new() }; TABLES];
-    TABLE[target.table()].get_or_init(|| RowTable::new(target))
 }
 
 /// The maximum number of instructions of a block.

@@ -264,6 +264,15 @@ fn checked_target(object: &CodeObject) -> io::Result<Target> {
             "the file has no section headers, which source is made from".into(),
         ));
     }
+    within_address_space(object)?;
+    target_of(object).map_err(invalid)
+}
+
+/// Checks that all addresses of an object's sections are less than 2^64.
+///
+/// # Errors
+/// An error of kind `InvalidData` that names the section.
+pub(crate) fn within_address_space(object: &CodeObject) -> io::Result<()> {
     for section in &object.sections {
         if section.address.checked_add(section.size).is_none() {
             return Err(invalid(format!(
@@ -272,7 +281,7 @@ fn checked_target(object: &CodeObject) -> io::Result<Target> {
             )));
         }
     }
-    target_of(object).map_err(invalid)
+    Ok(())
 }
 
 fn invalid(message: String) -> io::Error {

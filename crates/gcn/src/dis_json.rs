@@ -42,7 +42,7 @@ pub fn raw(
 /// Writes the executable sections of a code object with their addresses, or only the code of one symbol.
 ///
 /// # Errors
-/// Errors of writing; an error of kind `InvalidData` if the object's target is unknown.
+/// Errors of writing; an error of kind `InvalidData` if the object's target is unknown, or a section ends beyond the address space.
 pub fn object(
     object: &CodeObject,
     only: Option<&str>,
@@ -50,6 +50,7 @@ pub fn object(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
+    dis::within_address_space(object)?;
     let target = dis::target_of(object).map_err(invalid)?;
     let only = match only {
         None => None,
@@ -122,11 +123,6 @@ impl<'o> Lines<'o> {
         name: Option<&str>,
         labels: &BTreeMap<u64, Vec<&str>>,
     ) -> io::Result<()> {
-        if base.checked_add(bytes.len() as u64).is_none() {
-            let what = name.map_or("the code".into(), |name| format!("section '{name}'"));
-            let message = format!("{what} ends beyond the address space");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-        }
         let mut rest = bytes;
         let mut address = base;
         while !rest.is_empty() {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gcn_emu::dispatch::observers::{Observe, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
+use gcn_emu::interp::instruction_info;
 use gcn_isa::access::{InstructionInfo, MemoryKind, MemorySpace};
 use gcn_isa::decode::{Insn, decode};
 use gcn_isa::flow::{Flow, branch_target};
@@ -254,7 +255,7 @@ impl Profile {
                 }
                 let ended = result.rows.last().is_some_and(|row: &Row| {
                     row.insn.is_some_and(|insn| {
-                        let info = InstructionInfo::new(insn.row, insn.target);
+                        let info = instruction_info(&insn);
                         !info.flow(&insn).falls_through()
                     })
                 });
@@ -361,8 +362,8 @@ fn row(
     if let Some(insn) = &insn {
         text.clear();
         print(insn, &Style::LLVM, &mut text);
-        let info = InstructionInfo::new(insn.row, insn.target);
-        kind = class(insn, &info);
+        let info = instruction_info(insn);
+        kind = class(insn, info);
         branches = !matches!(info.flow(insn), Flow::Next);
         vector = insn.row.format.is_vector();
         if let Some(access) = info.memory(insn)

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gcn_emu::dispatch::observers::{Observe, Observer, Scene, Who};
 use gcn_emu::engine::Stop;
+use gcn_emu::interp::instruction_info;
 use gcn_emu::mem::{Memory, take_stores};
 use gcn_emu::wave::{LANES, Lds, WaveState};
 use gcn_isa::Target;
-use gcn_isa::access::{File, InstructionInfo, MemoryKind, MemorySpace};
+use gcn_isa::access::{File, MemoryKind, MemorySpace};
 use gcn_isa::decode::Insn;
 use gcn_isa::print::{Style, print};
 use gcn_isa::shape::Ty;
@@ -202,7 +203,7 @@ impl Observer for Tracer {
             Some(insn) => {
                 print(&insn, &Style::LLVM, &mut text);
                 len = insn.len as u64;
-                let access = InstructionInfo::new(insn.row, insn.target).memory(&insn);
+                let access = instruction_info(&insn).memory(&insn);
                 lds = access.is_some_and(|a| {
                     let there = matches!(a.space, MemorySpace::Lds | MemorySpace::Flat);
                     a.to_lds || (there && a.kind != MemoryKind::Load)
@@ -397,7 +398,7 @@ impl Operands {
         let Some(insn) = insn else {
             return operands;
         };
-        let info = InstructionInfo::new(insn.row, insn.target);
+        let info = instruction_info(insn);
         for access in info.accesses(insn).filter(|a| a.write && !a.anywhere) {
             if let Some(slot) = access.slot.map(|n| &insn.row.shape.slots[n as usize]) {
                 let (first, count) = (access.first, access.count.into());

@@ -2,8 +2,9 @@
 
 use super::WaveLocation;
 use crate::engine::{Code, instruction};
+use crate::interp::instruction_info;
 use crate::mem::Memory;
-use gcn_isa::access::{InstructionInfo, MemoryKind, MemorySpace};
+use gcn_isa::access::{MemoryKind, MemorySpace};
 use gcn_isa::decode::Insn;
 use gcn_isa::meaning::{Op, Signal, State, meaning};
 use gcn_isa::print::{Style, print};
@@ -130,7 +131,7 @@ impl Traits {
             .nodes
             .iter()
             .any(|n| matches!(n.op, Op::Get(State::Time | State::RealTime)));
-        let info = InstructionInfo::new(insn.row, insn.target);
+        let info = instruction_info(&insn);
         let signals = [Signal::Sendmsg, Signal::Trap].map(|s| info.signals(s));
         let mut traits = Traits {
             acts: time || signals.contains(&true),

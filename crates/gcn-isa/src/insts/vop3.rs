@@ -940,13 +940,11 @@ fn div_fmas(m: &Meaning) {
     let result = scaled.select(moved, a.fma_ldexp(b, c, 0));
     m.d(result);
     m.shortcut(result, false, || {
-        // An fma gives the same result if MODE flushes no source: it keeps all denormals if the least one is not read as zero.
+        // Where MODE does not flush a source, an fma gives the same result. MODE flushes none if the least denormal is not read as zero.
         let zero = m.c(a.ty, 0);
         let kept = !m.c(a.ty, 1).eq(zero);
-        let [a_flushed, b_flushed, c_flushed] =
-            [a, b, c].map(|x| x.eq(zero) & magnitude(m, x).nonzero());
-        let unchanged = !(a_flushed | b_flushed | c_flushed);
-        (!scaled & (kept | unchanged), a.fma(b, c))
+        let [x, y, z] = [a, b, c].map(|x| x.eq(zero) & magnitude(m, x).nonzero());
+        (!scaled & (kept | !(x | y | z)), a.fma(b, c))
     });
 }
 

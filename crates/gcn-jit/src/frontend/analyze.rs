@@ -8,7 +8,7 @@ pub(super) fn bit(code: u16) -> u128 {
 
 /// Analyzes the reads and writes of an instruction.
 pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
-    let info: &InstructionInfo = s.table.of(&insn);
+    let info = instruction_info(&insn);
     let program = gcn_emu::interp::program(&insn);
     let flow = info.flow(&insn);
     let mut k = InsnInfo {

@@ -69,7 +69,7 @@ pub(super) fn find_sequences(
     let begins = |k: &InsnInfo| matches!(Indexing::of(&k.insn), Indexing::On(_));
     let firsts = insns.iter().filter(|(_, k)| begins(k));
     for pc in firsts.map(|(&pc, _)| pc).collect::<Vec<u64>>() {
-        let Some(operands) = sequence(insns, leaders, pc, s) else {
+        let Some(operands) = sequence(insns, leaders, pc) else {
             continue;
         };
         let mut at = pc;
@@ -91,7 +91,6 @@ fn sequence(
     insns: &BTreeMap<u64, InsnInfo>,
     leaders: &BTreeSet<u64>,
     start: u64,
-    s: &CompileRequest<'_>,
 ) -> Option<Vec<u32>> {
     let mut pc = start;
     let mut bits = 0;
@@ -108,7 +107,7 @@ fn sequence(
             Indexing::On(which) | Indexing::Operands(which) => bits = which,
             Indexing::Off => return Some(operands),
             Indexing::Index => {}
-            Indexing::Nothing if joins(k, s) => {}
+            Indexing::Nothing if joins(k) => {}
             Indexing::Nothing => return None,
         }
         pc += k.len;
@@ -116,7 +115,7 @@ fn sequence(
 }
 
 /// Returns true if an instruction may be part of a sequence: it computes values, and changes neither EXEC nor M0.
-fn joins(k: &InsnInfo, s: &CompileRequest<'_>) -> bool {
+fn joins(k: &InsnInfo) -> bool {
     let insn = &k.insn;
     let program = gcn_emu::interp::program(insn);
     let scalar = matches!(
@@ -135,7 +134,7 @@ fn joins(k: &InsnInfo, s: &CompileRequest<'_>) -> bool {
         && k.flow == Flow::Next
         && !k.unknown_effects
         && Modifiers::new(insn).dpp.is_none()
-        && s.table.of(insn).memory(insn).is_none()
+        && instruction_info(insn).memory(insn).is_none()
         && !program.nodes.iter().any(|n| lanes(n.op))
         && !program.effects.iter().any(|e| single(e.change))
         && !k.masks.iter().any(states)

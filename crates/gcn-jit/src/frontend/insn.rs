@@ -29,6 +29,8 @@ struct Lowering<'b, 'a, 'k> {
     operands: Vec<Opnd>,
     mods: Modifiers,
     vector: bool,
+    /// No operand has the type f64. Then numbers of this type are intermediate results, which come from narrower numbers.
+    narrow: bool,
     /// The address of the next instruction.
     next: u64,
     /// The number of the block's values before the instruction.
@@ -94,6 +96,7 @@ impl Builder<'_> {
         let mut l = Lowering {
             insn,
             program,
+            narrow: slots.clone().all(|slot| slot.ty != Ty::F64),
             operands: slots.map(|slot| Opnd::new(insn, slot)).collect(),
             mods,
             vector: insn.row.format.is_vector(),
@@ -421,12 +424,6 @@ impl Lowering<'_, '_, '_> {
         Ok(Val::Id(id))
     }
 
-    /// Returns true if no operand has the type f64. Then numbers of this type are intermediate results, which come from narrower numbers.
-    fn no_f64_operands(&self) -> bool {
-        let slots = &self.program.row.shape.slots;
-        slots.iter().all(|slot| slot.ty != Ty::F64)
-    }
-
     /// Lowers an operation on values.
     fn compute(&mut self, node: &gcn_isa::meaning::Node) -> Result<Val, Refusal> {
         let first = self.vals.get(node.args[0] as usize).copied();
@@ -468,8 +465,7 @@ impl Lowering<'_, '_, '_> {
                 return Err(Refusal::Interpreter);
             }
         }
-        let narrow = self.no_f64_operands();
-        self.b.float_env(node.op, node.ty, node.out, narrow)?;
+        self.b.float_env(node.op, node.ty, node.out, self.narrow)?;
         if node.op == Op::Mul {
             args = self.b.guess_factor(node.ty, args, &mut self.out.guesses);
         }

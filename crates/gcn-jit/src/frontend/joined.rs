@@ -168,7 +168,7 @@ impl Builder<'_> {
             (true, _) => {}
             (false, _) => return Err(Refusal::NewBlock),
         }
-        if k.touches_inactive || self.s.table.of(&k.insn).memory(&k.insn).is_some() {
+        if k.touches_inactive || instruction_info(&k.insn).memory(&k.insn).is_some() {
             return Err(Refusal::NewBlock);
         }
         let truth = self.g.mask_of(mask);
@@ -526,31 +526,16 @@ s_endpgm
         let target = Target::parse("gfx900").expect("a target");
         let text = gcn_asm::assemble_snippet(target, code, false).expect("it assembles");
         let fetch = |pc: u64| decode(target, text.get(pc as usize..)?);
-        region(
-            0,
-            &CompileRequest {
-                target,
-                mode: 0x2c0,
-                vgprs: 8,
-                all_live: false,
-                precise: false,
-                entry: Some(EntryVgprs([
-                    Pattern::Consecutive,
-                    Pattern::Any,
-                    Pattern::Any,
-                ])),
-                affine: true,
-                distrusted: Default::default(),
-                left_out: Default::default(),
-                steps: Vec::new(),
-                sgprs: [0; 128],
-                typical: None,
-                guessed: Default::default(),
-                table: crate::frontend::instruction_table(target),
-                dump: None,
-                fetch: &fetch,
-            },
-        )
+        let request = CompileRequest {
+            entry: Some(EntryVgprs([
+                Pattern::Consecutive,
+                Pattern::Any,
+                Pattern::Any,
+            ])),
+            affine: true,
+            ..CompileRequest::plain(target, 0x2c0, &fetch)
+        };
+        region(0, &request)
     }
 
     /// Returns the joined variants of code: the number of plain blocks that each replaces, and its text.

@@ -298,26 +298,15 @@ s_endpgm
         region(
             0,
             &CompileRequest {
-                target,
-                mode: 0x2c0,
-                vgprs: 8,
-                all_live: false,
-                precise: false,
                 entry: Some(entry),
                 affine: true,
-                distrusted: Default::default(),
-                left_out: Default::default(),
-                steps: Vec::new(),
                 sgprs,
                 typical: Some(TypicalWave {
                     sgprs,
                     ids: 1 << 2,
                     read: &read,
                 }),
-                guessed: Default::default(),
-                table: crate::frontend::instruction_table(target),
-                dump: None,
-                fetch: &fetch,
+                ..CompileRequest::plain(target, 0x2c0, &fetch)
             },
         )
     }

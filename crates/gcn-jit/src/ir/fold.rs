@@ -264,6 +264,7 @@ impl Graph {
         selects.then_some((when, [self.value_of(x)?, self.value_of(y)?]))
     }
 
+    /// Selects one of two constants.
     fn choose(&mut self, ty: Ty, when: Id, values: [u64; 2]) -> Got {
         let [x, y] = values.map(|value| self.constant(ty, value));
         self.alu(Op::Select, ty, ty, [when, x, y])
@@ -288,10 +289,7 @@ impl Graph {
             Some(exponent) => self.constant(ty, power(exponent)?),
             None => {
                 let (when, [x, y]) = self.choice(exponent)?;
-                match self.choose(ty, when, [power(x)?, power(y)?]) {
-                    Ok(factor) => factor,
-                    Err(unsupported) => return Some(Err(unsupported)),
-                }
+                self.choose(ty, when, [power(x)?, power(y)?]).ok()?
             }
         };
         Some(self.alu(Op::Mul, ty, ty, [a, factor, 0]))

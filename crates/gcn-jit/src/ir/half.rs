@@ -179,6 +179,7 @@ impl Graph {
         }
         let when = self.alu(Op::And, Ty::Bool, Ty::Bool, [numbers[0], numbers[1], 0])?;
         let (x, y) = (self.widened(a)?, self.widened(b)?);
+        // No f16 number is a denormal as f32, and NaNs take the slow path, so the host's operation is the right one in every MODE.
         let r = self.node(Inst::Alu(op), Ty::F32, Ty::F32, true, [x, y, 0]);
         let short = self.narrowed(r)?;
         self.alu_with_slow_path(op, (Ty::F16, Ty::F16), args, (when, short), true)

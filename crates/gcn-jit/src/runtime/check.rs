@@ -1,8 +1,8 @@
 //! Compares a block's results with the interpreter's.
 
-use crate::frontend::instruction_table;
 use crate::runtime::engine::fetch;
 use gcn_emu::engine::{Machine, Stop};
+use gcn_emu::interp::instruction_info;
 use gcn_emu::wave::WaveState;
 use gcn_isa::flow::Flow;
 
@@ -27,7 +27,7 @@ pub(crate) fn check(
         gcn_isa::print::print(&insn, &gcn_isa::print::Style::LLVM, &mut text);
         text.push('\n');
         pc += insn.len as u64;
-        if instruction_table(machine.target).of(&insn).flow(&insn) != Flow::Next {
+        if instruction_info(&insn).flow(&insn) != Flow::Next {
             break;
         }
     }

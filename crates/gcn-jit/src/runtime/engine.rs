@@ -629,7 +629,6 @@ impl Jit {
         exact: bool,
         stored: Option<Stored>,
     ) -> Saved {
-        let table = frontend::instruction_table(machine.target);
         let Key {
             pc,
             mode,
@@ -671,7 +670,6 @@ impl Jit {
             sgprs: *sgprs.now,
             typical,
             guessed: Default::default(),
-            table,
             dump: dump.as_ref(),
             fetch: &|pc| match self.observer.stops.contains(&pc) {
                 true => None,

@@ -116,6 +116,21 @@ pub struct Style<'a> {
     pub dump: Option<&'a Dump>,
 }
 
+#[cfg(test)]
+impl Style<'_> {
+    /// Code as it is usually generated, at a level.
+    pub(crate) fn plain(level: Level) -> Style<'static> {
+        Style {
+            level,
+            tally: false,
+            exact: false,
+            aliased: false,
+            left_out: Default::default(),
+            dump: None,
+        }
+    }
+}
+
 /// Why a region has no code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
