@@ -369,13 +369,12 @@ impl WaveState {
     pub fn setreg(&mut self, code: u32, value: u32, generation: Gen) {
         /// IB_STS.FIRST_REPLAY and RCNT.
         const REPLAY: u32 = 0x001f_8000;
-        let (shift, mask) = hwreg_field(code);
-        // Bits of a field beyond the end of the register do not exist.
-        let merge =
-            |old: u32, bits: u32| old & !(mask << shift & bits) | (value & mask) << shift & bits;
+        let merge = |old: u32, bits: u32| with_field(old, code, value, bits);
         let privileged = self.status & status::PRIV != 0;
+        if let Some(mode) = mode_after(self.mode, code, value, generation) {
+            self.mode = mode;
+        }
         match code & 0x3f {
-            hwreg::MODE => self.mode = merge(self.mode, mode_bits(generation)),
             hwreg::STATUS if privileged => {
                 let word = merge(self.status_word(), !0);
                 self.scc = word & status::SCC != 0;
@@ -386,6 +385,18 @@ impl WaveState {
             _ => {}
         }
     }
+}
+
+/// Returns MODE after s_setreg_b32 of `code` if that names MODE.
+pub fn mode_after(mode: u32, code: u32, value: u32, generation: Gen) -> Option<u32> {
+    (code & 0x3f == hwreg::MODE).then(|| with_field(mode, code, value, mode_bits(generation)))
+}
+
+/// Returns a hardware register that has the bits `bits` with another value in the field that a hwreg code names.
+fn with_field(old: u32, code: u32, value: u32, bits: u32) -> u32 {
+    let (shift, mask) = hwreg_field(code);
+    // Bits of a field beyond the end of the register do not exist.
+    old & !(mask << shift & bits) | (value & mask) << shift & bits
 }
 
 /// The lowest bit and the (unshifted) mask of the field that a hwreg code names.

@@ -75,7 +75,7 @@ impl Program<'_> {
                 exact,
                 ..x64::Style::plain(level)
             };
-            if let Ok(emitted) = x64::emit(&region, mode, style, batched) {
+            if let Ok(emitted) = x64::emit(&region, style, batched) {
                 all.extend(of_first(&emitted));
             }
         }

@@ -123,7 +123,7 @@ fn left_to_the_interpreter(target: Target, mode: u32) -> BTreeSet<&'static str> 
             left.insert(row.name);
         }
         for level in Level::ALL {
-            let emitted = x64::emit(&region, mode, x64::Style::plain(level), None);
+            let emitted = x64::emit(&region, x64::Style::plain(level), None);
             assert!(emitted.is_ok(), "{} {level:?} {mode:#x}", row.name);
         }
     }

@@ -34,6 +34,7 @@ use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_emu::fp::{Env, Mode, Round};
 use gcn_emu::interp::instruction_info;
 use gcn_emu::operands::{Dpp, Modifiers, OperandLocation, Opnd, find};
+use gcn_emu::wave::mode_after;
 use gcn_isa::access::{File, MemoryKind};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
@@ -52,6 +53,10 @@ pub use typical::TypicalWave;
 /// The analysis of one instruction.
 pub(crate) struct InsnInfo {
     insn: Insn,
+    /// MODE before the instruction.
+    mode: u32,
+    /// The new MODE, if the instruction changes it and the region's code continues.
+    sets_mode: Option<u32>,
     /// The size in bytes, and the number of instructions. They are those of the whole sequence if there is one.
     len: u64,
     count: u32,
@@ -254,6 +259,10 @@ const BLOCK_INSNS: u32 = 400;
 /// A block under construction.
 pub(crate) struct Builder<'a> {
     s: &'a CompileRequest<'a>,
+    /// MODE before the current instruction, the same in the whole block.
+    mode: u32,
+    /// The new MODE after the block.
+    sets_mode: Option<u32>,
     g: Graph,
     code: CodeRange,
     regs: RegisterValues,
@@ -401,6 +410,8 @@ impl<'a> Builder<'a> {
     fn new(s: &'a CompileRequest<'a>) -> Builder<'a> {
         Builder {
             s,
+            mode: s.mode,
+            sets_mode: None,
             g: Graph {
                 nodes: Vec::new(),
                 fast_paths: Vec::new(),
@@ -451,6 +462,7 @@ impl<'a> Builder<'a> {
             vgprs,
             sgprs,
             scc: scc.filter(|&id| s_after.scc && self.g.get(id).op != Inst::SccIn),
+            mode: self.sets_mode.take(),
             store: self.memory.store.take(),
             deferred_stores: std::mem::take(&mut self.memory.deferred),
             rows: std::mem::take(&mut self.memory.rows),
@@ -463,6 +475,7 @@ impl<'a> Builder<'a> {
             start: self.code.start,
             end: self.code.end,
             insns: self.code.insns,
+            mode: self.mode,
             graph: std::mem::take(&mut self.g.nodes),
             fast_paths: std::mem::take(&mut self.g.fast_paths),
             effects,
@@ -581,6 +594,13 @@ impl<'a> Builder<'a> {
         let next = pc + k.len;
         let distrusted = self.s.distrusted.get(&pc).copied();
         self.trust = self.trust.min(distrusted.unwrap_or_default());
+        if let Some(mode) = k.sets_mode {
+            self.enter_mode(k.mode);
+            self.code.add(pc, next, 1, false, false);
+            self.sets_mode = Some(mode);
+            self.finish(Terminator::Jump(next), live, blocks);
+            return;
+        }
         let mut tried = self.lower(pc, k);
         if matches!(tried, Err(Refusal::NewBlock)) && self.code.insns > 0 {
             self.finish(Terminator::Jump(pc), live, blocks);
@@ -633,6 +653,11 @@ impl<'a> Builder<'a> {
             }
             _ => {}
         }
+    }
+
+    /// Sets MODE for the next instructions of the block.
+    fn enter_mode(&mut self, mode: u32) {
+        (self.mode, self.g.mode) = (mode, mode);
     }
 
     /// Records which VGPRs an instruction may write.
@@ -764,7 +789,7 @@ impl<'a> Builder<'a> {
     /// Records the floating-point environment that an operation needs. `narrow`: the instruction has no operand of type f64. Then numbers of this
     /// type come from f32 or integers and are never so small that they are denormals, so the environment of f32 suits both types.
     fn float_env(&mut self, op: Op, ty: Ty, out: Ty, narrow: bool) -> Result<(), Refusal> {
-        let mode = Mode(self.s.mode);
+        let mode = Mode(self.mode);
         let of = |ty: Ty| match ty {
             Ty::F32 => Some(mode.env32()),
             Ty::F64 if narrow => Some(Env {

@@ -24,13 +24,11 @@ pub(crate) use ternary_logic::Ternary;
 use crate::hash::Map;
 use crate::ir::region::Block;
 use crate::ir::{Id, Inst, Node};
-use gcn_emu::fp::Mode;
 use gcn_isa::meaning::Op;
 
 /// The options of a block's plan.
 #[derive(Clone, Copy)]
 pub(crate) struct Options {
-    pub mode: Mode,
     /// The NaNs of float results are corrected as they are computed. Otherwise an observed NaN makes the block restart.
     pub exact: bool,
     /// No register is written before the last point where the block can be left.

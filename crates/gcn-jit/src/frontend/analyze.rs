@@ -7,12 +7,14 @@ pub(super) fn bit(code: u16) -> u128 {
 }
 
 /// Analyzes the reads and writes of an instruction.
-pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
+pub(super) fn analyze(insn: Insn, mode: u32, s: &CompileRequest<'_>) -> InsnInfo {
     let info = instruction_info(&insn);
     let program = gcn_emu::interp::program(&insn);
     let flow = info.flow(&insn);
     let mut k = InsnInfo {
         insn,
+        mode,
+        sets_mode: None,
         len: insn.len as u64,
         count: 1,
         sequence: Vec::new(),
@@ -72,6 +74,41 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     }
     k.masks = masks(&insn, program, written);
     k
+}
+
+/// The bits of MODE that may change within a region: rounding, denormals, DX10_CLAMP and IEEE. Only the code of float operations depends
+/// on them.
+const MODE_OF_BLOCKS: u32 = 0x3ff;
+
+/// Returns the new MODE if an instruction sets fields of [`MODE_OF_BLOCKS`] to constants.
+fn sets_mode(insn: &Insn, mode: u32) -> Option<u32> {
+    let program = gcn_emu::interp::program(insn);
+    let value = |node: u16| match program.nodes[node as usize].op {
+        Op::Const(v) => Some(v as u32),
+        Op::Field(field) => Some(insn.field(field) as u32),
+        Op::Src(slot) => match Opnd::new(insn, &insn.row.shape.slots[slot as usize]).location {
+            OperandLocation::Const(v) => Some(v as u32),
+            _ => None,
+        },
+        _ => None,
+    };
+    let [effect] = &program.effects[..] else {
+        return None;
+    };
+    if !matches!(effect.change, Change::Setreg) || effect.when.is_some() {
+        return None;
+    }
+    let (code, value) = (value(effect.value)?, value(effect.second)?);
+    let new = mode_after(mode, code, value, insn.target.generation())?;
+    ((new ^ mode) & !MODE_OF_BLOCKS == 0).then_some(new)
+}
+
+impl InsnInfo {
+    /// Lets the region's code continue after an instruction that changes MODE, if the new one is known.
+    pub(super) fn follow_mode(&mut self) {
+        self.sets_mode = sets_mode(&self.insn, self.mode);
+        self.unknown_effects &= self.sets_mode.is_none();
+    }
 }
 
 /// Returns true if MODE adds M0 to the VGPR numbers of an instruction.

@@ -133,6 +133,7 @@ fn joins(k: &InsnInfo) -> bool {
     (scalar || insn.row.format.is_valu())
         && k.flow == Flow::Next
         && !k.unknown_effects
+        && k.sets_mode.is_none()
         && Modifiers::new(insn).dpp.is_none()
         && instruction_info(insn).memory(insn).is_none()
         && !program.nodes.iter().any(|n| lanes(n.op))
@@ -144,6 +145,8 @@ fn joins(k: &InsnInfo) -> bool {
 fn joined(all: Vec<InsnInfo>) -> InsnInfo {
     let mut k = InsnInfo {
         insn: all[0].insn,
+        mode: all[0].mode,
+        sets_mode: None,
         len: all.iter().map(|k| k.len).sum(),
         count: all.len() as u32,
         sequence: Vec::new(),

@@ -329,6 +329,10 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
             words.next()?;
             e.lane_inserts.push((vgpr(v)?, lane, words.id()?));
         }
+        "mode" => {
+            words.next()?;
+            e.mode = Some(words.number()? as u32);
+        }
         _ => {
             if words.next()? != "=" {
                 return Err(format!("`{name}` is not a line of a block"));
@@ -372,6 +376,11 @@ pub fn block(text: &str) -> Result<Block, String> {
                     Some((insns, env)) => (insns, Some(env)),
                     None => (rest, None),
                 };
+                let (insns, mode) = match insns.split_once(", mode ") {
+                    Some((insns, mode)) => (insns, self::number(mode)?),
+                    None => (insns, 0),
+                };
+                block.mode = mode as u32;
                 block.insns = self::number(insns.trim_end_matches(" instructions"))? as u32;
                 block.fp = env.map(fp).transpose()?;
                 return Ok(());

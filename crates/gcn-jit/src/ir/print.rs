@@ -134,6 +134,9 @@ impl Block {
     pub(crate) fn print_body(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let (start, end, insns) = (self.start, self.end, self.insns);
         write!(f, "block {start:#x}..{end:#x}, {insns} instructions")?;
+        if self.mode != 0 {
+            write!(f, ", mode {:#x}", self.mode)?;
+        }
         if let Some(fp) = &self.fp {
             write!(f, ", fp {fp}")?;
         }
@@ -219,6 +222,9 @@ impl Block {
         }
         if let Some(id) = e.scc {
             writeln!(f, "  scc = %{id}")?;
+        }
+        if let Some(mode) = e.mode {
+            writeln!(f, "  mode = {mode:#x}")?;
         }
         match self.terminator {
             Terminator::Jump(pc) => writeln!(f, "  jump {pc:#x}"),

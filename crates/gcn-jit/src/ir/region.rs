@@ -3,7 +3,7 @@
 use crate::ir::affine::{AffineState, Suspect, Trust};
 use crate::ir::fast_path::FastPath;
 use crate::ir::{Id, Node};
-use gcn_emu::fp::{Env, Round};
+use gcn_emu::fp::{Env, Mode, Round};
 use gcn_isa::access::MemoryKind;
 use gcn_isa::meaning::{AtomicOp, Op, Space};
 use gcn_isa::shape::Ty;
@@ -214,6 +214,8 @@ pub struct Effects {
     /// The written scalar registers by code, with their values.
     pub sgprs: Vec<(u8, Id)>,
     pub scc: Option<Id>,
+    /// The new MODE, if the block's last instruction changes it.
+    pub mode: Option<u32>,
     /// A store that happens in each slice as its data are computed.
     pub store: Option<Store>,
     /// Stores that are executed one after the other after all lanes' loads. Their addresses are affine.
@@ -238,6 +240,8 @@ pub struct Block {
     pub end: u64,
     /// The number of instructions.
     pub insns: u32,
+    /// MODE at the block's start. All of the block's instructions run with it.
+    pub mode: u32,
     /// The values, each after those that it reads.
     pub graph: Vec<Node>,
     /// The slow paths of the values that have a fast path.
@@ -276,6 +280,11 @@ pub struct Block {
 }
 
 impl Block {
+    /// Returns MODE, on which the block's float operations depend.
+    pub fn float_mode(&self) -> Mode {
+        Mode(self.mode)
+    }
+
     /// Returns the addresses that the block's code goes to. Blocks begin there.
     pub fn targets(&self) -> impl Iterator<Item = u64> + use<> {
         let to = match self.terminator {
@@ -309,6 +318,7 @@ impl Block {
             start: at,
             end: at,
             insns: 0,
+            mode: 0,
             graph: Vec::new(),
             fast_paths: Vec::new(),
             effects: Effects::default(),
@@ -365,6 +375,8 @@ pub struct Region {
     /// All-active blocks to which only [some all-active blocks](Block::continued) lead, at most one at an address. A plain block begins at the
     /// same address, and runs if the continuation fails.
     pub continuations: Vec<Block>,
+    /// MODE at the entry.
+    pub mode: u32,
     /// The registers that are live at the entry: VGPRs, scalars by code.
     pub live_in: ([bool; 256], u128),
     /// Every register is written at the end of every block, and a block that is left early has written none, because an
@@ -388,6 +400,11 @@ impl Region {
         let mut suspects: Vec<_> = self.blocks.iter().filter_map(suspect).collect();
         suspects.sort_unstable();
         suspects
+    }
+
+    /// Returns true if MODE is changed in the region.
+    pub fn changes_mode(&self) -> bool {
+        self.blocks.iter().any(|b| b.effects.mode.is_some())
     }
 
     /// Returns true if the region contains barriers.

@@ -47,6 +47,13 @@ pub fn region(region: &Region) -> Verified {
                     "no continuation at {pc:#x}, or the block may not lead there\n{b}"
                 );
             }
+            let mode = b.effects.mode.unwrap_or(b.mode);
+            let suits = |to: &Block| to.mode == mode || !b.targets().any(|pc| pc == to.start);
+            rule!(
+                (region.blocks.iter())
+                    .all(|to| matches!(to.terminator, Terminator::Leave) || suits(to)),
+                "a successor has another MODE\n{b}"
+            );
             block(b).map_err(|e| format!("{e}\n{b}"))?;
         }
     }
@@ -287,6 +294,10 @@ fn effects(b: &Block) -> Verified {
             "the terminator depends on %{when}, which has lanes"
         );
     }
+    rule!(
+        e.mode.is_none() || matches!(b.terminator, Terminator::Jump(_)),
+        "MODE changes before another instruction"
+    );
     rule!(
         b.has_code() || b.graph.is_empty(),
         "a block without code computes values"

@@ -161,7 +161,7 @@ pub(super) fn chooses_same(block: &Block, options: &Options, plan: &Plan, id: Id
     let node = &block.graph[id as usize];
     let (_, neg) = operands(block, options, plan, id);
     // Without IEEE signalling NaNs stay, but the host makes them quiet.
-    let quiet = options.mode.env32().ieee;
+    let quiet = block.float_mode().env32().ieee;
     let order = matches!(
         o,
         Op::Add

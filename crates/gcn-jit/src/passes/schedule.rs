@@ -114,8 +114,8 @@ fn operation(block: &Block, options: &Options, plan: &Plan, id: Id) -> VectorOp 
         && makes_float(o)
     {
         let env = match node.out {
-            Ty::F32 => options.mode.env32(),
-            _ => options.mode.env64(),
+            Ty::F32 => block.float_mode().env32(),
+            _ => block.float_mode().env64(),
         };
         let observed = plan.observed[at];
         op.fix = options.exact && plan.needed[at] && !chooses_same(block, options, plan, id, o);

@@ -45,7 +45,7 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
                 let negated = block.graph[args[0] as usize].args[0];
                 args = [condition(block, negated, everywhere[at]), args[2], args[1]];
             }
-            if let Some((which, of)) = extreme_of(block, options, node.out, args) {
+            if let Some((which, of)) = extreme_of(block, node.out, args) {
                 extreme = Some(which);
                 args = [of[0], of[1], 0];
             }
@@ -69,12 +69,7 @@ fn condition(block: &Block, mut id: Id, everywhere: bool) -> Id {
 }
 
 /// Returns the minimum or maximum that a selection is, and its operands in order.
-fn extreme_of(
-    block: &Block,
-    options: &Options,
-    out: Ty,
-    [condition, yes, no]: [Id; 3],
-) -> Option<(Extreme, [Id; 2])> {
+fn extreme_of(block: &Block, out: Ty, [condition, yes, no]: [Id; 3]) -> Option<(Extreme, [Id; 2])> {
     let compare = &block.graph[condition as usize];
     let Inst::Alu(op) = compare.op else {
         return None;
@@ -97,7 +92,7 @@ fn extreme_of(
         Ty::F32 => !or_equal && block.fp.is_some_and(|fp| !fp.daz),
         _ => !ty.is_float(),
     };
-    if !exact || ty == Ty::F32 && options.mode.env32().flush_in {
+    if !exact || ty == Ty::F32 && block.float_mode().env32().flush_in {
         return None;
     }
     let largest = match (yes == a && no == b, yes == b && no == a) {

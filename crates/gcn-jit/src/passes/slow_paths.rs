@@ -43,8 +43,8 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
 fn leaf(block: &Block, options: &Options, plan: &Plan, id: Id) -> Leaf {
     let out = block.graph[id as usize].out;
     let env = match out {
-        Ty::F64 => options.mode.env64(),
-        _ => options.mode.env32(),
+        Ty::F64 => block.float_mode().env64(),
+        _ => block.float_mode().env32(),
     };
     let daz = block.fp.is_some_and(|f| f.daz);
     Leaf {

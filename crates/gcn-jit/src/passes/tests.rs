@@ -3,17 +3,18 @@
 use super::{Options, PASSES, Plan, plan};
 use crate::ir::region::Block;
 use crate::ir::{parse, verify};
-use gcn_emu::fp::Mode;
 
+/// Parses a block. Without a MODE in the text: IEEE, f32 denormals flushed.
 fn block(text: &str) -> Block {
-    let block = parse::block(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut block = parse::block(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    if !text.contains(", mode ") {
+        block.mode = 0x200;
+    }
     assert_eq!(verify::block(&block), Ok(()), "{block}");
     block
 }
 
-/// IEEE, f32 denormals flushed.
 const OPTIONS: Options = Options {
-    mode: Mode(0x200),
     exact: false,
     precise: false,
     ternary_logic: true,
@@ -107,12 +108,9 @@ fn only_floats_that_are_seen_are_checked() {
         ["compute %2", "compute %3 check", "compute %5"]
     );
     // Nor does anything without IEEE, where signalling NaNs stay.
-    let signalling = Options {
-        mode: Mode(0),
-        ..OPTIONS
-    };
+    let signalling = FLOATS.replace(" instructions", " instructions, mode 0x0");
     assert_eq!(
-        lines(&added(FLOATS, "schedule", &signalling), "compute"),
+        lines(&added(&signalling, "schedule", &OPTIONS), "compute"),
         ["compute %2", "compute %3 check", "compute %5"]
     );
     let exact = Options {
@@ -235,7 +233,7 @@ block 0x0..0x10, 4 instructions, fp nearest
 
 /// A comparison in active lanes, selections by it, and what else observes it.
 const SELECTIONS: &str = "\
-block 0x0..0x10, 4 instructions, fp nearest
+block 0x0..0x10, 4 instructions, mode 0x2f0, fp nearest
   %0 = vgpr v0 : lanes b32
   %1 = vgpr v1 : lanes b32
   %2 = lt.f32 %0, %1 : lanes bool
@@ -248,19 +246,13 @@ block 0x0..0x10, 4 instructions, fp nearest
   end
 ";
 
-/// Denormals are kept.
-const KEEPING: Options = Options {
-    mode: Mode(0x2f0),
-    ..OPTIONS
-};
-
 fn selections(text: &str, options: &Options) -> Vec<String> {
     lines(&added(text, "selections", options), "selection")
 }
 
 #[test]
 fn selections_between_compared_values_are_extremes() {
-    let of = |op: &str| selections(&SELECTIONS.replace("lt.f32", op), &KEEPING);
+    let of = |op: &str| selections(&SELECTIONS.replace("lt.f32", op), &OPTIONS);
     let two = |a: &str, b: &str| vec![format!("selection %5 = {a}"), format!("selection %6 = {b}")];
     let (less, greater) = ("min.f32 %0, %1", "max.f32 %1, %0");
     assert_eq!(of("lt.f32"), two(less, greater));
@@ -273,18 +265,18 @@ fn selections_between_compared_values_are_extremes() {
     assert_eq!(of("le.i32"), two("min.i32 %0, %1", "max.i32 %1, %0"));
     assert_eq!(of("gt.u32"), two("max.u32 %0, %1", "min.u32 %1, %0"));
     // The comparison is not computed.
-    let plan = added(SELECTIONS, "schedule", &KEEPING);
+    let plan = added(SELECTIONS, "schedule", &OPTIONS);
     assert_eq!(lines(&plan, "compute"), ["compute %5", "compute %6"]);
     let without = Options {
         selections: false,
-        ..KEEPING
+        ..OPTIONS
     };
     assert_eq!(selections(SELECTIONS, &without), [""; 0]);
 }
 
 #[test]
 fn hosts_that_flush_denormals_have_no_float_extremes() {
-    let flushing = SELECTIONS.replace("fp nearest", "fp nearest daz ftz");
+    let flushing = SELECTIONS.replace("0x2f0, fp nearest", "0x200, fp nearest daz ftz");
     let blended = ["selection %5 = %2, %0, %1", "selection %6 = %2, %1, %0"];
     assert_eq!(selections(&flushing, &OPTIONS), blended);
     let integers = flushing.replace("lt.f32", "lt.u32");
@@ -300,7 +292,7 @@ fn hosts_that_flush_denormals_have_no_float_extremes() {
 #[test]
 fn negated_conditions_swap_what_they_select() {
     let text = "\
-block 0x0..0x10, 4 instructions, fp nearest
+block 0x0..0x10, 4 instructions, mode 0x2f0, fp nearest
   %0 = vgpr v0 : lanes b32
   %1 = vgpr v1 : lanes b32
   %2 = gt.f32 %0, %1 : lanes bool
@@ -314,7 +306,7 @@ block 0x0..0x10, 4 instructions, fp nearest
   v3 = %8 active
   end
 ";
-    let found = selections(text, &KEEPING);
+    let found = selections(text, &OPTIONS);
     assert_eq!(
         found,
         ["selection %6 = min.f32 %1, %0", "selection %8 = %2, %7, %0"]
@@ -329,12 +321,12 @@ fn conditions_keep_exec_where_inactive_lanes_are_observed() {
         "  %7 = eq.b32 %5, %0 : lanes bool\n  %8 = ballot %7 : b64\n  %9 = lo %8 : b32\n  v2 = %5 active\n  vcc_lo = %9",
     );
     assert_eq!(
-        selections(&observed, &KEEPING),
+        selections(&observed, &OPTIONS),
         ["selection %6 = max.f32 %1, %0"]
     );
     let active = observed.replace("ballot %7", "ballot %4");
     assert_eq!(
-        selections(&active, &KEEPING),
+        selections(&active, &OPTIONS),
         [
             "selection %5 = min.f32 %0, %1",
             "selection %6 = max.f32 %1, %0"
@@ -353,7 +345,7 @@ block 0x0..0x10, 4 instructions
   v2 = %6 active
   end
 ";
-    assert_eq!(selections(text, &KEEPING), ["selection %5 = %2"]);
+    assert_eq!(selections(text, &OPTIONS), ["selection %5 = %2"]);
 }
 
 /// A value that a write by number takes is used at the block's end.

@@ -76,6 +76,8 @@ pub(crate) struct Compiled {
     pub code: memmap2::Mmap,
     /// The blocks, with the offsets of their code for waves that enter from outside.
     pub blocks: Vec<BlockEntry>,
+    /// The blocks that begin with another MODE than the key's, by address.
+    modes: Vec<(u64, u32)>,
     /// The offset of each block's code for waves that stay in the region, by address.
     inside: Vec<(u64, u32)>,
     /// The offset where waves start.
@@ -123,6 +125,9 @@ impl Compiled {
         let blocks: Vec<BlockEntry> = locations()
             .map(|(c, &at)| (c.start, c.end, at, c.insns))
             .collect();
+        let other_modes = region.blocks.iter().filter(|c| c.mode != key.mode);
+        let mut modes: Vec<_> = other_modes.map(|c| (c.start, c.mode)).collect();
+        modes.sort_unstable();
         let starts = region.blocks.iter().zip(&emitted.starts);
         let mut inside: Vec<_> = starts.map(|(c, &at)| (c.start, at as u32)).collect();
         inside.sort_unstable();
@@ -144,6 +149,7 @@ impl Compiled {
         let mut made = Compiled {
             code,
             blocks,
+            modes,
             inside,
             first: 0,
             live_ins,
@@ -176,6 +182,14 @@ impl Compiled {
             + self.words.len() * size_of::<(u64, u32)>()
             + self.calls.len() * 1024
             + state
+    }
+
+    /// Returns MODE at the start of the block at an address.
+    pub fn mode(&self, pc: u64) -> u32 {
+        match self.modes.binary_search_by_key(&pc, |m| m.0) {
+            Ok(found) => self.modes[found].1,
+            Err(_) => self.key.mode,
+        }
     }
 
     /// Returns the number of 64-byte lines per wave of a batch: the initial registers, and the grid variant's table.

@@ -523,7 +523,8 @@ impl Jit {
                     self.code.entries.insert(key, entry(region.first));
                 } else {
                     for &(start, end, at, insns) in &region.blocks {
-                        let here = |pc| Key { pc, ..key };
+                        let mode = region.mode(start);
+                        let here = |pc| Key { pc, mode, ..key };
                         if insns > 0 && exact {
                             self.code.entries.insert(here(start), entry(at as u32));
                         } else if insns > 0 {
@@ -555,14 +556,12 @@ impl Jit {
     /// a loop of smaller blocks.
     fn compile_around(&mut self, key: Key, sgprs: Scalars<'_>, machine: &Machine<'_>) {
         let pc = key.pc;
-        let same = |r: &&CachedRegion| (r.key.mode, r.key.vgprs) == (key.mode, key.vgprs);
-        let blocks = self
-            .code
-            .regions
-            .iter()
-            .filter(same)
-            .flat_map(|r| &r.blocks);
-        let start = (blocks.map(|b| b.0..b.1))
+        let regions = self.code.regions.iter();
+        let same = regions.filter(|r| r.key.vgprs == key.vgprs);
+        let blocks = same.flat_map(|r| r.blocks.iter().map(|b| (r.mode(b.0), b.0..b.1)));
+        let start = blocks
+            .filter(|b| b.0 == key.mode)
+            .map(|b| b.1)
             .find(|block| block.contains(&pc))
             .map_or(pc, |block| block.start);
         for pc in [start, pc] {
@@ -690,12 +689,12 @@ impl Jit {
             ids: &ids,
         });
         let style = self.style(exact, machine, dump.as_ref());
-        let mut emitted = x64::emit(&region, mode, style, batch);
+        let mut emitted = x64::emit(&region, style, batch);
         if emitted.as_ref().err() == Some(&x64::Refused::TooLarge) && request.affine {
             // Without affine values it may fit.
             request.affine = false;
             region = frontend::region(pc, &request);
-            emitted = x64::emit(&region, mode, style, batch);
+            emitted = x64::emit(&region, style, batch);
         }
         let guessed = request.guessed.take();
         if let (Some(to), Some(dump)) = (self.dump.as_deref(), dump) {

@@ -108,7 +108,7 @@ impl Jit {
     pub(crate) fn inside(&self, region: u32, wave: &WaveState) -> Option<CodePointer> {
         let known = &self.code.regions[region as usize];
         let key = known.key;
-        let same = (key.mode, key.vgprs as usize) == (wave.mode, wave.vgprs.len());
+        let same = (known.mode(wave.pc), key.vgprs as usize) == (wave.mode, wave.vgprs.len());
         if !same || key.entry.is_none() {
             return None;
         }

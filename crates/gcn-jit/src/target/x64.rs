@@ -184,6 +184,9 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
             if at == offset_of!(WaveState, scc) {
                 return Some("scc".into());
             }
+            if at == offset_of!(WaveState, mode) {
+                return Some("mode".into());
+            }
             let code = at.checked_sub(sgprs).filter(|d| *d < 512)? / 4;
             Some(match code {
                 106 => "vcc_lo".into(),
@@ -218,13 +221,12 @@ pub(crate) fn name_of(base: &str, displacement: i64) -> Option<String> {
 /// Why there is none.
 pub fn emit(
     region: &Region,
-    mode: u32,
     style: Style<'_>,
     batch: Option<BatchStart<'_>>,
 ) -> Result<Emitted, Refused> {
     match style.level {
-        Level::Avx512 => emit_for::<avx512::Avx512>(region, mode, style, batch),
-        Level::Avx2 => emit_for::<avx2::Avx2>(region, mode, style, batch),
+        Level::Avx512 => emit_for::<avx512::Avx512>(region, style, batch),
+        Level::Avx2 => emit_for::<avx2::Avx2>(region, style, batch),
     }
 }
 
@@ -247,18 +249,15 @@ fn in_loops(blocks: &[Block]) -> Vec<bool> {
 /// [`emit`] at a level.
 fn emit_for<V: Vectors>(
     region: &Region,
-    mode: u32,
     style: Style<'_>,
     batch: Option<BatchStart<'_>>,
 ) -> Result<Emitted, Refused> {
     let mut a = Asm::new();
     a.noted_from = Some(range::UNRESOLVED);
-    let mode = Mode(mode);
     let mut grid = grid_builder(region, &style, batch);
     let start = batch.map(|b| (b.live_ins, grid.is_some()));
-    let (common, batch_at) = Common::begin::<V>(&mut a, region, mode, style, start);
+    let (common, batch_at) = Common::begin::<V>(&mut a, region, style, start);
     let options = passes::Options {
-        mode,
         exact: style.exact,
         precise: region.precise,
         ternary_logic: V::TERNARY_LOGIC && !style.left_out.has(Optional::TernaryLogic),
@@ -325,6 +324,7 @@ fn emit_for<V: Vectors>(
         e.grid = Some(Grid {
             builder,
             live_ins,
+            mode: region.changes_mode().then_some(region.mode),
             at,
             last: is_last(c, region),
         });
@@ -358,6 +358,8 @@ fn emit_for<V: Vectors>(
 /// Returns true if nothing reads a register after a block.
 fn is_last(c: &Block, region: &Region) -> bool {
     match c.terminator {
+        // The next wave's MODE would not be that of its start.
+        _ if region.changes_mode() => false,
         Terminator::End => true,
         Terminator::Jump(to) => {
             let next = region.blocks.iter().find(|b| b.start == to);
@@ -516,8 +518,8 @@ pub(crate) struct Common {
     tiles: Tiles,
     /// Of blocks whose loop has tiles: the loop, and where jumps within it go.
     inner: Map<u64, (usize, Label)>,
+    /// The floating-point environment between blocks.
     default: FpEnv,
-    mode: Mode,
     /// See [`Region::precise`].
     precise: bool,
     /// See [`Style::aliased`].
@@ -533,11 +535,10 @@ impl Common {
     fn begin<V: Vectors>(
         a: &mut Asm,
         region: &Region,
-        mode: Mode,
         style: Style<'_>,
         batch: Option<(&LiveIns, bool)>,
     ) -> (Common, Option<usize>) {
-        let default = FpEnv::of(&mode.env32());
+        let default = FpEnv::of(&Mode(region.mode).env32());
         let exit = entry_and_exit(a, default);
         let first = a.label();
         let waits = region.has_barrier();
@@ -546,7 +547,8 @@ impl Common {
         let single = single.then_some((first, of_grid));
         let (barrier, ended) = time_slices::between::<V>(a, exit, waits, single);
         let begin = batch.map(|_| a.here());
-        let batch = batch.map(|(live_ins, _)| time_slices::begin::<V>(a, live_ins, first));
+        let mode = region.changes_mode().then_some(region.mode);
+        let batch = batch.map(|(live_ins, _)| time_slices::begin::<V>(a, (live_ins, mode), first));
         let slow = [
             slow_call::<V>(a, offset_of!(Ctx, helpers.load)),
             slow_call::<V>(a, offset_of!(Ctx, helpers.store)),
@@ -577,7 +579,6 @@ impl Common {
             ended,
             waits,
             default,
-            mode,
             precise: region.precise,
             aliased: style.aliased,
             left_out: style.left_out,

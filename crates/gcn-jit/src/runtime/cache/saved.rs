@@ -246,6 +246,10 @@ impl Compiled {
             out.u32(at as u32);
             out.u32(insns);
         });
+        out.list(&self.modes, |out, &(start, mode)| {
+            out.u64(start);
+            out.u32(mode);
+        });
         out.list(&self.inside, |out, &(start, at)| {
             out.u64(start);
             out.u32(at);
@@ -300,6 +304,7 @@ impl Compiled {
             let (start, end) = (from.u64()?, from.u64()?);
             Some((start, end, within(from.u32()?)? as usize, from.u32()?))
         })?;
+        let modes = from.list(|from| Some((from.u64()?, from.u32()?)))?;
         let inside = from.list(|from| Some((from.u64()?, within(from.u32()?)?)))?;
         let live_ins = LiveIns {
             vgprs: from.list(|from| from.u32()?.try_into().ok())?,
@@ -327,6 +332,7 @@ impl Compiled {
         let mut region = Compiled {
             code: executable(&code)?,
             blocks,
+            modes,
             inside,
             first: 0,
             live_ins,

@@ -69,6 +69,7 @@ pub(crate) struct Grid<'a> {
     pub builder: Builder<'a>,
     /// The registers that are loaded when a wave of a batch begins: see [`time_slices::begin`].
     pub live_ins: &'a LiveIns,
+    pub mode: Option<u32>,
     pub at: u32,
     /// Nothing reads a register after the block.
     pub last: bool,
@@ -117,7 +118,7 @@ impl<V: Vectors> Emit<'_, V> {
                 self.a.store(true, clock, RAX);
             }
         } else {
-            time_slices::give::<V>(self.a, grid.live_ins);
+            time_slices::give::<V>(self.a, (grid.live_ins, grid.mode));
         }
         self.grid_sums(grid, &mut room, &mut code)?;
         code.program = grid.builder.program.clone();

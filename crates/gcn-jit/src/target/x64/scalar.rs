@@ -1040,6 +1040,9 @@ impl<V: Vectors> Emit<'_, V> {
                 }
             }
         }
+        if let Some(mode) = c.effects.mode {
+            self.a.store_imm(mode_home(), mode);
+        }
         let when = when?;
         self.s.busy = 0;
         // The same condition, or its opposite, needs no second comparison.
@@ -1105,6 +1108,10 @@ fn condition(n: &Node) -> bool {
 
 fn room_mem(at: u32) -> Mem {
     mem(CTX, (offset_of!(Ctx, scalars) + at as usize) as i32)
+}
+
+pub(super) fn mode_home() -> Mem {
+    mem(WAVE, offset_of!(WaveState, mode) as i32)
 }
 
 fn scc_home() -> Mem {

@@ -201,20 +201,27 @@ fn clear_lds<V: Vectors>(a: &mut Asm) {
 }
 
 /// Emits the entry of a batch's waves: it loads the registers that the region reads, and continues at the region's first block.
-/// Returns its offset. At `first` the time slice is already in RCX.
-pub(super) fn begin<V: Vectors>(a: &mut Asm, live_ins: &LiveIns, first: Label) -> usize {
+/// Returns its offset. At `first` the time slice is already in RCX. `start` is as for [`give`].
+pub(super) fn begin<V: Vectors>(
+    a: &mut Asm,
+    start: (&LiveIns, Option<u32>),
+    first: Label,
+) -> usize {
     let here = a.buf.len();
     a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
     a.bind(first);
-    give::<V>(a, live_ins);
+    give::<V>(a, start);
     a.jmp_to(Rm::M(batch!(code)));
     here
 }
 
 /// Loads the registers of a starting wave, whose time slice is in RCX. Afterwards RDX points to its initial registers; RAX, RCX and RDI are
-/// clobbered.
-pub(super) fn give<V: Vectors>(a: &mut Asm, live_ins: &LiveIns) {
+/// clobbered. MODE is given too if the region changes it.
+pub(super) fn give<V: Vectors>(a: &mut Asm, (live_ins, mode): (&LiveIns, Option<u32>)) {
     const LINE: i32 = 64;
+    if let Some(mode) = mode {
+        a.store_imm(scalar::mode_home(), mode);
+    }
     a.mov(true, RDX, Rm::M(slice!(start)));
     let mut at = 0;
     let mut copy = |a: &mut Asm, to: Mem| {

@@ -527,7 +527,7 @@ impl Select<'_, '_> {
     /// Returns the lanes of f64 that are tiny as f32: below the numbers that round to the least normal one.
     fn tiny_as_f32(&mut self, a: [VReg; 2]) -> VReg {
         let [(positive, p), (negative, n)] =
-            bounds_of_tiny_as_f32(self.e.common.mode.env32().round);
+            bounds_of_tiny_as_f32(self.e.c.float_mode().env32().round);
         // Less than the positive bound, and the negation less than the negative one.
         let m = a.map(|a| {
             let k = self.q64(positive);

@@ -280,7 +280,7 @@ impl SlowPaths for Avx2 {
         let (from, back) = (e.a.label(), e.a.label());
         e.a.jcc(Cc::Ne, from);
         e.a.bind(back);
-        let ieee = e.common.mode.env32().ieee;
+        let ieee = e.c.float_mode().env32().ieee;
         e.section(move |e| {
             e.a.bind(from);
             let wide = fix.wide;

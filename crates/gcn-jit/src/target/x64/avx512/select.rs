@@ -674,7 +674,7 @@ impl Select<'_, '_> {
     /// Returns the lanes of 16 f64 that are tiny as f32: below the numbers that round to the least normal one.
     fn tiny_as_f32(&mut self, halves: [VReg; 2]) -> VReg {
         let [(positive, p), (negative, n)] =
-            bounds_of_tiny_as_f32(self.e.common.mode.env32().round);
+            bounds_of_tiny_as_f32(self.e.c.float_mode().env32().round);
         // Less than the positive bound, and the negation less than the negative one.
         let k = halves.map(|a| {
             let (positive, negative) = (self.q64(positive), self.q64(negative));
