@@ -13,6 +13,7 @@ mod indexing;
 mod insn;
 mod joined;
 mod memory;
+mod modes;
 mod region;
 mod typical;
 mod value;
@@ -34,7 +35,6 @@ use gcn_emu::engine::{EntryVgprs, Pattern};
 use gcn_emu::fp::{Env, Mode, Round};
 use gcn_emu::interp::instruction_info;
 use gcn_emu::operands::{Dpp, Modifiers, OperandLocation, Opnd, find};
-use gcn_emu::wave::mode_after;
 use gcn_isa::access::{File, MemoryKind};
 use gcn_isa::decode::Insn;
 use gcn_isa::flow::Flow;
@@ -56,7 +56,7 @@ pub(crate) struct InsnInfo {
     /// MODE before the instruction.
     mode: u32,
     /// The new MODE, if the instruction changes it and the region's code continues.
-    sets_mode: Option<u32>,
+    sets_mode: Option<modes::ModeChange>,
     /// The size in bytes, and the number of instructions. They are those of the whole sequence if there is one.
     len: u64,
     count: u32,
@@ -259,8 +259,12 @@ const BLOCK_INSNS: u32 = 400;
 /// A block under construction.
 pub(crate) struct Builder<'a> {
     s: &'a CompileRequest<'a>,
-    /// MODE before the current instruction, the same in the whole block.
+    /// MODE at the block's start. That of the current instruction is the graph's.
     mode: u32,
+    /// The changes of MODE in the block: the first value after each, and its span.
+    spans: Vec<(Id, u64)>,
+    /// The spans that no block may contain.
+    failed_spans: BTreeSet<u64>,
     /// The new MODE after the block.
     sets_mode: Option<u32>,
     g: Graph,
@@ -411,6 +415,8 @@ impl<'a> Builder<'a> {
         Builder {
             s,
             mode: s.mode,
+            spans: Vec::new(),
+            failed_spans: BTreeSet::new(),
             sets_mode: None,
             g: Graph {
                 nodes: Vec::new(),
@@ -418,6 +424,7 @@ impl<'a> Builder<'a> {
                 found: Found::default(),
                 generation: s.target.generation(),
                 mode: s.mode,
+                modes: Vec::new(),
                 known_bits: !s.left_out.has(Optional::KnownBits),
             },
             code: CodeRange::default(),
@@ -471,7 +478,7 @@ impl<'a> Builder<'a> {
             indexed: std::mem::take(&mut self.indexed),
             accesses: std::mem::take(&mut self.accesses),
         };
-        blocks.push(Block {
+        let block = Block {
             start: self.code.start,
             end: self.code.end,
             insns: self.code.insns,
@@ -494,7 +501,9 @@ impl<'a> Builder<'a> {
             assuming_less: None,
             continued: Vec::new(),
             joined: None,
-        });
+        };
+        self.check_spans(&block);
+        blocks.push(block);
         self.late.clear();
         self.inserted_lanes.clear();
         self.memory.row_loads.clear();
@@ -594,18 +603,17 @@ impl<'a> Builder<'a> {
         let next = pc + k.len;
         let distrusted = self.s.distrusted.get(&pc).copied();
         self.trust = self.trust.min(distrusted.unwrap_or_default());
-        if let Some(mode) = k.sets_mode {
-            self.enter_mode(k.mode);
-            self.code.add(pc, next, 1, false, false);
-            self.sets_mode = Some(mode);
-            self.finish(Terminator::Jump(next), live, blocks);
-            return;
-        }
         let mut tried = self.lower(pc, k);
         if matches!(tried, Err(Refusal::NewBlock)) && self.code.insns > 0 {
             self.finish(Terminator::Jump(pc), live, blocks);
             self.trust = distrusted.unwrap_or_default();
             tried = self.lower(pc, k);
+        }
+        if let (Err(_), Some(change)) = (&tried, &k.sets_mode)
+            && self.add_change_of_mode(pc, k, change).is_ok()
+        {
+            self.finish(Terminator::Jump(next), live, blocks);
+            return;
         }
         let Ok(changes) = tried else {
             if self.code.insns > 0 {
@@ -653,11 +661,6 @@ impl<'a> Builder<'a> {
             }
             _ => {}
         }
-    }
-
-    /// Sets MODE for the next instructions of the block.
-    fn enter_mode(&mut self, mode: u32) {
-        (self.mode, self.g.mode) = (mode, mode);
     }
 
     /// Records which VGPRs an instruction may write.
@@ -789,6 +792,10 @@ impl<'a> Builder<'a> {
     /// Records the floating-point environment that an operation needs. `narrow`: the instruction has no operand of type f64. Then numbers of this
     /// type come from f32 or integers and are never so small that they are denormals, so the environment of f32 suits both types.
     fn float_env(&mut self, op: Op, ty: Ty, out: Ty, narrow: bool) -> Result<(), Refusal> {
+        if self.g.mode != self.mode {
+            // No operation of a span is left in the block.
+            return Ok(());
+        }
         let mode = Mode(self.mode);
         let of = |ty: Ty| match ty {
             Ty::F32 => Some(mode.env32()),

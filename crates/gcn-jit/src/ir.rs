@@ -112,6 +112,24 @@ pub struct Node {
 }
 
 impl Node {
+    /// Returns true if the value is that of an operation on floats that depends on the floating-point environment.
+    pub fn rounds(&self) -> bool {
+        let Inst::Alu(op) = self.op else {
+            return false;
+        };
+        let bits = matches!(
+            op,
+            Op::Neg
+                | Op::Abs
+                | Op::Select
+                | Op::Unord
+                | Op::Class
+                | Op::FloatToInt
+                | Op::FmaLdexp(_)
+        );
+        !bits && (self.ty.is_float() || self.out.is_float())
+    }
+
     pub fn arity(&self) -> usize {
         match self.op {
             Inst::Const(_)

@@ -292,8 +292,63 @@ fn what_was_wrong_once() {
             "s_mov_b32 s20, 0\ns_barrier\ns_load_dword s0, s[20:21], 0x0",
         ),
     ];
+    many_states(&lines);
+}
+
+/// Changes of MODE by constants, by registers that have what they seem to have or another value, on one of two paths, and in loops.
+#[test]
+fn changes_of_mode() {
+    const KEEP: &str = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3";
+    const FLUSH: &str = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0";
+    const WORK: &str = "v_mul_f32 v2, v2, v3\nv_fma_f32 v4, v2, v3, v5\nv_min_f32 v6, v4, v5";
+    let of_register = |register: &str| format!("s_setreg_b32 hwreg(HW_REG_MODE, 4, 2), {register}");
+    let assumed = of_register("s4");
+    let texts = [
+        format!("{WORK}\n{KEEP}\n{WORK}\n{FLUSH}\n{WORK}"),
+        format!(
+            "{FLUSH}\n{KEEP}\n{WORK}\n{FLUSH}\nv_mov_b32 v2, v3\nv_mov_b32 v4, v3\nv_mov_b32 v6, 0"
+        ),
+        format!("s_mov_b32 s4, 3\n{WORK}\n{assumed}\n{WORK}\ns_mov_b32 s4, 0\n{assumed}\n{WORK}"),
+        // The register seems to have 1.
+        format!(
+            "s_mov_b32 s4, 3\ns_cmp_lt_u32 s6, s7\ns_cbranch_scc1 1\ns_mov_b32 s4, 1\n{assumed}\n{WORK}\n{KEEP}\n{WORK}"
+        ),
+        // The register is not known.
+        format!(
+            "{}\n{WORK}\n{KEEP}\n{WORK}\n{FLUSH}\n{WORK}",
+            of_register("s20")
+        ),
+        // The last instructions are reached with two MODEs, and with one on both paths.
+        format!("s_cmp_lt_u32 s6, s7\ns_cbranch_scc1 2\n{KEEP}\n{WORK}"),
+        format!(
+            "{KEEP}\ns_cmp_lt_u32 s6, s7\ns_cbranch_scc1 3\n{FLUSH}\nv_add_f32 v2, v2, v4\n{FLUSH}\n{WORK}"
+        ),
+        // A loop that ends with another MODE than it began with, and one that does not.
+        format!(
+            "s_mov_b32 s4, 3\nv_mul_f32 v2, v2, v3\n{KEEP}\ns_sub_u32 s4, s4, 1\ns_cmp_lg_u32 s4, 0\ns_cbranch_scc1 65530\n{WORK}"
+        ),
+        format!(
+            "s_mov_b32 s5, 3\nv_mul_f32 v2, v2, v3\n{KEEP}\nv_mul_f32 v4, v2, v3\n{FLUSH}\ns_sub_u32 s5, s5, 1\ns_cmp_lg_u32 s5, 0\ns_cbranch_scc1 65527\n{WORK}"
+        ),
+        // Rounding and IEEE.
+        format!(
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 1\n{WORK}\ns_setreg_imm32_b32 hwreg(HW_REG_MODE, 8, 2), 2\n{WORK}"
+        ),
+        // Bits that regions do not follow.
+        format!(
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 10), 15\n{WORK}\ns_setreg_imm32_b32 hwreg(HW_REG_MODE, 28, 1), 1\n{WORK}"
+        ),
+    ];
+    let lines: Vec<(&str, &str)> = (texts.iter())
+        .flat_map(|text| ["gfx600", "gfx803", "gfx900"].map(|target| (target, &text[..])))
+        .collect();
+    many_states(&lines);
+}
+
+/// Runs each text, which is for a target, with many states.
+fn many_states(texts: &[(&str, &str)]) {
     for level in levels() {
-        for (name, text) in lines {
+        for &(name, text) in texts {
             let mut bench = Bench::new(level);
             let mut maker = Maker::new(Target::parse(name).expect("a target"));
             let code = maker.lines(text, 0).into_iter().flat_map(|p| p.bytes);

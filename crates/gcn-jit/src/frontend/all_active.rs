@@ -195,7 +195,7 @@ impl<'a> Tracer<'a> {
             let mut decided = std::mem::take(&mut b.assumed);
             let mut made = Vec::new();
             b.finish(terminator, self.live, &mut made);
-            let mut trace = made.pop()?;
+            let mut trace = made.pop().filter(|_| b.failed_spans.is_empty())?;
             decided.append(&mut trace.assumed);
             trace.assumed = decided;
             for w in &mut trace.effects.vgprs {

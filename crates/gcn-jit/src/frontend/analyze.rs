@@ -7,13 +7,13 @@ pub(super) fn bit(code: u16) -> u128 {
 }
 
 /// Analyzes the reads and writes of an instruction.
-pub(super) fn analyze(insn: Insn, mode: u32, s: &CompileRequest<'_>) -> InsnInfo {
+pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     let info = instruction_info(&insn);
     let program = gcn_emu::interp::program(&insn);
     let flow = info.flow(&insn);
     let mut k = InsnInfo {
         insn,
-        mode,
+        mode: s.mode,
         sets_mode: None,
         len: insn.len as u64,
         count: 1,
@@ -76,41 +76,6 @@ pub(super) fn analyze(insn: Insn, mode: u32, s: &CompileRequest<'_>) -> InsnInfo
     k
 }
 
-/// The bits of MODE that may change within a region: rounding, denormals, DX10_CLAMP and IEEE. Only the code of float operations depends
-/// on them.
-const MODE_OF_BLOCKS: u32 = 0x3ff;
-
-/// Returns the new MODE if an instruction sets fields of [`MODE_OF_BLOCKS`] to constants.
-fn sets_mode(insn: &Insn, mode: u32) -> Option<u32> {
-    let program = gcn_emu::interp::program(insn);
-    let value = |node: u16| match program.nodes[node as usize].op {
-        Op::Const(v) => Some(v as u32),
-        Op::Field(field) => Some(insn.field(field) as u32),
-        Op::Src(slot) => match Opnd::new(insn, &insn.row.shape.slots[slot as usize]).location {
-            OperandLocation::Const(v) => Some(v as u32),
-            _ => None,
-        },
-        _ => None,
-    };
-    let [effect] = &program.effects[..] else {
-        return None;
-    };
-    if !matches!(effect.change, Change::Setreg) || effect.when.is_some() {
-        return None;
-    }
-    let (code, value) = (value(effect.value)?, value(effect.second)?);
-    let new = mode_after(mode, code, value, insn.target.generation())?;
-    ((new ^ mode) & !MODE_OF_BLOCKS == 0).then_some(new)
-}
-
-impl InsnInfo {
-    /// Lets the region's code continue after an instruction that changes MODE, if the new one is known.
-    pub(super) fn follow_mode(&mut self) {
-        self.sets_mode = sets_mode(&self.insn, self.mode);
-        self.unknown_effects &= self.sets_mode.is_none();
-    }
-}
-
 /// Returns true if MODE adds M0 to the VGPR numbers of an instruction.
 fn indexed(insn: &Insn, s: &CompileRequest<'_>) -> bool {
     s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0
@@ -144,30 +109,17 @@ pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileReques
         _ => false,
     });
     let leaves = program.effects.iter().any(|e| {
-        let decided = e.when.map_or(Some(true), |w| decided(insn, program, w));
+        let decided = e
+            .when
+            .map_or(Some(1), |w| modes::constant(insn, program, w));
         let lanes = match e.change {
             Change::DstLane(_) => true,
             Change::Vgpr => !valu,
             _ => false,
         };
-        decided.is_none() || lanes && decided == Some(true)
+        decided.is_none() || lanes && decided != Some(0)
     });
     crosses || leaves
-}
-
-/// Returns the value of a condition that depends only on the instruction's bits.
-fn decided(insn: &Insn, program: &Program, node: u16) -> Option<bool> {
-    let value = |node: u16| match program.nodes[node as usize].op {
-        Op::Const(v) => Some(v),
-        Op::Field(field) => Some(insn.field(field) as u64),
-        _ => None,
-    };
-    let n = &program.nodes[node as usize];
-    match n.op {
-        Op::Ne => Some(value(n.args[0])? != value(n.args[1])?),
-        Op::Eq => Some(value(n.args[0])? == value(n.args[1])?),
-        _ => value(node).map(|v| v != 0),
-    }
 }
 
 /// Returns the pairs that an instruction writes, and the lanes that they can have afterwards ([`InsnInfo::masks`]).

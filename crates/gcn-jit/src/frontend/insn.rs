@@ -82,10 +82,10 @@ impl Builder<'_> {
     }
 
     fn try_lower(&mut self, pc: u64, k: &InsnInfo) -> Result<Changes, Refusal> {
-        if k.sets_mode.is_some() {
-            return Err(Refusal::NewBlock);
+        self.in_mode(k.mode);
+        if let Some(change) = &k.sets_mode {
+            return self.change_mode(change);
         }
-        self.enter_mode(k.mode);
         if !k.sequence.is_empty() {
             return self.lower_sequence(pc, k);
         }
@@ -163,7 +163,7 @@ impl Builder<'_> {
 
     fn accept_vector(&mut self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
         let gfx8 = self.s.target.generation() >= Gen::Gfx8;
-        if self.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && gfx8 {
+        if self.g.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && gfx8 {
             return Err(Refusal::Interpreter);
         }
         // Inactive lanes have the VGPR's old value, not the value that the block has computed for active lanes. (Operations
@@ -463,7 +463,7 @@ impl Lowering<'_, '_, '_> {
         }
         if node.nearest && (node.ty.is_float() || node.out.is_float()) {
             // The operation always rounds to nearest, whatever MODE says.
-            let mode = Mode(self.b.mode);
+            let mode = Mode(self.b.g.mode);
             let other = |e: &gcn_emu::fp::Env| e.round != Round::NearestEven;
             if [mode.env32(), mode.env64()].iter().any(other) {
                 return Err(Refusal::Interpreter);

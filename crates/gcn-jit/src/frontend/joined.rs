@@ -385,7 +385,7 @@ impl<'a> Tracer<'a> {
                     let within = b.compared(mask).0;
                     let mut made = Vec::new();
                     b.finish(terminator, self.live, &mut made);
-                    let mut block = made.pop()?;
+                    let mut block = made.pop().filter(|_| b.failed_spans.is_empty())?;
                     for w in block.effects.vgprs.iter_mut().filter(|_| !within) {
                         // Lanes may be active that were inactive at the start.
                         w.2 = w.2.max(LiveLanes::All);

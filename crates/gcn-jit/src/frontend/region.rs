@@ -6,7 +6,6 @@ use super::*;
 const REGION_INSNS: usize = 16_000;
 
 /// The instructions of a region.
-#[derive(Default)]
 struct Code {
     insns: BTreeMap<u64, InsnInfo>,
     leaders: BTreeSet<u64>,
@@ -17,9 +16,7 @@ struct Code {
 
 /// Builds the region at an address: the code that direct jumps reach from there.
 pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
-    // Code that waves reach with more than one MODE does not continue over changes of it.
-    let code = Code::find(entry, s, true).or_else(|| Code::find(entry, s, false));
-    let code = code.unwrap_or_default();
+    let code = Code::find(entry, s);
     let usual = typical::Usual::new(entry, &code.insns, s).map(RefCell::new);
     let usual = usual.as_ref();
     let (mut blocks, asked) = code.blocks(s, usual, None);
@@ -135,34 +132,23 @@ fn entry_vgprs(entry: u64, s: &CompileRequest<'_>) -> Option<(u64, AffineVgprs)>
 }
 
 impl Code {
-    /// Follows direct jumps from an address, and changes of MODE if `follow_mode`. `None` if an instruction is then reached with more
-    /// than one MODE.
-    fn find(entry: u64, s: &CompileRequest<'_>, follow_mode: bool) -> Option<Code> {
+    /// Follows direct jumps from an address.
+    fn find(entry: u64, s: &CompileRequest<'_>) -> Code {
         let mut insns: BTreeMap<u64, InsnInfo> = BTreeMap::new();
         let mut leaders = BTreeSet::from([entry]);
-        let mut work = vec![(entry, s.mode)];
-        while let Some((mut pc, mut mode)) = work.pop() {
-            loop {
-                match insns.get(&pc) {
-                    Some(known) if known.mode != mode => return None,
-                    Some(_) => break,
-                    None if insns.len() >= REGION_INSNS => break,
-                    None => {}
-                }
+        let mut work = vec![entry];
+        while let Some(mut pc) = work.pop() {
+            while !insns.contains_key(&pc) && insns.len() < REGION_INSNS {
                 let Some(insn) = (s.fetch)(pc) else { break };
-                let mut k = analyze(insn, mode, s);
-                if follow_mode {
-                    k.follow_mode();
-                }
-                mode = k.sets_mode.unwrap_or(mode);
+                let k = analyze(insn, s);
                 let next = pc + k.len;
                 let target = k.flow.target(pc, &insn);
                 let goes_on = k.flow.falls_through();
-                let plain = k.flow == Flow::Next && k.sets_mode.is_none();
+                let plain = k.flow == Flow::Next;
                 insns.insert(pc, k);
                 if let Some(target) = target {
                     leaders.insert(target);
-                    work.push((target, mode));
+                    work.push(target);
                 }
                 if !plain {
                     leaders.insert(next);
@@ -173,13 +159,14 @@ impl Code {
                 pc = next;
             }
         }
+        modes::follow(entry, &mut insns, &leaders, s);
         indexing::find_sequences(&mut insns, &leaders, s);
-        Some(Code {
+        Code {
             live: liveness(&insns, s),
             written: insns.values().fold(0, |all, k| all | k.swrites),
             insns,
             leaders,
-        })
+        }
     }
 
     /// Returns the blocks of the code. `affine` has the VGPRs that are affine at the starts of blocks, if the affine analysis
@@ -190,6 +177,22 @@ impl Code {
         usual: Option<&RefCell<typical::Usual>>,
         affine: Option<&Map<u64, AffineVgprs>>,
     ) -> (Vec<Block>, bool) {
+        loop {
+            let (blocks, asked, failed) = self.try_blocks(s, usual, affine);
+            if failed.is_empty() {
+                return (blocks, asked);
+            }
+            modes::split(&self.insns, &failed);
+        }
+    }
+
+    /// [`Code::blocks`]; returns also the spans that no block may contain.
+    fn try_blocks(
+        &self,
+        s: &CompileRequest<'_>,
+        usual: Option<&RefCell<typical::Usual>>,
+        affine: Option<&Map<u64, AffineVgprs>>,
+    ) -> (Vec<Block>, bool, BTreeSet<u64>) {
         let mut blocks = Vec::new();
         let mut b = Builder {
             affine,
@@ -218,6 +221,6 @@ impl Code {
                 b.finish(Terminator::Jump(to), &self.live, &mut blocks);
             }
         }
-        (blocks, b.asked.get())
+        (blocks, b.asked.get(), b.failed_spans)
     }
 }

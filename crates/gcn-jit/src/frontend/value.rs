@@ -29,7 +29,7 @@ impl Builder<'_> {
         dword: Option<u8>,
         vector: bool,
     ) -> Result<Id, Refusal> {
-        if o.f16_at.is_some() && Mode(self.mode).env16().flush_in {
+        if o.f16_at.is_some() && Mode(self.g.mode).env16().flush_in {
             return Err(Refusal::Interpreter);
         }
         let id = self.source(o, dword, vector)?;
@@ -188,7 +188,7 @@ impl Builder<'_> {
         let OperandLocation::Vgpr(n) = o.location else {
             return Ok(());
         };
-        if written.when.is_some() || self.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
+        if written.when.is_some() || self.g.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
             return Err(Refusal::Interpreter);
         }
         if self.is_indexed(o) {
@@ -224,7 +224,7 @@ impl Builder<'_> {
             Ty::F32 => (Ty::U32, 0x7f80_0000, 0x3f80_0000),
             _ => (Ty::U64, 0x7ff0 << 48, 0x3ff0 << 48),
         };
-        if !Mode(self.mode).env32().dx10_clamp {
+        if !Mode(self.g.mode).env32().dx10_clamp {
             return Err(Refusal::Interpreter);
         }
         let zero = self.g.constant(bits, 0);
@@ -314,7 +314,7 @@ impl Builder<'_> {
         written: Written,
         out: &mut Changes,
     ) -> Result<(), Refusal> {
-        let mode = Mode(self.mode);
+        let mode = Mode(self.g.mode);
         let Written {
             value: mut v, when, ..
         } = written;

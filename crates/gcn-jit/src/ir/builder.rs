@@ -35,8 +35,13 @@ impl Found {
         h.finish()
     }
 
-    /// Returns the number of an equal value among `nodes`. If there is none, inserts the next number.
-    pub(crate) fn find_or_put(&mut self, node: &Node, nodes: &[Node]) -> Option<Id> {
+    /// Returns the number of an equal value among `nodes` that suits. If there is none, inserts the next number.
+    pub(crate) fn find_or_put(
+        &mut self,
+        node: &Node,
+        nodes: &[Node],
+        suits: impl Fn(Id) -> bool,
+    ) -> Option<Id> {
         if nodes.is_empty() || self.at.is_empty() {
             self.at.clear();
             self.at.resize(512, NOWHERE);
@@ -64,6 +69,7 @@ impl Found {
                 && have.out == node.out
                 && have.vec == node.vec
                 && have.op == node.op
+                && suits(id)
             {
                 return Some(id);
             }
@@ -85,6 +91,12 @@ impl Found {
     }
 }
 
+/// Returns MODE of a value from [`Graph::modes`].
+fn known_mode(modes: &[(Id, u32)], id: Id) -> Option<u32> {
+    let known = modes.iter().rfind(|known| known.0 <= id);
+    known.map(|known| known.1)
+}
+
 /// A graph under construction.
 pub struct Graph {
     pub nodes: Vec<Node>,
@@ -92,7 +104,10 @@ pub struct Graph {
     pub fast_paths: Vec<FastPath>,
     pub found: Found,
     pub generation: Gen,
+    /// MODE of the values to come.
     pub mode: u32,
+    /// MODE of earlier values, if it changes: the first value with each.
+    pub modes: Vec<(Id, u32)>,
     /// Masks that clear no bit are removed.
     pub known_bits: bool,
 }
@@ -108,11 +123,30 @@ impl Graph {
             vec,
             args,
         };
-        if shared && let Some(id) = self.found.find_or_put(&node, &self.nodes) {
+        let float = ty.is_float() || out.is_float();
+        let (modes, mode) = (&self.modes, self.mode);
+        let same = |id| !float || known_mode(modes, id).is_none_or(|known| known == mode);
+        if shared && let Some(id) = self.found.find_or_put(&node, &self.nodes, same) {
             return id;
         }
         self.nodes.push(node);
         n as Id
+    }
+
+    /// Sets MODE of the values to come.
+    pub fn change_mode(&mut self, mode: u32) {
+        let now = self.nodes.len() as Id;
+        self.modes.retain(|known| known.0 < now);
+        if self.modes.is_empty() {
+            self.modes.push((0, self.mode));
+        }
+        self.modes.push((now, mode));
+        self.mode = mode;
+    }
+
+    /// Returns MODE of a value.
+    pub fn mode_of(&self, id: Id) -> u32 {
+        known_mode(&self.modes, id).unwrap_or(self.mode)
     }
 
     pub fn get(&self, id: Id) -> &Node {

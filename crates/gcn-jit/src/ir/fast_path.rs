@@ -8,6 +8,7 @@ use crate::codec::{In, Out};
 use crate::hash::Fast;
 use crate::ir::{Graph, Id, Inst, Node};
 use gcn_emu::eval::{Operation, eval};
+use gcn_emu::fp::{Env, Mode, Round};
 use gcn_emu::interp::program_of;
 use gcn_emu::wave::mode::FP_ROUND;
 use gcn_isa::Target;
@@ -46,12 +47,14 @@ enum Step {
         root: u16,
         sources: Vec<(u8, From)>,
         vcc: From,
+        mode: u32,
     },
     Alu {
         op: Op,
         ty: Ty,
         out: Ty,
         args: [From; 3],
+        mode: u32,
     },
     Pair(From, From),
     Lo(From),
@@ -63,7 +66,6 @@ enum Step {
 pub struct Sub {
     steps: Vec<Step>,
     generation: Gen,
-    mode: u32,
 }
 
 impl Sub {
@@ -82,15 +84,22 @@ impl Sub {
                     root,
                     sources,
                     vcc,
+                    mode,
                 } => {
                     let sources: Vec<_> = sources.iter().map(|&(s, from)| (s, get(from))).collect();
                     let source = |slot: u8| {
                         let found = sources.iter().find(|s| s.0 == slot);
                         found.map_or([0; N], |s| s.1)
                     };
-                    self.meaning(program, *root, &source, &get(*vcc))
+                    self.meaning((program, *mode), *root, &source, &get(*vcc))
                 }
-                Step::Alu { op, ty, out, args } => {
+                Step::Alu {
+                    op,
+                    ty,
+                    out,
+                    args,
+                    mode,
+                } => {
                     let [a, b, c] = args.map(get);
                     let mut d = [0; N];
                     let operation = Operation {
@@ -98,7 +107,7 @@ impl Sub {
                         ty: *ty,
                         out: *out,
                         generation: self.generation,
-                        mode: self.mode,
+                        mode: *mode,
                     };
                     eval(operation, [&a, &b, &c], &mut d);
                     d
@@ -117,7 +126,7 @@ impl Sub {
 
     fn meaning<const N: usize>(
         &self,
-        program: &Program,
+        (program, mode): (&Program, u32),
         root: u16,
         source: &dyn Fn(u8) -> [u64; N],
         vcc: &[u64; N],
@@ -137,8 +146,8 @@ impl Sub {
                 Op::Get(State::Vcc) => out = std::array::from_fn(|lane| vcc[lane] << lane),
                 op => {
                     let mode = match node.nearest {
-                        true => self.mode & !FP_ROUND,
-                        false => self.mode,
+                        true => mode & !FP_ROUND,
+                        false => mode,
                     };
                     let (a, b, c) = (arg(0), arg(1), arg(2));
                     let operation = Operation {
@@ -267,9 +276,9 @@ impl Graph {
                 root,
                 sources,
                 vcc,
+                mode: self.mode,
             }],
             generation: self.generation,
-            mode: self.mode,
         };
         let exception = self.exception(short, &leaves);
         let exception = exception.or_else(|| self.known(&sub, out, &leaves));
@@ -302,7 +311,7 @@ impl Graph {
     /// Returns the results of a slow path with one leaf for the [`EXTREMES`]. If MODE flushes denormals, some of them may count as zeros.
     fn known(&self, sub: &Sub, out: Ty, leaves: &[Id]) -> Option<Exception> {
         let &[x] = leaves else { return None };
-        let mode = gcn_emu::fp::Mode(self.mode);
+        let mode = Mode(self.mode);
         let (extremes, env) = match out.bits() {
             64 => (EXTREMES[1], mode.env64()),
             32 => (EXTREMES[0], mode.env32()),
@@ -327,9 +336,14 @@ impl Graph {
             *arg = self.leaf(id, &mut leaves);
         }
         let sub = Sub {
-            steps: vec![Step::Alu { op, ty, out, args }],
+            steps: vec![Step::Alu {
+                op,
+                ty,
+                out,
+                args,
+                mode: self.mode,
+            }],
             generation: self.generation,
-            mode: self.mode,
         };
         self.with_slow_path(sub, leaves, (when, short), out, (normal, None))
     }
@@ -388,7 +402,6 @@ impl Graph {
         Some(Sub {
             steps,
             generation: self.generation,
-            mode: self.mode,
         })
     }
 
@@ -417,6 +430,7 @@ impl Graph {
                     ty: n.ty,
                     out: n.out,
                     args,
+                    mode: self.mode_of(id),
                 }
             }
             Inst::Pair => Step::Pair(arg(steps, 0)?, arg(steps, 1)?),
@@ -441,17 +455,26 @@ impl Graph {
                             root,
                             sources,
                             vcc,
+                            mode,
                         } => Step::Meaning {
                             program,
                             root,
                             sources: sources.iter().map(|s| (s.0, to(s.1))).collect(),
                             vcc: to(vcc),
+                            mode,
                         },
-                        Step::Alu { op, ty, out, args } => Step::Alu {
+                        Step::Alu {
+                            op,
+                            ty,
+                            out,
+                            args,
+                            mode,
+                        } => Step::Alu {
                             op,
                             ty,
                             out,
                             args: args.map(to),
+                            mode,
                         },
                         Step::Pair(a, b) => Step::Pair(to(a), to(b)),
                         Step::Lo(a) => Step::Lo(to(a)),
@@ -478,20 +501,14 @@ impl Graph {
     /// quotient within a unit of the last place of z/y leaves a remainder that is exact, and adding it times r gives z/y
     /// correctly rounded (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", theorem
     /// 8.5 of Cornea, Harrison and Tang's book). f64's first quotient may be up to one and a half units off;
-    /// `divisions_are_quotients` tests that with operands made for it.
+    /// `divisions_are_quotients` tests that with operands made for it. Remainders may be denormals. The steps before the last two are
+    /// in a MODE that keeps them, and the last two keep the denormals of their operands whatever MODE says.
     pub fn division(&mut self, id: Id) -> Option<Id> {
         let n = *self.get(id);
         let Inst::FastPath(number) = n.op else {
             return None;
         };
-        if !matches!(n.out, Ty::F32 | Ty::F64) {
-            return None;
-        }
-        let env = match n.out {
-            Ty::F32 => gcn_emu::fp::Mode(self.mode).env32(),
-            _ => gcn_emu::fp::Mode(self.mode).env64(),
-        };
-        if env.flush_in || env.flush_out || env.round != gcn_emu::fp::Round::NearestEven {
+        if !matches!(n.out, Ty::F32 | Ty::F64) || self.env_of(id).round != Round::NearestEven {
             return None;
         }
         // The last step sets the sign: its fast path takes the previous quotient with the sign of y times z.
@@ -533,8 +550,8 @@ impl Graph {
     /// rounds a number within 2^-51 u of √x. That gives the same as rounding √x unless a midpoint between numbers is as near.
     /// Up to powers of four, that is so for only a few dozen x: `roots_are_roots` tries them all.
     pub fn root(&mut self, id: Id) -> Option<Id> {
-        let env = gcn_emu::fp::Mode(self.mode).env64();
-        if env.flush_in || env.flush_out || env.round != gcn_emu::fp::Round::NearestEven {
+        let env = Mode(self.mode).env64();
+        if env.flush_in || env.flush_out || env.round != Round::NearestEven {
             return None;
         }
         let [a, b, g] = self.of(id, Op::Fma)?;
@@ -651,6 +668,22 @@ impl Graph {
         id
     }
 
+    /// Returns the environment that a float value is computed in.
+    fn env_of(&self, id: Id) -> Env {
+        let mode = Mode(self.mode_of(id));
+        match self.get(id).out {
+            Ty::F64 => mode.env64(),
+            _ => mode.env32(),
+        }
+    }
+
+    /// [`Graph::of`] for a step of a division, which rounds to nearest and flushes nothing.
+    fn step(&self, id: Id, op: Op) -> Option<[Id; 3]> {
+        let env = self.env_of(id);
+        let keeps = !env.flush_in && !env.flush_out && env.round == Round::NearestEven;
+        self.of(id, op).filter(|_| keeps)
+    }
+
     /// Returns the operands of a value if it is this operation.
     fn of(&self, id: Id, op: Op) -> Option<[Id; 3]> {
         let n = self.get(id);
@@ -665,7 +698,7 @@ impl Graph {
 
     /// Returns true if `id` is `from` minus `y` times `by`.
     fn rest(&self, id: Id, y: Id, by: Id, from: Id) -> bool {
-        let Some([a, b, c]) = self.of(self.short(id), Op::Fma) else {
+        let Some([a, b, c]) = self.step(self.short(id), Op::Fma) else {
             return false;
         };
         let minus_y = |id: Id| {
@@ -681,14 +714,22 @@ impl Graph {
         if !matches!(self.get(q).op, Inst::FastPath(_)) {
             return true;
         }
-        let mask = self.of(self.get(q).args[0], Op::Not).map(|n| n[0]);
-        // In an all-active block the mask is not combined with EXEC.
-        let mask = mask.map(|m| match self.of(m, Op::And) {
-            Some([m, exec, _]) if self.get(exec).op == Inst::Exec => m,
-            _ => m,
-        });
-        mask.and_then(|m| self.scaled(m))
-            .is_some_and(|(short, w)| self.value_of(short) == Some(0) && self.same(w, when, 12))
+        let condition = self.get(q).args[0];
+        // Where MODE flushes denormals, no operand may be one.
+        let conditions = match self.of(condition, Op::And) {
+            Some([a, b, _]) => [a, b],
+            None => [condition; 2],
+        };
+        conditions.into_iter().any(|condition| {
+            let mask = self.of(condition, Op::Not).map(|n| n[0]);
+            // In an all-active block the mask is not combined with EXEC.
+            let mask = mask.map(|m| match self.of(m, Op::And) {
+                Some([m, exec, _]) if self.get(exec).op == Inst::Exec => m,
+                _ => m,
+            });
+            mask.and_then(|m| self.scaled(m))
+                .is_some_and(|(short, w)| self.value_of(short) == Some(0) && self.same(w, when, 12))
+        })
     }
 
     /// Returns true if the last step's fast path is `q` with the sign of y times z, if `when` holds and `q` is normal.
@@ -756,7 +797,7 @@ impl Graph {
         if let Some([one, by, _]) = self.of(r, Op::Div) {
             return self.is_one(one) && self.short(by) == y;
         }
-        let Some([a, b, c]) = self.of(r, Op::Fma) else {
+        let Some([a, b, c]) = self.step(r, Op::Fma) else {
             return false;
         };
         if depth == 0 {
@@ -777,11 +818,11 @@ impl Graph {
     /// Returns true if `q` is about z/y: the product with a reciprocal, refined or not.
     fn quotient(&self, q: Id, y: Id, z: Id, depth: u32) -> bool {
         let q = self.short(q);
-        if let Some([a, b, _]) = self.of(q, Op::Mul) {
+        if let Some([a, b, _]) = self.step(q, Op::Mul) {
             let (a, b) = (self.short(a), self.short(b));
             return a == z && self.reciprocal(b, y, 4) || b == z && self.reciprocal(a, y, 4);
         }
-        let Some([a, b, c]) = self.of(q, Op::Fma) else {
+        let Some([a, b, c]) = self.step(q, Op::Fma) else {
             return false;
         };
         if depth == 0 {
@@ -890,8 +931,10 @@ impl Step {
                 root,
                 sources,
                 vcc,
+                mode,
             } => {
                 out.u8(0);
+                out.u32(*mode);
                 out.u32(insts::number(program.row) as u32);
                 out.u32(*root as u32);
                 out.list(sources, |out, &(slot, from)| {
@@ -905,8 +948,10 @@ impl Step {
                 ty,
                 out: to,
                 args,
+                mode,
             } => {
                 out.u8(1);
+                out.u32(*mode);
                 match op {
                     Op::FmaLdexp(by) => {
                         out.u8(FMA_LDEXP);
@@ -940,12 +985,14 @@ impl Step {
     fn load(from: &mut In<'_>, target: Target) -> Option<Step> {
         Some(match from.u8()? {
             0 => Step::Meaning {
+                mode: from.u32()?,
                 program: program_of(insts::all().nth(from.u32()? as usize)?, target),
                 root: from.u32()?.try_into().ok()?,
                 sources: from.list(|from| Some((from.u8()?, From::load(from)?)))?,
                 vcc: From::load(from)?,
             },
             1 => Step::Alu {
+                mode: from.u32()?,
                 op: match from.u8()? {
                     FMA_LDEXP => Op::FmaLdexp(from.u32()? as i16),
                     n => *OPS.get(n as usize)?,
@@ -970,7 +1017,6 @@ pub struct Line(pub [u32; 16]);
 impl Call {
     /// Serializes the call. `None` if it has no form on disk.
     pub fn save(&self, out: &mut Out) -> Option<()> {
-        out.u32(self.sub.mode);
         out.u32(self.bits);
         out.list(&self.leaves, |out, leaf| {
             out.u32(leaf.bits);
@@ -986,7 +1032,7 @@ impl Call {
 
     /// Reads a call that was saved for this target.
     pub fn load(from: &mut In<'_>, target: Target) -> Option<Call> {
-        let (mode, bits) = (from.u32()?, from.u32()?);
+        let bits = from.u32()?;
         let leaves = from.list(|from| {
             Some(Leaf {
                 bits: from.u32()?,
@@ -997,7 +1043,6 @@ impl Call {
         let sub = Sub {
             steps: from.list(|from| Step::load(from, target))?,
             generation: target.generation(),
-            mode,
         };
         Some(Call::new(Arc::new(sub), leaves, bits))
     }

@@ -2,7 +2,7 @@
 
 use crate::ir::affine::{AffineState, Suspect, Trust};
 use crate::ir::fast_path::FastPath;
-use crate::ir::{Id, Node};
+use crate::ir::{Id, Inst, Node};
 use gcn_emu::fp::{Env, Mode, Round};
 use gcn_isa::access::MemoryKind;
 use gcn_isa::meaning::{AtomicOp, Op, Space};
@@ -338,6 +338,32 @@ impl Block {
             continued: Vec::new(),
             joined: None,
         }
+    }
+
+    /// Returns for each value whether the block's effects, guards, terminator or assumptions depend on it.
+    pub fn live(&self) -> Vec<bool> {
+        let mut live = vec![false; self.graph.len()];
+        for id in self
+            .roots()
+            .into_iter()
+            .chain(self.assumed.iter().flat_map(|a| a.of))
+        {
+            live[id as usize] = true;
+        }
+        for id in (0..self.graph.len()).rev() {
+            if !live[id] {
+                continue;
+            }
+            let node = &self.graph[id];
+            let leaves = match node.op {
+                Inst::FastPath(number) => &self.fast_paths[number as usize].leaves[..],
+                _ => &[],
+            };
+            for &input in node.inputs().iter().chain(leaves) {
+                live[input as usize] = true;
+            }
+        }
+        live
     }
 
     /// Returns the values that the block's effects, guards and terminator use.

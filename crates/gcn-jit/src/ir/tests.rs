@@ -152,6 +152,7 @@ fn graph() -> Graph {
         found: Found::default(),
         generation: Gen::Gfx9,
         mode: 0,
+        modes: Vec::new(),
         known_bits: true,
     }
 }

@@ -48,7 +48,9 @@ pub fn region(region: &Region) -> Verified {
                 );
             }
             let mode = b.effects.mode.unwrap_or(b.mode);
-            let suits = |to: &Block| to.mode == mode || !b.targets().any(|pc| pc == to.start);
+            let leaves = matches!(b.terminator, Terminator::Interpret { jumps: true, .. });
+            let leads = |to: &Block| !leaves && b.targets().any(|pc| pc == to.start);
+            let suits = |to: &Block| to.mode == mode || !leads(to);
             rule!(
                 (region.blocks.iter())
                     .all(|to| matches!(to.terminator, Terminator::Leave) || suits(to)),
@@ -128,6 +130,7 @@ pub fn block(b: &Block) -> Verified {
     for id in b.roots() {
         rule!((id as usize) < n, "%{id} is used and not there");
     }
+    environment(b)?;
     late(b)?;
     effects(b)?;
     affine(b)
@@ -188,26 +191,22 @@ fn value(b: &Block, id: Id, node: &Node) -> Verified {
                     "%{id}'s condition is not a truth value"
                 );
             }
-            let float = node.ty.is_float() || node.out.is_float();
-            let rounds = float
-                && !matches!(
-                    op,
-                    Op::Neg
-                        | Op::Abs
-                        | Op::Select
-                        | Op::Unord
-                        | Op::Class
-                        | Op::FloatToInt
-                        | Op::FmaLdexp(_)
-                );
-            let exact = matches!(op, Op::FloatToFloat) && node.ty == Ty::F16;
-            let compare = node.out == Ty::Bool;
-            rule!(
-                !rounds || exact || compare || b.fp.is_some(),
-                "%{id} depends on a floating-point environment, the block has none"
-            );
         }
         _ => {}
+    }
+    Ok(())
+}
+
+/// Checks that the block has a floating-point environment if a live value needs one.
+fn environment(b: &Block) -> Verified {
+    for (id, live) in b.live().into_iter().enumerate() {
+        let node = &b.graph[id];
+        let exact = matches!(node.op, Inst::Alu(Op::FloatToFloat)) && node.ty == Ty::F16;
+        let compare = node.out == Ty::Bool;
+        rule!(
+            !live || !node.rounds() || exact || compare || b.fp.is_some(),
+            "%{id} depends on a floating-point environment, the block has none"
+        );
     }
     Ok(())
 }
