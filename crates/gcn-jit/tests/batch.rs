@@ -328,6 +328,16 @@ fn some_are_interpreted() {
 }
 
 #[test]
+fn waves_begin_with_their_mode() {
+    // Each wave ends with another MODE than it began with. Some waves read their own at first.
+    let extra = "s_and_b32 s12, s6, 7\ns_cmp_eq_u32 s12, 3\ns_cbranch_scc0 ok\n\
+        s_getreg_b32 s14, hwreg(HW_REG_MODE)\nv_mov_b32 v10, s14\nok:\n\
+        s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 5\nv_add_f32 v9, 1.0, v10";
+    let count = Transaction { extra, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
 fn some_meet_nans() {
     let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 9\ns_cselect_b32 s13, 0x7f800000, 1.0\n\
         v_mul_f32 v9, 0, s13";
