@@ -254,7 +254,7 @@ impl<'a> CompileRequest<'a> {
 }
 
 /// The maximum number of instructions of a block.
-const BLOCK_INSNS: u32 = 400;
+const BLOCK_INSNS: u32 = 1000;
 
 /// A block under construction.
 pub(crate) struct Builder<'a> {

@@ -7,6 +7,7 @@
 pub(crate) mod affine;
 mod demand;
 pub(crate) mod optional;
+mod pressure;
 mod print;
 mod schedule;
 mod selections;
@@ -35,6 +36,9 @@ pub(crate) struct Options {
     pub precise: bool,
     /// The target has bitwise operations on three operands.
     pub ternary_logic: bool,
+    /// The vector registers for values, or 0 if the order of operations need not spare them; truth values are in them, too.
+    pub registers: u8,
+    pub truths_in_registers: bool,
     /// Selections may become minima and maxima, and their conditions may be without EXEC.
     pub selections: bool,
 }
@@ -113,6 +117,10 @@ pub(crate) const PASSES: &[Pass] = &[
     Pass {
         name: "schedule",
         run: schedule::run,
+    },
+    Pass {
+        name: "pressure",
+        run: pressure::run,
     },
 ];
 

@@ -66,11 +66,13 @@ pub enum Optional {
     Extremes,
     /// Waves that start take affine addresses from what was evaluated once for the dispatch.
     Grid,
+    /// Operations of blocks with more values than registers in another order.
+    Pressure,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 31] = [
+    pub const ALL: [Optional; 32] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::LoopVariants,
@@ -102,6 +104,7 @@ impl Optional {
         Optional::Accesses,
         Optional::Extremes,
         Optional::Grid,
+        Optional::Pressure,
     ];
 
     /// Its name, as `--disable-pass` takes it.
@@ -138,6 +141,7 @@ impl Optional {
             Optional::Accesses => "accesses",
             Optional::Extremes => "extremes",
             Optional::Grid => "grid",
+            Optional::Pressure => "pressure",
         }
     }
 

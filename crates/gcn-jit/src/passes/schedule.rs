@@ -67,7 +67,7 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
             plan.ops.push(commit(i));
         }
     }
-    plan.uses = uses(block, plan);
+    plan.uses = uses(block, plan, &plan.ops);
 }
 
 /// Returns for each write of a VGPR whether it must come after all operations, because the block reads the VGPR.
@@ -134,9 +134,10 @@ fn operation(block: &Block, options: &Options, plan: &Plan, id: Id) -> VectorOp 
     op
 }
 
-fn uses(block: &Block, plan: &Plan) -> Vec<Vec<u32>> {
+/// Returns [`Plan::uses`] of operations in this order.
+pub(super) fn uses(block: &Block, plan: &Plan, ops: &[VectorOp]) -> Vec<Vec<u32>> {
     let mut uses = vec![Vec::new(); block.graph.len()];
-    for (pos, op) in plan.ops.iter().enumerate() {
+    for (pos, op) in ops.iter().enumerate() {
         let arity = match op.commit {
             Some(_) => 1,
             None => plan.arity(op.id, &block.graph[op.id as usize]),
@@ -153,7 +154,7 @@ fn uses(block: &Block, plan: &Plan) -> Vec<Vec<u32>> {
             }
         }
     }
-    let end = plan.ops.len() as u32;
+    let end = ops.len() as u32;
     let e = &block.effects;
     let mut at_end = |id: Id| uses[id as usize].push(end);
     for s in e.store.iter().chain(&e.deferred_stores) {

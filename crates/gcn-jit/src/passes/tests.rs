@@ -15,6 +15,8 @@ fn block(text: &str) -> Block {
 }
 
 const OPTIONS: Options = Options {
+    registers: 16,
+    truths_in_registers: true,
     exact: false,
     precise: false,
     ternary_logic: true,
@@ -390,4 +392,61 @@ fn long_chains_wait() {
     assert!(waits(40, 1) && waits(100, 2));
     // Other lanes' operations fill the time of short chains, and chains beside each other have enough to do.
     assert!(!waits(10, 1) && !waits(200, 8));
+}
+
+/// A block that first computes `count` products, and then their sum.
+fn products_first(count: usize, polls: bool) -> Block {
+    let mut text = String::from("block 0x0..0x10, 4 instructions, mode 0x2f0, fp nearest\n");
+    if polls {
+        text += "  polls\n";
+    }
+    let mut values = vec!["vgpr v0 : lanes b32".to_owned()];
+    values.extend((1..count).map(|v| format!("vgpr v{v} : lanes b32")));
+    values.extend((0..count).map(|v| format!("mul.f32 %{v}, %0 : lanes f32")));
+    let first = count;
+    values.extend((1..count).map(|k| {
+        let sum = if k == 1 { first } else { 2 * count + k - 2 };
+        format!("add.f32 %{sum}, %{} : lanes f32", first + k)
+    }));
+    let last = values.len() - 1;
+    for (id, value) in values.iter().enumerate() {
+        text += &format!("  %{id} = {value}\n");
+    }
+    text += &format!("  v{count} = %{last} active\n  end\n");
+    block(&text)
+}
+
+#[test]
+fn values_wait_in_registers() {
+    let order = |block: &Block, registers: u8| {
+        let options = Options {
+            registers,
+            ..OPTIONS
+        };
+        let made = plan(block, &options, None);
+        assert_eq!(super::verify::plan(block, &options, &made, true), Ok(()));
+        let ids = made.ops.iter().filter(|op| op.commit.is_none());
+        (ids.map(|op| op.id).collect::<Vec<_>>(), made)
+    };
+    let many = products_first(40, false);
+    let (plain, _) = order(&many, 0);
+    assert!(plain.is_sorted());
+    // Each product comes right before the sum that it is added to.
+    let (ids, made) = order(&many, 16);
+    assert_ne!(ids, plain);
+    let position = |id: u32| {
+        ids.iter()
+            .position(|&other| other == id)
+            .expect("it is computed")
+    };
+    for sum in 81..119 {
+        let product = many.graph[sum as usize].args[1];
+        assert_eq!(position(product) + 1, position(sum), "{ids:?}");
+    }
+    // The uses are those of the new order.
+    assert_eq!(made.uses[41], [position(80) as u32]);
+    // There are registers enough, or other waves may write what is read.
+    assert_eq!(order(&products_first(12, false), 16).0.len(), 23);
+    assert!(order(&many, 64).0.is_sorted());
+    assert!(order(&products_first(40, true), 16).0.is_sorted());
 }

@@ -260,6 +260,11 @@ fn emit_for<V: Vectors>(
     let options = passes::Options {
         exact: style.exact,
         precise: region.precise,
+        registers: match style.left_out.has(Optional::Pressure) {
+            true => 0,
+            false => V::REGISTERS[0],
+        },
+        truths_in_registers: V::TRUTH == 0,
         ternary_logic: V::TERNARY_LOGIC && !style.left_out.has(Optional::TernaryLogic),
         selections: !style.left_out.has(Optional::Selections),
     };
