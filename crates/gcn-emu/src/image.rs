@@ -18,6 +18,7 @@ use gcn_isa::decode::Insn;
 use gcn_isa::format::Field;
 use gcn_isa::image::{Address, AddressField, ImageOp, Part, Raw};
 use gcn_isa::meaning::{AtomicOp, Space};
+use gcn_isa::operand::{self, Reg};
 use gcn_isa::shape::Ty;
 use gcn_isa::target::{Features, Gen};
 
@@ -414,9 +415,13 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let generation = insn.generation();
     let short = insn.short_resource();
+    // As in other instructions, a code without a register reads zeros, also where registers follow it.
     let sgprs = |first: u32, k: usize| {
-        let code = 4 * first as usize + k;
-        wave.sgprs.get(code).copied().unwrap_or(0)
+        let code = 4 * first as usize;
+        match operand::reg(code as u16, generation) {
+            Reg::Reserved(_) => 0,
+            _ => wave.sgprs.get(code + k).copied().unwrap_or(0),
+        }
     };
     let resource = insn.field(Field::Srsrc);
     let words = std::array::from_fn(|k| {

@@ -284,6 +284,11 @@ fn what_was_wrong_once() {
              v_lshrrev_b32 v2, v6, v10\nv_mbcnt_lo_u32_b32 v13, -1, 0\nv_mbcnt_hi_u32_b32 v13, -1, v13\n\
              v_lshlrev_b32 v13, 2, v13\nbuffer_store_dword v2, v13, s[60:63], 0 offen",
         ),
+        // A resource in no register, which VCC's follow.
+        (
+            "gfx600",
+            "v_cmpx_nlt_f64 vcc, v[0:1], v[2:3]\nimage_sample_c_cl_o v[4:5], v[8:10], op(0x68), s[4:7] unorm glc r128 tfe lwe da",
+        ),
         // A jump to the last dword of all addresses.
         ("gfx900", "s_cbranch_execz 65534"),
         // Scalars that are constants on the path from the entry.
