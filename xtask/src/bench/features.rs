@@ -101,8 +101,8 @@ const K: usize = 1 << 10;
 /// Returns all kernels.
 pub fn all() -> Vec<Case> {
     [
-        LOOPS, ROWS, PRIVATE, TYPES, TABLES, LOCAL, ATOMICS, GATHER, IMAGES, PLANES, MATH, SHORT,
-        SPECIAL,
+        LOOPS, LARGE, ROWS, PRIVATE, TYPES, TABLES, LOCAL, ATOMICS, GATHER, IMAGES, PLANES, MATH,
+        SHORT, SPECIAL,
     ]
     .concat()
 }
@@ -315,6 +315,24 @@ const PRIVATE: &[Case] = &[
         vec![units(42 * 8 * K, 1), result(6 * 8 * K)]
     }),
 ];
+
+/// Large blocks.
+const LARGE: &[Case] = &[Case {
+    name: "wave_f64",
+    file: "large",
+    kernel: "wave_f64",
+    grid: [64, 32, 32],
+    group: [64, 2, 1],
+    args: || {
+        let n = 68 * 36 * 36;
+        let fields = (0..6).map(|seed| double_units(n, seed + 1));
+        let mut args: Vec<Arg> = fields.collect();
+        args.extend((0..6).map(|_| out(8 * n, Alike::F64(1e-9))));
+        args.push(Arg::Value(0.5f64.to_le_bytes().to_vec()));
+        args.extend([int(68), int(36), int(36)]);
+        args
+    },
+}];
 
 const TYPES: &[Case] = &[
     line("types", "blend_uchar4", 1 << 18, 256, || {
