@@ -84,6 +84,35 @@ struct Case {
     whole: bool,
 }
 
+/// The text of a division of v0 by v1: `$first` is before it, `$keep` and `$flush` before and after its middle steps, `$last` after it.
+macro_rules! division {
+    ($first:literal, $keep:literal, $flush:literal, $last:literal) => {
+        concat!(
+            $first,
+            "
+            v_div_scale_f32 v4, s[0:1], v1, v1, v0
+            v_div_scale_f32 v5, vcc, v0, v1, v0
+            v_rcp_f32 v6, v4
+            ",
+            $keep,
+            "
+            v_fma_f32 v7, -v4, v6, 1.0
+            v_fma_f32 v6, v7, v6, v6
+            v_mul_f32 v7, v5, v6
+            v_fma_f32 v8, -v4, v7, v5
+            v_fma_f32 v7, v8, v6, v7
+            v_fma_f32 v4, -v4, v7, v5
+            ",
+            $flush,
+            "
+            v_div_fmas_f32 v4, v4, v6, v7
+            v_div_fixup_f32 v9, v4, v1, v0
+            ",
+            $last
+        )
+    };
+}
+
 const ALL: &[&str] = &["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"];
 
 const CASES: &[Case] = &[
@@ -92,91 +121,48 @@ const CASES: &[Case] = &[
         targets: ALL,
         bits: 32,
         whole: true,
-        text: "v_div_scale_f32 v4, s[0:1], v1, v1, v0
-            v_div_scale_f32 v5, vcc, v0, v1, v0
-            v_rcp_f32 v6, v4
-            v_fma_f32 v7, -v4, v6, 1.0
-            v_fma_f32 v6, v7, v6, v6
-            v_mul_f32 v7, v5, v6
-            v_fma_f32 v8, -v4, v7, v5
-            v_fma_f32 v7, v8, v6, v7
-            v_fma_f32 v4, -v4, v7, v5
-            v_div_fmas_f32 v4, v4, v6, v7
-            v_div_fixup_f32 v9, v4, v1, v0
-            v_mov_b32 v4, 0
-            v_mov_b32 v5, 0
-            v_mov_b32 v6, 0
-            v_mov_b32 v7, 0
-            v_mov_b32 v8, 0",
+        text: division!(
+            "",
+            "",
+            "",
+            "v_mov_b32 v4, 0\nv_mov_b32 v5, 0\nv_mov_b32 v6, 0\nv_mov_b32 v7, 0\nv_mov_b32 v8, 0"
+        ),
     },
     Case {
         name: "division of f32 with steps that keep denormals",
         targets: ALL,
         bits: 32,
         whole: false,
-        text: "v_div_scale_f32 v4, s[0:1], v1, v1, v0
-            v_div_scale_f32 v5, vcc, v0, v1, v0
-            v_rcp_f32 v6, v4
-            s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3
-            v_fma_f32 v7, -v4, v6, 1.0
-            v_fma_f32 v6, v7, v6, v6
-            v_mul_f32 v7, v5, v6
-            v_fma_f32 v8, -v4, v7, v5
-            v_fma_f32 v7, v8, v6, v7
-            v_fma_f32 v4, -v4, v7, v5
-            s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0
-            v_div_fmas_f32 v4, v4, v6, v7
-            v_div_fixup_f32 v9, v4, v1, v0
-            v_mov_b32 v4, 0
-            v_mov_b32 v5, 0
-            v_mov_b32 v6, 0
-            v_mov_b32 v7, 0
-            v_mov_b32 v8, 0",
+        text: division!(
+            "",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0",
+            "v_mov_b32 v4, 0\nv_mov_b32 v5, 0\nv_mov_b32 v6, 0\nv_mov_b32 v7, 0\nv_mov_b32 v8, 0"
+        ),
     },
     Case {
         name: "division of f32 with steps that keep denormals, from registers",
         targets: ALL,
         bits: 32,
         whole: false,
-        text: "s_mov_b32 s4, 3
-            s_movk_i32 s5, 0
-            v_div_scale_f32 v4, s[0:1], v1, v1, v0
-            v_div_scale_f32 v5, vcc, v0, v1, v0
-            v_rcp_f32 v6, v4
-            s_setreg_b32 hwreg(HW_REG_MODE, 4, 2), s4
-            v_fma_f32 v7, -v4, v6, 1.0
-            v_fma_f32 v6, v7, v6, v6
-            v_mul_f32 v7, v5, v6
-            v_fma_f32 v8, -v4, v7, v5
-            v_fma_f32 v7, v8, v6, v7
-            v_fma_f32 v4, -v4, v7, v5
-            s_setreg_b32 hwreg(HW_REG_MODE, 4, 2), s5
-            v_div_fmas_f32 v4, v4, v6, v7
-            v_div_fixup_f32 v9, v4, v1, v0
-            v_mov_b32 v4, 0
-            v_mov_b32 v5, 0
-            v_mov_b32 v6, 0
-            v_mov_b32 v7, 0
-            v_mov_b32 v8, 0",
+        text: division!(
+            "s_mov_b32 s4, 3\ns_movk_i32 s5, 0",
+            "s_setreg_b32 hwreg(HW_REG_MODE, 4, 2), s4",
+            "s_setreg_b32 hwreg(HW_REG_MODE, 4, 2), s5",
+            "v_mov_b32 v4, 0\nv_mov_b32 v5, 0\nv_mov_b32 v6, 0\nv_mov_b32 v7, 0\nv_mov_b32 v8, 0"
+        ),
     },
     Case {
         name: "division whose steps in another MODE are observed",
         targets: ALL,
         bits: 32,
         whole: false,
-        text: "v_div_scale_f32 v4, s[0:1], v1, v1, v0
-            v_div_scale_f32 v5, vcc, v0, v1, v0
-            v_rcp_f32 v6, v4
-            s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3
-            v_fma_f32 v7, -v4, v6, 1.0
-            v_fma_f32 v6, v7, v6, v6
-            v_mul_f32 v7, v5, v6
-            v_fma_f32 v8, -v4, v7, v5
-            v_fma_f32 v7, v8, v6, v7
-            v_fma_f32 v4, -v4, v7, v5
-            s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0
-            v_div_fmas_f32 v4, v4, v6, v7
-            v_div_fixup_f32 v9, v4, v1, v0",
+        text: division!(
+            "",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0",
+            ""
+        ),
     },
     Case {
         name: "selections by comparisons of their operands",

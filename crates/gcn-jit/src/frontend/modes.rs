@@ -336,8 +336,8 @@ v_div_fixup_f32 v2, v4, v1, v0
     ];
     const STORE: &str = "flat_store_dword v[10:11], v2\ns_endpgm\n";
 
-    /// Returns MODE of each block of code, and the number of its live divisions.
-    fn blocks(code: &str) -> Vec<(u32, usize)> {
+    /// The region of code where MODE flushes the denormals of f32.
+    fn region_of(code: &str) -> Region {
         let target = Target::parse("gfx803").expect("a target");
         let text = gcn_asm::assemble_snippet(target, code, false).expect("it assembles");
         let fetch = |pc: u64| decode(target, text.get(pc as usize..)?);
@@ -345,12 +345,17 @@ v_div_fixup_f32 v2, v4, v1, v0
             vgprs: 16,
             ..CompileRequest::plain(target, 0x3c0, &fetch)
         };
-        let region = region(0, &request);
+        region(0, &request)
+    }
+
+    /// Returns MODE of each block of code, and the number of its live divisions.
+    fn blocks(code: &str) -> Vec<(u32, usize)> {
         let divisions = |b: &Block| {
             let live = b.live().into_iter().zip(&b.graph);
             let division = |n: &Node| n.op == Inst::Alu(Op::Div);
             live.filter(|(live, n)| *live && division(n)).count()
         };
+        let region = region_of(code);
         let blocks = region.blocks.iter();
         blocks.map(|b| (b.mode, divisions(b))).collect()
     }
@@ -376,31 +381,17 @@ v_div_fixup_f32 v2, v4, v1, v0
     #[test]
     fn unknown_changes_leave_the_region() {
         let leaves = |code: &str| {
-            let target = Target::parse("gfx803").expect("a target");
-            let text = gcn_asm::assemble_snippet(target, code, false).expect("it assembles");
-            let fetch = |pc: u64| decode(target, text.get(pc as usize..)?);
-            let region = region(0, &CompileRequest::plain(target, 0x3c0, &fetch));
             let leaves =
                 |b: &&Block| matches!(b.terminator, Terminator::Interpret { jumps: true, .. });
-            region.blocks.iter().filter(leaves).count()
+            region_of(code).blocks.iter().filter(leaves).count()
         };
         let [keep, flush] = CONSTANTS;
         let end = "v_mul_f32 v0, v0, v1\ns_endpgm\n";
         assert_eq!(leaves(&format!("{keep}\n{end}")), 0);
         // A register of which nothing is known, and VSKIP.
         assert_eq!(leaves(&format!("{}\n{end}", REGISTERS[0])), 1);
-        assert_eq!(
-            leaves(&format!(
-                "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 28, 1), 0\n{end}"
-            )),
-            0
-        );
-        assert_eq!(
-            leaves(&format!(
-                "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 28, 1), 1\n{end}"
-            )),
-            1
-        );
+        let vskip = |on: u32| format!("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 28, 1), {on}\n{end}");
+        assert_eq!([leaves(&vskip(0)), leaves(&vskip(1))], [0, 1]);
         // The end is reached with two MODEs, or with one.
         let two = format!("s_cbranch_scc1 end\n{keep}\nend:\n{end}");
         assert_eq!(leaves(&two), 1);
