@@ -431,6 +431,17 @@ fn run(
     wave: &mut WaveState,
     memory: &Memory,
 ) -> Stop {
+    run_for(1000, engine, (target, code), wave, memory)
+}
+
+/// Runs a wave for a number of instructions.
+fn run_for(
+    mut fuel: u64,
+    engine: &mut dyn Engine,
+    (target, code): (Target, &[u8]),
+    wave: &mut WaveState,
+    memory: &Memory,
+) -> Stop {
     let global = Global::default();
     let mut lds = Lds::new(64);
     let mut machine = Machine {
@@ -443,7 +454,7 @@ fn run(
         middle: &[],
         probe: None,
     };
-    engine.run(wave, &mut machine, &mut 1000)
+    engine.run(wave, &mut machine, &mut fuel)
 }
 
 fn case(c: &Case) {
@@ -739,5 +750,33 @@ fn roots_are_roots() {
     for _ in 0..200_000 {
         let exponent = 64 + r.below(0x7fe - 64);
         check(f64::from_bits(r.next() >> 12 | exponent << 52));
+    }
+}
+
+/// Waves whose time slice ends where MODE is another than at the block's start continue in the same region.
+#[test]
+fn time_slices_end_between_changes_of_mode() {
+    let text = CASES[1].text;
+    let memory = Memory::new(1 << 20).expect("memory");
+    let target = Target::parse("gfx803").expect("a target");
+    let mut code = Vec::new();
+    gcn_asm::assemble_into(target, text, &mut code).expect("it assembles");
+    for level in Level::ALL.into_iter().filter(|level| level.available()) {
+        let (mut jit, mut interp) = (Jit::with_level(level), Interp::new());
+        // A single instruction is interpreted.
+        for first in 2..text.lines().count() as u64 {
+            let mut wave = WaveState::new(16);
+            wave.set_exec(!0);
+            wave.mode = 0x3c0;
+            wave.vgprs[0] = [0x3f80_0003; 64];
+            wave.vgprs[1] = [0x4049_0fdb; 64];
+            let (mut a, mut b) = (wave.clone(), wave);
+            run(&mut interp, target, &code, &mut a, &memory);
+            for fuel in [first, 1000] {
+                run_for(fuel, &mut jit, (target, &code), &mut b, &memory);
+            }
+            assert!(a.vgprs == b.vgprs && a.mode == b.mode, "{first}");
+        }
+        assert_eq!(jit.stats.regions, 1, "{}", level.name());
     }
 }

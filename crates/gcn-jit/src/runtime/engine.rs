@@ -553,17 +553,24 @@ impl Jit {
 
     /// Compiles code for a wave at the key's address. If that is inside of a block that waves enter at its start, for instance because
     /// an observed time slice ended there, the region has that block, whose rest is interpreted: otherwise the wave would stay in
-    /// a loop of smaller blocks.
+    /// a loop of smaller blocks. If it is inside of a block that begins with another MODE, which changes within the block, the interpreter
+    /// runs the rest of the block.
     fn compile_around(&mut self, key: Key, sgprs: Scalars<'_>, machine: &Machine<'_>) {
         let pc = key.pc;
         let regions = self.code.regions.iter();
         let same = regions.filter(|r| r.key.vgprs == key.vgprs);
         let blocks = same.flat_map(|r| r.blocks.iter().map(|b| (r.mode(b.0), b.0..b.1)));
-        let start = blocks
-            .filter(|b| b.0 == key.mode)
-            .map(|b| b.1)
-            .find(|block| block.contains(&pc))
-            .map_or(pc, |block| block.start);
+        let mut blocks: Vec<_> = blocks.filter(|b| b.1.contains(&pc)).collect();
+        // Blocks with the wave's MODE come first.
+        blocks.sort_by_key(|b| b.0 != key.mode);
+        let start = match blocks.first() {
+            Some((mode, block)) if *mode == key.mode => block.start,
+            Some((_, block)) if block.start < pc => {
+                self.code.entries.insert(key, Entry::Interpret);
+                return;
+            }
+            _ => pc,
+        };
         for pc in [start, pc] {
             if !self.code.entries.contains_key(&key) {
                 self.compile(Key { pc, ..key }, sgprs, machine, self.testing.exact);
