@@ -11,15 +11,14 @@ use crate::engine::{Failure, Machine};
 use crate::eval;
 use crate::formats::{self, Format, Number};
 use crate::fp::{self, Env, F16, F32};
-use crate::operands;
+use crate::operands::{self, Opnd};
 use crate::wave::{LANES, WaveState};
 use gcn_isa::access::MemoryKind;
 use gcn_isa::decode::Insn;
 use gcn_isa::format::Field;
 use gcn_isa::image::{Address, AddressField, ImageOp, Part, Raw};
 use gcn_isa::meaning::{AtomicOp, Space};
-use gcn_isa::operand::{self, Reg};
-use gcn_isa::shape::Ty;
+use gcn_isa::shape::{Role, Ty};
 use gcn_isa::target::{Features, Gen};
 
 /// The kind of an image.
@@ -408,27 +407,21 @@ impl Access<'_> {
 /// Resources and samplers that the machine does not support, and faults of memory, with the lane.
 pub(crate) fn run(
     op: ImageOp,
-    insn: &Insn,
+    (insn, operands): (&Insn, &[Opnd]),
     lanes: u64,
     wave: &mut WaveState,
     machine: &Machine<'_>,
 ) -> Result<(), Failure> {
     let generation = insn.generation();
     let short = insn.short_resource();
-    // As in other instructions, a code without a register reads zeros, also where registers follow it.
-    let sgprs = |first: u32, k: usize| {
-        let code = 4 * first as usize;
-        match operand::reg(code as u16, generation) {
-            Reg::Reserved(_) => 0,
-            _ => wave.sgprs.get(code + k).copied().unwrap_or(0),
-        }
+    let dword = |role: Role, wave: &WaveState, k: usize| {
+        operands::find(insn, operands, role).map_or(0, |o| o.scalar_dword(wave, machine, k))
     };
-    let resource = insn.field(Field::Srsrc);
     let words = std::array::from_fn(|k| {
         if short && k >= 4 {
             0
         } else {
-            sgprs(resource, k)
+            dword(Role::Srsrc, wave, k)
         }
     });
     let image = Image::new(words, short, generation)?;
@@ -472,8 +465,7 @@ pub(crate) fn run(
             }
         }
         ImageOp::Lod | ImageOp::Sample(_) | ImageOp::Gather(..) => {
-            let sampler = insn.field(Field::Ssamp);
-            let words = std::array::from_fn(|k| sgprs(sampler, k));
+            let words = std::array::from_fn(|k| dword(Role::Ssamp, wave, k));
             sample::run(op, &access, words, lanes, wave, machine)?;
         }
     }

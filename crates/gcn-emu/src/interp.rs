@@ -647,7 +647,7 @@ fn apply<const N: usize>(
         Change::StoreFormat(slot, count, halves) => {
             typed::store(cx, lanes, value, slot, count, halves)?;
         }
-        Change::Image(op) => image::run(op, cx.insn, lanes, cx.wave, cx.machine)?,
+        Change::Image(op) => image::run(op, (cx.insn, cx.operands), lanes, cx.wave, cx.machine)?,
         Change::Export(k) => {
             let target = second[0] as u8;
             cx.wave
