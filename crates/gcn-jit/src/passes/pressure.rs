@@ -114,62 +114,25 @@ impl<'a> Values<'a> {
             .chain(leaves.iter().copied())
     }
 
-    /// Simulates an order. The value that is used last is always moved first. The host begins two operations or moves in each cycle; an
-    /// operation waits for its operands, and the host for the operation [`AHEAD`] places before.
+    /// Simulates an order. The host begins two operations or moves in each cycle; an operation waits for its operands, and the host for the
+    /// operation [`AHEAD`] places before.
     fn cost(&self, ops: &[VectorOp], uses: &[Vec<u32>]) -> Cost {
-        let mut states = vec![State::default(); self.size.len()];
-        let mut resident: Vec<Id> = Vec::new();
-        let (mut taken, mut moves) = (0, 0);
-        let (mut begun, mut all_done) = (0, 0);
+        let mut registers = Registers {
+            values: self,
+            uses,
+            states: vec![State::default(); self.size.len()],
+            resident: Vec::new(),
+            taken: 0,
+        };
+        let (mut moves, mut begun, mut all_done) = (0, 0, 0);
         let mut done = vec![0; self.size.len()];
         let mut retired = Vec::with_capacity(ops.len());
         for (at, op) in ops.iter().enumerate() {
-            let moved = moves;
-            let results = match op.commit {
-                Some(_) => &[][..],
-                None if self.parts[op.id as usize].is_empty() => std::slice::from_ref(&op.id),
-                None => &self.parts[op.id as usize],
-            };
-            let operands = self.operands(op).map(|id| (id, true));
-            for (id, reads) in operands.chain(results.iter().map(|&id| (id, false))) {
-                let size = self.size[id as usize] as u32;
-                if size > 0 && !resident.contains(&id) {
-                    resident.push(id);
-                    taken += size;
-                    moves += if reads { size } else { 0 };
-                }
-            }
-            resident.retain(|&id| {
-                let (uses, state) = (&uses[id as usize], &mut states[id as usize]);
-                state.used += uses[state.used as usize..]
-                    .iter()
-                    .take_while(|&&u| u <= at as u32)
-                    .count() as u32;
-                let waits = (state.used as usize) < uses.len();
-                taken -= if waits {
-                    0
-                } else {
-                    self.size[id as usize] as u32
-                };
-                waits
-            });
-            while taken > self.registers {
-                let next = |&id: &Id| uses[id as usize][states[id as usize].used as usize];
-                let Some(at) = (0..resident.len()).max_by_key(|&k| next(&resident[k])) else {
-                    break;
-                };
-                let id = resident.swap_remove(at) as usize;
-                taken -= self.size[id] as u32;
-                moves += if states[id].stored {
-                    0
-                } else {
-                    self.size[id] as u32
-                };
-                states[id].stored = true;
-            }
+            let moved = registers.moves_of(op) + registers.make_room(at as u32);
             let node = &self.block.graph[op.id as usize];
             let size = if node.out.bits() > 32 { 2 } else { 1 };
-            begun += size + moves - moved;
+            moves += moved;
+            begun += size + moved;
             if at >= AHEAD {
                 begun = begun.max(retired[at - AHEAD]);
             }
@@ -253,6 +216,72 @@ impl<'a> Values<'a> {
             Inst::Part(_) => node.args[0],
             _ => id,
         }
+    }
+}
+
+/// The registers in the simulation of an order.
+struct Registers<'a> {
+    values: &'a Values<'a>,
+    /// [`Plan::uses`] of the order.
+    uses: &'a [Vec<u32>],
+    states: Vec<State>,
+    /// The values that are in registers, and how many registers they take.
+    resident: Vec<Id>,
+    taken: u32,
+}
+
+impl Registers<'_> {
+    fn size(&self, id: Id) -> u32 {
+        self.values.size[id as usize] as u32
+    }
+
+    /// Brings the operands and the results of an operation into registers. Returns the moves from memory.
+    fn moves_of(&mut self, op: &VectorOp) -> u32 {
+        let parts = &self.values.parts[op.id as usize];
+        let results = match op.commit {
+            Some(_) => &[][..],
+            None if parts.is_empty() => std::slice::from_ref(&op.id),
+            None => parts,
+        };
+        let mut moves = 0;
+        let operands = self.values.operands(op).map(|id| (id, true));
+        for (id, reads) in operands.chain(results.iter().map(|&id| (id, false))) {
+            let size = self.size(id);
+            if size > 0 && !self.resident.contains(&id) {
+                self.resident.push(id);
+                self.taken += size;
+                moves += if reads { size } else { 0 };
+            }
+        }
+        moves
+    }
+
+    /// Drops the values whose last use is at or before a position. If the others take too many registers, those that are used last are moved to
+    /// memory. Returns the moves.
+    fn make_room(&mut self, at: u32) -> u32 {
+        let (uses, states, taken) = (self.uses, &mut self.states, &mut self.taken);
+        let sizes = &self.values.size;
+        self.resident.retain(|&id| {
+            let (uses, state) = (&uses[id as usize], &mut states[id as usize]);
+            let later = &uses[state.used as usize..];
+            state.used += later.iter().take_while(|&&u| u <= at).count() as u32;
+            let waits = (state.used as usize) < uses.len();
+            *taken -= if waits { 0 } else { sizes[id as usize] as u32 };
+            waits
+        });
+        let mut moves = 0;
+        while self.taken > self.values.registers {
+            let next = |&id: &Id| self.uses[id as usize][self.states[id as usize].used as usize];
+            let last = (0..self.resident.len()).max_by_key(|&k| next(&self.resident[k]));
+            let Some(last) = last else { break };
+            let id = self.resident.swap_remove(last);
+            let size = self.size(id);
+            let state = &mut self.states[id as usize];
+            self.taken -= size;
+            moves += if state.stored { 0 } else { size };
+            state.stored = true;
+        }
+        moves
     }
 }
 
