@@ -19,7 +19,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     let code = Code::find(entry, s);
     let usual = typical::Usual::new(entry, &code.insns, s).map(RefCell::new);
     let usual = usual.as_ref();
-    let (mut blocks, asked) = code.blocks(s, usual, None);
+    let (mut blocks, asked) = code.blocks(s, usual);
     dump(s, "frontend", &blocks);
     let mut continuations = Vec::new();
     if s.affine {
@@ -33,26 +33,19 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             let at: Map<u64, AffineVgprs> = at.collect();
             (state, at)
         };
-        let (state, at) = affine_states(&blocks);
-        // The affine analysis needs blocks, and its results may allow longer blocks. In that case the blocks are built again.
-        let mut longer = None;
-        if asked {
-            let mut again = code.blocks(s, usual, Some(&at)).0;
-            let (state, at) = affine_states(&again);
-            longer = affine::take(&mut again, state).then_some((again, at));
+        let (mut state, mut at) = affine_states(&blocks);
+        // The affine analysis needs blocks, and its results may allow longer blocks. In that case runs of blocks are built again.
+        if !asked.is_empty() {
+            blocks = code.blocks_again(blocks, asked, s, usual, &at);
+            (state, at) = affine_states(&blocks);
         }
-        let at = match longer {
-            Some((again, at)) => {
-                blocks = again;
-                at
-            }
-            None => {
-                // The first blocks have no deferred stores.
-                let taken = affine::take(&mut blocks, state);
-                debug_assert!(taken, "a deferred store has no affine address");
-                at
-            }
-        };
+        if !affine::take(&mut blocks, state) {
+            // The first blocks have no deferred stores, which need affine addresses.
+            blocks = code.blocks(s, usual).0;
+            (state, at) = affine_states(&blocks);
+            let taken = affine::take(&mut blocks, state);
+            debug_assert!(taken, "a deferred store has no affine address");
+        }
         dump(s, "affine", &blocks);
         let tracer = all_active::Tracer {
             insns: &code.insns,
@@ -169,58 +162,104 @@ impl Code {
         }
     }
 
-    /// Returns the blocks of the code. `affine` has the VGPRs that are affine at the starts of blocks, if the affine analysis
-    /// has run. Also returns whether the blocks may change once it has.
+    /// Returns the runs of instructions that are built independently of each other: from a leader, or the first instruction after a gap, to the next
+    /// one.
+    fn runs(&self) -> Vec<Range<u64>> {
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        for (&pc, k) in &self.insns {
+            let next = pc + k.len;
+            match runs.last_mut() {
+                Some(run) if run.end == pc && !self.leaders.contains(&pc) => run.end = next,
+                _ => runs.push(pc..next),
+            }
+        }
+        runs
+    }
+
+    /// Returns the blocks of the code, and the runs whose blocks may change once the affine analysis has run.
     fn blocks(
         &self,
         s: &CompileRequest<'_>,
         usual: Option<&RefCell<typical::Usual>>,
-        affine: Option<&Map<u64, AffineVgprs>>,
-    ) -> (Vec<Block>, bool) {
-        loop {
-            let (blocks, asked, failed) = self.try_blocks(s, usual, affine);
-            if failed.is_empty() {
-                return (blocks, asked);
+    ) -> (Vec<Block>, Vec<Range<u64>>) {
+        let mut b = self.builder(s, usual);
+        let (mut blocks, mut asked) = (Vec::new(), Vec::new());
+        for run in self.runs() {
+            self.build(&mut b, run.clone(), &mut blocks);
+            if b.asked.take() {
+                asked.push(run);
             }
-            modes::split(&self.insns, &failed);
         }
+        (blocks, asked)
     }
 
-    /// [`Code::blocks`]; returns also the spans that no block may contain.
-    fn try_blocks(
+    /// Builds the blocks of some runs again. `affine` has the VGPRs that are affine at the starts of blocks.
+    fn blocks_again(
         &self,
+        before: Vec<Block>,
+        runs: Vec<Range<u64>>,
         s: &CompileRequest<'_>,
         usual: Option<&RefCell<typical::Usual>>,
-        affine: Option<&Map<u64, AffineVgprs>>,
-    ) -> (Vec<Block>, bool, BTreeSet<u64>) {
-        let mut blocks = Vec::new();
+        affine: &Map<u64, AffineVgprs>,
+    ) -> Vec<Block> {
         let mut b = Builder {
-            affine,
+            affine: Some(affine),
+            ..self.builder(s, usual)
+        };
+        let mut before = before.into_iter().peekable();
+        let mut blocks = Vec::new();
+        for run in runs {
+            while let Some(kept) = before.next_if(|c| c.start < run.start) {
+                blocks.push(kept);
+            }
+            while before.next_if(|c| c.start < run.end).is_some() {}
+            self.build(&mut b, run, &mut blocks);
+        }
+        blocks.extend(before);
+        blocks
+    }
+
+    fn builder<'a>(
+        &self,
+        s: &'a CompileRequest<'a>,
+        usual: Option<&'a RefCell<typical::Usual>>,
+    ) -> Builder<'a> {
+        Builder {
             usual,
             written: self.written,
             ..Builder::new(s)
-        };
-        let mut code = self.insns.iter().peekable();
-        while let Some((&pc, k)) = code.next() {
-            let next = pc + k.len;
-            let begins = self.leaders.contains(&pc) || b.code.end != pc;
-            if b.code.insns > 0 && (begins || b.code.insns >= BLOCK_INSNS) {
-                b.finish(Terminator::Jump(b.code.end), &self.live, &mut blocks);
+        }
+    }
+
+    /// Builds the blocks of a run.
+    fn build(&self, b: &mut Builder<'_>, run: Range<u64>, blocks: &mut Vec<Block>) {
+        let first = blocks.len();
+        loop {
+            self.try_to_build(b, run.clone(), blocks);
+            let failed = std::mem::take(&mut b.failed_spans);
+            if failed.is_empty() {
+                return;
             }
-            if begins {
-                b.regs.known.clear();
+            modes::split(&self.insns, &failed);
+            blocks.truncate(first);
+        }
+    }
+
+    /// [`Code::build`]; leaves the spans that no block may contain in the builder.
+    fn try_to_build(&self, b: &mut Builder<'_>, run: Range<u64>, blocks: &mut Vec<Block>) {
+        b.regs.known.clear();
+        for (&pc, k) in self.insns.range(run) {
+            if b.code.insns >= BLOCK_INSNS {
+                b.finish(Terminator::Jump(b.code.end), &self.live, blocks);
             }
             if b.code.insns == 0 {
                 b.code.start = pc;
                 b.code.end = pc;
             }
-            b.step(pc, k, &self.live, &mut blocks);
-            let last = code.peek().is_none_or(|&(&after, _)| after != next);
-            if b.code.insns > 0 && last {
-                let to = b.code.end;
-                b.finish(Terminator::Jump(to), &self.live, &mut blocks);
-            }
+            b.step(pc, k, &self.live, blocks);
         }
-        (blocks, b.asked.get(), b.failed_spans)
+        if b.code.insns > 0 {
+            b.finish(Terminator::Jump(b.code.end), &self.live, blocks);
+        }
     }
 }
