@@ -20,6 +20,8 @@ pub(super) struct Tracer<'a> {
     pub s: &'a CompileRequest<'a>,
     /// The VGPRs that are affine where the plain blocks begin.
     pub state: &'a Map<u64, AffineVgprs>,
+    /// The starts of plain blocks with operations whose results a variant may assume.
+    pub compares: HashSet<u64>,
     pub written: u128,
     /// The address where waves start.
     pub entry: u64,
@@ -64,13 +66,15 @@ impl ControlFlow {
 /// Adds variants to the blocks that gain from one. Returns their [continuations](super::continuations).
 pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Block> {
     let flow = ControlFlow::of(blocks, tracer.s.left_out);
+    let assuming = tracer.assuming(blocks, &flow);
     let mut after_variants = Map::default();
     // A variant that is worth it only if it leads to a continuation.
     let mut leading = None;
     let mut passed: HashSet<u64> = HashSet::new();
     for c in &mut *blocks {
         let begins = c.start == tracer.entry && tracer.s.entry.is_some();
-        if passed.contains(&c.start) || !begins && !tracer.compares(c) {
+        let may_gain = begins || flow.repeats(c.start) || assuming.contains(&c.start);
+        if passed.contains(&c.start) || !begins && !tracer.compares(c) || !may_gain {
             continue;
         }
         let Some(made) = tracer.variant(c, &flow, false) else {
@@ -133,6 +137,16 @@ fn add_to_loops(
             let variant = tracer.variant(c, flow, false);
             c.all_active = variant.map(|v| Box::new(v.block));
         }
+    }
+}
+
+/// Returns true if a scalar is computed from EXEC as it was at the block's start, by a few operations.
+fn reads_exec(graph: &[crate::ir::Node], id: Id, depth: u32) -> bool {
+    let n = &graph[id as usize];
+    match n.op {
+        Inst::SIn(code) => code as u16 | 1 == EXEC | 1,
+        Inst::Ballot => false,
+        _ => depth > 0 && (n.inputs().iter()).any(|&a| reads_exec(graph, a, depth - 1)),
     }
 }
 
@@ -204,6 +218,24 @@ impl<'a> Tracer<'a> {
             }
             return Some((trace, over));
         }
+    }
+
+    /// Returns the starts of the blocks from which a variant may reach an operation whose result it assumes.
+    fn assuming(&self, blocks: &[Block], flow: &ControlFlow) -> HashSet<u64> {
+        let mut found = self.compares.clone();
+        // All jumps back lead to the heads of loops, where variants end.
+        for c in blocks.iter().rev() {
+            let reaches = match c.terminator {
+                Terminator::Jump(pc) => found.contains(&pc) && !flow.loop_heads.contains(&pc),
+                // The variant may decide a branch on EXEC.
+                Terminator::Branch { when, .. } => reads_exec(&c.graph, when, 4),
+                _ => false,
+            };
+            if reaches {
+                found.insert(c.start);
+            }
+        }
+        found
     }
 
     /// Returns true if a block compares values of lanes, or limits them.

@@ -39,6 +39,8 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             blocks = code.blocks_again(blocks, asked, s, usual, &at);
             (state, at) = affine_states(&blocks);
         }
+        let compares = (blocks.iter().zip(&state)).filter(|(c, state)| affine::compares(c, state));
+        let compares = compares.map(|(c, _)| c.start).collect();
         if !affine::take(&mut blocks, state) {
             // The first blocks have no deferred stores, which need affine addresses.
             blocks = code.blocks(s, usual).0;
@@ -52,6 +54,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             live: &code.live,
             s,
             state: &at,
+            compares,
             written: code.written,
             entry,
             usual,

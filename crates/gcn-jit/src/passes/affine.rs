@@ -21,12 +21,11 @@ pub(crate) use extract::extract_affine;
 pub(crate) use in_order::keep_order;
 
 use crate::hash::Map;
-#[cfg(test)]
-use crate::ir::Inst;
 use crate::ir::affine::{AffineVgprs, Trust};
 use crate::ir::region::{Block, LiveLanes, Store, Terminator, WaveHelper, WaveHelperCall};
-use crate::ir::{Id, Node};
+use crate::ir::{Id, Inst, Node};
 use derive::{AffineValue, values};
+use gcn_isa::meaning::Op;
 use gcn_isa::shape::Ty;
 
 /// Returns the writes of VGPRs that are affine and may write all lanes: their indices among the block's writes, and the steps.
@@ -58,6 +57,25 @@ pub(crate) fn steps(graph: &[Node], state: &AffineVgprs, of: [Id; 2]) -> Option<
     let lin = values(graph, state, Trust::Everything);
     let step = |id: Id| Some(lin[id as usize]?.step);
     Some([step(of[0])?, step(of[1])?])
+}
+
+/// Returns true if the steps of the operands of a comparison of 32-bit integers are known, or that of a value that a minimum or maximum with a scalar
+/// limits. An all-active variant may assume the results of such operations.
+pub(crate) fn compares(c: &Block, state: &AffineVgprs) -> bool {
+    let of_lanes = |n: &&Node| {
+        let of = match n.op {
+            Inst::Alu(Op::Min | Op::Max) => true,
+            Inst::Alu(Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge) => true,
+            _ => false,
+        };
+        of && n.vec && n.ty.bits() == 32 && !n.ty.is_float()
+    };
+    let mut found = c.graph.iter().filter(of_lanes).peekable();
+    if found.peek().is_none() {
+        return false;
+    }
+    let steps = values(&c.graph, state, Trust::Everything);
+    found.any(|n| n.args[..2].iter().all(|&id| steps[id as usize].is_some()))
 }
 
 /// Returns the operation because of which a value of a block is not affine.
