@@ -297,6 +297,21 @@ impl Builder<'_> {
     }
 }
 
+/// Returns true if a block ends with a branch that a joined variant ends at, too: it is not taken over a few instructions when a mask is zero.
+fn ends_joining(c: &Block) -> bool {
+    let Terminator::Branch { when, taken, .. } = c.terminator else {
+        return false;
+    };
+    let zero = |id: Id| matches!(c.graph[id as usize].op, Inst::Const(0));
+    let compares = |id: Id, op: Op| {
+        let n = &c.graph[id as usize];
+        n.op == Inst::Alu(op) && zero(n.args[1])
+    };
+    let n = &c.graph[when as usize];
+    let not = n.op == Inst::Alu(Op::Not) && compares(n.args[0], Op::Ne);
+    taken <= c.start || !(not || compares(when, Op::Eq))
+}
+
 impl<'a> Tracer<'a> {
     /// Adds joined variants to blocks in loops.
     pub(super) fn add_joined(&self, blocks: &mut [Block]) {
@@ -320,7 +335,7 @@ impl<'a> Tracer<'a> {
                 Terminator::Interpret { .. } | Terminator::Leave | Terminator::Barrier
             );
             let inside = |f: &(usize, Block, Vec<u64>)| f.2[1..].contains(&c.start);
-            if none || !within(c.start) || found.iter().any(inside) {
+            if none || ends_joining(c) || !within(c.start) || found.iter().any(inside) {
                 continue;
             }
             // A variant does not continue into loops that do not contain its start.
