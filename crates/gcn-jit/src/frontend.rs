@@ -14,6 +14,7 @@ mod insn;
 mod joined;
 mod memory;
 mod modes;
+mod parts;
 mod region;
 mod typical;
 mod value;
@@ -44,6 +45,7 @@ use gcn_isa::operand::{EXEC, M0, Reg, Source, VCC, reg};
 use gcn_isa::shape::{Access, Mods, Role, Ty};
 use gcn_isa::target::{Gen, Target};
 use insn::Val;
+use parts::Parts;
 pub use region::region;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,6 +55,7 @@ pub use typical::TypicalWave;
 /// The analysis of one instruction.
 pub(crate) struct InsnInfo {
     insn: Insn,
+    parts: Parts,
     /// MODE before the instruction.
     mode: u32,
     /// The new MODE, if the instruction changes it and the region's code continues.
@@ -78,6 +81,8 @@ pub(crate) struct InsnInfo {
     /// The instruction may read inactive lanes of VGPRs, or keeps a part of its destination.
     touches_inactive: bool,
     unknown_effects: bool,
+    /// The instruction makes other waves' writes to memory visible.
+    polls: bool,
 }
 
 /// The registers that are live between two instructions.
@@ -714,7 +719,7 @@ impl<'a> Builder<'a> {
         let vector = k.insn.row.format.is_vector() || !k.sequence.is_empty();
         self.code
             .add(pc, next, k.count, vector, changes.jump.is_some());
-        self.polls |= polls(&k.insn);
+        self.polls |= k.polls;
         changes
     }
 

@@ -9,7 +9,7 @@ pub(super) fn bit(code: u16) -> u128 {
 /// Analyzes the reads and writes of an instruction.
 pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     let info = instruction_info(&insn);
-    let program = gcn_emu::interp::program(&insn);
+    let parts = Parts::of(&insn);
     let flow = info.flow(&insn);
     let mut k = InsnInfo {
         insn,
@@ -27,13 +27,15 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
         swrites: 0,
         scc: (false, false),
         masks: Vec::new(),
-        touches_inactive: touches_inactive(&insn, program, s),
+        touches_inactive: touches_inactive(&insn, &parts, s),
         // A change of MODE may need other compiled code after it. Direct jumps are followed.
         unknown_effects: indexed(&insn, s)
             || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
+        polls: polls(&insn),
+        parts,
     };
     // With DPP, masks keep the bits of lanes without a source.
-    let mixed = Modifiers::new(&insn).dpp.is_some();
+    let mixed = k.parts.mods.dpp.is_some();
     let mut written = 0;
     for a in info.accesses(&insn) {
         let range = a.first..a.first + a.count as u16;
@@ -68,11 +70,11 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
     if k.insn.row.format.is_vector() {
         k.sreads |= bit(EXEC) | bit(EXEC + 1);
     }
-    if keeps_part(&insn) {
+    if keeps_part(&k) {
         // The kept parts of destinations are read in the active lanes.
         k.vreads.extend(&k.vwrites);
     }
-    k.masks = masks(&insn, program, written);
+    k.masks = masks(&insn, &k.parts, written);
     k
 }
 
@@ -84,11 +86,11 @@ fn indexed(insn: &Insn, s: &CompileRequest<'_>) -> bool {
 }
 
 /// Returns true if an instruction keeps a part of its destination VGPR.
-fn keeps_part(insn: &Insn) -> bool {
-    let mods = Modifiers::new(insn);
-    insn.row.shape.slots.iter().any(|slot| {
+fn keeps_part(k: &InsnInfo) -> bool {
+    let mods = &k.parts.mods;
+    let slots = k.insn.row.shape.slots.iter();
+    slots.zip(&k.parts.operands).any(|(slot, o)| {
         slot.access != Access::Read && {
-            let o = Opnd::new(insn, slot);
             matches!(o.location, OperandLocation::Vgpr(_))
                 && (o.sel != 6 && mods.unused == 2
                     || slot.ty.bits() == 16 && (o.high || mods.keeps_upper))
@@ -97,9 +99,9 @@ fn keeps_part(insn: &Insn) -> bool {
 }
 
 /// Returns true if an instruction may read inactive lanes of VGPRs, or may leave some active lanes of its destination unchanged.
-pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileRequest<'_>) -> bool {
-    let mods = Modifiers::new(insn);
-    if mods.dpp.is_some() || s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
+fn touches_inactive(insn: &Insn, parts: &Parts, s: &CompileRequest<'_>) -> bool {
+    let program = parts.row.program;
+    if parts.mods.dpp.is_some() || s.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 {
         return true;
     }
     let valu = insn.row.format.is_valu();
@@ -123,7 +125,7 @@ pub(super) fn touches_inactive(insn: &Insn, program: &Program, s: &CompileReques
 }
 
 /// Returns the pairs that an instruction writes, and the lanes that they can have afterwards ([`InsnInfo::masks`]).
-fn masks(insn: &Insn, program: &Program, written: u128) -> Vec<(u8, Option<u64>)> {
+fn masks(insn: &Insn, parts: &Parts, written: u128) -> Vec<(u8, Option<u64>)> {
     fn within(p: &Program, node: u16, of: &dyn Fn(u8) -> Option<u64>) -> Option<u64> {
         let n = &p.nodes[node as usize];
         let arg = |k: usize| within(p, n.args[k], of);
@@ -143,7 +145,8 @@ fn masks(insn: &Insn, program: &Program, written: u128) -> Vec<(u8, Option<u64>)
             _ => None,
         }
     }
-    let operand = |slot: u8| Opnd::new(insn, &insn.row.shape.slots[slot as usize]);
+    let program = parts.row.program;
+    let operand = |slot: u8| &parts.operands[slot as usize];
     let source = |slot: u8| {
         let o = operand(slot);
         match o.location {

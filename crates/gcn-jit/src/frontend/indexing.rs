@@ -134,7 +134,7 @@ fn joins(k: &InsnInfo) -> bool {
         && k.flow == Flow::Next
         && !k.unknown_effects
         && k.sets_mode.is_none()
-        && Modifiers::new(insn).dpp.is_none()
+        && k.parts.mods.dpp.is_none()
         && instruction_info(insn).memory(insn).is_none()
         && !program.nodes.iter().any(|n| lanes(n.op))
         && !program.effects.iter().any(|e| single(e.change))
@@ -145,6 +145,7 @@ fn joins(k: &InsnInfo) -> bool {
 fn joined(all: Vec<InsnInfo>) -> InsnInfo {
     let mut k = InsnInfo {
         insn: all[0].insn,
+        parts: Parts::of(&all[0].insn),
         mode: all[0].mode,
         sets_mode: None,
         len: all.iter().map(|k| k.len).sum(),
@@ -161,6 +162,7 @@ fn joined(all: Vec<InsnInfo>) -> InsnInfo {
         masks: Vec::new(),
         touches_inactive: false,
         unknown_effects: false,
+        polls: false,
     };
     for one in &all {
         k.vreads.extend(&one.vreads);

@@ -26,34 +26,16 @@ struct Lowering<'b, 'a, 'k> {
     b: &'b mut Builder<'a>,
     insn: &'k Insn,
     program: &'static Program,
-    operands: Vec<Opnd>,
-    mods: Modifiers,
+    parts: &'k Parts,
     vector: bool,
-    /// No operand has the type f64. Then numbers of this type are intermediate results, which come from narrower numbers.
-    narrow: bool,
     /// The address of the next instruction.
     next: u64,
     /// The number of the block's values before the instruction.
     first: usize,
-    tables: Vec<Option<cross_lane::Table>>,
-    /// The groups of loads that are adjacent in memory: see [`groups`].
-    groups: Map<usize, Group>,
     /// The load of each group that has been made, by the group's first node.
     made: Map<usize, Id>,
     vals: Vec<Val>,
     out: Changes,
-}
-
-/// A load in a group of loads that are adjacent in memory.
-#[derive(Clone, Copy)]
-struct Group {
-    /// The first load of the group.
-    first: usize,
-    /// The load's position in the group, and the number of the group's loads.
-    part: u8,
-    count: u8,
-    /// The offset of the first load.
-    offset: i32,
 }
 
 impl Builder<'_> {
@@ -90,24 +72,18 @@ impl Builder<'_> {
             return self.lower_sequence(pc, k);
         }
         let insn = &k.insn;
-        let program = gcn_emu::interp::program(insn);
+        let program = k.parts.row.program;
         let first = self.g.nodes.len();
         self.accept(k, program)?;
-        let generation = self.s.target.generation();
-        let mods = Modifiers::new(insn);
-        self.dpp = mods.dpp.clone();
-        let slots = insn.row.shape.slots.iter();
+        let parts = &k.parts;
+        self.dpp = parts.mods.dpp.clone();
         let mut l = Lowering {
             insn,
             program,
-            narrow: slots.clone().all(|slot| slot.ty != Ty::F64),
-            operands: slots.map(|slot| Opnd::new(insn, slot)).collect(),
-            mods,
+            parts,
             vector: insn.row.format.is_vector(),
             next: pc + insn.len as u64,
             first: self.g.nodes.len(),
-            tables: cross_lane::tables(program, insn, generation),
-            groups: groups(program),
             made: Map::default(),
             vals: Vec::with_capacity(program.nodes.len()),
             out: Changes::default(),
@@ -145,7 +121,7 @@ impl Builder<'_> {
     fn accept(&mut self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
         let insn = &k.insn;
         if insn.row.format.is_vector() {
-            self.accept_vector(k, program)?;
+            self.accept_vector(k)?;
         }
         let format = insn.row.format;
         if matches!(
@@ -161,15 +137,14 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn accept_vector(&mut self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
+    fn accept_vector(&mut self, k: &InsnInfo) -> Result<(), Refusal> {
         let gfx8 = self.s.target.generation() >= Gen::Gfx8;
         if self.g.mode & gcn_emu::wave::mode::GPR_IDX_EN != 0 && gfx8 {
             return Err(Refusal::Interpreter);
         }
         // Inactive lanes have the VGPR's old value, not the value that the block has computed for active lanes. (Operations
         // that test whether the other lane is active, as DPP does, may read the computed value.)
-        let one = program.nodes.iter().any(|n| n.op == Op::ReadLane)
-            || (program.effects.iter()).any(|e| matches!(e.change, Change::DstLane(_)));
+        let one = k.parts.row.single_lanes;
         let made = |v: &u16| {
             let value = self.regs.vgprs.get(v);
             value.is_some_and(|&id| self.g.get(id).op != Inst::VIn(*v))
@@ -225,18 +200,17 @@ impl Builder<'_> {
             }
             self.late.push(late);
         }
-        let late = |&id: &Id| self.late.get(id as usize).copied().unwrap_or(false);
-        let mut held: Vec<Id> = out.vgprs.iter().map(|w| w.1).collect();
-        held.extend(out.indexed.iter().flat_map(|w| [w.number, w.value]));
-        held.extend(out.rows.iter().flat_map(|r| [r.0, r.2]));
-        for s in out.store.iter().chain(&out.store2) {
-            held.extend([s.lo, s.hi]);
-            held.extend(&s.data);
-        }
-        held.extend(out.wave_helper.iter().flat_map(|w| &w.inputs));
-        let lanes = out.accesses.iter().filter(|n| !n.scalar);
-        held.extend(lanes.flat_map(|n| [n.lo, n.hi]));
-        if held.iter().any(late) || out.guards.iter().any(late) {
+        let late = |id: Id| self.late.get(id as usize).copied().unwrap_or(false);
+        let of_store = |s: &Store| late(s.lo) || late(s.hi) || s.data.iter().any(|&id| late(id));
+        let of_helper = |w: &WaveHelperCall| w.inputs.iter().any(|&id| late(id));
+        if out.vgprs.iter().any(|w| late(w.1))
+            || (out.indexed.iter()).any(|w| late(w.number) || late(w.value))
+            || out.rows.iter().any(|r| late(r.0) || late(r.2))
+            || out.store.iter().chain(&out.store2).any(of_store)
+            || out.wave_helper.as_ref().is_some_and(of_helper)
+            || (out.accesses.iter()).any(|n| !n.scalar && (late(n.lo) || late(n.hi)))
+            || out.guards.iter().any(|&id| late(id))
+        {
             return Err(Refusal::NewBlock);
         }
         Ok(())
@@ -267,8 +241,9 @@ impl Lowering<'_, '_, '_> {
 
     /// Makes the values of all nodes that effects depend on.
     fn nodes(&mut self) -> Result<(), Refusal> {
-        let short = shortcuts(self.program);
-        let needed = needed(self.program, &self.tables, short);
+        let parts = self.parts;
+        let short = parts.row.shortcuts;
+        let needed = parts.needed();
         for (at, node) in fast_path::nodes(self.program).enumerate() {
             let val = match needed[at] {
                 true => self.node(at, node)?,
@@ -279,14 +254,14 @@ impl Lowering<'_, '_, '_> {
         for s in short {
             let id = self
                 .b
-                .shortcut(self.program, s, &self.vals, &self.operands)?;
+                .shortcut(self.program, s, &self.vals, &self.parts.operands)?;
             self.vals[s.of as usize] = Val::Id(id);
         }
         Ok(())
     }
 
     fn node(&mut self, at: usize, node: &gcn_isa::meaning::Node) -> Result<Val, Refusal> {
-        if let Some(Some(table)) = self.tables.get(at) {
+        if let Some(Some(table)) = self.parts.tables.get(at) {
             return Ok(match table.iter().all(|v| *v == table[0]) {
                 true => Val::Id(self.b.g.constant(node.out, table[0])),
                 false => Val::Table(at),
@@ -295,12 +270,12 @@ impl Lowering<'_, '_, '_> {
         let (b, vector) = (&mut *self.b, self.vector);
         let id = match node.op {
             Op::Const(value) => b.g.constant(node.out, value),
-            Op::Src(slot) => b.read(&self.operands[slot as usize], None, vector)?,
-            Op::SrcDword(slot, d) => b.read(&self.operands[slot as usize], Some(d), vector)?,
-            Op::SrcHalf(slot, half) => b.read_half(&self.operands[slot as usize], half)?,
+            Op::Src(slot) => b.read(&self.parts.operands[slot as usize], None, vector)?,
+            Op::SrcDword(slot, d) => b.read(&self.parts.operands[slot as usize], Some(d), vector)?,
+            Op::SrcHalf(slot, half) => b.read_half(&self.parts.operands[slot as usize], half)?,
             Op::Field(field) => b.c32(self.insn.field(field) as u64),
             Op::CodeOf(slot) => {
-                let code = self.operands[slot as usize].code.unwrap_or(0);
+                let code = self.parts.operands[slot as usize].code.unwrap_or(0);
                 b.c32(code as u64)
             }
             Op::Lane if vector => b.g.node(Inst::Lane, Ty::U32, Ty::U32, true, [0; 3]),
@@ -313,10 +288,10 @@ impl Lowering<'_, '_, '_> {
                 _ => return Err(Refusal::Interpreter),
             },
             Op::Address if self.insn.row.format == Format::Mubuf => {
-                return b.buffer(self.insn, &self.operands, &mut self.out);
+                return b.buffer(self.insn, &self.parts.operands, &mut self.out);
             }
             Op::Address => {
-                let (id, offset) = b.address(self.insn, &self.operands)?;
+                let (id, offset) = b.address(self.insn, &self.parts.operands)?;
                 return Ok(Val::Address(id, offset));
             }
             Op::Load(space, offset) => return self.load(at, node, space, offset),
@@ -372,7 +347,7 @@ impl Lowering<'_, '_, '_> {
     /// Returns the table of a node's operand.
     fn table(&self, node: &gcn_isa::meaning::Node, k: usize) -> Option<&[u64; 64]> {
         match self.vals[node.args[k] as usize] {
-            Val::Table(at) => self.tables[at].as_deref(),
+            Val::Table(at) => self.parts.tables[at].as_deref(),
             _ => None,
         }
     }
@@ -411,7 +386,7 @@ impl Lowering<'_, '_, '_> {
         let (address, plus) = self.address(address)?;
         let b = &mut *self.b;
         let bytes = (node.out.bits() / 8).max(1) as u8;
-        let group = self.groups[&at];
+        let group = self.parts.row.groups[&at];
         b.memory.loads = true;
         let id = match self.made.get(&group.first) {
             Some(&id) => id,
@@ -469,7 +444,7 @@ impl Lowering<'_, '_, '_> {
                 return Err(Refusal::Interpreter);
             }
         }
-        self.b.float_env(node.op, node.ty, node.out, self.narrow)?;
+        self.b.float_env(node.op, node.ty, node.out, self.parts.row.narrow)?;
         if node.op == Op::Mul {
             args = self.b.guess_factor(node.ty, args, &mut self.out.guesses);
         }
@@ -508,7 +483,7 @@ impl Lowering<'_, '_, '_> {
 
     /// Adds all effects to the instruction's changes.
     fn effects(&mut self) -> Result<(), Refusal> {
-        let written = match &self.mods.dpp {
+        let written = match &self.parts.mods.dpp {
             Some(dpp) => self.b.dpp_written(dpp)?,
             None => None,
         };
@@ -546,11 +521,11 @@ impl Lowering<'_, '_, '_> {
             Change::Dst(slot) => self.destination(slot, None, val, ty, when),
             Change::DstDword(slot, d) => self.destination(slot, Some(d), val, ty, when),
             Change::DstHalf(slot, half) => {
-                let o = &self.operands[slot as usize];
+                let o = &self.parts.operands[slot as usize];
                 let value = value?;
                 let written = Written { value, ty, when };
                 self.b
-                    .write_half(o, &self.mods, half, written, &mut self.out)
+                    .write_half(o, &self.parts.mods, half, written, &mut self.out)
             }
             Change::DstLane(slot) => self.insert_lane(effect, slot, value?, when),
             Change::Vgpr => {
@@ -592,7 +567,7 @@ impl Lowering<'_, '_, '_> {
         ty: Ty,
         when: Option<Id>,
     ) -> Result<(), Refusal> {
-        let o = &self.operands[slot as usize];
+        let o = &self.parts.operands[slot as usize];
         // v_swap_b32 of an SGPR gives it lane 0's value, which may be another than the active lanes' known one.
         let exchanged = self.insn.row.shape.slots[slot as usize].access == Access::ReadWrite;
         if self.vector
@@ -607,7 +582,7 @@ impl Lowering<'_, '_, '_> {
             Val::Old(shift) => self.b.give_old(o, dword.unwrap_or(0), shift, &mut self.out),
             Val::Id(value) => {
                 let written = Written { value, ty, when };
-                let (mods, vector) = (&self.mods, self.vector);
+                let (mods, vector) = (&self.parts.mods, self.vector);
                 self.b.write(o, mods, dword, written, vector, &mut self.out)
             }
             _ => Err(Refusal::Interpreter),
@@ -621,7 +596,7 @@ impl Lowering<'_, '_, '_> {
         value: Id,
         when: Option<Id>,
     ) -> Result<(), Refusal> {
-        let OperandLocation::Vgpr(n) = self.operands[slot as usize].location else {
+        let OperandLocation::Vgpr(n) = self.parts.operands[slot as usize].location else {
             return Err(Refusal::Interpreter);
         };
         let lane = self.value(effect.second)?;
@@ -779,114 +754,3 @@ fn row_offset(offset: i32) -> Option<i32> {
     (offset % 4 == 0).then_some(offset.checked_mul(64)?)
 }
 
-/// Returns the shortcuts that are used: all, unless another node reads a value that has one.
-fn shortcuts(program: &Program) -> &[Shortcut] {
-    let inside = |of: u16| {
-        program.nodes.iter().any(|n| {
-            let args = &n.args[..n.op.arity()];
-            args.contains(&of)
-        })
-    };
-    if program.shortcuts.iter().any(|s| inside(s.of)) {
-        return &[];
-    }
-    &program.shortcuts
-}
-
-/// Returns the nodes that effects depend on.
-fn needed(
-    program: &Program,
-    tables: &[Option<cross_lane::Table>],
-    short: &[Shortcut],
-) -> Vec<bool> {
-    let all: Vec<_> = fast_path::nodes(program).collect();
-    let mut needed = vec![false; all.len()];
-    let stores = |c: &Change| {
-        matches!(
-            c,
-            Change::Store(..)
-                | Change::Vgpr
-                | Change::Sgpr
-                | Change::SgprPair
-                | Change::Setreg
-                | Change::DstLane(_)
-        )
-    };
-    for e in &program.effects {
-        if matches!(e.change, Change::Raise(_)) {
-            continue;
-        }
-        match short.iter().find(|s| s.of == e.value) {
-            Some(s) => {
-                needed[s.when as usize] = true;
-                needed[s.short as usize] = true;
-            }
-            None => needed[e.value as usize] = true,
-        }
-        if stores(&e.change) {
-            needed[e.second as usize] = true;
-        }
-        if let Some(w) = e.when {
-            needed[w as usize] = true;
-        }
-    }
-    for at in (0..needed.len()).rev() {
-        let node = all[at];
-        needed[at] |= node.op.acts() || matches!(node.op, Op::Load(..));
-        let known = |node: u16| tables.get(node as usize).and_then(|t| t.as_deref());
-        if needed[at]
-            && node.op == Op::Select
-            && let Some(t) = known(node.args[0])
-            && t.iter().all(|v| *v == t[0])
-        {
-            needed[node.args[0] as usize] = true;
-            needed[node.args[if t[0] != 0 { 1 } else { 2 }] as usize] = true;
-        } else if needed[at] {
-            for &a in &node.args[..node.op.arity()] {
-                needed[a as usize] = true;
-            }
-        }
-    }
-    needed
-}
-
-/// Returns the group of each load that has adjacent loads in memory.
-fn groups(program: &Program) -> Map<usize, Group> {
-    let mut out: Map<usize, Group> = Map::default();
-    let mut runs: Vec<Vec<usize>> = Vec::new();
-    for (at, n) in program.nodes.iter().enumerate() {
-        let Op::Load(space, offset) = n.op else {
-            continue;
-        };
-        let bytes = (n.out.bits() / 8) as i32;
-        let run = runs.iter_mut().find(|run| {
-            let first = &program.nodes[run[0]];
-            let Op::Load(s, o) = first.op else {
-                return false;
-            };
-            s == space
-                && first.args[0] == n.args[0]
-                && first.out.bits() == n.out.bits()
-                && o + bytes * run.len() as i32 == offset
-        });
-        match run {
-            Some(run) => run.push(at),
-            None => runs.push(vec![at]),
-        }
-    }
-    for run in &runs {
-        let Op::Load(_, first) = program.nodes[run[0]].op else {
-            continue;
-        };
-        for (part, &at) in run.iter().enumerate() {
-            let group = Group {
-                first: run[0],
-                part: part as u8,
-                count: run.len() as u8,
-                offset: first,
-            };
-            out.insert(at, group);
-        }
-    }
-    out
-}
