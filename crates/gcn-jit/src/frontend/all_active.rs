@@ -20,8 +20,8 @@ pub(super) struct Tracer<'a> {
     pub s: &'a CompileRequest<'a>,
     /// The VGPRs that are affine where the plain blocks begin.
     pub state: &'a Map<u64, AffineVgprs>,
-    /// The starts of plain blocks with operations whose results a variant may assume.
-    pub compares: HashSet<u64>,
+    /// What a variant may assume of the operations of plain blocks, by their starts.
+    pub assumable: Map<u64, affine::Assumable>,
     pub written: u128,
     /// The address where waves start.
     pub entry: u64,
@@ -140,13 +140,16 @@ fn add_to_loops(
     }
 }
 
-/// Returns true if a scalar is computed from EXEC as it was at the block's start, by a few operations.
-fn reads_exec(graph: &[crate::ir::Node], id: Id, depth: u32) -> bool {
+/// Returns true if a scalar is computed from nothing but EXEC as it was at the block's start, by a few operations.
+fn of_exec(graph: &[crate::ir::Node], id: Id, depth: u32) -> bool {
     let n = &graph[id as usize];
     match n.op {
+        Inst::Const(_) => true,
         Inst::SIn(code) => code as u16 | 1 == EXEC | 1,
-        Inst::Ballot => false,
-        _ => depth > 0 && (n.inputs().iter()).any(|&a| reads_exec(graph, a, depth - 1)),
+        Inst::Alu(_) | Inst::Pair => {
+            depth > 0 && (n.inputs().iter()).all(|&a| of_exec(graph, a, depth - 1))
+        }
+        _ => false,
     }
 }
 
@@ -222,16 +225,32 @@ impl<'a> Tracer<'a> {
 
     /// Returns the starts of the blocks from which a variant may reach an operation whose result it assumes.
     fn assuming(&self, blocks: &[Block], flow: &ControlFlow) -> HashSet<u64> {
-        let mut found = self.compares.clone();
+        let mut found = HashSet::new();
+        // The blocks from which a variant may reach a change of EXEC.
+        let mut change_exec = HashSet::new();
         // All jumps back lead to the heads of loops, where variants end.
         for c in blocks.iter().rev() {
-            let reaches = match c.terminator {
-                Terminator::Jump(pc) => found.contains(&pc) && !flow.loop_heads.contains(&pc),
-                // The variant may decide a branch on EXEC.
-                Terminator::Branch { when, .. } => reads_exec(&c.graph, when, 4),
+            let next = match c.terminator {
+                Terminator::Jump(pc) if !flow.loop_heads.contains(&pc) => Some(pc),
+                _ => None,
+            };
+            let reaches = |found: &HashSet<u64>| next.is_some_and(|pc| found.contains(&pc));
+            let exec = |w: &(u8, Id)| w.0 as u16 | 1 == EXEC | 1;
+            let changes = c.effects.sgprs.iter().any(exec) || reaches(&change_exec);
+            if changes {
+                change_exec.insert(c.start);
+            }
+            let assumes = match self.assumable.get(&c.start) {
+                Some(affine::Assumable::Always) => true,
+                Some(affine::Assumable::Order) => changes,
+                None => false,
+            };
+            // The variant may decide a branch on EXEC.
+            let decides = match c.terminator {
+                Terminator::Branch { when, .. } => of_exec(&c.graph, when, 4),
                 _ => false,
             };
-            if reaches {
+            if assumes || decides || reaches(&found) {
                 found.insert(c.start);
             }
         }

@@ -271,7 +271,9 @@ impl Lowering<'_, '_, '_> {
         let id = match node.op {
             Op::Const(value) => b.g.constant(node.out, value),
             Op::Src(slot) => b.read(&self.parts.operands[slot as usize], None, vector)?,
-            Op::SrcDword(slot, d) => b.read(&self.parts.operands[slot as usize], Some(d), vector)?,
+            Op::SrcDword(slot, d) => {
+                b.read(&self.parts.operands[slot as usize], Some(d), vector)?
+            }
             Op::SrcHalf(slot, half) => b.read_half(&self.parts.operands[slot as usize], half)?,
             Op::Field(field) => b.c32(self.insn.field(field) as u64),
             Op::CodeOf(slot) => {
@@ -444,7 +446,8 @@ impl Lowering<'_, '_, '_> {
                 return Err(Refusal::Interpreter);
             }
         }
-        self.b.float_env(node.op, node.ty, node.out, self.parts.row.narrow)?;
+        self.b
+            .float_env(node.op, node.ty, node.out, self.parts.row.narrow)?;
         if node.op == Op::Mul {
             args = self.b.guess_factor(node.ty, args, &mut self.out.guesses);
         }
@@ -753,4 +756,3 @@ impl Lowering<'_, '_, '_> {
 fn row_offset(offset: i32) -> Option<i32> {
     (offset % 4 == 0).then_some(offset.checked_mul(64)?)
 }
-

@@ -50,8 +50,7 @@ impl Parts {
             row,
             operands: slots.map(|slot| Opnd::new(insn, slot)).collect(),
             mods: Modifiers::new(insn),
-            needed: (!tables.is_empty())
-                .then(|| needed_nodes(row.program, &tables, row.shortcuts)),
+            needed: (!tables.is_empty()).then(|| needed_nodes(row.program, &tables, row.shortcuts)),
             tables,
         }
     }

@@ -39,8 +39,11 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             blocks = code.blocks_again(blocks, asked, s, usual, &at);
             (state, at) = affine_states(&blocks);
         }
-        let compares = (blocks.iter().zip(&state)).filter(|(c, state)| affine::compares(c, state));
-        let compares = compares.map(|(c, _)| c.start).collect();
+        let assumable = blocks.iter().zip(&state);
+        let assumable = assumable.map(|(c, state)| (c.start, affine::assumable(c, state)));
+        let assumable = assumable
+            .filter_map(|(start, kind)| Some((start, kind?)))
+            .collect();
         if !affine::take(&mut blocks, state) {
             // The first blocks have no deferred stores, which need affine addresses.
             blocks = code.blocks(s, usual).0;
@@ -54,7 +57,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             live: &code.live,
             s,
             state: &at,
-            compares,
+            assumable,
             written: code.written,
             entry,
             usual,

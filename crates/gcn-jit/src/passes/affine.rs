@@ -59,23 +59,35 @@ pub(crate) fn steps(graph: &[Node], state: &AffineVgprs, of: [Id; 2]) -> Option<
     Some([step(of[0])?, step(of[1])?])
 }
 
-/// Returns true if the steps of the operands of a comparison of 32-bit integers are known, or that of a value that a minimum or maximum with a scalar
-/// limits. An all-active variant may assume the results of such operations.
-pub(crate) fn compares(c: &Block, state: &AffineVgprs) -> bool {
-    let of_lanes = |n: &&Node| {
-        let of = match n.op {
-            Inst::Alu(Op::Min | Op::Max) => true,
-            Inst::Alu(Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge) => true,
-            _ => false,
-        };
-        of && n.vec && n.ty.bits() == 32 && !n.ty.is_float()
+/// What an all-active variant may assume of a plain block's operations.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Assumable {
+    /// The result of a comparison for order, if it decides EXEC.
+    Order,
+    /// The result of a comparison for equality, or that a minimum or maximum has no effect.
+    Always,
+}
+
+/// Returns what a variant may assume of operations on 32-bit integers whose steps are known. `None` if there are no such operations.
+pub(crate) fn assumable(c: &Block, state: &AffineVgprs) -> Option<Assumable> {
+    let kind = |n: &Node| {
+        let [a, b, _] = n.args;
+        let one = || c.graph[a as usize].vec != c.graph[b as usize].vec;
+        match n.op {
+            _ if !n.vec || n.ty.bits() != 32 || n.ty.is_float() => None,
+            Inst::Alu(Op::Min | Op::Max) if one() => Some(Assumable::Always),
+            Inst::Alu(Op::Eq | Op::Ne) => Some(Assumable::Always),
+            Inst::Alu(Op::Lt | Op::Le | Op::Gt | Op::Ge) => Some(Assumable::Order),
+            _ => None,
+        }
     };
-    let mut found = c.graph.iter().filter(of_lanes).peekable();
-    if found.peek().is_none() {
-        return false;
-    }
+    let mut found = (c.graph.iter())
+        .filter_map(|n| Some((kind(n)?, n)))
+        .peekable();
+    found.peek()?;
     let steps = values(&c.graph, state, Trust::Everything);
-    found.any(|n| n.args[..2].iter().all(|&id| steps[id as usize].is_some()))
+    let known = |n: &Node| n.args[..2].iter().all(|&id| steps[id as usize].is_some());
+    found.filter(|(_, n)| known(n)).map(|(kind, _)| kind).max()
 }
 
 /// Returns the operation because of which a value of a block is not affine.
