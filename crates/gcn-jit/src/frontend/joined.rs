@@ -297,8 +297,12 @@ impl Builder<'_> {
     }
 }
 
-/// Returns true if a block ends with a branch that a joined variant ends at, too: it is not taken over a few instructions when a mask is zero.
+/// Returns true if a joined variant does not continue after a block: the block is long, or its branch is not one forward that is taken if a mask is
+/// zero.
 fn ends_joining(c: &Block) -> bool {
+    if c.insns >= MOST {
+        return true;
+    }
     let Terminator::Branch { when, taken, .. } = c.terminator else {
         return false;
     };
@@ -344,6 +348,9 @@ impl<'a> Tracer<'a> {
                 let mut of = loops.iter().filter(begin).peekable();
                 of.peek().is_some() && of.all(|l| !(l.0..=l.1).contains(&c.start))
             };
+            if matches!(c.terminator, Terminator::Jump(pc) if pc == c.start || stops(pc)) {
+                continue;
+            }
             if let Some((block, over)) = self.longest_joined(c.start, &starts, &stops)
                 && over.len() > 1
             {
