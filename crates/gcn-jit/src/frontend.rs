@@ -86,10 +86,11 @@ pub(crate) struct InsnInfo {
 }
 
 /// The registers that are live between two instructions.
-#[derive(PartialEq)]
 pub(crate) struct LiveSet {
     /// For each VGPR of the wave.
     v: Vec<LiveLanes>,
+    /// The pairs of scalar registers that live lanes of VGPRs may depend on, by half their codes.
+    pairs: u64,
     s: u128,
     scc: bool,
 }
@@ -98,6 +99,7 @@ impl LiveSet {
     fn none(s: &CompileRequest<'_>) -> LiveSet {
         LiveSet {
             v: vec![LiveLanes::No; s.vgprs.max(1) as usize],
+            pairs: 0,
             s: 0,
             scc: false,
         }
@@ -105,6 +107,7 @@ impl LiveSet {
     fn all(s: &CompileRequest<'_>) -> LiveSet {
         LiveSet {
             v: vec![LiveLanes::All; s.vgprs.max(1) as usize],
+            pairs: 0,
             s: !0,
             scc: true,
         }
@@ -123,8 +126,21 @@ impl LiveSet {
                 *a = sets.join(*a, *b);
             }
         }
+        self.pairs |= other.pairs;
         self.s |= other.s;
         self.scc |= other.scc;
+    }
+
+    /// Becomes equal to another set. Returns true if anything has changed. `pairs` only grows, so repeated changes come to an end.
+    fn become_equal(&mut self, other: &LiveSet) -> bool {
+        let pairs = self.pairs | other.pairs;
+        let same = (&self.v, self.s, self.scc) == (&other.v, other.s, other.scc);
+        let changed = !same || pairs != self.pairs;
+        if changed {
+            self.clone_from(other);
+            self.pairs = pairs;
+        }
+        changed
     }
 }
 
@@ -191,7 +207,7 @@ impl Clone for LiveSet {
 
     fn clone_from(&mut self, other: &LiveSet) {
         self.v.clone_from(&other.v);
-        (self.s, self.scc) = (other.s, other.scc);
+        (self.pairs, self.s, self.scc) = (other.pairs, other.s, other.scc);
     }
 }
 
@@ -488,7 +504,7 @@ impl<'a> Builder<'a> {
             end: self.code.end,
             insns: self.code.insns,
             mode: self.mode,
-            graph: std::mem::take(&mut self.g.nodes),
+            graph: self.g.nodes.drain(..).collect(),
             fast_paths: std::mem::take(&mut self.g.fast_paths),
             effects,
             may_write: self.may_write.replace(Vec::new()),

@@ -223,6 +223,14 @@ impl Sets {
         }
     }
 
+    /// Returns the pairs of scalar registers that live lanes depend on.
+    fn pairs(&self, live: LiveLanes) -> u64 {
+        match live {
+            LiveLanes::Within(n) => self.0[n as usize],
+            LiveLanes::No | LiveLanes::Active | LiveLanes::All => 0,
+        }
+    }
+
     /// Returns the lanes that are live before an instruction, from the lanes that are live after it.
     fn before(&mut self, k: &InsnInfo, live: LiveLanes) -> LiveLanes {
         let mut pairs = match live {
@@ -392,11 +400,8 @@ fn backwards(
         } else {
             back(k, a, sets);
         }
-        if let Some(own) = visited.own
-            && lives[own as usize] != *a
-        {
-            lives[own as usize].clone_from(a);
-            changed = true;
+        if let Some(own) = visited.own {
+            changed |= lives[own as usize].become_equal(a);
         }
         before(visited.pc, a);
     }
@@ -405,12 +410,15 @@ fn backwards(
 
 /// Changes the registers that are live after an instruction to the registers that are live before it.
 fn back(k: &InsnInfo, a: &mut LiveSet, sets: &mut Sets) {
-    if !k.masks.is_empty() {
+    let of_masks = a.pairs | 1 << (EXEC / 2);
+    if k.masks.iter().any(|&(pair, _)| of_masks >> pair & 1 != 0) {
         // Most VGPRs have the same live lanes, so the last result is cached.
         let mut last = (LiveLanes::No, LiveLanes::No);
+        a.pairs = 0;
         for v in &mut a.v {
             if *v != last.0 {
                 last = (*v, sets.before(k, *v));
+                a.pairs |= sets.pairs(last.1);
             }
             *v = last.1;
         }

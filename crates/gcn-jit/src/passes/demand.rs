@@ -71,11 +71,17 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
 }
 
 /// Returns the operands of an operation, including those of absorbed signs and fused operations.
-fn inputs(block: &Block, options: &Options, plan: &Plan, id: Id) -> Vec<Id> {
+fn inputs<'b>(
+    block: &'b Block,
+    options: &Options,
+    plan: &Plan,
+    id: Id,
+) -> impl Iterator<Item = Id> + use<'b> {
     let (args, _) = operands(block, options, plan, id);
-    let mut all = args[..plan.arity(id, &block.graph[id as usize])].to_vec();
-    all.extend_from_slice(leaves(block, id));
-    all
+    let arity = plan.arity(id, &block.graph[id as usize]);
+    args.into_iter()
+        .take(arity)
+        .chain(leaves(block, id).iter().copied())
 }
 
 /// Returns the inputs of the slow path of a value.
@@ -103,10 +109,7 @@ fn plan_checks(block: &Block, options: &Options, plan: &mut Plan) {
     for at in 0..n {
         let node = &block.graph[at];
         let id = at as Id;
-        let operands = |plan: &Plan| {
-            let all = inputs(block, options, plan, id);
-            all.into_iter().all(|a| same[a as usize])
-        };
+        let operands = |plan: &Plan| inputs(block, options, plan, id).all(|a| same[a as usize]);
         same[at] = match makes_float_of(node) {
             _ if options.exact || compares(node) => true,
             None if is_selection(block, plan, id) && plan.watched[at] => {
