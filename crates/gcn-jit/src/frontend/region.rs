@@ -14,12 +14,23 @@ struct Code {
     written: u128,
 }
 
+/// Instructions whose blocks are built independently of other code: from a leader, or an instruction that does not follow the one before it, to the
+/// next one.
+struct Run {
+    /// The addresses from the first instruction to the end of the last one.
+    code: Range<u64>,
+    /// The number of its blocks.
+    blocks: usize,
+    /// Its blocks may be longer once it is known which values are affine.
+    asked: bool,
+}
+
 /// Builds the region at an address: the code that direct jumps reach from there.
 pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     let code = Code::find(entry, s);
     let usual = typical::Usual::new(entry, &code.insns, s).map(RefCell::new);
     let usual = usual.as_ref();
-    let (mut blocks, asked) = code.blocks(s, usual);
+    let (mut blocks, runs) = code.blocks(s, usual);
     dump(s, "frontend", &blocks);
     let mut continuations = Vec::new();
     if s.affine {
@@ -35,8 +46,8 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
         };
         let (mut state, mut at) = affine_states(&blocks);
         // The affine analysis needs blocks, and its results may allow longer blocks. In that case runs of blocks are built again.
-        if !asked.is_empty() {
-            blocks = code.blocks_again(blocks, asked, s, usual, &at);
+        if runs.iter().any(|run| run.asked) {
+            blocks = code.blocks_again(blocks, runs, s, usual, &at);
             (state, at) = affine_states(&blocks);
         }
         let assumable = blocks.iter().zip(&state);
@@ -168,42 +179,48 @@ impl Code {
         }
     }
 
-    /// Returns the runs of instructions that are built independently of each other: from a leader, or the first instruction after a gap, to the next
-    /// one.
-    fn runs(&self) -> Vec<Range<u64>> {
-        let mut runs: Vec<Range<u64>> = Vec::new();
+    /// Returns the runs of the code.
+    fn runs(&self) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
         for (&pc, k) in &self.insns {
             let next = pc + k.len;
             match runs.last_mut() {
-                Some(run) if run.end == pc && !self.leaders.contains(&pc) => run.end = next,
-                _ => runs.push(pc..next),
+                Some(run) if run.code.end == pc && !self.leaders.contains(&pc) => {
+                    run.code.end = next;
+                }
+                _ => runs.push(Run {
+                    code: pc..next,
+                    blocks: 0,
+                    asked: false,
+                }),
             }
         }
         runs
     }
 
-    /// Returns the blocks of the code, and the runs whose blocks may change once the affine analysis has run.
+    /// Returns the blocks of the code, and the runs that they are built from.
     fn blocks(
         &self,
         s: &CompileRequest<'_>,
         usual: Option<&RefCell<typical::Usual>>,
-    ) -> (Vec<Block>, Vec<Range<u64>>) {
+    ) -> (Vec<Block>, Vec<Run>) {
         let mut b = self.builder(s, usual);
-        let (mut blocks, mut asked) = (Vec::new(), Vec::new());
-        for run in self.runs() {
-            self.build(&mut b, run.clone(), &mut blocks);
-            if b.asked.take() {
-                asked.push(run);
-            }
+        let mut blocks = Vec::new();
+        let mut runs = self.runs();
+        for run in &mut runs {
+            let before = blocks.len();
+            self.build(&mut b, run, &mut blocks);
+            run.blocks = blocks.len() - before;
+            run.asked = b.asked.take();
         }
-        (blocks, asked)
+        (blocks, runs)
     }
 
-    /// Builds the blocks of some runs again. `affine` has the VGPRs that are affine at the starts of blocks.
+    /// Builds the blocks of the runs that asked for affine values again. `affine` has the VGPRs that are affine at the starts of blocks.
     fn blocks_again(
         &self,
         before: Vec<Block>,
-        runs: Vec<Range<u64>>,
+        runs: Vec<Run>,
         s: &CompileRequest<'_>,
         usual: Option<&RefCell<typical::Usual>>,
         affine: &Map<u64, AffineVgprs>,
@@ -212,16 +229,18 @@ impl Code {
             affine: Some(affine),
             ..self.builder(s, usual)
         };
-        let mut before = before.into_iter().peekable();
+        let mut before = before.into_iter();
         let mut blocks = Vec::new();
-        for run in runs {
-            while let Some(kept) = before.next_if(|c| c.start < run.start) {
-                blocks.push(kept);
+        for run in &runs {
+            let of_run = before.by_ref().take(run.blocks);
+            match run.asked {
+                true => {
+                    of_run.for_each(drop);
+                    self.build(&mut b, run, &mut blocks);
+                }
+                false => blocks.extend(of_run),
             }
-            while before.next_if(|c| c.start < run.end).is_some() {}
-            self.build(&mut b, run, &mut blocks);
         }
-        blocks.extend(before);
         blocks
     }
 
@@ -238,10 +257,10 @@ impl Code {
     }
 
     /// Builds the blocks of a run.
-    fn build(&self, b: &mut Builder<'_>, run: Range<u64>, blocks: &mut Vec<Block>) {
+    fn build(&self, b: &mut Builder<'_>, run: &Run, blocks: &mut Vec<Block>) {
         let first = blocks.len();
         loop {
-            self.try_to_build(b, run.clone(), blocks);
+            self.try_to_build(b, run, blocks);
             let failed = std::mem::take(&mut b.failed_spans);
             if failed.is_empty() {
                 return;
@@ -252,9 +271,15 @@ impl Code {
     }
 
     /// [`Code::build`]; leaves the spans that no block may contain in the builder.
-    fn try_to_build(&self, b: &mut Builder<'_>, run: Range<u64>, blocks: &mut Vec<Block>) {
+    fn try_to_build(&self, b: &mut Builder<'_>, run: &Run, blocks: &mut Vec<Block>) {
         b.regs.known.clear();
-        for (&pc, k) in self.insns.range(run) {
+        let mut next = run.code.start;
+        for (&pc, k) in self.insns.range(run.code.clone()) {
+            if pc != next {
+                // An instruction of another run begins within one of this run.
+                continue;
+            }
+            next = pc + k.len;
             if b.code.insns >= BLOCK_INSNS {
                 b.finish(Terminator::Jump(b.code.end), &self.live, blocks);
             }
