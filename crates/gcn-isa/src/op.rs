@@ -111,11 +111,13 @@ impl Op {
     }
 
     /// The number of [`Node::args`](crate::meaning::Node::args) that it takes.
+    #[inline]
     pub const fn arity(self) -> usize {
         self.info().arity as usize
     }
 
     /// Returns true if it has an effect of its own. It is then executed even if its result is not used.
+    #[inline]
     pub const fn acts(self) -> bool {
         matches!(self.info().kind, Kind::Act)
     }
@@ -149,6 +151,7 @@ macro_rules! ops {
 
         impl Op {
             /// The properties that are the same for all its uses.
+            #[inline]
             pub const fn info(self) -> &'static OpInfo {
                 match self {
                     $(Op::$op { .. } => {

@@ -32,6 +32,7 @@ pub enum Ty {
 
 impl Ty {
     /// Width in bits: 64 for a mask, 1 for a truth value.
+    #[inline]
     pub const fn bits(self) -> u32 {
         match self {
             Ty::Bool => 1,
@@ -47,16 +48,19 @@ impl Ty {
     }
 
     /// The number of registers that hold it.
+    #[inline]
     pub const fn dwords(self) -> u8 {
         self.bits().div_ceil(32) as u8
     }
 
     /// Returns true if abs, neg, omod and clamp apply to it.
+    #[inline]
     pub const fn is_float(self) -> bool {
         matches!(self, Ty::F16 | Ty::F32 | Ty::F64)
     }
 
     /// Returns true if it is read as two's complement.
+    #[inline]
     pub const fn is_signed(self) -> bool {
         matches!(self, Ty::I16 | Ty::I32 | Ty::I64)
     }

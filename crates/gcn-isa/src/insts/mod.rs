@@ -86,6 +86,7 @@ const COUNT: usize = {
 
 /// The number of a row among all rows, for caches. The row must be an element of [`ROWS`], as every row from decoding or a
 /// look-up is.
+#[inline]
 pub fn number(row: &'static Inst) -> usize {
     let f = row.format as usize;
     let rows = ROWS[f];
