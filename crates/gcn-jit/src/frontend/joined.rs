@@ -333,13 +333,13 @@ impl<'a> Tracer<'a> {
         let starts: HashSet<u64> = blocks.iter().map(|c| c.start).collect();
         let within = |pc: u64| loops.iter().any(|l| (l.0..=l.1).contains(&pc));
         let mut found: Vec<(usize, Block, Vec<u64>)> = Vec::new();
+        let mut inside: HashSet<u64> = HashSet::new();
         for (n, c) in blocks.iter().enumerate() {
             let none = matches!(
                 c.terminator,
                 Terminator::Interpret { .. } | Terminator::Leave | Terminator::Barrier
             );
-            let inside = |f: &(usize, Block, Vec<u64>)| f.2[1..].contains(&c.start);
-            if none || ends_joining(c) || !within(c.start) || found.iter().any(inside) {
+            if none || inside.contains(&c.start) || ends_joining(c) || !within(c.start) {
                 continue;
             }
             // A variant does not continue into loops that do not contain its start.
@@ -354,6 +354,7 @@ impl<'a> Tracer<'a> {
             if let Some((block, over)) = self.longest_joined(c.start, &starts, &stops)
                 && over.len() > 1
             {
+                inside.extend(&over[1..]);
                 found.push((n, block, over));
             }
         }

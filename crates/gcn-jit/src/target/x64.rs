@@ -24,7 +24,7 @@ use gcn_emu::wave::WaveState;
 use gcn_isa::meaning::{Op, Space};
 use gcn_isa::operand::EXEC;
 use gcn_isa::shape::Ty;
-use std::mem::{discriminant, offset_of};
+use std::mem::{Discriminant, discriminant, offset_of};
 use std::sync::Arc;
 
 /// Why compiled code returned: the lower byte of its result. The rest is the block's number.
@@ -239,6 +239,9 @@ fn in_loops(blocks: &[Block]) -> Vec<bool> {
             Terminator::Branch { taken, next, .. } => taken.min(next),
             _ => continue,
         };
+        if to > c.start {
+            continue;
+        }
         for (b, repeats) in blocks.iter().zip(&mut repeats) {
             *repeats |= (to..=c.start).contains(&b.start);
         }
@@ -271,6 +274,7 @@ fn emit_for<V: Vectors>(
     let mut starts = Vec::with_capacity(region.blocks.len());
     let mut out = RegionOutput::default();
     let repeats = in_loops(&region.blocks);
+    let numbers = Numbers::of(&region.blocks);
     for (number, block) in region.blocks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(common.labels[&block.start]);
@@ -286,7 +290,7 @@ fn emit_for<V: Vectors>(
             here = a.label();
             let other = (!plain).then_some(here);
             let plan = passes::plan(c, &options, style.dump);
-            let at = BlockNumbers::of(c, number, region);
+            let at = numbers.of_block(c, number);
             let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), at, plan);
             e.all_active = other.filter(|_| c.is_all_active);
             e.other = other;
@@ -299,13 +303,12 @@ fn emit_for<V: Vectors>(
         }
     }
     for c in &region.continuations {
-        let plain = |b: &Block| b.start == c.start;
-        let Some(number) = region.blocks.iter().position(plain) else {
+        let Some(&number) = numbers.by_start.get(&c.start) else {
             continue;
         };
         a.bind(common.continuations[&c.start]);
         let plan = passes::plan(c, &options, style.dump);
-        let at = BlockNumbers::of(c, number, region);
+        let at = numbers.of_block(c, number);
         let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), at, plan);
         e.all_active = common.labels.get(&c.start).copied();
         e.other = e.all_active;
@@ -321,7 +324,7 @@ fn emit_for<V: Vectors>(
     {
         let at = a.buf.len() as u32;
         let plan = passes::plan(c, &options, None);
-        let numbers = BlockNumbers::of(c, number, region);
+        let numbers = numbers.of_block(c, number);
         let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), numbers, plan);
         e.all_active = common.begin;
         e.other = common.begin;
@@ -619,16 +622,31 @@ struct BlockNumbers {
     replaced: Vec<usize>,
 }
 
-impl BlockNumbers {
-    fn of(c: &Block, number: usize, region: &Region) -> BlockNumbers {
-        let ends = |p: &Block| {
-            p.end == c.end && discriminant(&p.terminator) == discriminant(&c.terminator)
-        };
-        let last = region.blocks.iter().position(ends);
-        let starting_at = |start: &u64| region.blocks.iter().position(|p| p.start == *start);
+/// The numbers of a region's plain blocks.
+struct Numbers {
+    by_start: Map<u64, usize>,
+    /// By the block's end and the kind of its terminator.
+    by_end: Map<(u64, Discriminant<Terminator>), usize>,
+}
+
+impl Numbers {
+    fn of(blocks: &[Block]) -> Numbers {
+        let (mut by_start, mut by_end) = (Map::default(), Map::default());
+        // Of several blocks, the first one counts.
+        for (number, c) in blocks.iter().enumerate().rev() {
+            by_start.insert(c.start, number);
+            by_end.insert((c.end, discriminant(&c.terminator)), number);
+        }
+        Numbers { by_start, by_end }
+    }
+
+    /// Returns the numbers of a block or a variant that begins where the plain block with a number does.
+    fn of_block(&self, c: &Block, number: usize) -> BlockNumbers {
+        let last = self.by_end.get(&(c.end, discriminant(&c.terminator)));
+        let starting_at = |start: &u64| self.by_start.get(start).copied();
         BlockNumbers {
             number: number as u64,
-            last: last.unwrap_or(number) as u64,
+            last: *last.unwrap_or(&number) as u64,
             replaced: c.replaces.iter().skip(1).filter_map(starting_at).collect(),
         }
     }
