@@ -294,3 +294,26 @@ impl Code {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::joined::tests::region_of;
+    use super::*;
+
+    /// The literal of `s_mov_b32` is `s_endpgm`, and the branch leads to it.
+    const WITHIN_A_LITERAL: &str = "\
+s_cbranch_scc1 1
+s_mov_b32 s0, 0xbf810000
+s_endpgm
+";
+
+    #[test]
+    fn an_instruction_that_begins_within_another_is_a_block_of_its_own() {
+        let region = region_of(WITHIN_A_LITERAL);
+        let blocks = region.blocks.iter();
+        let blocks: Vec<_> = blocks.map(|c| (c.start, c.end, c.insns)).collect();
+        assert_eq!(blocks, [(0, 4, 1), (4, 12, 1), (8, 12, 1), (12, 16, 1)]);
+        assert!(matches!(region.blocks[1].terminator, Terminator::Jump(12)));
+        assert!(matches!(region.blocks[2].terminator, Terminator::End));
+    }
+}

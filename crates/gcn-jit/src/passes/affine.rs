@@ -60,7 +60,7 @@ pub(crate) fn steps(graph: &[Node], state: &AffineVgprs, of: [Id; 2]) -> Option<
 }
 
 /// What an all-active variant may assume of a plain block's operations.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Assumable {
     /// The result of a comparison for order, if it decides EXEC.
     Order,

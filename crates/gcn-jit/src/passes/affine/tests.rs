@@ -1,6 +1,6 @@
 //! Tests the pass on blocks that are given as text.
 
-use super::{after_block, extract_affine, keep_order, written};
+use super::{Assumable, after_block, assumable, extract_affine, keep_order, written};
 use crate::ir::affine::{AffineVgprs, Guard};
 use crate::ir::{parse, verify};
 
@@ -401,4 +401,36 @@ fn blocks_use_the_guards_that_they_trust() {
     assert_eq!(guards(""), [sign, carry, carry, address]);
     assert_eq!(guards("  trusts carries\n"), [carry, carry, address]);
     assert_eq!(guards("  trusts nothing\n"), [""; 0]);
+}
+
+#[test]
+fn a_variant_may_assume_comparisons_of_affine_values() {
+    let of = |operation: &str| {
+        let text = format!(
+            "block 0x0..0x10, 4 instructions
+  %0 = vgpr v0 : lanes b32
+  %1 = vgpr v2 : lanes b32
+  %2 = sgpr s8 : b32
+  %3 = {operation}
+  v9 = %3 active
+  end
+"
+        );
+        let text = match operation.ends_with("bool") {
+            true => text.replace(
+                "v9 = %3 active",
+                "%4 = select.b32 %3, %0, %1 : lanes b32\n  v9 = %4 active",
+            ),
+            false => text,
+        };
+        let block = parse::block(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assumable(&block, &AffineVgprs::from([(0, 1)]))
+    };
+    assert_eq!(of("lt.u32 %0, %2 : lanes bool"), Some(Assumable::Order));
+    assert_eq!(of("eq.u32 %0, %2 : lanes bool"), Some(Assumable::Always));
+    assert_eq!(of("min.i32 %0, %2 : lanes b32"), Some(Assumable::Always));
+    // v2 is not affine, and floats are not compared before the vectors.
+    assert_eq!(of("lt.u32 %1, %2 : lanes bool"), None);
+    assert_eq!(of("lt.f32 %0, %2 : lanes bool"), None);
+    assert_eq!(of("add.u32 %0, %2 : lanes b32"), None);
 }
