@@ -140,17 +140,6 @@ impl Builder<'_> {
         (mask & !exec & possible == 0, exec & !mask & possible == 0)
     }
 
-    /// Returns true if a truth value says that a mask has no bits.
-    fn is_zero(&self, id: Id, mask: Id) -> bool {
-        let compares = |id: Id, op: Op| {
-            let n = self.g.get(id);
-            n.op == Inst::Alu(op) && n.args[0] == mask && self.g.is(n.args[1], 0)
-        };
-        let n = self.g.get(id);
-        let not = n.op == Inst::Alu(Op::Not) && n.ty == Ty::Bool;
-        compares(id, Op::Eq) || not && compares(n.args[0], Op::Ne)
-    }
-
     /// Accepts a vector instruction where the block has changed EXEC, and sets the lanes in which it has an effect.
     pub(super) fn accept_narrowed(&mut self, k: &InsnInfo) -> Result<(), Refusal> {
         if !self.joins.on {
@@ -306,14 +295,21 @@ fn ends_joining(c: &Block) -> bool {
     let Terminator::Branch { when, taken, .. } = c.terminator else {
         return false;
     };
-    let zero = |id: Id| matches!(c.graph[id as usize].op, Inst::Const(0));
-    let compares = |id: Id, op: Op| {
-        let n = &c.graph[id as usize];
-        n.op == Inst::Alu(op) && zero(n.args[1])
+    taken <= c.start || tested_for_zero(&c.graph, when).is_none()
+}
+
+/// Returns the mask of which a truth value says that it has no bits.
+fn tested_for_zero(graph: &[crate::ir::Node], id: Id) -> Option<Id> {
+    let compared = |id: Id, op: Op| {
+        let n = &graph[id as usize];
+        let with_zero = || matches!(graph[n.args[1] as usize].op, Inst::Const(0));
+        (n.op == Inst::Alu(op) && with_zero()).then_some(n.args[0])
     };
-    let n = &c.graph[when as usize];
-    let not = n.op == Inst::Alu(Op::Not) && compares(n.args[0], Op::Ne);
-    taken <= c.start || !(not || compares(when, Op::Eq))
+    let n = &graph[id as usize];
+    match n.op {
+        Inst::Alu(Op::Not) if n.ty == Ty::Bool => compared(n.args[0], Op::Ne),
+        _ => compared(id, Op::Eq),
+    }
 }
 
 impl<'a> Tracer<'a> {
@@ -486,7 +482,7 @@ impl<'a> Tracer<'a> {
                                 return Followed::Refused(p.at);
                             }
                             let exec = b.sgpr_pair(EXEC);
-                            let none = b.is_zero(when, exec);
+                            let none = tested_for_zero(&b.g.nodes, when) == Some(exec);
                             if !none || to <= pc || refused.contains(&pc) {
                                 b.code.jumped = true;
                                 let taken = to;

@@ -4,7 +4,7 @@ use super::cross_lane::{self, Table};
 use super::*;
 use gcn_emu::interp::{PerRow, program};
 
-/// The parts of an instruction.
+/// What lowering needs of an instruction.
 pub(crate) struct Parts {
     pub row: &'static RowParts,
     pub operands: Vec<Opnd>,
@@ -15,7 +15,7 @@ pub(crate) struct Parts {
     needed: Option<Vec<bool>>,
 }
 
-/// The parts of an instruction that depend on its row alone.
+/// What lowering needs of an instruction's row.
 pub(crate) struct RowParts {
     pub program: &'static Program,
     pub shortcuts: &'static [Shortcut],
