@@ -117,7 +117,7 @@ fn sequence(
 /// Returns true if an instruction may be part of a sequence: it computes values, and changes neither EXEC nor M0.
 fn joins(k: &InsnInfo) -> bool {
     let insn = &k.insn;
-    let program = gcn_emu::interp::program(insn);
+    let program = k.parts.row.program;
     let scalar = matches!(
         insn.row.format,
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp

@@ -25,7 +25,6 @@ pub(super) enum Val {
 struct Lowering<'b, 'a, 'k> {
     b: &'b mut Builder<'a>,
     insn: &'k Insn,
-    program: &'static Program,
     parts: &'k Parts,
     vector: bool,
     /// The address of the next instruction.
@@ -72,20 +71,18 @@ impl Builder<'_> {
             return self.lower_sequence(pc, k);
         }
         let insn = &k.insn;
-        let program = k.parts.row.program;
         let first = self.g.nodes.len();
-        self.accept(k, program)?;
+        self.accept(k)?;
         let parts = &k.parts;
         self.dpp = parts.mods.dpp.clone();
         let mut l = Lowering {
             insn,
-            program,
             parts,
             vector: insn.row.format.is_vector(),
             next: pc + insn.len as u64,
             first: self.g.nodes.len(),
             made: Map::default(),
-            vals: Vec::with_capacity(program.nodes.len()),
+            vals: Vec::with_capacity(parts.row.program.nodes.len()),
             out: Changes::default(),
             b: self,
         };
@@ -118,7 +115,7 @@ impl Builder<'_> {
     }
 
     /// Refuses instructions that cannot be compiled at this point.
-    fn accept(&mut self, k: &InsnInfo, program: &Program) -> Result<(), Refusal> {
+    fn accept(&mut self, k: &InsnInfo) -> Result<(), Refusal> {
         let insn = &k.insn;
         if insn.row.format.is_vector() {
             self.accept_vector(k)?;
@@ -127,7 +124,7 @@ impl Builder<'_> {
         if matches!(
             format,
             Format::Mtbuf | Format::Mimg | Format::Exp | Format::Vintrp
-        ) && program.nodes.iter().any(|n| matches!(n.op, Op::Address))
+        ) && (k.parts.row.program.nodes.iter()).any(|n| matches!(n.op, Op::Address))
         {
             return Err(Refusal::Interpreter);
         }
@@ -244,7 +241,7 @@ impl Lowering<'_, '_, '_> {
         let parts = self.parts;
         let short = parts.row.shortcuts;
         let needed = parts.needed();
-        for (at, node) in fast_path::nodes(self.program).enumerate() {
+        for (at, node) in fast_path::nodes(self.parts.row.program).enumerate() {
             let val = match needed[at] {
                 true => self.node(at, node)?,
                 false => Val::None,
@@ -252,9 +249,9 @@ impl Lowering<'_, '_, '_> {
             self.vals.push(val);
         }
         for s in short {
-            let id = self
-                .b
-                .shortcut(self.program, s, &self.vals, &self.parts.operands)?;
+            let id =
+                self.b
+                    .shortcut(self.parts.row.program, s, &self.vals, &self.parts.operands)?;
             self.vals[s.of as usize] = Val::Id(id);
         }
         Ok(())
@@ -419,7 +416,8 @@ impl Lowering<'_, '_, '_> {
             // This tests whether the lanes of a table are active.
             Op::Shr
                 if self.table(node, 1).is_some()
-                    && self.program.nodes[node.args[0] as usize].op == Op::Get(State::Exec) =>
+                    && self.parts.row.program.nodes[node.args[0] as usize].op
+                        == Op::Get(State::Exec) =>
             {
                 let Some(&from) = self.table(node, 1) else {
                     return Err(Refusal::Interpreter);
@@ -490,7 +488,7 @@ impl Lowering<'_, '_, '_> {
             Some(dpp) => self.b.dpp_written(dpp)?,
             None => None,
         };
-        for effect in &self.program.effects {
+        for effect in &self.parts.row.program.effects {
             // Exceptions are not visible where compiled code runs.
             if matches!(effect.change, Change::Raise(_)) {
                 continue;
@@ -518,7 +516,7 @@ impl Lowering<'_, '_, '_> {
         when: Option<Id>,
     ) -> Result<(), Refusal> {
         let val = self.vals[effect.value as usize];
-        let ty = self.program.nodes[effect.value as usize].out;
+        let ty = self.parts.row.program.nodes[effect.value as usize].out;
         let value = self.value(effect.value);
         match effect.change {
             Change::Dst(slot) => self.destination(slot, None, val, ty, when),
@@ -533,7 +531,10 @@ impl Lowering<'_, '_, '_> {
             Change::DstLane(slot) => self.insert_lane(effect, slot, value?, when),
             Change::Vgpr => {
                 let data = self.value(effect.second)?;
-                let wide = self.program.nodes[effect.second as usize].out.bits() > 32;
+                let wide = self.parts.row.program.nodes[effect.second as usize]
+                    .out
+                    .bits()
+                    > 32;
                 if when.is_some() || wide {
                     return Err(Refusal::Interpreter);
                 }
@@ -671,7 +672,9 @@ impl Lowering<'_, '_, '_> {
         when: Option<Id>,
     ) -> Result<(), Refusal> {
         let data = self.value(effect.second)?;
-        let bits = self.program.nodes[effect.second as usize].out.bits();
+        let bits = self.parts.row.program.nodes[effect.second as usize]
+            .out
+            .bits();
         if bits != 32 || when.is_some() {
             return Err(Refusal::Interpreter);
         }
@@ -717,7 +720,9 @@ impl Lowering<'_, '_, '_> {
         }
         let (address, plus) = self.address(self.vals[effect.value as usize])?;
         let data = self.value(effect.second)?;
-        let bits = self.program.nodes[effect.second as usize].out.bits();
+        let bits = self.parts.row.program.nodes[effect.second as usize]
+            .out
+            .bits();
         if bits > 32 {
             return Err(Refusal::Interpreter);
         }

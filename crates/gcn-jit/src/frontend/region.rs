@@ -14,8 +14,8 @@ struct Code {
     written: u128,
 }
 
-/// Instructions whose blocks are built independently of other code: from a leader, or an instruction that does not follow the one before it, to the
-/// next one.
+/// Instructions whose blocks can be built again alone: from a leader, or an instruction that does not follow the one before it, to the next one. Of other
+/// code they depend only on the usual values of scalars ([`typical::Usual`]).
 struct Run {
     /// The addresses from the first instruction to the end of the last one.
     code: Range<u64>,
@@ -50,15 +50,19 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             blocks = code.blocks_again(blocks, runs, s, usual, &at);
             (state, at) = affine_states(&blocks);
         }
-        let assumable = blocks.iter().zip(&state);
-        let assumable = assumable.map(|(c, state)| (c.start, affine::assumable(c, state)));
-        let assumable = assumable
-            .filter_map(|(start, kind)| Some((start, kind?)))
-            .collect();
+        let assumable_of = |blocks: &[Block], state: &[AffineVgprs]| {
+            let blocks = blocks.iter().zip(state);
+            let kinds = blocks.map(|(c, state)| (c.start, affine::assumable(c, state)));
+            kinds
+                .filter_map(|(start, kind)| Some((start, kind?)))
+                .collect()
+        };
+        let mut assumable = assumable_of(&blocks, &state);
         if !affine::take(&mut blocks, state) {
             // The first blocks have no deferred stores, which need affine addresses.
             blocks = code.blocks(s, usual).0;
             (state, at) = affine_states(&blocks);
+            assumable = assumable_of(&blocks, &state);
             let taken = affine::take(&mut blocks, state);
             debug_assert!(taken, "a deferred store has no affine address");
         }
