@@ -355,6 +355,64 @@ pub struct TileTable {
     pub part: usize,
 }
 
+/// The number of loops whose fastest code is known at a time.
+pub const LANE_LOOPS: usize = 64;
+/// The VGPRs that a loop may change to run lane by lane, and the slots for spilled values of a lane.
+pub const LANE_VGPRS: usize = 64;
+pub const LANE_SPILLS: usize = 64;
+
+/// Whether a loop runs lane by lane, and what its times were.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LaneLoopChoice {
+    /// The address of the loop.
+    pub tag: u64,
+    /// How often it will be entered before the helper is asked again.
+    pub left: u32,
+    /// Nonzero: the loop runs lane by lane.
+    pub by_lane: u32,
+    /// When the entries began that are timed together, and their number.
+    pub since: u64,
+    pub entries: u32,
+    /// The number of times that were taken, and the times of an entry, of vector code and lane by lane in turn.
+    pub taken: u32,
+    pub times: [u64; LANE_TIMES],
+}
+
+/// The number of times that are taken for a choice.
+pub const LANE_TIMES: usize = 8;
+
+/// The state of a loop that runs lane by lane.
+#[repr(C, align(64))]
+pub struct LaneRun {
+    /// The lane's registers that are not in host registers: VGPRs, scalars that change, and its bits of masks by half their codes.
+    pub vgprs: [u32; 256],
+    pub sgprs: [u32; 128],
+    pub bits: [u64; 64],
+    /// The new masks, by half their codes.
+    pub masks: [u64; 64],
+    /// The scalars of the lane that was longest in the loop.
+    pub last: [u32; 128],
+    pub spills: [u64; LANE_SPILLS],
+    /// The lanes that are active at the beginning, those that have not begun, and those whose fuel did not suffice.
+    pub exec: u64,
+    pub todo: u64,
+    pub alive: u64,
+    /// The lane's number.
+    pub lane: u64,
+    /// The fuel at the beginning, and the least that a lane has left.
+    pub fuel: i64,
+    pub least: i64,
+    /// The VGPRs that the loop changes, as they were at the beginning.
+    pub saved: [[u32; 64]; LANE_VGPRS],
+    pub choices: [LaneLoopChoice; LANE_LOOPS],
+    /// For tests: all loops run lane by lane that can.
+    pub always: bool,
+    /// The helpers that choose, and that look up the memory around an address.
+    pub choose: usize,
+    pub range: usize,
+}
+
 /// The context. Register RBP of compiled code points at it.
 #[repr(C, align(64))]
 pub struct Ctx {
@@ -385,6 +443,7 @@ pub struct Ctx {
     pub remembered: Remembered,
     pub lookup: RangeLookup,
     pub tiles: TileTable,
+    pub lanes: LaneRun,
     /// Nonzero: code has stored to LDS beyond its end.
     pub outside: u32,
     /// Nonzero: there is a transaction ([`gcn_emu::mem::Memory::tries`]).

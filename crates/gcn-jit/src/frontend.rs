@@ -522,6 +522,7 @@ impl<'a> Builder<'a> {
             assuming_less: None,
             continued: Vec::new(),
             joined: None,
+            lane_loop: None,
         };
         self.check_spans(&block);
         blocks.push(block);

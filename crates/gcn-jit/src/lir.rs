@@ -97,6 +97,21 @@ impl<O> Code<O> {
         d
     }
 
+    /// Appends an instruction that defines the given register and can be executed anywhere.
+    pub fn push_remat_to(&mut self, op: O, remat: Remat, to: VReg) {
+        self.push_as(op, remat, &[(to, Role::Def)]);
+    }
+
+    /// Returns the position of the instruction that defines a register.
+    pub fn origin(&self, reg: VReg) -> u32 {
+        self.origin[reg.0 as usize]
+    }
+
+    /// Returns the instruction that defines a register.
+    pub fn origin_of(&self, reg: VReg) -> &Inst<O> {
+        &self.insts[self.origin(reg) as usize]
+    }
+
     fn push_as(&mut self, op: O, remat: Remat, operands: &[(VReg, Role)]) {
         let at = self.insts.len() as u32;
         for &(reg, role) in operands {

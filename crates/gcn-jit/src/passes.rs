@@ -6,6 +6,7 @@
 
 pub(crate) mod affine;
 mod demand;
+pub(crate) mod lane_loop;
 pub(crate) mod optional;
 mod pressure;
 mod print;

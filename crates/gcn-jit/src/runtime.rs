@@ -9,6 +9,7 @@ pub(crate) mod engine;
 pub(crate) mod grid;
 pub(crate) mod group;
 pub(crate) mod helpers;
+pub(crate) mod lane_loops;
 pub(crate) mod profile;
 pub(crate) mod recorded;
 pub(crate) mod reentry;

@@ -1,6 +1,7 @@
 //! Finds the code of a region and builds its blocks.
 
 use super::*;
+use crate::passes::lane_loop::LaneLoop;
 
 /// The maximum number of instructions of a region.
 const REGION_INSNS: usize = 16_000;
@@ -58,13 +59,21 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
                 .collect()
         };
         let mut assumable = assumable_of(&blocks, &state);
+        let mut loops = lane_loops(s, &blocks);
         if !affine::take(&mut blocks, state) {
             // The first blocks have no deferred stores, which need affine addresses.
             blocks = code.blocks(s, usual).0;
             (state, at) = affine_states(&blocks);
             assumable = assumable_of(&blocks, &state);
+            loops = lane_loops(s, &blocks);
             let taken = affine::take(&mut blocks, state);
             debug_assert!(taken, "a deferred store has no affine address");
+        }
+        for (at, lane_loop) in loops {
+            // The next blocks rely on the guards, which code for single lanes does not check.
+            if blocks[at].affine.guards.is_empty() {
+                blocks[at].lane_loop = Some(lane_loop);
+            }
         }
         dump(s, "affine", &blocks);
         let tracer = all_active::Tracer {
@@ -111,6 +120,16 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
         panic!("after the frontend: {rule}");
     }
     region
+}
+
+/// Returns copies of the blocks that are loops which can run for one lane after the other, with their positions.
+fn lane_loops(s: &CompileRequest<'_>, blocks: &[Block]) -> Vec<(usize, Box<Block>)> {
+    if s.precise || s.left_out.has(Optional::LaneLoops) {
+        return Vec::new();
+    }
+    let possible = |c: &&Block| LaneLoop::of(c).is_some();
+    let copies = blocks.iter().enumerate().filter(|(_, c)| possible(c));
+    copies.map(|(at, c)| (at, Box::new(c.clone()))).collect()
 }
 
 fn dump(s: &CompileRequest<'_>, stage: &str, blocks: &[Block]) {

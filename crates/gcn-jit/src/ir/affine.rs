@@ -142,7 +142,7 @@ pub enum SliceLayout {
 }
 
 /// The values that a block computes once per 16 lanes.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct AffineState {
     pub ops: Vec<BaseOp>,
     pub guards: Vec<Guard>,

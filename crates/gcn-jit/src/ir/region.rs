@@ -205,7 +205,7 @@ pub struct AssumedCompare {
 }
 
 /// The state that a block writes at its end.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Effects {
     /// The written VGPRs, with their values and the live lanes.
     pub vgprs: Vec<(u16, Id, LiveLanes)>,
@@ -234,6 +234,7 @@ pub struct Effects {
 ///
 /// A block can be re-executed: it changes nothing that it reads before the last point where it can be left for the
 /// interpreter. See [`verify`](crate::ir::verify).
+#[derive(Clone)]
 pub struct Block {
     /// The address of the first instruction, and the address after the last one.
     pub start: u64,
@@ -277,6 +278,9 @@ pub struct Block {
     pub continued: Vec<u64>,
     /// The variant that runs otherwise, which continues over changes of EXEC.
     pub joined: Option<Box<Block>>,
+    /// The block as it was before the affine pass, if it is a loop that can run for one lane after the other
+    /// ([`lane_loop`](crate::passes::lane_loop)).
+    pub lane_loop: Option<Box<Block>>,
 }
 
 impl Block {
@@ -337,6 +341,7 @@ impl Block {
             assuming_less: None,
             continued: Vec::new(),
             joined: None,
+            lane_loop: None,
         }
     }
 

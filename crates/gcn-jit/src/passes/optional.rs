@@ -68,11 +68,13 @@ pub enum Optional {
     Grid,
     /// Operations of blocks with more values than registers in another order.
     Pressure,
+    /// Loops that load from lanes' own addresses run for one lane after the other, where that is faster.
+    LaneLoops,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 32] = [
+    pub const ALL: [Optional; 33] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::LoopVariants,
@@ -105,6 +107,7 @@ impl Optional {
         Optional::Extremes,
         Optional::Grid,
         Optional::Pressure,
+        Optional::LaneLoops,
     ];
 
     /// Its name, as `--disable-pass` takes it.
@@ -142,6 +145,7 @@ impl Optional {
             Optional::Extremes => "extremes",
             Optional::Grid => "grid",
             Optional::Pressure => "pressure",
+            Optional::LaneLoops => "lane_loops",
         }
     }
 
@@ -157,7 +161,7 @@ impl Optional {
 
 /// The disabled passes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct LeftOut(u32);
+pub struct LeftOut(u64);
 
 impl LeftOut {
     /// These and another one.

@@ -608,10 +608,12 @@ impl CachedEngine {
         self.jit().testing.cautious = true;
     }
 
-    /// If `eager`, addresses are evaluated also for dispatches of few waves, and code that assumes less is compiled after the first guard that fails.
+    /// If `eager`, addresses are evaluated also for dispatches of few waves, code that assumes less is compiled after the first guard that fails, and
+    /// all loops run lane by lane that can.
     #[doc(hidden)]
     pub fn eager(&mut self, eager: bool) {
         self.jit().testing.cautious = eager;
+        self.jit().testing.lane_loops = eager;
         self.jit().grid_waves = if eager {
             0
         } else {

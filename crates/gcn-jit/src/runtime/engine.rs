@@ -16,7 +16,7 @@ use crate::runtime::disk::{Name, Store};
 use crate::runtime::helpers::{self, Host};
 use crate::runtime::profile::{self, Report, ticks};
 use crate::runtime::reentry::Paused;
-use crate::runtime::{batch, grid, recorded, tiles, wave_helper};
+use crate::runtime::{batch, grid, lane_loops, recorded, tiles, wave_helper};
 use crate::target::Level;
 use crate::target::x64;
 use gcn_emu::engine::{Code, EXACT_SLICE, Engine, EntryVgprs, Machine, Stop, instruction};
@@ -227,6 +227,8 @@ pub struct Testing {
     pub as_workgroup: bool,
     /// After the first guard that fails, waves continue in code that assumes less.
     pub cautious: bool,
+    /// All loops run lane by lane that can.
+    pub lane_loops: bool,
     /// Each block is compared with the interpreter.
     pub(crate) compare: bool,
 }
@@ -360,6 +362,8 @@ impl Jit {
         ctx.lookup.exact = helpers::exact as *const () as usize;
         ctx.recorded.tell = recorded::tell_recorder as *const () as usize;
         ctx.tiles.helper = tiles::tile as *const () as usize;
+        ctx.lanes.choose = lane_loops::choose as *const () as usize;
+        ctx.lanes.range = lane_loops::range as *const () as usize;
         Jit {
             interp: Interp::new(),
             code: KnownCode::default(),
@@ -963,6 +967,7 @@ impl Jit {
             ctx.remembered.ranges.fill([0; 2]);
         }
         ctx.tries = machine.memory.tries() as u32;
+        ctx.lanes.always = self.testing.lane_loops;
         ctx.tiles.budget = [TILE_BUDGET; TILES];
         ctx.lds.base = machine.lds.as_mut_ptr();
         ctx.lds.bytes = machine.lds.len() as u64;

@@ -70,6 +70,7 @@ mod bases;
 mod cross_lane;
 pub(crate) mod encode;
 pub(crate) mod grid;
+mod lanes;
 mod lds;
 mod machine;
 mod memory;
@@ -278,6 +279,19 @@ fn emit_for<V: Vectors>(
     for (number, block) in region.blocks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(common.labels[&block.start]);
+        if let Some(&again) = common.again.get(&block.start) {
+            if let Some(c) = block
+                .lane_loop
+                .as_deref()
+                .filter(|_| !style.tally && !style.aliased)
+            {
+                let plan = passes::plan(c, &lanes::options(), None);
+                let at = numbers.of_block(c, number);
+                let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), at, plan);
+                e.lane_loop(again);
+            }
+            a.bind(again);
+        }
         if let Some(&(_, label)) = common.inner.get(&block.start) {
             Emit::<V>::empty_tiles(&mut a);
             a.bind(label);
@@ -509,6 +523,8 @@ pub(crate) struct Common {
     labels: Map<u64, Label>,
     /// The code of continuations.
     continuations: Map<u64, Label>,
+    /// Of blocks that are loops and can run lane by lane: where their next iteration begins, for all lanes.
+    again: Map<u64, Label>,
     exit: Label,
     barrier: Label,
     ended: Label,
@@ -523,6 +539,8 @@ pub(crate) struct Common {
     exact_call: Label,
     /// The routine that calls the helper for tiles.
     tile_call: Label,
+    /// The routines that call the helpers for loops that run lane by lane: to choose, to look up memory.
+    lanes_call: Option<[Label; 2]>,
     tiles: Tiles,
     /// Of blocks whose loop has tiles: the loop, and where jumps within it go.
     inner: Map<u64, (usize, Label)>,
@@ -572,16 +590,24 @@ impl Common {
                 inner.insert(c.start, (l, a.label()));
             }
         }
+        let helpers = [offset_of!(Ctx, lanes.choose), offset_of!(Ctx, lanes.range)];
+        let by_lane = region.blocks.iter().any(|c| c.lane_loop.is_some());
+        let lanes_call = by_lane.then(|| helpers.map(|h| slow_call::<V>(a, h)));
         let common = Common {
             slow,
             range_call: slow_call::<V>(a, offset_of!(Ctx, lookup.range)),
             around_call: slow_call::<V>(a, offset_of!(Ctx, lookup.around)),
             exact_call: slow_call::<V>(a, offset_of!(Ctx, lookup.exact)),
             tile_call: slow_call::<V>(a, offset_of!(Ctx, tiles.helper)),
+            lanes_call,
             tiles,
             inner,
             labels: labels_of(&region.blocks, a),
             continuations: labels_of(&region.continuations, a),
+            again: {
+                let loops = region.blocks.iter().filter(|c| c.lane_loop.is_some());
+                loops.map(|c| (c.start, a.label())).collect()
+            },
             exit,
             barrier,
             ended,

@@ -222,6 +222,7 @@ impl Bench {
         self.jit.testing.lean = case.how == How::Lean;
         self.jit.testing.as_workgroup = case.base != 0x100;
         self.jit.testing.cautious = case.how == How::Lean;
+        self.jit.testing.lane_loops = case.how == How::Lean;
         let mut kept = self.cache.engine();
         kept.look();
         let before = self.jit.stats;

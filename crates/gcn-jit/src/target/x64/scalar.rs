@@ -1114,6 +1114,6 @@ pub(super) fn mode_home() -> Mem {
     mem(WAVE, offset_of!(WaveState, mode) as i32)
 }
 
-fn scc_home() -> Mem {
+pub(super) fn scc_home() -> Mem {
     mem(WAVE, offset_of!(WaveState, scc) as i32)
 }

@@ -227,8 +227,9 @@ impl<V: Vectors> Emit<'_, V> {
             return self.common.continuations[&pc];
         }
         let own = self.own_loop();
-        match self.common.inner.get(&pc) {
-            Some(&(l, label)) if own == Some(l) => label,
+        match (self.common.inner.get(&pc), self.common.again.get(&pc)) {
+            (Some(&(l, label)), _) if own == Some(l) => label,
+            (_, Some(&label)) if pc == self.c.start => label,
             _ => self.common.labels[&pc],
         }
     }

@@ -1,0 +1,247 @@
+//! Finds loops of one block that can run for one lane after the other, as a loop of scalar code.
+//!
+//! Vector code runs an iteration for all lanes before the next one begins. Where lanes load from their own addresses that is slow: each
+//! element is loaded by an instruction of its own anyhow, lanes that have left the loop take as much time as the others, and what a lane
+//! has loaded may be gone from the cache when it needs the next element beside it. If the loop only loads and computes, its results do
+//! not depend on the order, and each lane may run through the whole loop before the next one begins.
+//!
+//! Scalars are of two kinds. A *mask* has a bit for each lane, of which a lane's code knows only its own. Other scalars are the same for all
+//! lanes in each iteration, and a lane's code computes them for itself.
+//!
+//! The wave leaves the loop when the last lane does, and masks change until then. A lane that has left has no further effect on them if its bits stay the
+//! same in an iteration in which it is inactive, which [`LaneLoop::of`] tests.
+
+use crate::ir::region::{Block, Terminator};
+use crate::ir::{Id, Inst};
+use gcn_isa::meaning::{Op, Space};
+use gcn_isa::operand::EXEC;
+use gcn_isa::shape::Ty;
+
+/// When the loop goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Again {
+    /// As long as the lane's bit of a mask is set, which is the new EXEC.
+    Lane(Id),
+    /// As long as a lane's bit of a mask is set. It must be the same in all active lanes, which cannot be known before.
+    Alike(Id),
+    /// As long as a scalar has this truth value, for all lanes alike.
+    All(Id, bool),
+}
+
+/// A mask that a loop changes.
+#[derive(Clone, Copy)]
+pub(crate) struct Mask {
+    /// The code of the first of its two scalar registers.
+    pub code: u8,
+    /// Its new value.
+    pub value: Id,
+    /// The bits of inactive lanes. Otherwise they stay as they are.
+    pub inactive: Option<bool>,
+}
+
+/// What a loop of one block does, seen from a lane.
+pub(crate) struct LaneLoop {
+    /// The pairs of scalar registers that are changed as masks, without EXEC.
+    pub masks: Vec<Mask>,
+    /// The other changes of scalar registers.
+    pub sgprs: Vec<(u8, Id)>,
+    pub again: Again,
+    /// SCC when the loop is left, if it is live then. As long as the loop goes on, it is the opposite.
+    pub scc: Option<bool>,
+}
+
+/// The lane's bit of a mask in an iteration in which the lane is not active.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inactive {
+    Bit(bool),
+    /// As the pair of scalar registers has it at the iteration's start.
+    Same(u8),
+    Unknown,
+}
+
+impl LaneLoop {
+    /// Returns what a block does if it is such a loop.
+    pub fn of(block: &Block) -> Option<LaneLoop> {
+        let Terminator::Branch { when, taken, next } = block.terminator else {
+            return None;
+        };
+        if (taken == block.start) == (next == block.start) || !only_loads(block) {
+            return None;
+        }
+        let again_if = taken == block.start;
+        let mut found = LaneLoop {
+            masks: Vec::new(),
+            sgprs: Vec::new(),
+            again: Again::All(when, again_if),
+            scc: None,
+        };
+        let late = late(block);
+        if let Some(scc) = block.effects.scc {
+            let n = &block.graph[when as usize];
+            let inverted = n.op == Inst::Alu(Op::Not) && n.args[0] == scc;
+            if late[scc as usize] || when != scc && !inverted {
+                return None;
+            }
+            found.scc = Some(again_if == inverted);
+        }
+        let mut exec = None;
+        let mut writes = block.effects.sgprs.iter().peekable();
+        while let Some(&(code, id)) = writes.next() {
+            if !late[id as usize] {
+                found.sgprs.push((code, id));
+                continue;
+            }
+            let &(_, high) = writes.next_if(|w| w.0 == code + 1)?;
+            let mask = halves_of(block, id, high).filter(|_| code % 2 == 0)?;
+            if !is_mask(block, mask) {
+                return None;
+            }
+            if code as u16 == EXEC {
+                exec = Some(mask);
+                continue;
+            }
+            found.masks.push(Mask {
+                code,
+                value: mask,
+                inactive: match inactive(block, mask) {
+                    Inactive::Same(same) if same == code => None,
+                    Inactive::Bit(bit) => Some(bit),
+                    _ => return None,
+                },
+            });
+        }
+        let writes_exec = |w: &(u8, Id)| w.0 as u16 & !1 == EXEC;
+        if found.sgprs.iter().any(writes_exec) {
+            return None;
+        }
+        let goes_on = |id: Id| {
+            let n = &block.graph[id as usize];
+            let zero = |id: Id| block.graph[id as usize].op == Inst::Const(0);
+            let compares =
+                n.op == Inst::Alu(Op::Ne) && again_if || n.op == Inst::Alu(Op::Eq) && !again_if;
+            (compares && n.ty.bits() == 64 && zero(n.args[1])).then_some(n.args[0])
+        };
+        if let Some(mask) = exec {
+            // A lane that leaves the loop before others must have no effect any more.
+            let stays = found.masks.iter().all(|m| m.inactive.is_none());
+            if goes_on(when) != Some(mask)
+                || inactive(block, mask) != Inactive::Bit(false)
+                || !stays
+            {
+                return None;
+            }
+            found.again = Again::Lane(mask);
+        } else if late[when as usize] {
+            let mask = goes_on(when).filter(|&mask| is_mask(block, mask))?;
+            if inactive(block, mask) != Inactive::Bit(false) {
+                return None;
+            }
+            found.again = Again::Alike(mask);
+        }
+        if found.scc.is_some() && exec.is_some() {
+            return None;
+        }
+        Some(found)
+    }
+}
+
+/// Returns true if a block has no effects but on registers, and loads from lanes' own addresses.
+fn only_loads(block: &Block) -> bool {
+    let e = &block.effects;
+    let nothing_else = e.indexed.is_empty()
+        && e.mode.is_none()
+        && e.store.is_none()
+        && e.deferred_stores.is_empty()
+        && e.rows.is_empty()
+        && e.wave_helper.is_none()
+        && e.lane_inserts.is_empty()
+        && e.accesses.is_empty()
+        && block.skipped.is_empty()
+        && block.assumed.is_empty()
+        && !block.polls;
+    let own = |n: &crate::ir::Node| {
+        let loads = matches!(n.op, Inst::Group { space, .. } if space != Space::Lds);
+        let of_lds = matches!(
+            n.op,
+            Inst::Group {
+                space: Space::Lds,
+                ..
+            }
+        );
+        let vec = |id: Id| block.graph[id as usize].vec;
+        (loads || of_lds) && n.inputs().iter().any(|&id| vec(id))
+    };
+    nothing_else && block.graph.iter().any(own)
+}
+
+/// Returns for each value whether it is a scalar that depends on lanes.
+fn late(block: &Block) -> Vec<bool> {
+    let mut late = vec![false; block.graph.len()];
+    for (at, n) in block.graph.iter().enumerate() {
+        let depends = n.op == Inst::Ballot || n.inputs().iter().any(|&i| late[i as usize]);
+        late[at] = !n.vec && depends;
+    }
+    late
+}
+
+/// Returns the value of 64 bits of which two values are the halves.
+fn halves_of(block: &Block, low: Id, high: Id) -> Option<Id> {
+    let (a, b) = (&block.graph[low as usize], &block.graph[high as usize]);
+    let halves = a.op == Inst::Lo && b.op == Inst::Hi && a.args[0] == b.args[0];
+    halves.then_some(a.args[0])
+}
+
+/// Returns true if each bit of a scalar belongs to a lane and depends on nothing but this lane and other masks.
+pub(crate) fn is_mask(block: &Block, id: Id) -> bool {
+    let n = &block.graph[id as usize];
+    match n.op {
+        Inst::Ballot => true,
+        Inst::SIn(code) => n.out.bits() == 64 && code % 2 == 0,
+        Inst::Const(v) => v == 0 || v == u64::MAX,
+        Inst::Alu(Op::Select) if n.out.bits() == 64 && !n.vec => {
+            let [condition, a, b] = n.args;
+            !late(block)[condition as usize] && is_mask(block, a) && is_mask(block, b)
+        }
+        Inst::Alu(Op::And | Op::Or | Op::Xor | Op::Not) if n.out.bits() == 64 && !n.vec => {
+            n.inputs().iter().all(|&id| is_mask(block, id))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the lane's bit of a mask, or a lane's truth value, in an iteration in which the lane is not active.
+fn inactive(block: &Block, id: Id) -> Inactive {
+    let n = &block.graph[id as usize];
+    let of = |k: usize| inactive(block, n.args[k]);
+    use Inactive::{Bit, Unknown};
+    match n.op {
+        Inst::Const(v) => Bit(v & 1 != 0),
+        Inst::Exec => Bit(false),
+        Inst::SIn(code) if code as u16 == EXEC => Bit(false),
+        Inst::SIn(code) => Inactive::Same(code),
+        Inst::Ballot => of(0),
+        Inst::Alu(Op::Select) if !n.vec && of(1) == of(2) => of(1),
+        Inst::Alu(Op::Not) => match of(0) {
+            Bit(b) => Bit(!b),
+            _ => Unknown,
+        },
+        Inst::Alu(Op::And) if n.vec == (n.ty == Ty::Bool) => match (of(0), of(1)) {
+            (Bit(false), _) | (_, Bit(false)) => Bit(false),
+            (Bit(true), other) | (other, Bit(true)) => other,
+            (a, b) if a == b => a,
+            _ => Unknown,
+        },
+        Inst::Alu(Op::Or) if n.vec == (n.ty == Ty::Bool) => match (of(0), of(1)) {
+            (Bit(true), _) | (_, Bit(true)) => Bit(true),
+            (Bit(false), other) | (other, Bit(false)) => other,
+            (a, b) if a == b => a,
+            _ => Unknown,
+        },
+        Inst::Alu(Op::Xor) if n.vec == (n.ty == Ty::Bool) => match (of(0), of(1)) {
+            (Bit(false), other) | (other, Bit(false)) => other,
+            (Bit(a), Bit(b)) => Bit(a ^ b),
+            _ => Unknown,
+        },
+        _ => Unknown,
+    }
+}

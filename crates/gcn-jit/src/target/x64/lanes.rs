@@ -1,0 +1,410 @@
+//! Loops that run for one lane after the other ([`LaneLoop`]): scalar code with the lane's values in registers.
+//!
+//! Where a wave enters such a loop, it is chosen whether vector code runs it, or this code (`runtime/lane_loops.rs`). A lane runs until it leaves
+//! the loop, or until the wave's fuel would be spent. Then its registers are written, and the next lane begins where the first one did. The wave
+//! has executed as many iterations as the lane that was longest in the loop.
+//!
+//! Lanes only load, so if something fails (a load that is not permitted, a NaN that is observed, an operand that a fast path excludes) the
+//! registers are restored, and vector code begins again with all lanes.
+
+use super::range::Range;
+use super::*;
+use crate::context::{LANE_LOOPS, LANE_SPILLS, LANE_VGPRS, LaneLoopChoice};
+use crate::lir::regalloc::{Location, Step, allocate};
+use crate::lir::{Class, Code, VReg};
+use crate::passes::lane_loop::{Again, LaneLoop, Mask};
+use encode::vex::{H, LOAD, STORE};
+
+mod inst;
+mod select;
+
+use inst::{Exits, Home, LookUp, Operands, What, load_to, register, spill_slot, store_from};
+use select::{LaneSelect, Selected};
+
+/// The options of the passes for the code of lanes.
+pub(super) fn options() -> passes::Options {
+    passes::Options {
+        exact: false,
+        precise: false,
+        registers: 0,
+        truths_in_registers: false,
+        ternary_logic: false,
+        selections: false,
+    }
+}
+
+/// The number of the choice for a loop.
+fn choice_of(start: u64) -> usize {
+    ((start >> 2) ^ (start >> 8)) as usize % LANE_LOOPS
+}
+
+/// A field of the choice for a loop.
+fn choice(start: u64, field: usize) -> Mem {
+    let at = choice_of(start) * size_of::<LaneLoopChoice>() + field;
+    ctx!(lanes.choices, at)
+}
+
+/// The VGPR of the lane whose first VGPR is at an address.
+fn of_lane(base: Gpr, v: u16) -> Mem {
+    mem(base, 256 * v as i32)
+}
+
+impl<V: Vectors> Emit<'_, V> {
+    /// Emits the code that a wave enters the loop by: it goes to `vector` for the code of all lanes. Returns false if there is no code for
+    /// single lanes, and emits nothing.
+    pub(super) fn lane_loop(&mut self, vector: Label) -> bool {
+        let Some(l) = LaneLoop::of(self.c) else {
+            return false;
+        };
+        let c = self.c;
+        if c.effects.vgprs.len() > LANE_VGPRS {
+            return false;
+        }
+        let Some(selected) = LaneSelect::select(self, &l) else {
+            return false;
+        };
+        let Some(allocated) = allocate(&selected.code, selected.registers) else {
+            return false;
+        };
+        if allocated.slots as usize > LANE_SPILLS {
+            return false;
+        }
+        self.choose(vector);
+        let (next, done, out) = (self.a.label(), self.a.label(), self.a.label());
+        let (end, bail) = (self.a.label(), self.a.label());
+        self.before_lanes(&l, vector);
+        self.a.bind(next);
+        self.begin_lane(&selected, done);
+        let again = self.a.here();
+        self.a.alu_imm(alu::SUB, true, Rm::R(FUEL), c.insns as i32);
+        self.a.jcc(Cc::S, out);
+        let mut later = Vec::new();
+        let exits = Exits { bail, again };
+        let classes = |r: VReg| selected.classes[r.0 as usize];
+        for step in &allocated.steps {
+            match *step {
+                Step::Inst { inst, locations } => {
+                    let operands = Operands {
+                        code: &selected.code,
+                        locations: allocated.locations(&selected.code, inst, locations),
+                        roles: selected.code.operands(inst),
+                        classes: &classes,
+                        kept: None,
+                    };
+                    let op = selected.code.insts[inst as usize].op.clone();
+                    op.encode(self, &operands, exits, &mut later);
+                }
+                Step::Spill { class, reg, slot } => {
+                    store_from(self.a, class, register(class, reg), spill_slot(slot), true);
+                }
+                Step::Reload { class, reg, slot } => {
+                    load_to(self.a, class, register(class, reg), spill_slot(slot), true);
+                }
+                Step::Move { class, from, to } => {
+                    inst::move_to(self.a, class, register(class, from), register(class, to));
+                }
+            }
+        }
+        self.a.bind(end);
+        self.check_at_end(&selected, bail);
+        self.end_lane(&l, &selected.homes, next, bail);
+        self.a.bind(out);
+        self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
+        self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
+        self.a.imm(RCX, 1);
+        self.a.shift_by(1, true, RCX, RCX, RDX);
+        self.a.g(true, &[0x09], RCX, Rm::M(ctx!(lanes.alive)));
+        self.a.jmp(end);
+        self.look_up(later, bail);
+        self.a.bind(bail);
+        self.restore(vector);
+        self.a.bind(done);
+        self.after_lanes(&l, vector);
+        true
+    }
+
+    /// Chooses between the code of all lanes and that of single ones.
+    fn choose(&mut self, vector: Label) {
+        let start = self.c.start;
+        let (ask, chosen, lanes) = (self.a.label(), self.a.label(), self.a.label());
+        self.a.imm(RAX, start);
+        let tag = choice(start, offset_of!(LaneLoopChoice, tag));
+        self.a.alu(alu::CMP, true, RAX, Rm::M(tag));
+        self.a.jcc(Cc::Ne, ask);
+        let left = choice(start, offset_of!(LaneLoopChoice, left));
+        self.a.alu_imm(alu::SUB, false, Rm::M(left), 1);
+        self.a.jcc(Cc::B, ask);
+        self.a.bind(chosen);
+        self.a
+            .cmp8(choice(start, offset_of!(LaneLoopChoice, by_lane)), 0);
+        self.a.jcc(Cc::Ne, lanes);
+        self.a.jmp(vector);
+        self.a.bind(ask);
+        self.a.imm(RAX, start);
+        self.a.store(true, ctx!(lanes.lane), RAX);
+        self.a.imm(RSI, choice_of(start) as u64);
+        let call = self.common.lanes_call.map_or(self.common.exit, |c| c[0]);
+        self.a.call_label(call);
+        self.a.jmp(chosen);
+        self.a.bind(lanes);
+    }
+
+    /// Emits what comes before the first lane.
+    fn before_lanes(&mut self, l: &LaneLoop, vector: Label) {
+        let c = self.c;
+        let a = &mut *self.a;
+        a.alu_imm(alu::CMP, true, Rm::R(FUEL), c.insns as i32);
+        a.jcc(Cc::L, vector);
+        a.mov(true, RAX, Rm::M(sgpr_home(EXEC as u8)));
+        a.test(true, RAX, RAX);
+        a.jcc(Cc::E, vector);
+        a.store(true, ctx!(lanes.exec), RAX);
+        a.store(true, ctx!(lanes.todo), RAX);
+        a.store(true, ctx!(lanes.fuel), FUEL);
+        a.imm(RAX, i64::MAX as u64);
+        a.store(true, ctx!(lanes.least), RAX);
+        a.imm(RAX, 0);
+        a.store(true, ctx!(lanes.alive), RAX);
+        for m in &l.masks {
+            a.store(true, ctx!(lanes.masks, 4 * m.code as usize), RAX);
+        }
+        for (k, w) in c.effects.vgprs.iter().enumerate() {
+            for half in 0..8 {
+                let from = plus_bytes(vgpr_line(w.0, 0), 32 * half);
+                let to = plus_bytes(ctx!(lanes.saved, 256 * k), 32 * half);
+                a.y(LOAD, half as u8, 0, H::M(from));
+                a.y(STORE, half as u8, 0, H::M(to));
+            }
+        }
+        if let Some(key) = c.fp.filter(|&k| k != self.common.default) {
+            a.ldmxcsr(mxcsr_of(key));
+        }
+    }
+
+    /// Loads the next lane's registers, or goes to `done` if there is none.
+    fn begin_lane(&mut self, s: &Selected, done: Label) {
+        let a = &mut *self.a;
+        a.mov(true, RCX, Rm::M(ctx!(lanes.todo)));
+        a.test(true, RCX, RCX);
+        a.jcc(Cc::E, done);
+        a.tzcnt(true, RDX, RCX);
+        a.blsr(true, RCX, RCX);
+        a.store(true, ctx!(lanes.todo), RCX);
+        a.store(true, ctx!(lanes.lane), RDX);
+        a.mov(true, RAX, Rm::M(ctx!(current.vgprs)));
+        let lane = Mem {
+            index: Some((RDX, 4)),
+            ..mem(RAX, 0)
+        };
+        a.lea(RAX, lane);
+        for &v in &s.vgprs {
+            a.mov(false, RCX, Rm::M(of_lane(RAX, v)));
+            a.store(false, inst::vgpr_image(v), RCX);
+        }
+        let bits = s.homes.iter().filter_map(|h| match h.what {
+            What::Bit(code) => Some((code, Some(*h))),
+            _ => None,
+        });
+        for (code, home) in bits.chain(s.bits.iter().map(|&code| (code, None))) {
+            a.mov(true, RCX, Rm::M(sgpr_home(code)));
+            a.shift_by(3, true, RCX, RCX, RDX);
+            a.alu_imm(alu::AND, false, Rm::R(RCX), 1);
+            match home.and_then(|h| h.register) {
+                Some(r) => a.mov(true, r, Rm::R(RCX)),
+                None => a.store(true, inst::bit_image(code), RCX),
+            }
+        }
+        for home in &s.homes {
+            match (home.what, home.register) {
+                (What::Vgpr(v), Some(r)) => load_to(a, home.class, r, of_lane(RAX, v), false),
+                (What::VgprPair(v), Some(r)) => {
+                    a.mov(false, r, Rm::M(of_lane(RAX, v + 1)));
+                    a.shift_imm(4, true, r, 32);
+                    a.mov(false, RCX, Rm::M(of_lane(RAX, v)));
+                    a.alu(alu::OR, true, r, Rm::R(RCX));
+                }
+                (What::Sgpr(code) | What::SgprPair(code), register) => {
+                    let r = register.unwrap_or(RCX);
+                    a.mov(home.wide(), r, Rm::M(sgpr_home(code)));
+                    if register.is_none() {
+                        a.store(home.wide(), home.memory(), r);
+                    }
+                }
+                _ => {}
+            }
+        }
+        a.mov(true, FUEL, Rm::M(ctx!(lanes.fuel)));
+    }
+
+    /// Checks the floats of which a NaN would have lasted until the end.
+    fn check_at_end(&mut self, s: &Selected, bail: Label) {
+        for home in s.homes.iter().filter(|h| s.checks.contains(&h.what)) {
+            let r = home.register.unwrap_or(0);
+            if home.register.is_none() {
+                load_to(self.a, 1, r, home.memory(), home.wide());
+            }
+            inst::compare_floats(self.a, r, H::R(r), home.wide());
+            self.a.jcc(Cc::P, bail);
+        }
+    }
+
+    /// Writes the registers of a lane that is done, and goes to `next` for the next one.
+    fn end_lane(&mut self, l: &LaneLoop, homes: &[Home], next: Label, bail: Label) {
+        let a = &mut *self.a;
+        a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
+        a.mov(true, RAX, Rm::M(ctx!(current.vgprs)));
+        let lane = Mem {
+            index: Some((RDX, 4)),
+            ..mem(RAX, 0)
+        };
+        a.lea(RAX, lane);
+        let to_rcx = |a: &mut Asm, home: &Home| match home.register {
+            Some(r) => a.mov(true, RCX, Rm::R(r)),
+            None => a.mov(home.wide(), RCX, Rm::M(home.memory())),
+        };
+        for home in homes {
+            match (home.what, home.register) {
+                (What::Vgpr(v), Some(r)) => store_from(a, home.class, r, of_lane(RAX, v), false),
+                (What::Vgpr(v), None) => {
+                    to_rcx(a, home);
+                    a.store(false, of_lane(RAX, v), RCX);
+                }
+                (What::VgprPair(v), _) => {
+                    to_rcx(a, home);
+                    a.store(false, of_lane(RAX, v), RCX);
+                    a.shift_imm(5, true, RCX, 32);
+                    a.store(false, of_lane(RAX, v + 1), RCX);
+                }
+                (What::Bit(code), register) => {
+                    match register {
+                        Some(r) => a.mov(false, RCX, Rm::R(r)),
+                        None => a.mov(false, RCX, Rm::M(home.memory())),
+                    }
+                    a.shift_by(1, true, RCX, RCX, RDX);
+                    a.g(
+                        true,
+                        &[0x09],
+                        RCX,
+                        Rm::M(ctx!(lanes.masks, 4 * code as usize)),
+                    );
+                }
+                _ => {}
+            }
+        }
+        // The scalars are those of the lane that was longest in the loop.
+        a.alu(alu::CMP, true, FUEL, Rm::M(ctx!(lanes.least)));
+        if let Again::Alike(_) = l.again {
+            // All lanes must leave in the same iteration.
+            a.jcc(Cc::E, next);
+            a.imm(RCX, i64::MAX as u64);
+            a.alu(alu::CMP, true, RCX, Rm::M(ctx!(lanes.least)));
+            a.jcc(Cc::Ne, bail);
+        } else {
+            a.jcc(Cc::Ge, next);
+        }
+        a.store(true, ctx!(lanes.least), FUEL);
+        for home in homes {
+            if let What::Sgpr(code) | What::SgprPair(code) = home.what {
+                to_rcx(a, home);
+                a.store(home.wide(), ctx!(lanes.last, 4 * code as usize), RCX);
+            }
+        }
+        a.jmp(next);
+    }
+
+    /// Emits the look-ups of memory around addresses.
+    fn look_up(&mut self, later: Vec<LookUp>, bail: Label) {
+        for l in later {
+            self.a.bind(l.from);
+            self.a.push(RSI);
+            self.a.push(RSI);
+            self.a.lea(RAX, l.at);
+            self.a.store(true, ctx!(lookup.address), RAX);
+            self.ask_range((l.bytes as u64) << 32 | 1, l.range);
+            let call = self.common.lanes_call.map_or(bail, |c| c[1]);
+            self.a.call_label(call);
+            self.a.pop(RSI);
+            self.a.pop(RSI);
+            self.a.test(false, RAX, RAX);
+            self.a.jcc(Cc::Ne, bail);
+            self.tag(l.range);
+            if l.at.base == RAX {
+                self.a.mov(true, RAX, Rm::M(ctx!(lookup.address)));
+            }
+            self.a.jmp(l.back);
+        }
+    }
+
+    /// Gives registers back their meanings between blocks.
+    fn usual_registers(&mut self) {
+        self.a.mov(true, VGPRS, Rm::M(ctx!(current.vgprs)));
+        self.a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
+        self.a.mov(true, PAGES, Rm::M(ctx!(memory.pages)));
+        if self.c.fp.is_some_and(|k| k != self.common.default) {
+            self.a.ldmxcsr(mxcsr_of(self.common.default));
+        }
+    }
+
+    /// Restores the state at the loop's beginning.
+    fn restore(&mut self, vector: Label) {
+        self.usual_registers();
+        for (k, w) in self.c.effects.vgprs.iter().enumerate() {
+            for half in 0..8 {
+                let from = plus_bytes(ctx!(lanes.saved, 256 * k), 32 * half);
+                let to = plus_bytes(vgpr_line(w.0, 0), 32 * half);
+                self.a.y(LOAD, half as u8, 0, H::M(from));
+                self.a.y(STORE, half as u8, 0, H::M(to));
+            }
+        }
+        self.a.mov(true, FUEL, Rm::M(ctx!(lanes.fuel)));
+        self.a.jmp(vector);
+    }
+
+    /// Emits what comes after the last lane.
+    fn after_lanes(&mut self, l: &LaneLoop, vector: Label) {
+        self.usual_registers();
+        let a = &mut *self.a;
+        a.mov(true, FUEL, Rm::M(ctx!(lanes.least)));
+        for &(code, _) in &l.sgprs {
+            a.mov(false, RAX, Rm::M(ctx!(lanes.last, 4 * code as usize)));
+            a.store(false, sgpr_home(code), RAX);
+        }
+        for &Mask { code, inactive, .. } in &l.masks {
+            if inactive == Some(false) {
+                a.imm(RAX, 0);
+            } else {
+                a.mov(true, RAX, Rm::M(ctx!(lanes.exec)));
+                a.g(true, &[0xf7], 2, Rm::R(RAX)); // not
+            }
+            if inactive.is_none() {
+                a.alu(alu::AND, true, RAX, Rm::M(sgpr_home(code)));
+            }
+            let lanes = ctx!(lanes.masks, 4 * code as usize);
+            a.alu(alu::OR, true, RAX, Rm::M(lanes));
+            a.store(true, sgpr_home(code), RAX);
+        }
+        a.mov(true, RAX, Rm::M(ctx!(lanes.alive)));
+        if let Again::Lane(_) = l.again {
+            a.store(true, sgpr_home(EXEC as u8), RAX);
+        }
+        // The fuel of these lanes is spent: vector code stops at once.
+        if let Some(left) = l.scc {
+            a.test(true, RAX, RAX);
+            let cc = if left { Cc::E } else { Cc::Ne };
+            a.setcc_to(cc, scalar::scc_home());
+        }
+        a.test(true, RAX, RAX);
+        a.jcc(Cc::Ne, vector);
+        let Terminator::Branch { taken, next, .. } = self.c.terminator else {
+            return;
+        };
+        self.goto(if taken == self.c.start { next } else { taken });
+    }
+}
+
+fn plus_bytes(m: Mem, by: i32) -> Mem {
+    Mem {
+        disp: m.disp + by,
+        ..m
+    }
+}

@@ -1,0 +1,706 @@
+//! The machine instructions of a lane's code, and their encoding.
+//!
+//! Class 0 are general registers: integers, addresses, and truth values as 0 or 1. Values of 32 bits have zeros above them. Class 1 are
+//! vector registers, of which the lowest element counts.
+
+use super::*;
+use crate::lir::Role;
+use crate::target::x64::encode::vex::{H, LOAD, X};
+
+/// The general registers that are allocated. Those that keep values from iteration to iteration are taken from the end.
+pub(super) const GENERAL: [Gpr; 9] = [RDX, RSI, RDI, R8, R9, R10, R11, R12, R14];
+/// The vector registers that are allocated; the two after them are for temporary values.
+pub(super) const FLOATS: u8 = 14;
+const TEMP: u8 = 14;
+const MASK: u8 = 15;
+
+/// A value that the loop changes from iteration to iteration.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum What {
+    Vgpr(u16),
+    /// Two consecutive VGPRs as a number of 64 bits.
+    VgprPair(u16),
+    Sgpr(u8),
+    SgprPair(u8),
+    /// The lane's bit of a mask, by the first register's code.
+    Bit(u8),
+}
+
+/// Where it is between iterations.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Home {
+    pub what: What,
+    pub class: Class,
+    /// A register that is not allocated. Otherwise the value is in the context.
+    pub register: Option<u8>,
+}
+
+impl Home {
+    pub fn wide(&self) -> bool {
+        matches!(self.what, What::VgprPair(_) | What::SgprPair(_))
+    }
+
+    pub fn memory(&self) -> Mem {
+        match self.what {
+            What::Vgpr(n) | What::VgprPair(n) => vgpr_image(n),
+            What::Sgpr(code) | What::SgprPair(code) => ctx!(lanes.sgprs, 4 * code as usize),
+            What::Bit(code) => bit_image(code),
+        }
+    }
+}
+
+pub(super) fn vgpr_image(n: u16) -> Mem {
+    ctx!(lanes.vgprs, 4 * n as usize)
+}
+
+pub(super) fn bit_image(code: u8) -> Mem {
+    ctx!(lanes.bits, 4 * code as usize)
+}
+
+/// How integers are compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compare {
+    pub cc: Cc,
+    pub wide: bool,
+}
+
+/// An element at an address, or several.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elements {
+    pub lds: bool,
+    /// Their size.
+    pub bytes: u16,
+    /// A constant that is added to the address.
+    pub offset: i32,
+}
+
+/// A machine instruction. Its operands are in parentheses.
+#[derive(Clone, Debug)]
+pub(super) enum L {
+    /// (result) A value that iterations keep.
+    Home(Home),
+    /// (result) An operand in memory of 4 or 8 bytes.
+    Memory(Mem, bool),
+    /// (result) A constant in a general register.
+    Imm(u64),
+    /// (result) A constant in a vector register.
+    Line(u64, bool),
+    /// (a, result) A copy.
+    Copy(Class),
+    /// (a, result = a, b)
+    Binary(u8, bool),
+    /// (a, result = a)
+    BinaryImm(u8, bool, i32),
+    /// (a, result = a) Shifts left (4), right (5) or right with the sign (7).
+    ShiftImm(u8, bool, u8),
+    /// (a, count, result) The same by a number that may be too large.
+    Shift(u8),
+    /// (a, result = a, b) The first operand moved left or right, filled with bits of the second.
+    Double(bool, u8),
+    Multiply(bool),
+    /// (a, b, result) The upper 32 bits of a product, with or without sign.
+    High(bool),
+    /// (a, result) Instructions of one operand, by prefix and opcode.
+    Unary(&'static [u8], bool),
+    /// (a, b, result)
+    Compare(Compare),
+    CompareImm(Compare, i32),
+    /// (b, result = b, a, x, y): a if x compares to y, else b.
+    CompareSelect(Compare),
+    /// (b, result = b, a, condition)
+    Select,
+    /// (condition, a, b, result)
+    FloatSelect(bool),
+    /// (x, y, a, b, result): a if the predicate holds for x and y, else b.
+    FloatCompareSelect(u8, [bool; 2]),
+    /// (a, b, result) Smaller or larger; of zeros the negative one is smaller. NaNs leave the lane's code.
+    Extreme(bool, bool),
+    /// (lo, hi, result) A number of 64 bits from its halves; of the lower one only.
+    Join,
+    /// (a, result) From general to vector registers and back.
+    ToFloat(bool),
+    ToGeneral(bool),
+    /// (a, b, result)
+    Float2(u8, bool),
+    /// (a, result)
+    Root(bool),
+    Round(bool, u8),
+    /// (a, result) Signs: the constant, and whether it is combined by and or by exclusive or.
+    Sign(u64, bool, bool),
+    /// (a, result = a, b, c) a * b + c, with the product or the addend negated.
+    Fma(bool, [bool; 2]),
+    /// (c, result = c, a, b) The same.
+    FmaTo(bool, [bool; 2]),
+    /// (a, b, result) Compares with `seta` or `setae`.
+    FloatAbove(Cc, bool),
+    FloatCompare(u8, bool),
+    /// (a, result) From integers: the operand has a sign.
+    FromInteger {
+        signed: bool,
+        wide: bool,
+    },
+    ToInteger {
+        signed: bool,
+        wide: bool,
+    },
+    /// (a, result) f32 to f64, or back.
+    Resize(bool),
+    /// (a) NaNs leave the lane's code.
+    Check(bool),
+    /// (condition) Leaves the lane's code if it is true, or false.
+    Leave(bool),
+    /// (address, limit if there is one) Leaves the lane's code if the elements may not be loaded. The limit is of LDS; other memory is
+    /// looked up, and the range is remembered.
+    Permit(Elements, Option<Range>),
+    /// (address, result) Loads one of permitted elements.
+    Element(Elements),
+    /// (a)
+    SetHome(Home),
+    /// An instruction whose result is where it is kept for the next iteration, and no operand.
+    InPlace(Box<L>, Home),
+    /// (condition) The end of an iteration: another one follows if the condition is this.
+    Again(bool),
+}
+
+/// An operand's place.
+#[derive(Clone, Copy)]
+enum Place {
+    R(u8),
+    M(Mem),
+    Imm(u64),
+    Line(u64, bool),
+}
+
+/// The operands of an instruction.
+pub(super) struct Operands<'o> {
+    pub code: &'o Code<L>,
+    pub locations: &'o [Location],
+    pub roles: &'o [(VReg, Role)],
+    pub classes: &'o dyn Fn(VReg) -> Class,
+    /// The position of a result that is no operand, and its register.
+    pub kept: Option<(usize, u8)>,
+}
+
+impl Operands<'_> {
+    /// Returns the position of an operand among those that are allocated.
+    fn position(&self, k: usize) -> usize {
+        k - self.kept.is_some_and(|(at, _)| at < k) as usize
+    }
+
+    fn place(&self, k: usize) -> Place {
+        if let Some((_, r)) = self.kept.filter(|kept| kept.0 == k) {
+            return Place::R(r);
+        }
+        let k = self.position(k);
+        let class = (self.classes)(self.roles[k].0);
+        match self.locations[k] {
+            Location::Reg(r) => Place::R(register(class, r)),
+            Location::Slot(n) => Place::M(spill_slot(n)),
+            Location::Memory(inst) => match &self.code.insts[inst as usize].op {
+                L::Home(home) => match home.register {
+                    Some(r) => Place::R(r),
+                    None => Place::M(home.memory()),
+                },
+                &L::Memory(m, _) => Place::M(m),
+                &L::Line(v, wide) => Place::Line(v, wide),
+                &L::Imm(v) => Place::Imm(v),
+                _ => Place::Imm(0),
+            },
+        }
+    }
+
+    /// Returns true if an operand in memory has 64 bits.
+    fn is_wide(&self, k: usize) -> bool {
+        match self.locations[self.position(k)] {
+            Location::Memory(inst) => match self.code.insts[inst as usize].op {
+                L::Home(home) => home.wide(),
+                L::Memory(_, wide) => wide,
+                _ => true,
+            },
+            _ => true,
+        }
+    }
+
+    fn r(&self, k: usize) -> u8 {
+        match self.place(k) {
+            Place::R(r) => r,
+            _ => 0,
+        }
+    }
+
+    fn rm(&self, k: usize) -> Rm {
+        match self.place(k) {
+            Place::R(r) => Rm::R(r),
+            Place::M(m) => Rm::M(m),
+            Place::Imm(v) | Place::Line(v, _) => Rm::C(v),
+        }
+    }
+
+    fn h(&self, a: &mut Asm, k: usize) -> H {
+        match self.place(k) {
+            Place::R(r) => H::R(r),
+            Place::M(m) => H::M(m),
+            Place::Imm(v) => a.every(v, false),
+            Place::Line(v, wide) => a.every(v, wide),
+        }
+    }
+}
+
+/// The host's register of a class, by its number for the allocator.
+pub(super) fn register(class: Class, r: u8) -> u8 {
+    match class {
+        0 => GENERAL[r as usize],
+        _ => r,
+    }
+}
+
+pub(super) fn spill_slot(n: u16) -> Mem {
+    ctx!(lanes.spills, 8 * n as usize)
+}
+
+/// An instruction on one float of 32 or 64 bits.
+const fn float(op: u8, wide: bool) -> X {
+    X(1, if wide { 3 } else { 2 }, 0, op)
+}
+
+pub(super) fn compare_floats(a: &mut Asm, x: u8, y: H, wide: bool) {
+    a.x(X(1, wide as u8, 0, 0x2e), x, 0, y);
+}
+
+/// The labels that a lane's code goes to.
+#[derive(Clone, Copy)]
+pub(super) struct Exits {
+    /// Vector code begins again with all lanes.
+    pub bail: Label,
+    /// The next iteration.
+    pub again: Label,
+}
+
+/// Code after the lane's loop, which looks up the memory around an address.
+pub(super) struct LookUp {
+    pub from: Label,
+    pub back: Label,
+    /// The address, as an operand.
+    pub at: Mem,
+    pub range: Range,
+    pub bytes: i32,
+}
+
+impl L {
+    /// Encodes the instruction. Look-ups of memory are left for after the loop.
+    pub fn encode<V: Vectors>(
+        &self,
+        e: &mut Emit<'_, V>,
+        p: &Operands<'_>,
+        exits: Exits,
+        later: &mut Vec<LookUp>,
+    ) {
+        match self {
+            L::Home(home) => match (home.register, home.class) {
+                (Some(r), 0) => e.a.mov(true, p.r(0), Rm::R(r)),
+                (Some(r), _) => e.a.x(X(1, 0, 0, 0x28), p.r(0), 0, H::R(r)),
+                (None, class) => load_to(e.a, class, p.r(0), home.memory(), home.wide()),
+            },
+            &L::Memory(m, wide) => {
+                let class = (p.classes)(p.roles[0].0);
+                load_to(e.a, class, p.r(0), m, wide);
+            }
+            &L::Imm(v) => e.a.imm(p.r(0), v),
+            &L::Line(v, wide) => {
+                let line = e.a.every(v, wide);
+                e.a.x(LOAD, p.r(0), 0, line);
+            }
+            L::Copy(0) => e.a.mov(true, p.r(1), p.rm(0)),
+            L::Copy(_) => e.a.x(X(1, 0, 0, 0x28), p.r(1), 0, H::R(p.r(0))),
+            &L::SetHome(home) => set_home(e.a, home, p.r(0)),
+            L::InPlace(op, home) => op.in_place(e, p, *home, exits, later),
+            &L::Permit(of, range) => permit(e, of, range, p, exits, later),
+            &L::Element(of) => element(e.a, of, p),
+            &L::Check(wide) => {
+                compare_floats(e.a, p.r(0), H::R(p.r(0)), wide);
+                e.a.jcc(Cc::P, exits.bail);
+            }
+            &L::Leave(when) => {
+                e.a.test(false, p.r(0), p.r(0));
+                e.a.jcc(if when { Cc::Ne } else { Cc::E }, exits.bail);
+            }
+            &L::Again(when) => {
+                match p.place(0) {
+                    Place::R(r) => e.a.test(false, r, r),
+                    _ => e.a.alu_imm(alu::CMP, false, p.rm(0), 0),
+                }
+                e.a.jcc(if when { Cc::Ne } else { Cc::E }, exits.again);
+            }
+            L::Extreme(..) | L::ToInteger { .. } => self.partial(e.a, p, exits),
+            _ if self.is_float() => self.float(e.a, p),
+            _ => self.integer(e.a, p),
+        }
+    }
+
+    /// The position of the result among the operands, and whether it overwrites the first one.
+    fn result(&self, operands: usize) -> (usize, bool) {
+        match self {
+            L::Binary(..)
+            | L::BinaryImm(..)
+            | L::ShiftImm(..)
+            | L::Double(..)
+            | L::Multiply(_)
+            | L::CompareSelect(_)
+            | L::Select
+            | L::Fma(..)
+            | L::FmaTo(..) => (1, true),
+            _ => (operands, false),
+        }
+    }
+
+    /// Encodes the instruction with its result in the register where it is kept.
+    fn in_place<V: Vectors>(
+        &self,
+        e: &mut Emit<'_, V>,
+        p: &Operands<'_>,
+        home: Home,
+        exits: Exits,
+        later: &mut Vec<LookUp>,
+    ) {
+        let Some(r) = home.register else { return };
+        let (at, over) = self.result(p.roles.len());
+        if over {
+            match (p.place(0), home.class) {
+                (Place::R(from), _) if from == r => {}
+                (Place::R(from), class) => move_to(e.a, class, from, r),
+                (Place::M(m), class) => {
+                    let wide = p.is_wide(0);
+                    load_to(e.a, class, r, m, wide);
+                }
+                (Place::Imm(v), _) => e.a.imm(r, v),
+                (Place::Line(v, wide), _) => {
+                    let line = e.a.every(v, wide);
+                    e.a.x(LOAD, r, 0, line);
+                }
+            }
+        }
+        let kept = Some((at, r));
+        let p = Operands { kept, ..*p };
+        self.encode(e, &p, exits, later);
+    }
+
+    fn is_float(&self) -> bool {
+        matches!(
+            self,
+            L::FloatSelect(_)
+                | L::FloatCompareSelect(..)
+                | L::ToFloat(_)
+                | L::ToGeneral(_)
+                | L::Float2(..)
+                | L::Root(_)
+                | L::Round(..)
+                | L::Sign(..)
+                | L::Fma(..)
+                | L::FmaTo(..)
+                | L::FloatAbove(..)
+                | L::FloatCompare(..)
+                | L::FromInteger { .. }
+                | L::Resize(_)
+        )
+    }
+
+    fn integer(&self, a: &mut Asm, p: &Operands<'_>) {
+        match *self {
+            L::Binary(op, wide) => a.alu(op, wide, p.r(1), p.rm(2)),
+            L::BinaryImm(op, wide, imm) => a.alu_imm(op, wide, Rm::R(p.r(1)), imm),
+            L::ShiftImm(which, wide, by) => a.shift_imm(which, wide, p.r(1), by),
+            L::Shift(which) => {
+                let (x, count, d) = (p.r(0), p.r(1), p.r(2));
+                // A shift by 32 or more gives 0, or the sign in all bits.
+                let most = if which == 7 { 31 } else { 0 };
+                a.imm(RAX, most);
+                a.alu_imm(alu::CMP, false, Rm::R(count), 31);
+                if which == 7 {
+                    a.cmov(Cc::Be, false, RAX, Rm::R(count));
+                    a.shift_by(2, false, d, x, RAX);
+                } else {
+                    a.shift_by(if which == 4 { 1 } else { 3 }, false, d, x, count);
+                    a.cmov(Cc::A, false, d, Rm::R(RAX));
+                }
+            }
+            L::Double(left, by) => {
+                let opcode = if left { 0xa4 } else { 0xac };
+                a.g(false, &[0x0f, opcode], p.r(2), Rm::R(p.r(1)));
+                a.buf.push(by);
+            }
+            L::Multiply(wide) => a.imul(wide, p.r(1), p.rm(2)),
+            L::High(signed) => {
+                let (x, y, d) = (p.r(0), p.r(1), p.r(2));
+                if signed {
+                    a.movsxd(RAX, Rm::R(x));
+                    a.movsxd(RCX, Rm::R(y));
+                } else {
+                    a.g(false, &[0x8b], RAX, Rm::R(x));
+                    a.g(false, &[0x8b], RCX, Rm::R(y));
+                }
+                a.imul(true, RAX, Rm::R(RCX));
+                a.shift_imm(5, true, RAX, 32);
+                a.mov(false, d, Rm::R(RAX));
+            }
+            L::Unary(op, wide) => match op {
+                [0xf3, rest @ ..] => {
+                    a.buf.push(0xf3);
+                    a.g(wide, rest, p.r(1), p.rm(0));
+                }
+                _ => a.g(wide, op, p.r(1), p.rm(0)),
+            },
+            L::Compare(c) => {
+                compare(a, c, p, 0);
+                a.setcc(c.cc, p.r(2));
+            }
+            L::CompareImm(c, imm) => {
+                a.alu_imm(alu::CMP, c.wide, p.rm(0), imm);
+                a.setcc(c.cc, p.r(1));
+            }
+            L::CompareSelect(c) => {
+                compare(a, c, p, 3);
+                match p.place(2) {
+                    Place::M(m) => a.cmov(c.cc, p.is_wide(2), p.r(1), Rm::M(m)),
+                    _ => a.cmov(c.cc, true, p.r(1), p.rm(2)),
+                }
+            }
+            L::Select => {
+                a.test(false, p.r(3), p.r(3));
+                a.cmov(Cc::Ne, true, p.r(1), Rm::R(p.r(2)));
+            }
+            L::Join => {
+                let d = p.r(2);
+                match p.place(1) {
+                    Place::Imm(v) => a.imm(d, v),
+                    _ => a.mov(false, d, p.rm(1)),
+                }
+                a.shift_imm(4, true, d, 32);
+                a.alu(alu::OR, true, d, Rm::R(p.r(0)));
+            }
+            _ => {}
+        }
+    }
+
+    fn float(&self, a: &mut Asm, p: &Operands<'_>) {
+        match *self {
+            L::FloatSelect(wide) => {
+                let (x, y, d) = (p.r(1), p.r(2), p.r(3));
+                a.mov(false, RAX, Rm::R(p.r(0)));
+                a.g(true, &[0xf7], 3, Rm::R(RAX)); // neg
+                a.x(X(1, 1, 1, 0x6e), MASK, 0, H::R(RAX));
+                blend(a, wide, d, x, y);
+            }
+            L::FloatCompareSelect(predicate, [wide, of]) => {
+                let (x, y, d) = (p.r(2), p.r(3), p.r(4));
+                let second = H::R(p.r(1));
+                a.v(float(0xc2, wide), 0, MASK, p.r(0), second, Some(predicate));
+                blend(a, of, d, x, y);
+            }
+            L::ToFloat(wide) => match p.place(0) {
+                Place::M(m) => load_to(a, 1, p.r(1), m, wide),
+                _ => a.x(X(1, 1, wide as u8, 0x6e), p.r(1), 0, H::R(p.r(0))),
+            },
+            L::ToGeneral(wide) => a.x(X(1, 1, wide as u8, 0x7e), p.r(0), 0, H::R(p.r(1))),
+            L::Float2(op, wide) => {
+                let b = p.h(a, 1);
+                a.x(float(op, wide), p.r(2), p.r(0), b);
+            }
+            L::Root(wide) => a.x(float(0x51, wide), p.r(1), p.r(0), H::R(p.r(0))),
+            L::Round(wide, mode) => {
+                let x = X(3, 1, 0, if wide { 0x0b } else { 0x0a });
+                a.v(x, 0, p.r(1), p.r(0), H::R(p.r(0)), Some(mode));
+            }
+            L::Sign(value, wide, and) => {
+                let line = a.every(value, wide);
+                let x = X(1, 0, 0, if and { 0x54 } else { 0x57 });
+                a.x(x, p.r(1), p.r(0), line);
+            }
+            L::Fma(wide, [product, addend]) => {
+                let op = 0xa9 + ((product as u8) << 2) + ((addend as u8) << 1);
+                let c = p.h(a, 3);
+                a.x(X(2, 1, wide as u8, op), p.r(1), p.r(2), c);
+            }
+            L::FmaTo(wide, [product, addend]) => {
+                let op = 0xb9 + ((product as u8) << 2) + ((addend as u8) << 1);
+                let b = p.h(a, 3);
+                a.x(X(2, 1, wide as u8, op), p.r(1), p.r(2), b);
+            }
+            L::FloatAbove(cc, wide) => {
+                let b = p.h(a, 1);
+                compare_floats(a, p.r(0), b, wide);
+                a.setcc(cc, p.r(2));
+            }
+            L::FloatCompare(predicate, wide) => {
+                let b = p.h(a, 1);
+                a.v(float(0xc2, wide), 0, MASK, p.r(0), b, Some(predicate));
+                a.x(X(1, 1, 0, 0x7e), MASK, 0, H::R(p.r(2)));
+                a.alu_imm(alu::AND, false, Rm::R(p.r(2)), 1);
+            }
+            L::FromInteger { signed, wide } => {
+                let (x, d) = (p.r(0), p.r(1));
+                a.x(X(1, 0, 0, 0x57), d, d, H::R(d));
+                let X(map, pp, _, op) = float(0x2a, wide);
+                // A number without a sign is one of 64 bits.
+                a.x(X(map, pp, !signed as u8, op), d, d, H::R(x));
+            }
+            L::Resize(wide) => a.x(float(0x5a, wide), p.r(1), p.r(0), H::R(p.r(0))),
+            _ => {}
+        }
+    }
+
+    /// Encodes an operation that has no result for some operands: the lane's code is left for them.
+    fn partial(&self, a: &mut Asm, p: &Operands<'_>, exits: Exits) {
+        match *self {
+            L::Extreme(max, wide) => {
+                let (x, y, d) = (p.r(0), p.r(1), p.r(2));
+                let op = if max { 0x5f } else { 0x5d };
+                compare_floats(a, x, H::R(y), wide);
+                a.jcc(Cc::P, exits.bail);
+                // Both orders differ for zeros of different signs alone.
+                a.x(float(op, wide), TEMP, x, H::R(y));
+                a.x(float(op, wide), MASK, y, H::R(x));
+                let joins = X(1, 0, 0, if max { 0x54 } else { 0x56 });
+                a.x(joins, d, TEMP, H::R(MASK));
+            }
+            L::ToInteger { signed, wide } => {
+                let X(map, pp, _, op) = float(0x2c, wide);
+                a.x(X(map, pp, 1, op), RAX, 0, H::R(p.r(0)));
+                // NaNs and numbers out of bounds are left to vector code.
+                if signed {
+                    a.movsxd(RCX, Rm::R(RAX));
+                    a.alu(alu::CMP, true, RCX, Rm::R(RAX));
+                    a.jcc(Cc::Ne, exits.bail);
+                } else {
+                    a.mov(true, RCX, Rm::R(RAX));
+                    a.shift_imm(5, true, RCX, 32);
+                    a.jcc(Cc::Ne, exits.bail);
+                }
+                a.g(false, &[0x8b], p.r(1), Rm::R(RAX));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Compares two operands.
+fn compare(a: &mut Asm, c: Compare, p: &Operands<'_>, k: usize) {
+    let first = match p.place(k) {
+        Place::R(r) => r,
+        _ => {
+            a.mov(c.wide, RAX, p.rm(k));
+            RAX
+        }
+    };
+    a.alu(alu::CMP, c.wide, first, p.rm(k + 1));
+}
+
+/// Selects between two floats by a mask: `x` where it is set, else `y`.
+fn blend(a: &mut Asm, wide: bool, d: u8, x: u8, y: u8) {
+    let op = X(3, 1, 0, if wide { 0x4b } else { 0x4a });
+    a.v(op, 0, d, y, H::R(x), Some(MASK << 4));
+}
+
+/// Loads a register of a class.
+pub(super) fn load_to(a: &mut Asm, class: Class, r: u8, m: Mem, wide: bool) {
+    match class {
+        0 => a.mov(wide, r, Rm::M(m)),
+        _ => a.x(float(0x10, wide), r, 0, H::M(m)),
+    }
+}
+
+/// Stores a register of a class.
+pub(super) fn store_from(a: &mut Asm, class: Class, r: u8, m: Mem, wide: bool) {
+    match class {
+        0 => a.store(wide, m, r),
+        _ => a.x(float(0x11, wide), r, 0, H::M(m)),
+    }
+}
+
+pub(super) fn move_to(a: &mut Asm, class: Class, from: u8, to: u8) {
+    match class {
+        0 => a.mov(true, to, Rm::R(from)),
+        _ => a.x(X(1, 0, 0, 0x28), to, 0, H::R(from)),
+    }
+}
+
+fn set_home(a: &mut Asm, home: Home, from: u8) {
+    match home.register {
+        Some(r) => move_to(a, home.class, from, r),
+        None => store_from(a, home.class, from, home.memory(), home.wide()),
+    }
+}
+
+/// Returns the register and the constant whose sum is the address of elements. RAX is clobbered.
+fn address_of(a: &mut Asm, of: Elements, p: &Operands<'_>) -> (Gpr, i32) {
+    match p.place(0) {
+        Place::R(r) => return (r, of.offset),
+        Place::M(m) => a.mov(p.is_wide(0) && !of.lds, RAX, Rm::M(m)),
+        Place::Imm(v) | Place::Line(v, _) => a.imm(RAX, v),
+    }
+    (RAX, of.offset)
+}
+
+/// Checks that elements may be loaded.
+fn permit<V: Vectors>(
+    e: &mut Emit<'_, V>,
+    of: Elements,
+    range: Option<Range>,
+    p: &Operands<'_>,
+    exits: Exits,
+    later: &mut Vec<LookUp>,
+) {
+    let bytes = of.bytes as i32;
+    let (address, offset) = address_of(e.a, of, p);
+    let at = mem(address, offset);
+    let Some(range) = range else {
+        // Addresses of LDS are numbers of 32 bits.
+        e.a.g(false, &[0x8d], RAX, Rm::M(at));
+        e.a.lea(RAX, mem(RAX, bytes));
+        e.a.alu(alu::CMP, true, RAX, Rm::M(ctx!(lds.bytes)));
+        e.a.jcc(Cc::A, exits.bail);
+        if p.roles.len() > 1 {
+            e.a.alu(alu::CMP, true, RAX, p.rm(1));
+            e.a.jcc(Cc::A, exits.bail);
+        }
+        return;
+    };
+    let (from, back) = (e.a.label(), e.a.label());
+    e.check_tag(range, from);
+    match offset {
+        0 => e.a.mov(true, RCX, Rm::R(address)),
+        _ => e.a.lea(RCX, at),
+    }
+    e.a.alu(alu::SUB, true, RCX, Rm::M(range.start()));
+    e.a.alu(alu::CMP, true, RCX, Rm::M(range.bytes()));
+    e.a.jcc(Cc::Ae, from);
+    e.a.bind(back);
+    later.push(LookUp {
+        from,
+        back,
+        at,
+        range,
+        bytes,
+    });
+}
+
+/// Loads an element.
+fn element(a: &mut Asm, of: Elements, p: &Operands<'_>) {
+    let (address, offset) = address_of(a, of, p);
+    let from = match of.lds {
+        true => {
+            a.g(false, &[0x8d], RAX, Rm::M(mem(address, offset)));
+            a.alu(alu::ADD, true, RAX, Rm::M(ctx!(lds.base)));
+            mem(RAX, 0)
+        }
+        false => Mem {
+            index: Some((address, 1)),
+            ..mem(BIAS, offset)
+        },
+    };
+    let (class, r) = ((p.classes)(p.roles[p.position(1)].0), p.r(1));
+    match of.bytes {
+        1 => a.g(false, &[0x0f, 0xb6], r, Rm::M(from)),
+        2 => a.g(false, &[0x0f, 0xb7], r, Rm::M(from)),
+        _ => load_to(a, class, r, from, false),
+    }
+}

@@ -1,0 +1,1380 @@
+//! Selects the machine instructions of a lane's iteration.
+//!
+//! Values are computed on demand, from what the iteration changes and from its loads. Addresses are halves of 32 bits in the IR; here they become
+//! numbers of 64 bits again ([`LaneSelect::joined`]).
+
+use super::inst::{Compare, Elements, GENERAL, Home, L, What, bit_image, vgpr_image};
+use super::*;
+use crate::lir::{Remat, Role};
+use crate::passes::VectorOp;
+use crate::passes::lane_loop::{Again, LaneLoop, is_mask};
+use std::collections::BTreeSet;
+
+/// The registers that keep values from iteration to iteration.
+const KEPT: [usize; 2] = [5, 7];
+
+/// A number of 64 bits, by what its halves are.
+enum Joined {
+    Halves,
+    Value(Id),
+    Vgprs(u16),
+    Sgprs(u8),
+    Zext(Id),
+    Sext(Id),
+    Add([(Id, Id); 2]),
+    Shl(Id, Id, u8),
+}
+
+/// A lane's iteration as machine instructions.
+pub(super) struct Selected {
+    pub code: Code<L>,
+    pub classes: Vec<Class>,
+    pub homes: Vec<Home>,
+    /// The numbers of registers that are allocated.
+    pub registers: [u8; 2],
+    /// The VGPRs that the code reads from the context, and the masks of which it reads the lane's bit.
+    pub vgprs: BTreeSet<u16>,
+    pub bits: BTreeSet<u8>,
+    /// The floats that may be no NaNs when the lane leaves the loop.
+    pub checks: Vec<What>,
+}
+
+pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
+    e: &'e mut Emit<'a, V>,
+    out: Selected,
+    ops: Map<Id, VectorOp>,
+    /// The registers of values, by class; those of numbers of 64 bits, by their halves.
+    values: [Map<Id, VReg>; 2],
+    joined: Map<(Id, Id), VReg>,
+    /// The addresses of loads that were checked.
+    addresses: Map<Id, VReg>,
+    bits: Map<Id, VReg>,
+    /// For each value: whether floats, and other operations, read it.
+    used_as: Vec<[bool; 2]>,
+    /// The masks that the loop changes.
+    masks: BTreeSet<u8>,
+    /// EXEC stays as it is.
+    same_exec: bool,
+}
+
+impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
+    /// Selects the code of an iteration. `None` if there is none for a part of it.
+    pub fn select(e: &'e mut Emit<'a, V>, l: &LaneLoop) -> Option<Selected> {
+        let mut s = LaneSelect {
+            ops: Map::default(),
+            values: Default::default(),
+            joined: Map::default(),
+            addresses: Map::default(),
+            bits: Map::default(),
+            used_as: Vec::new(),
+            masks: l.masks.iter().map(|m| m.code).collect(),
+            same_exec: !matches!(l.again, Again::Lane(_)),
+            out: Selected {
+                code: Code::default(),
+                classes: Vec::new(),
+                homes: Vec::new(),
+                registers: [0; 2],
+                vgprs: BTreeSet::new(),
+                bits: BTreeSet::new(),
+                checks: Vec::new(),
+            },
+            e,
+        };
+        let ops = std::mem::take(&mut s.e.plan.ops);
+        s.ops = ops
+            .iter()
+            .map(|op| (op.id, *op))
+            .filter(|op| op.1.commit.is_none())
+            .collect();
+        s.find_uses();
+        s.make_homes(l);
+        s.iteration(l)?;
+        let code = std::mem::take(&mut s.out.code);
+        s.out.code = in_place(code, &mut s.out.classes);
+        Some(s.out)
+    }
+
+    fn node(&self, id: Id) -> Node {
+        *self.e.node(id)
+    }
+
+    fn find_uses(&mut self) {
+        let graph = &self.e.c.graph;
+        let mut used = vec![[false; 2]; graph.len()];
+        for (at, n) in graph.iter().enumerate() {
+            if !self.e.plan.live[at] {
+                continue;
+            }
+            let float = match n.op {
+                Inst::Alu(Op::Select) => continue,
+                Inst::Alu(_) => n.ty.is_float(),
+                Inst::FastPath(_) => continue,
+                _ => false,
+            };
+            for &i in n.inputs() {
+                used[i as usize][float as usize] = true;
+            }
+        }
+        self.used_as = used;
+    }
+
+    /// Returns the class in which a value of 32 bits is computed.
+    fn class_of(&self, id: Id, depth: u32) -> Class {
+        let n = self.node(id);
+        match n.op {
+            Inst::Alu(Op::Select) if depth > 0 => {
+                let either = |k: usize| self.class_of(n.args[k], depth - 1);
+                either(1).max(either(2))
+            }
+            Inst::Alu(_) => n.out.is_float() as Class,
+            Inst::FastPath(_) if depth > 0 => self.class_of(n.args[1], depth - 1),
+            Inst::VIn(v) => match self.home(What::Vgpr(v)) {
+                Some(home) => home.class,
+                None => self.wanted_as(id),
+            },
+            Inst::Part(_) => self.wanted_as(id),
+            _ => 0,
+        }
+    }
+
+    fn wanted_as(&self, id: Id) -> Class {
+        (self.used_as[id as usize] == [false, true]) as Class
+    }
+
+    fn home(&self, what: What) -> Option<Home> {
+        self.out.homes.iter().find(|h| h.what == what).copied()
+    }
+
+    /// Decides where values are kept from iteration to iteration.
+    fn make_homes(&mut self, l: &LaneLoop) {
+        let c = self.e.c;
+        let live = &self.e.plan.live;
+        let mut reads: Map<u16, Id> = Map::default();
+        let mut scalars: BTreeSet<u8> = BTreeSet::new();
+        for (at, n) in c.graph.iter().enumerate() {
+            match n.op {
+                Inst::VIn(v) if live[at] => {
+                    reads.insert(v, at as Id);
+                }
+                Inst::SIn(code) if live[at] => {
+                    scalars.insert(code);
+                    if n.out.bits() == 64 {
+                        scalars.insert(code + 1);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut homes: Vec<(bool, Home)> = Vec::new();
+        let mut push = |read: bool, what: What, class: Class| {
+            let register = None;
+            let home = Home {
+                what,
+                class,
+                register,
+            };
+            homes.push((read, home));
+        };
+        let writes = &c.effects.vgprs;
+        let mut k = 0;
+        while k < writes.len() {
+            let (v, id, _) = writes[k];
+            if let Some(&(w, high, _)) = writes.get(k + 1)
+                && w == v + 1
+                && reads.contains_key(&v)
+                && reads.contains_key(&w)
+                && !matches!(self.halves(id, high), Joined::Halves)
+            {
+                push(true, What::VgprPair(v), 0);
+                k += 2;
+                continue;
+            }
+            let class = match reads.get(&v) {
+                Some(&read) if self.class_of(id, 4) == 0 => self.wanted_as(read),
+                _ => self.class_of(id, 4),
+            };
+            push(reads.contains_key(&v), What::Vgpr(v), class);
+            k += 1;
+        }
+        let mut k = 0;
+        while k < l.sgprs.len() {
+            let (code, id) = l.sgprs[k];
+            let read = scalars.contains(&code);
+            if let Some(&(other, high)) = l.sgprs.get(k + 1)
+                && other == code + 1
+                && let Joined::Value(_) = self.halves(id, high)
+            {
+                push(read || scalars.contains(&other), What::SgprPair(code), 0);
+                k += 2;
+                continue;
+            }
+            push(read, What::Sgpr(code), 0);
+            k += 1;
+        }
+        for m in &l.masks {
+            push(true, What::Bit(m.code), 0);
+        }
+        let mut kept = [0; 2];
+        for (read, home) in &mut homes {
+            let class = home.class as usize;
+            if !*read || kept[class] == KEPT[class] {
+                continue;
+            }
+            kept[class] += 1;
+            home.register = Some(match class {
+                0 => GENERAL[GENERAL.len() - kept[0]],
+                _ => inst::FLOATS - kept[1] as u8,
+            });
+        }
+        self.out.homes = homes.into_iter().map(|h| h.1).collect();
+        self.out.registers =
+            [GENERAL.len() - kept[0], inst::FLOATS as usize - kept[1]].map(|n| n as u8);
+        for home in &self.out.homes {
+            let first = match home.what {
+                What::Vgpr(v) | What::VgprPair(v) if home.register.is_none() => v,
+                _ => continue,
+            };
+            self.out.vgprs.insert(first);
+            if home.wide() {
+                self.out.vgprs.insert(first + 1);
+            }
+        }
+    }
+
+    /// Selects an iteration.
+    fn iteration(&mut self, l: &LaneLoop) -> Option<()> {
+        let c = self.e.c;
+        for (at, n) in c.graph.iter().enumerate() {
+            if self.e.plan.live[at] && matches!(n.op, Inst::Group { .. } | Inst::SLoad { .. }) {
+                self.permitted(at as Id)?;
+            }
+        }
+        for &g in &c.guards {
+            let g = self.general(g)?;
+            self.push(L::Leave(true), &[(g, Role::Use)]);
+        }
+        let mut sets = Vec::new();
+        for home in self.out.homes.clone() {
+            let value = |w: What| -> Option<Id> {
+                match w {
+                    What::Vgpr(v) | What::VgprPair(v) => {
+                        c.effects.vgprs.iter().find(|x| x.0 == v).map(|x| x.1)
+                    }
+                    What::Sgpr(s) | What::SgprPair(s) => {
+                        l.sgprs.iter().find(|x| x.0 == s).map(|x| x.1)
+                    }
+                    What::Bit(s) => l.masks.iter().find(|m| m.code == s).map(|m| m.value),
+                }
+            };
+            let id = value(home.what)?;
+            let r = match home.what {
+                What::Vgpr(_) if home.class == 1 => self.float(id)?,
+                What::Vgpr(_) | What::Sgpr(_) => self.general(id)?,
+                What::VgprPair(v) => {
+                    let high = value(What::Vgpr(v + 1))?;
+                    self.join(id, high)?
+                }
+                What::SgprPair(s) => {
+                    let high = value(What::Sgpr(s + 1))?;
+                    self.join(id, high)?
+                }
+                What::Bit(_) => self.bit(id)?,
+            };
+            sets.push((home, r));
+        }
+        let (again, when) = match l.again {
+            Again::Lane(mask) | Again::Alike(mask) => self.goes_on(mask)?,
+            Again::All(id, when) => (self.general(id)?, when),
+        };
+        let again = self.copied(again, 0);
+        for (home, r) in &mut sets {
+            *r = self.copied(*r, home.class);
+        }
+        for (home, r) in sets {
+            self.push(L::SetHome(home), &[(r, Role::Use)]);
+        }
+        self.push(L::Again(when), &[(again, Role::Any)]);
+        Some(())
+    }
+
+    /// Returns a truth value, and the one that it has if the lane's bit of the new EXEC is set.
+    fn goes_on(&mut self, mask: Id) -> Option<(VReg, bool)> {
+        let n = self.node(mask);
+        if n.op == Inst::Alu(Op::And) {
+            for (k, other) in [(0, 1), (1, 0)] {
+                let exec = matches!(self.node(n.args[k]).op, Inst::SIn(c) if c as u16 == EXEC);
+                let not = self.node(n.args[other]);
+                if exec && not.op == Inst::Alu(Op::Not) {
+                    return Some((self.bit(not.args[0])?, false));
+                }
+            }
+        }
+        Some((self.bit(mask)?, true))
+    }
+
+    /// Returns a register that is not read from where it is kept between iterations.
+    fn copied(&mut self, r: VReg, class: Class) -> VReg {
+        if self.out.code.remat(r) == Remat::No {
+            return r;
+        }
+        self.result(L::Copy(class), &[(r, Role::Use)], class)
+    }
+
+    fn push(&mut self, op: L, operands: &[(VReg, Role)]) {
+        self.out.code.push(op, operands);
+    }
+
+    fn reg(&mut self, class: Class) -> VReg {
+        self.out.classes.push(class);
+        self.out.code.reg(class)
+    }
+
+    /// Appends an instruction with a result after the given operands.
+    fn result(&mut self, op: L, operands: &[(VReg, Role)], class: Class) -> VReg {
+        let d = self.reg(class);
+        let mut all = operands.to_vec();
+        all.push((d, Role::Def));
+        self.push(op, &all);
+        d
+    }
+
+    /// Appends an instruction that overwrites its first operand.
+    fn over(&mut self, op: L, a: VReg, others: &[(VReg, Role)], class: Class) -> VReg {
+        let d = self.reg(class);
+        let mut all = vec![(a, Role::Use), (d, Role::Tied)];
+        all.extend_from_slice(others);
+        self.push(op, &all);
+        d
+    }
+
+    /// Appends an instruction that overwrites one of its operands: what iterations keep, if it is one of them.
+    fn commutes(&mut self, op: L, a: VReg, b: VReg, class: Class) -> VReg {
+        let kept = |s: &Self, r: VReg| s.out.code.remat(r) == Remat::Fixed;
+        let swap = kept(self, b) && !kept(self, a)
+            || self.out.code.remat(a) == Remat::Memory && self.out.code.remat(b) == Remat::No;
+        let (a, b) = if swap { (b, a) } else { (a, b) };
+        self.over(op, a, &[(b, Role::Any)], class)
+    }
+
+    fn again_anywhere(&mut self, op: L, remat: Remat, class: Class) -> VReg {
+        self.out.classes.push(class);
+        self.out.code.push_remat(op, remat, class)
+    }
+
+    fn imm(&mut self, v: u64) -> VReg {
+        self.again_anywhere(L::Imm(v), Remat::Value, 0)
+    }
+
+    fn from_home(&mut self, home: Home) -> VReg {
+        let remat = if home.register.is_some() {
+            Remat::Fixed
+        } else {
+            Remat::Memory
+        };
+        self.again_anywhere(L::Home(home), remat, home.class)
+    }
+
+    fn memory(&mut self, m: Mem, wide: bool, class: Class) -> VReg {
+        self.again_anywhere(L::Memory(m, wide), Remat::Memory, class)
+    }
+
+    /// Returns a constant that fits an immediate of 32 bits with a sign.
+    fn small(&self, id: Id, wide: bool) -> Option<i32> {
+        let v = self.e.konst(id)?;
+        match wide {
+            true => i32::try_from(v as i64).ok(),
+            false => Some(v as u32 as i32),
+        }
+    }
+
+    /// Returns a value in a general register.
+    fn general(&mut self, id: Id) -> Option<VReg> {
+        if let Some(&r) = self.values[0].get(&id) {
+            return Some(r);
+        }
+        let n = self.node(id);
+        let r = match n.op {
+            // Constants of 64 bits are also operands of 32 bits.
+            Inst::Const(v) => self.imm(v & 0xffff_ffff),
+            _ if n.out.bits() <= 32 && self.class_of(id, 4) == 1 => {
+                let x = self.float(id)?;
+                self.result(L::ToGeneral(false), &[(x, Role::Use)], 0)
+            }
+            _ if n.out.bits() == 64 => return None,
+            _ => self.compute(n)?,
+        };
+        self.values[0].insert(id, r);
+        Some(r)
+    }
+
+    /// Computes a value of at most 32 bits in a general register.
+    fn compute(&mut self, n: Node) -> Option<VReg> {
+        let [x, y, _] = n.args;
+        Some(match n.op {
+            Inst::VIn(v) => return self.vgpr(v, 0),
+            Inst::SIn(code) => return self.scalar(code),
+            Inst::Lane => self.memory(ctx!(lanes.lane), false, 0),
+            Inst::Exec => self.imm(1),
+            Inst::Lo | Inst::Hi => {
+                let arg = self.node(x);
+                if arg.op == Inst::Pair {
+                    return self.general(arg.args[(n.op == Inst::Hi) as usize]);
+                }
+                let w = self.wide(x)?;
+                self.half(w, n.op == Inst::Hi)
+            }
+            Inst::MaskOf | Inst::ShrLane => return self.bit(x),
+            Inst::Shld(by) | Inst::Shrd(by) => {
+                let (a, b) = (self.general(x)?, self.general(y)?);
+                let left = matches!(n.op, Inst::Shld(_));
+                self.over(L::Double(left, by), a, &[(b, Role::Use)], 0)
+            }
+            Inst::Part(_) if n.out.bits() > 32 => return None,
+            Inst::Part(k) => return self.element(x, k, 0),
+            Inst::FastPath(_) => {
+                self.fast_path(n)?;
+                return self.general(y);
+            }
+            Inst::Alu(o) if n.out == Ty::Bool => return self.truth(o, n),
+            Inst::Alu(Op::FloatToInt) if matches!(n.ty, Ty::F32 | Ty::F64) => {
+                if n.out.bits() != 32 {
+                    return None;
+                }
+                let (a, signed) = (self.float(x)?, n.out.is_signed());
+                let wide = n.ty == Ty::F64;
+                self.result(L::ToInteger { signed, wide }, &[(a, Role::Use)], 0)
+            }
+            Inst::Alu(o) => return self.integer(o, n, false),
+            _ => return None,
+        })
+    }
+
+    /// Leaves the lane's code where a fast path does not have the value.
+    fn fast_path(&mut self, n: Node) -> Option<()> {
+        let condition = self.general(n.args[0])?;
+        self.push(L::Leave(false), &[(condition, Role::Use)]);
+        Some(())
+    }
+
+    fn half(&mut self, w: VReg, high: bool) -> VReg {
+        match high {
+            true => self.over(L::ShiftImm(5, true, 32), w, &[], 0),
+            false => self.result(L::Unary(&[0x8b], false), &[(w, Role::Use)], 0),
+        }
+    }
+
+    fn vgpr(&mut self, v: u16, class: Class) -> Option<VReg> {
+        if let Some(home) = self.home(What::Vgpr(v)) {
+            let r = self.from_home(home);
+            return Some(match (home.class, class) {
+                (0, 1) => self.result(L::ToFloat(false), &[(r, Role::Use)], 1),
+                (1, 0) => self.result(L::ToGeneral(false), &[(r, Role::Use)], 0),
+                _ => r,
+            });
+        }
+        for (first, high) in [(Some(v), false), (v.checked_sub(1), true)] {
+            if let Some(home) = first.and_then(|v| self.home(What::VgprPair(v))) {
+                let w = self.from_home(home);
+                let r = self.half(w, high);
+                return Some(match class {
+                    1 => self.result(L::ToFloat(false), &[(r, Role::Use)], 1),
+                    _ => r,
+                });
+            }
+        }
+        self.out.vgprs.insert(v);
+        Some(self.memory(vgpr_image(v), false, class))
+    }
+
+    /// Returns true if a scalar register is a part of a mask that the loop changes. A lane knows only its own bit.
+    fn is_changing_mask(&self, code: u8) -> bool {
+        let first = code & !1;
+        self.masks.contains(&first) || first as u16 == EXEC && !self.same_exec
+    }
+
+    /// A scalar register of 32 bits.
+    fn scalar(&mut self, code: u8) -> Option<VReg> {
+        if self.is_changing_mask(code) {
+            return None;
+        }
+        if let Some(home) = self.home(What::Sgpr(code)) {
+            return Some(self.from_home(home));
+        }
+        for (first, high) in [(Some(code), false), (code.checked_sub(1), true)] {
+            if let Some(home) = first.and_then(|c| self.home(What::SgprPair(c))) {
+                let w = self.from_home(home);
+                return Some(self.half(w, high));
+            }
+        }
+        Some(self.memory(sgpr_home(code), false, 0))
+    }
+
+    /// A pair of scalar registers.
+    fn scalars(&mut self, code: u8) -> Option<VReg> {
+        let other = code.checked_add(1)?;
+        let single = [code, other].map(|c| self.home(What::Sgpr(c)).is_some());
+        if self.is_changing_mask(code) {
+            return None;
+        }
+        Some(match self.home(What::SgprPair(code)) {
+            Some(home) => self.from_home(home),
+            None if single == [false; 2] => self.memory(sgpr_home(code), true, 0),
+            None => {
+                let (lo, hi) = (self.scalar(code)?, self.scalar(other)?);
+                self.two_halves(lo, hi)
+            }
+        })
+    }
+
+    fn two_halves(&mut self, lo: VReg, hi: VReg) -> VReg {
+        let d = self.reg(0);
+        let operands = [(lo, Role::Use), (hi, Role::Any), (d, Role::Early)];
+        self.push(L::Join, &operands);
+        d
+    }
+
+    /// Returns a value of 64 bits in a general register.
+    fn wide(&mut self, id: Id) -> Option<VReg> {
+        if let Some(&r) = self.values[0].get(&id) {
+            return Some(r);
+        }
+        let n = self.node(id);
+        let [x, y, _] = n.args;
+        let r = match n.op {
+            Inst::Const(v) => self.imm(v),
+            _ if n.out.bits() <= 32 => return self.general(id),
+            Inst::Pair => return self.join(x, y),
+            Inst::SIn(code) => self.scalars(code)?,
+            Inst::Alu(_) if n.out.is_float() => {
+                let f = self.float(id)?;
+                self.result(L::ToGeneral(true), &[(f, Role::Use)], 0)
+            }
+            Inst::Alu(o) => self.integer(o, n, true)?,
+            _ => return None,
+        };
+        self.values[0].insert(id, r);
+        Some(r)
+    }
+
+    /// Returns what two halves are together.
+    fn halves(&self, lo: Id, hi: Id) -> Joined {
+        /// How many sums of sums are looked into.
+        const DEPTH: u32 = 3;
+        self.halves_to(lo, hi, DEPTH)
+    }
+
+    fn halves_to(&self, lo: Id, hi: Id, depth: u32) -> Joined {
+        let (l, h) = (self.node(lo), self.node(hi));
+        match (l.op, h.op) {
+            (Inst::Lo, Inst::Hi) if l.args[0] == h.args[0] => return Joined::Value(l.args[0]),
+            (Inst::VIn(v), Inst::VIn(w)) if w == v + 1 => return Joined::Vgprs(v),
+            (Inst::SIn(c), Inst::SIn(d))
+                if d == c + 1 && l.out.bits() == 32 && h.out.bits() == 32 =>
+            {
+                return Joined::Sgprs(c);
+            }
+            (_, Inst::Const(v)) if v as u32 == 0 => return Joined::Zext(lo),
+            (_, Inst::Alu(Op::Shr)) if h.args[0] == lo && h.ty.is_signed() && h.ty.bits() == 32 => {
+                if self.e.konst(h.args[1]) == Some(31) {
+                    return Joined::Sext(lo);
+                }
+            }
+            (Inst::Alu(Op::Shl), Inst::Shld(by))
+                if h.args[1] == l.args[0] && self.e.konst(l.args[1]) == Some(by as u64) =>
+            {
+                return Joined::Shl(l.args[0], h.args[0], by);
+            }
+            (Inst::Alu(Op::Add), _) if l.ty.bits() == 32 && !l.ty.is_float() => {
+                if let Some(sum) = self.sum(lo, hi, depth) {
+                    return sum;
+                }
+            }
+            _ => {}
+        }
+        Joined::Halves
+    }
+
+    /// Returns the operands of a sum of 64 bits: the upper half adds the carry of the lower one, and at most two other numbers.
+    fn sum(&self, lo: Id, hi: Id, depth: u32) -> Option<Joined> {
+        let depth = depth.checked_sub(1)?;
+        let mut terms = Vec::new();
+        let mut work = vec![hi];
+        while let Some(id) = work.pop() {
+            let n = self.node(id);
+            match n.op {
+                Inst::Alu(Op::Add) if n.out.bits() == 32 && !n.ty.is_float() && terms.len() < 4 => {
+                    work.extend([n.args[1], n.args[0]]);
+                }
+                _ => terms.push(id),
+            }
+        }
+        let at = terms.iter().position(|&t| self.is_carry(t, lo))?;
+        terms.remove(at);
+        let [a, b, _] = self.node(lo).args;
+        let zero = || {
+            let is_zero = |n: &Node| n.op == Inst::Const(0);
+            Some(self.e.c.graph.iter().position(is_zero)? as Id)
+        };
+        let known = |lo, hi| !matches!(self.halves_to(lo, hi, depth), Joined::Halves);
+        let (h, g) = match terms[..] {
+            [] => (zero()?, zero()?),
+            [h] => (h, zero()?),
+            [h, g] => (h, g),
+            _ => return None,
+        };
+        // The sum is the same whichever upper half belongs to which lower one.
+        Some(
+            match known(b, h) && !known(a, h) || known(a, g) && !known(b, g) {
+                true => Joined::Add([(a, g), (b, h)]),
+                false => Joined::Add([(a, h), (b, g)]),
+            },
+        )
+    }
+
+    /// Returns true if a value is 1 if a sum of 32 bits has a carry, else 0.
+    fn is_carry(&self, id: Id, sum: Id) -> bool {
+        let n = self.node(id);
+        if n.op != Inst::Alu(Op::Zext) || n.ty != Ty::Bool {
+            return false;
+        }
+        let mut of = self.node(n.args[0]);
+        if let Some(inner) = crate::ir::limited_to_active(&self.e.c.graph, &of) {
+            of = self.node(inner);
+        }
+        let terms = &self.node(sum).args[..2];
+        let less = of.op == Inst::Alu(Op::Lt) && of.ty.bits() == 32 && !of.ty.is_signed();
+        less && !of.ty.is_float() && of.args[0] == sum && terms.contains(&of.args[1])
+    }
+
+    /// Returns the number of 64 bits that has these halves.
+    fn join(&mut self, lo: Id, hi: Id) -> Option<VReg> {
+        if let Some(&r) = self.joined.get(&(lo, hi)) {
+            return Some(r);
+        }
+        let r = match self.halves(lo, hi) {
+            Joined::Value(id) => self.wide(id)?,
+            Joined::Vgprs(v) if self.home(What::VgprPair(v)).is_some() => {
+                let home = self.home(What::VgprPair(v))?;
+                self.from_home(home)
+            }
+            Joined::Vgprs(v)
+                if [v, v + 1].iter().all(|&v| {
+                    let pair = |v: u16| self.home(What::VgprPair(v)).is_some();
+                    self.home(What::Vgpr(v)).is_none() && !pair(v) && !pair(v.wrapping_sub(1))
+                }) =>
+            {
+                self.out.vgprs.extend([v, v + 1]);
+                self.memory(vgpr_image(v), true, 0)
+            }
+            Joined::Sgprs(code)
+                if [What::Sgpr(code), What::Sgpr(code + 1)]
+                    .iter()
+                    .all(|&w| self.home(w).is_none()) =>
+            {
+                self.scalars(code)?
+            }
+            Joined::Zext(lo) => self.general(lo)?,
+            Joined::Sext(lo) => {
+                let a = self.general(lo)?;
+                self.result(L::Unary(&[0x63], true), &[(a, Role::Use)], 0)
+            }
+            Joined::Shl(lo, hi, by) => {
+                let a = self.join(lo, hi)?;
+                self.over(L::ShiftImm(4, true, by), a, &[], 0)
+            }
+            Joined::Add([(a, h), (b, g)]) => {
+                // A constant is the second operand.
+                let swap = self.constant(a, h).is_some();
+                let [(a, h), (b, g)] = if swap {
+                    [(b, g), (a, h)]
+                } else {
+                    [(a, h), (b, g)]
+                };
+                let x = self.join(a, h)?;
+                match self.constant(b, g).map(|v| i32::try_from(v as i64)) {
+                    Some(Ok(v)) => self.over(L::BinaryImm(alu::ADD, true, v), x, &[], 0),
+                    _ => {
+                        let y = self.join(b, g)?;
+                        self.commutes(L::Binary(alu::ADD, true), x, y, 0)
+                    }
+                }
+            }
+            Joined::Halves | Joined::Vgprs(_) | Joined::Sgprs(_) => {
+                let (lo, hi) = (self.general(lo)?, self.general(hi)?);
+                self.two_halves(lo, hi)
+            }
+        };
+        self.joined.insert((lo, hi), r);
+        Some(r)
+    }
+
+    fn constant(&self, lo: Id, hi: Id) -> Option<u64> {
+        let (lo, hi) = (self.e.konst(lo)?, self.e.konst(hi)?);
+        Some(lo & 0xffff_ffff | hi << 32)
+    }
+
+    /// Returns the lane's bit of a mask.
+    fn bit(&mut self, id: Id) -> Option<VReg> {
+        if let Some(&r) = self.bits.get(&id) {
+            return Some(r);
+        }
+        if !is_mask(self.e.c, id) {
+            return None;
+        }
+        let n = self.node(id);
+        let r = match n.op {
+            Inst::Ballot => self.general(n.args[0])?,
+            Inst::Const(v) => self.imm(v & 1),
+            Inst::SIn(code) if code as u16 == EXEC => self.imm(1),
+            Inst::SIn(code) if self.masks.contains(&code) => {
+                let home = self.home(What::Bit(code))?;
+                self.from_home(home)
+            }
+            Inst::SIn(code) => {
+                let changes = [What::Sgpr(code), What::Sgpr(code + 1), What::SgprPair(code)];
+                if changes.iter().any(|&w| self.home(w).is_some()) {
+                    return None;
+                }
+                self.out.bits.insert(code);
+                self.memory(bit_image(code), false, 0)
+            }
+            Inst::Alu(Op::Not) => {
+                let a = self.bit(n.args[0])?;
+                self.over(L::BinaryImm(alu::XOR, false, 1), a, &[], 0)
+            }
+            Inst::Alu(Op::Select) => {
+                let condition = self.general(n.args[0])?;
+                let (a, b) = (self.bit(n.args[1])?, self.bit(n.args[2])?);
+                let operands = [(a, Role::Use), (condition, Role::Use)];
+                self.over(L::Select, b, &operands, 0)
+            }
+            Inst::Alu(o) => {
+                // The lane is active: EXEC has its bit.
+                let exec =
+                    |s: &Self, id: Id| matches!(s.node(id).op, Inst::SIn(c) if c as u16 == EXEC);
+                match (o, exec(self, n.args[0]), exec(self, n.args[1])) {
+                    (Op::And, true, _) => self.bit(n.args[1])?,
+                    (Op::And, _, true) => self.bit(n.args[0])?,
+                    _ => {
+                        let (a, b) = (self.bit(n.args[0])?, self.bit(n.args[1])?);
+                        self.commutes(L::Binary(bitwise(o)?, false), a, b, 0)
+                    }
+                }
+            }
+            _ => return None,
+        };
+        self.bits.insert(id, r);
+        Some(r)
+    }
+
+    /// Selects an integer operation.
+    fn integer(&mut self, o: Op, n: Node, wide: bool) -> Option<VReg> {
+        let [x, y, w] = n.args;
+        let value = |s: &mut Self, id: Id| if wide { s.wide(id) } else { s.general(id) };
+        let bits = n.ty.bits();
+        // Narrower numbers have zeros above them, and bitwise operations keep these.
+        let narrow = bits < 32 && n.ty != Ty::Bool;
+        let keeps = matches!(o, Op::And | Op::Or | Op::Xor | Op::Zext | Op::Select);
+        if narrow && !keeps || n.ty.is_float() {
+            return None;
+        }
+        Some(match o {
+            Op::Zext if bits <= 32 => return self.general(x),
+            Op::Sext if bits == 32 && wide => {
+                let a = self.general(x)?;
+                self.result(L::Unary(&[0x63], true), &[(a, Role::Use)], 0)
+            }
+            Op::Trunc if bits == 64 && n.out.bits() == 32 => {
+                let a = self.wide(x)?;
+                self.half(a, false)
+            }
+            Op::Not if bits >= 32 => {
+                let a = value(self, x)?;
+                self.over(L::BinaryImm(alu::XOR, wide, -1), a, &[], 0)
+            }
+            Op::Neg => {
+                let (zero, a) = (self.imm(0), value(self, x)?);
+                self.over(L::Binary(alu::SUB, wide), zero, &[(a, Role::Any)], 0)
+            }
+            Op::Popcount | Op::Clz | Op::Ctz if bits == 32 => {
+                let a = self.general(x)?;
+                let op: &[u8] = match o {
+                    Op::Popcount => &[0xf3, 0x0f, 0xb8],
+                    Op::Clz => &[0xf3, 0x0f, 0xbd],
+                    _ => &[0xf3, 0x0f, 0xbc],
+                };
+                self.result(L::Unary(op, false), &[(a, Role::Use)], 0)
+            }
+            Op::Add | Op::Sub | Op::And | Op::Or | Op::Xor => {
+                let op = match o {
+                    Op::Add => alu::ADD,
+                    Op::Sub => alu::SUB,
+                    o => bitwise(o)?,
+                };
+                let swap = o != Op::Sub && self.small(x, wide).is_some();
+                let (x, y) = if swap { (y, x) } else { (x, y) };
+                let a = value(self, x)?;
+                match self.small(y, wide) {
+                    Some(v) => self.over(L::BinaryImm(op, wide, v), a, &[], 0),
+                    None => {
+                        let b = value(self, y)?;
+                        match o {
+                            Op::Sub => self.over(L::Binary(op, wide), a, &[(b, Role::Any)], 0),
+                            _ => self.commutes(L::Binary(op, wide), a, b, 0),
+                        }
+                    }
+                }
+            }
+            Op::Mul => {
+                let (a, b) = (value(self, x)?, value(self, y)?);
+                self.commutes(L::Multiply(wide), a, b, 0)
+            }
+            Op::MulHi if bits == 32 => {
+                let (a, b) = (self.general(x)?, self.general(y)?);
+                let signed = n.ty.is_signed();
+                self.result(L::High(signed), &[(a, Role::Use), (b, Role::Use)], 0)
+            }
+            Op::Shl | Op::Shr => {
+                let which = match o {
+                    Op::Shl => 4,
+                    _ if n.ty.is_signed() => 7,
+                    _ => 5,
+                };
+                let a = value(self, x)?;
+                match self.e.konst(y) {
+                    Some(0) => a,
+                    Some(by) if by < bits as u64 => {
+                        self.over(L::ShiftImm(which, wide, by as u8), a, &[], 0)
+                    }
+                    None if !wide => {
+                        let by = self.general(y)?;
+                        let d = self.reg(0);
+                        let operands = [(a, Role::Use), (by, Role::Use), (d, Role::Early)];
+                        self.push(L::Shift(which), &operands);
+                        d
+                    }
+                    _ => return None,
+                }
+            }
+            Op::Min | Op::Max => {
+                let cc = match (o == Op::Min, n.ty.is_signed()) {
+                    (true, true) => Cc::G,
+                    (true, false) => Cc::A,
+                    (false, true) => Cc::L,
+                    (false, false) => Cc::B,
+                };
+                let (a, b) = (value(self, x)?, value(self, y)?);
+                let compare = Compare { cc, wide };
+                self.choose(compare, a, b, [a, b])
+            }
+            Op::Select => {
+                let (a, b) = (value(self, y)?, value(self, w)?);
+                if let Some((compare, of)) = self.comparison(x)? {
+                    return Some(self.choose(compare, b, a, of));
+                }
+                let m = self.general(x)?;
+                let operands = [(a, Role::Use), (m, Role::Use)];
+                self.over(L::Select, b, &operands, 0)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Returns `taken` if the comparison holds, else `other`.
+    fn choose(&mut self, compare: Compare, other: VReg, taken: VReg, [x, y]: [VReg; 2]) -> VReg {
+        let operands = [(taken, Role::Any), (x, Role::Any), (y, Role::Any)];
+        self.over(L::CompareSelect(compare), other, &operands, 0)
+    }
+
+    /// Returns a comparison of integers and its operands, if a truth value is one.
+    fn comparison(&mut self, id: Id) -> Option<Option<(Compare, [VReg; 2])>> {
+        let n = self.node(id);
+        let Inst::Alu(o) = n.op else {
+            return Some(None);
+        };
+        let Some(compare) = compare_of(o, &n) else {
+            return Some(None);
+        };
+        let [x, y, _] = n.args;
+        let value = |s: &mut Self, id: Id| {
+            if compare.wide {
+                s.wide(id)
+            } else {
+                s.general(id)
+            }
+        };
+        let (a, b) = (value(self, x)?, value(self, y)?);
+        Some(Some((compare, [a, b])))
+    }
+
+    /// Selects an operation whose result is a truth value.
+    fn truth(&mut self, o: Op, n: Node) -> Option<VReg> {
+        let [x, y, w] = n.args;
+        if n.ty == Ty::Bool {
+            if let Some(inner) = crate::ir::limited_to_active(&self.e.c.graph, &n) {
+                return self.general(inner);
+            }
+            let a = self.general(x)?;
+            return Some(match o {
+                Op::Not => self.over(L::BinaryImm(alu::XOR, false, 1), a, &[], 0),
+                Op::Select => {
+                    let (a, b, m) = (self.general(y)?, self.general(w)?, a);
+                    self.over(L::Select, b, &[(a, Role::Use), (m, Role::Use)], 0)
+                }
+                Op::And | Op::Or | Op::Xor | Op::Ne => {
+                    let op = bitwise(if o == Op::Ne { Op::Xor } else { o })?;
+                    let b = self.general(y)?;
+                    self.commutes(L::Binary(op, false), a, b, 0)
+                }
+                _ => return None,
+            });
+        }
+        if n.ty.is_float() {
+            return self.compare_floats(o, n);
+        }
+        let compare = compare_of(o, &n)?;
+        let value = |s: &mut Self, id: Id| {
+            if compare.wide {
+                s.wide(id)
+            } else {
+                s.general(id)
+            }
+        };
+        let a = value(self, x)?;
+        if let Some(v) = self.small(y, compare.wide) {
+            return Some(self.result(L::CompareImm(compare, v), &[(a, Role::Any)], 0));
+        }
+        let b = value(self, y)?;
+        let operands = [(a, Role::Any), (b, Role::Any)];
+        Some(self.result(L::Compare(compare), &operands, 0))
+    }
+
+    fn compare_floats(&mut self, o: Op, n: Node) -> Option<VReg> {
+        let [x, y, _] = n.args;
+        if n.ty.bits() < 32 {
+            return None;
+        }
+        let wide = n.ty == Ty::F64;
+        let (a, b) = (self.float(x)?, self.float(y)?);
+        // These hold for no NaN.
+        let (cc, a, b) = match o {
+            Op::Gt => (Cc::A, a, b),
+            Op::Ge => (Cc::Ae, a, b),
+            Op::Lt => (Cc::A, b, a),
+            Op::Le => (Cc::Ae, b, a),
+            _ => {
+                let predicate = predicate_of(o)?;
+                let operands = [(a, Role::Use), (b, Role::Any)];
+                return Some(self.result(L::FloatCompare(predicate, wide), &operands, 0));
+            }
+        };
+        let operands = [(a, Role::Use), (b, Role::Any)];
+        Some(self.result(L::FloatAbove(cc, wide), &operands, 0))
+    }
+
+    /// Returns a value in a vector register.
+    fn float(&mut self, id: Id) -> Option<VReg> {
+        if let Some(&r) = self.values[1].get(&id) {
+            return Some(r);
+        }
+        let n = self.node(id);
+        let wide = n.out.bits() == 64;
+        let r = match n.op {
+            Inst::Const(v) => self.again_anywhere(L::Line(v, wide), Remat::Memory, 1),
+            Inst::VIn(v) => self.vgpr(v, 1)?,
+            Inst::Part(_) if n.out.bits() > 32 => return None,
+            Inst::Part(k) if self.class_of(id, 4) == 1 => self.element(n.args[0], k, 1)?,
+            Inst::SIn(code) if n.out.bits() == 32 && self.home(What::Sgpr(code)).is_none() => {
+                let a = self.scalar(code)?;
+                match self.out.code.remat(a) {
+                    Remat::Memory => self.memory(sgpr_home(code), false, 1),
+                    _ => self.result(L::ToFloat(false), &[(a, Role::Use)], 1),
+                }
+            }
+            _ if wide && !n.out.is_float() => {
+                let a = self.wide(id)?;
+                self.result(L::ToFloat(true), &[(a, Role::Use)], 1)
+            }
+            _ if !wide && self.class_of(id, 4) == 0 => {
+                let a = self.general(id)?;
+                self.result(L::ToFloat(false), &[(a, Role::Use)], 1)
+            }
+            Inst::FastPath(_) => {
+                self.fast_path(n)?;
+                self.float(n.args[1])?
+            }
+            Inst::Alu(o) => self.float_operation(id, o, n)?,
+            _ => return None,
+        };
+        self.values[1].insert(id, r);
+        Some(r)
+    }
+
+    fn float_operation(&mut self, id: Id, o: Op, n: Node) -> Option<VReg> {
+        let op = *self.ops.get(&id)?;
+        if op.flush || op.fix || n.out.bits() < 32 || n.ty.bits() < 32 && n.ty != Ty::Bool {
+            return None;
+        }
+        let [x, y, w] = op.args;
+        let wide = n.out.bits() == 64;
+        let negated = |s: &mut Self, r: VReg, negate: bool| match negate {
+            true => s.result(L::Sign(sign(wide), wide, false), &[(r, Role::Use)], 1),
+            false => r,
+        };
+        let r = match o {
+            Op::Add | Op::Sub | Op::Mul | Op::Div if n.ty.is_float() => {
+                let code = match o {
+                    Op::Add => 0x58,
+                    Op::Sub => 0x5c,
+                    Op::Mul => 0x59,
+                    _ => 0x5e,
+                };
+                let (a, b) = (self.float(x)?, self.float(y)?);
+                let (a, b) = (negated(self, a, op.neg[0]), negated(self, b, op.neg[1]));
+                self.result(L::Float2(code, wide), &[(a, Role::Use), (b, Role::Any)], 1)
+            }
+            Op::Fma => {
+                let (a, b, c) = (self.float(x)?, self.float(y)?, self.float(w)?);
+                let signs = [op.neg[0] != op.neg[1], op.neg[2]];
+                match self.out.code.remat(c) {
+                    Remat::Fixed => {
+                        let operands = [(a, Role::Use), (b, Role::Any)];
+                        self.over(L::FmaTo(wide, signs), c, &operands, 1)
+                    }
+                    _ => {
+                        let operands = [(b, Role::Use), (c, Role::Any)];
+                        self.over(L::Fma(wide, signs), a, &operands, 1)
+                    }
+                }
+            }
+            Op::Mad => {
+                let (a, b, c) = (self.float(x)?, self.float(y)?, self.float(w)?);
+                let t = self.result(L::Float2(0x59, wide), &[(a, Role::Use), (b, Role::Any)], 1);
+                let t = negated(self, t, op.neg[0] != op.neg[1]);
+                let c = negated(self, c, op.neg[2]);
+                self.result(L::Float2(0x58, wide), &[(t, Role::Use), (c, Role::Any)], 1)
+            }
+            Op::Sqrt => {
+                let a = self.float(x)?;
+                self.result(L::Root(wide), &[(a, Role::Use)], 1)
+            }
+            Op::Floor | Op::Ceil | Op::RoundZero | Op::RoundEven => {
+                let a = self.float(x)?;
+                let mode = match o {
+                    Op::RoundEven => 8,
+                    Op::Floor => 9,
+                    Op::Ceil => 10,
+                    _ => 11,
+                };
+                self.result(L::Round(wide, mode), &[(a, Role::Use)], 1)
+            }
+            Op::Neg | Op::Abs if n.ty.is_float() => {
+                let a = self.float(x)?;
+                let value = if o == Op::Neg {
+                    sign(wide)
+                } else {
+                    !sign(wide)
+                };
+                self.result(L::Sign(value, wide, o == Op::Abs), &[(a, Role::Use)], 1)
+            }
+            Op::Min | Op::Max if n.ty.is_float() => {
+                let (a, b) = (self.float(x)?, self.float(y)?);
+                let operands = [(a, Role::Use), (b, Role::Use)];
+                self.result(L::Extreme(o == Op::Max, wide), &operands, 1)
+            }
+            Op::Select => self.float_select(x, y, w, wide)?,
+            Op::IntToFloat if n.ty.bits() == 32 => {
+                let a = self.general(x)?;
+                let signed = n.ty.is_signed();
+                self.result(L::FromInteger { signed, wide }, &[(a, Role::Use)], 1)
+            }
+            Op::FloatToFloat if n.ty.bits() + n.out.bits() == 96 => {
+                let a = self.float(x)?;
+                self.result(L::Resize(n.ty == Ty::F64), &[(a, Role::Use)], 1)
+            }
+            _ => return None,
+        };
+        if op.check && !self.lasts(id, o, &op) {
+            self.push(L::Check(wide), &[(r, Role::Use)]);
+        }
+        Some(r)
+    }
+
+    /// Returns true if a NaN that this operation gives stays until the lane leaves the loop, because the result is its operand in the next
+    /// iteration. Then the result is checked at the end, and what was computed from it is dropped if it is one.
+    fn lasts(&mut self, id: Id, o: Op, op: &VectorOp) -> bool {
+        if !matches!(o, Op::Add | Op::Sub | Op::Mul | Op::Fma | Op::Mad) {
+            return false;
+        }
+        let reads = |v: u16| {
+            op.args[..o.arity()]
+                .iter()
+                .any(|&a| self.node(a).op == Inst::VIn(v))
+        };
+        let mut written = self.e.c.effects.vgprs.iter().filter(|w| w.1 == id);
+        let Some(w) = written.find(|w| reads(w.0)) else {
+            return false;
+        };
+        let what = What::Vgpr(w.0);
+        if self.home(what).is_none_or(|home| home.class == 0) {
+            return false;
+        }
+        self.out.checks.push(what);
+        true
+    }
+
+    fn float_select(&mut self, x: Id, y: Id, w: Id, wide: bool) -> Option<VReg> {
+        let (a, b) = (self.float(y)?, self.float(w)?);
+        let n = self.node(x);
+        if let Inst::Alu(o) = n.op
+            && n.out == Ty::Bool
+            && (n.ty == Ty::F64 || n.ty == Ty::F32 && !wide)
+            && let Some(predicate) = predicate_of(o)
+        {
+            let (x, y) = (self.float(n.args[0])?, self.float(n.args[1])?);
+            let operands = [
+                (x, Role::Use),
+                (y, Role::Use),
+                (a, Role::Use),
+                (b, Role::Use),
+            ];
+            let of = [n.ty == Ty::F64, wide];
+            return Some(self.result(L::FloatCompareSelect(predicate, of), &operands, 1));
+        }
+        let m = self.general(x)?;
+        let operands = [(m, Role::Use), (a, Role::Use), (b, Role::Use)];
+        Some(self.result(L::FloatSelect(wide), &operands, 1))
+    }
+
+    /// Returns the space, the size of an element, their number and the constant offset of a load.
+    fn shape_of(&self, id: Id) -> Option<(Space, u8, u8, i32)> {
+        match self.node(id).op {
+            Inst::Group {
+                space,
+                bytes,
+                count,
+                offset,
+            } => Some((space, bytes, count, offset)),
+            Inst::SLoad { count, offset } => Some((Space::Global, 4, count, offset)),
+            _ => None,
+        }
+    }
+
+    /// Returns the address of a load, after a check that its elements may be loaded, and those of the other loads at the same address plus a
+    /// constant.
+    fn permitted(&mut self, id: Id) -> Option<VReg> {
+        if let Some(&r) = self.addresses.get(&id) {
+            return Some(r);
+        }
+        let n = self.node(id);
+        let [lo, hi, _] = n.args;
+        let (space, ..) = self.shape_of(id)?;
+        let lds = space == Space::Lds;
+        let address = match n.op {
+            Inst::SLoad { .. } => self.wide(lo)?,
+            _ if lds => self.general(lo)?,
+            _ => self.join(lo, hi)?,
+        };
+        let (mut first, mut end) = (i32::MAX, i32::MIN);
+        for other in 0..self.e.c.graph.len() as Id {
+            let m = self.node(other);
+            let same = std::mem::discriminant(&m.op) == std::mem::discriminant(&n.op)
+                && m.inputs() == n.inputs();
+            let Some((also, bytes, count, offset)) = self.shape_of(other).filter(|_| same) else {
+                continue;
+            };
+            if !self.e.plan.live[other as usize] || (also == Space::Lds) != lds {
+                continue;
+            }
+            (first, end) = (
+                first.min(offset),
+                end.max(offset + bytes as i32 * count as i32),
+            );
+            self.addresses.insert(other, address);
+        }
+        let bytes = end.checked_sub(first).filter(|b| (1..4096).contains(b))?;
+        let mut operands = vec![(address, Role::Any)];
+        if lds && self.e.konst(hi).is_none_or(|l| l < u32::MAX as u64) {
+            let limit = self.general(hi)?;
+            operands.push((limit, Role::Any));
+        }
+        let range = (!lds).then(|| self.e.new_range());
+        let extent = Elements {
+            lds,
+            bytes: bytes as u16,
+            offset: first,
+        };
+        self.push(L::Permit(extent, range), &operands);
+        Some(address)
+    }
+
+    /// Loads an element of a load.
+    fn element(&mut self, load: Id, k: u8, class: Class) -> Option<VReg> {
+        let address = self.permitted(load)?;
+        let (space, bytes, _, offset) = self.shape_of(load)?;
+        if class == 1 && bytes != 4 {
+            return None;
+        }
+        let element = Elements {
+            lds: space == Space::Lds,
+            bytes: bytes as u16,
+            offset: offset + k as i32 * bytes as i32,
+        };
+        let d = self.reg(class);
+        self.push(
+            L::Element(element),
+            &[(address, Role::Any), (d, Role::Early)],
+        );
+        Some(d)
+    }
+}
+
+fn sign(wide: bool) -> u64 {
+    if wide { 1 << 63 } else { 1 << 31 }
+}
+
+fn bitwise(o: Op) -> Option<u8> {
+    match o {
+        Op::And => Some(alu::AND),
+        Op::Or => Some(alu::OR),
+        Op::Xor => Some(alu::XOR),
+        _ => None,
+    }
+}
+
+/// Returns the comparison of integers that an operation is.
+fn compare_of(o: Op, n: &Node) -> Option<Compare> {
+    let bits = n.ty.bits();
+    if n.out != Ty::Bool
+        || n.ty.is_float()
+        || bits > 64
+        || bits < 32 && n.ty.is_signed()
+        || bits == 1
+    {
+        return None;
+    }
+    let cc = match (o, n.ty.is_signed()) {
+        (Op::Eq, _) => Cc::E,
+        (Op::Ne, _) => Cc::Ne,
+        (Op::Lt, true) => Cc::L,
+        (Op::Le, true) => Cc::Le,
+        (Op::Gt, true) => Cc::G,
+        (Op::Ge, true) => Cc::Ge,
+        (Op::Lt, false) => Cc::B,
+        (Op::Le, false) => Cc::Be,
+        (Op::Gt, false) => Cc::A,
+        (Op::Ge, false) => Cc::Ae,
+        _ => return None,
+    };
+    Some(Compare {
+        cc,
+        wide: bits == 64,
+    })
+}
+
+/// Returns the predicate of a host's comparison of floats. All are quiet, and false for NaNs but for the last one.
+fn predicate_of(o: Op) -> Option<u8> {
+    Some(match o {
+        Op::Eq => 0,
+        Op::Lt => 0x11,
+        Op::Le => 0x12,
+        Op::Gt => 0x1e,
+        Op::Ge => 0x1d,
+        Op::Ne => 0x0c,
+        Op::Unord => 3,
+        _ => return None,
+    })
+}
+
+/// Lets operations whose results are kept for the next iteration, and whose old values nothing reads afterwards, write these where they are kept.
+fn in_place(code: Code<L>, classes: &mut Vec<Class>) -> Code<L> {
+    let home_of = |r: VReg| match &code.origin_of(r).op {
+        L::Home(home) => Some(home.what),
+        _ => None,
+    };
+    let count = code.insts.len() as u32;
+    // Where each kept value is read last.
+    let mut last: Map<What, u32> = Map::default();
+    for at in 0..count {
+        for &(r, role) in code.operands(at) {
+            if let Some(what) = home_of(r).filter(|_| matches!(role, Role::Use | Role::Any)) {
+                last.insert(what, at);
+            }
+        }
+    }
+    let mut writes: Map<u32, Home> = Map::default();
+    let mut sets: Map<u32, u32> = Map::default();
+    for at in 0..count {
+        let L::SetHome(home) = code.insts[at as usize].op else {
+            continue;
+        };
+        let value = code.operands(at)[0].0;
+        let by = code.origin(value);
+        let op = &code.insts[by as usize].op;
+        let operands = code.operands(by);
+        let own = |r: VReg| home_of(r) == Some(home.what);
+        let result = operands.iter().position(|o| o.0 == value);
+        let fits = match result.map(|k| (k, operands[k].1)) {
+            // The first operand is overwritten; the others must not be what is kept.
+            Some((1, Role::Tied)) => !operands[2..].iter().any(|o| own(o.0)),
+            Some((_, Role::Def)) => !matches!(op, L::Home(_)),
+            _ => false,
+        };
+        let read_later = last.get(&home.what).is_some_and(|&at| at > by);
+        if home.register.is_some() && fits && !read_later && !writes.contains_key(&by) {
+            writes.insert(by, home);
+            sets.insert(at, by);
+        }
+    }
+    let mut out = Code::default();
+    let mut regs: Map<u32, VReg> = Map::default();
+    let old_classes = std::mem::take(classes);
+    let mut map = |out: &mut Code<L>, classes: &mut Vec<Class>, r: VReg| {
+        *regs.entry(r.0).or_insert_with(|| {
+            classes.push(old_classes[r.0 as usize]);
+            out.reg(old_classes[r.0 as usize])
+        })
+    };
+    for at in 0..count {
+        let inst = &code.insts[at as usize];
+        let operands = code.operands(at);
+        if sets.contains_key(&at) {
+            continue;
+        }
+        match writes.get(&at) {
+            Some(&home) => {
+                let mut new = Vec::new();
+                let mut value = None;
+                for (k, &(r, role)) in operands.iter().enumerate() {
+                    match role {
+                        Role::Tied | Role::Def => value = Some(r),
+                        // It is copied to where the result is kept, unless it is there.
+                        Role::Use
+                            if k == 0 && operands.get(1).is_some_and(|o| o.1 == Role::Tied) =>
+                        {
+                            new.push((map(&mut out, classes, r), Role::Any));
+                        }
+                        _ => new.push((map(&mut out, classes, r), role)),
+                    }
+                }
+                out.push(L::InPlace(Box::new(inst.op.clone()), home), &new);
+                if let Some(value) = value {
+                    let d = map(&mut out, classes, value);
+                    out.push_remat_to(L::Home(home), Remat::Fixed, d);
+                }
+            }
+            None if inst.remat != Remat::No => {
+                let d = map(&mut out, classes, operands[0].0);
+                out.push_remat_to(inst.op.clone(), inst.remat, d);
+            }
+            None => {
+                let new: Vec<_> = operands
+                    .iter()
+                    .map(|&(r, role)| (map(&mut out, classes, r), role))
+                    .collect();
+                out.push(inst.op.clone(), &new);
+            }
+        }
+    }
+    out
+}

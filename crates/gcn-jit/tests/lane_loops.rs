@@ -1,0 +1,342 @@
+//! Loops that run for one lane after the other: random bodies of loads and arithmetic, left in all the ways that such loops are left. All engines
+//! must agree on every register that the loop writes.
+#![cfg(target_arch = "x86_64")]
+
+use gcn_emu::dispatch::{Gpu, Launch};
+use gcn_emu::engine::Engine;
+use gcn_emu::interp::Interp;
+use gcn_emu::mem::Perm;
+use gcn_isa::Target;
+use gcn_jit::{Cache, Level};
+use gcn_object::CodeObject;
+
+const GROUP: u32 = 64;
+const ITEMS: u32 = 192;
+/// The size of the buffer that is loaded from, in bytes. A quarter of it is beyond what addresses reach.
+const BYTES: u32 = 1 << 15;
+/// The VGPRs that are stored after the loop, from v20 on.
+const VALUES: u32 = 12;
+
+/// Random numbers.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % n
+    }
+
+    fn of<'t>(&mut self, texts: &[&'t str]) -> &'t str {
+        texts[self.below(texts.len())]
+    }
+
+    /// One of the VGPRs that are computed with.
+    fn vgpr(&mut self) -> String {
+        format!("v{}", 20 + self.below(VALUES as usize))
+    }
+
+    fn source(&mut self) -> String {
+        match self.below(8) {
+            0 => format!("s{}", 30 + self.below(4)),
+            1 => self
+                .of(&["0", "1", "-1", "2", "64", "0x12345", "1.0", "-4.0"])
+                .to_string(),
+            _ => self.vgpr(),
+        }
+    }
+}
+
+const TWO: [&str; 16] = [
+    "v_add_u32",
+    "v_sub_u32",
+    "v_and_b32",
+    "v_or_b32",
+    "v_xor_b32",
+    "v_min_u32",
+    "v_max_i32",
+    "v_lshlrev_b32",
+    "v_lshrrev_b32",
+    "v_ashrrev_i32",
+    "v_add_f32",
+    "v_mul_f32",
+    "v_sub_f32",
+    "v_min_f32",
+    "v_max_f32",
+    "v_mul_u32_u24",
+];
+const E64: [&str; 4] = [
+    "v_mul_lo_u32",
+    "v_mul_hi_u32",
+    "v_mul_hi_i32",
+    "v_bcnt_u32_b32",
+];
+const THREE: [&str; 8] = [
+    "v_fma_f32",
+    "v_mad_f32",
+    "v_bfe_u32",
+    "v_bfe_i32",
+    "v_add3_u32",
+    "v_lshl_add_u32",
+    "v_alignbit_b32",
+    "v_mad_u32_u24",
+];
+const ONE: [&str; 10] = [
+    "v_mov_b32",
+    "v_not_b32",
+    "v_cvt_f32_i32",
+    "v_cvt_f32_u32",
+    "v_cvt_u32_f32",
+    "v_cvt_i32_f32",
+    "v_ffbh_u32",
+    "v_floor_f32",
+    "v_sqrt_f32",
+    "v_rcp_f32",
+];
+const COMPARE: [&str; 8] = [
+    "v_cmp_lt_u32",
+    "v_cmp_ge_i32",
+    "v_cmp_eq_u32",
+    "v_cmp_ne_u32",
+    "v_cmp_lt_f32",
+    "v_cmp_ge_f32",
+    "v_cmp_eq_f32",
+    "v_cmp_nle_f32",
+];
+
+/// An instruction of the body, or a few.
+fn piece(r: &mut Rng) -> String {
+    match r.below(12) {
+        0..=3 => {
+            let (op, d) = (r.of(&TWO), r.vgpr());
+            format!("{op} {d}, {}, {}", r.source(), r.vgpr())
+        }
+        4 => {
+            let (op, d) = (r.of(&E64), r.vgpr());
+            format!("{op} {d}, {}, {}", r.vgpr(), r.vgpr())
+        }
+        5 | 6 => {
+            let (op, d) = (r.of(&THREE), r.vgpr());
+            format!("{op} {d}, {}, {}, {}", r.vgpr(), r.vgpr(), r.vgpr())
+        }
+        7 => {
+            let (op, d) = (r.of(&ONE), r.vgpr());
+            format!("{op} {d}, {}", r.vgpr())
+        }
+        8 => {
+            let (op, d) = (r.of(&COMPARE), r.vgpr());
+            let compare = format!("{op} vcc, {}, {}", r.vgpr(), r.vgpr());
+            format!(
+                "{compare}\nv_cndmask_b32 {d}, {}, {}, vcc",
+                r.vgpr(),
+                r.vgpr()
+            )
+        }
+        9 => {
+            // A sum of 64 bits.
+            let n = 20 + r.below(VALUES as usize - 1);
+            let (a, b) = (r.vgpr(), r.vgpr());
+            format!(
+                "v_add_co_u32 v{n}, vcc, {a}, v{n}\nv_addc_co_u32 v{}, vcc, {b}, v{}, vcc",
+                n + 1,
+                n + 1
+            )
+        }
+        // An element that a value chooses.
+        _ => load(r),
+    }
+}
+
+fn load(r: &mut Rng) -> String {
+    let (index, d) = (r.vgpr(), 20 + r.below(VALUES as usize - 3));
+    let address = format!("v_and_b32 v10, 0x1ffc, {index}\n");
+    let offset = 4 * r.below(8);
+    let (what, last) = *[
+        ("dword", 0),
+        ("ubyte", 0),
+        ("sshort", 0),
+        ("dwordx2", 1),
+        ("dwordx3", 2),
+        ("dwordx4", 3),
+    ]
+    .get(r.below(6))
+    .expect("one of them");
+    let to = match last {
+        0 => format!("v{d}"),
+        n => format!("v[{d}:{}]", d + n),
+    };
+    match r.below(3) {
+        0 => format!("{address}ds_read_b32 v{d}, v10 offset:{offset}\ns_waitcnt lgkmcnt(0)"),
+        1 => format!(
+            "{address}global_load_{what} {to}, v10, s[4:5] offset:{offset}\ns_waitcnt vmcnt(0)"
+        ),
+        _ => format!(
+            "{address}v_mov_b32 v13, s5\nv_add_co_u32 v12, vcc, s4, v10\nv_addc_co_u32 v13, vcc, 0, v13, vcc\n\
+             global_load_{what} {to}, v[12:13], off offset:{offset}\ns_waitcnt vmcnt(0)"
+        ),
+    }
+}
+
+/// A loop with a random body. Its label is `again`.
+fn looped(r: &mut Rng) -> String {
+    let mut body = String::new();
+    for _ in 0..2 + r.below(10) {
+        body += &piece(r);
+        body.push('\n');
+    }
+    body += &load(r);
+    body.push('\n');
+    let count = 1 + r.below(9);
+    let counts = "s_add_u32 s20, s20, -1\n";
+    let (before, after) = match r.below(4) {
+        // A counter, which SCC has at the end.
+        0 => (
+            String::new(),
+            format!("{counts}s_cmp_lg_u32 s20, 0\ns_cbranch_scc1 again\n"),
+        ),
+        // Lanes leave one by one.
+        1 => (
+            "s_mov_b64 s[22:23], 0\n".into(),
+            "v_add_u32 v14, -1, v14\nv_cmp_ge_i32 vcc, 0, v14\ns_or_b64 s[22:23], vcc, s[22:23]\n\
+             s_andn2_b64 exec, exec, s[22:23]\ns_cbranch_execnz again\n"
+                .into(),
+        ),
+        // Or all at once, if a counter or what they load says so.
+        2 => (
+            "s_mov_b64 s[22:23], 0\n".into(),
+            format!(
+                "{counts}s_cmp_eq_u32 s20, 0\ns_cselect_b64 s[24:25], exec, 0\nv_cmp_gt_u32 vcc, v20, v21\n\
+                 s_or_b64 s[24:25], vcc, s[24:25]\ns_or_b64 s[22:23], s[24:25], s[22:23]\n\
+                 s_andn2_b64 exec, exec, s[22:23]\ns_cbranch_execnz again\n"
+            ),
+        ),
+        // A comparison of what is the same in all lanes, or nearly.
+        _ => {
+            let differs = if r.below(4) == 0 {
+                "v_and_b32 v15, 1, v1\n"
+            } else {
+                "v_mov_b32 v15, 0\n"
+            };
+            (
+                format!("{differs}v_add_u32 v15, {count}, v15\n"),
+                "v_add_u32 v15, -1, v15\nv_cmp_lt_i32 vcc, 0, v15\ns_and_b64 vcc, exec, vcc\ns_cbranch_vccnz again\n".into(),
+            )
+        }
+    };
+    let some = match r.below(3) {
+        0 => "v_and_b32 v9, 5, v1\nv_cmp_ne_u32 vcc, 4, v9\ns_and_b64 exec, exec, vcc\n",
+        _ => "",
+    };
+    format!("s_mov_b32 s20, {count}\n{before}{some}again:\n{body}{after}s_mov_b64 exec, -1\n")
+}
+
+fn program(r: &mut Rng) -> String {
+    let mut values = String::new();
+    let mut stores = String::new();
+    for n in 0..VALUES {
+        values += &format!(
+            "global_load_dword v{}, v8, s[4:5] offset:{}\n",
+            20 + n,
+            256 * n
+        );
+        stores += &format!(
+            "global_store_dword v17, v{}, s[6:7] offset:{}\n",
+            20 + n,
+            4 * n
+        );
+    }
+    let again = looped(r);
+    format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
+         s_load_dwordx4 s[4:7], s[0:1], 0x0\ns_mul_i32 s8, s2, {GROUP}\nv_add_u32 v1, s8, v0\ns_waitcnt lgkmcnt(0)\n\
+         s_mov_b32 m0, -1\ns_movk_i32 s30, 77\ns_mov_b32 s31, 0x40490fdb\ns_mov_b32 s32, s8\ns_mov_b32 s33, -5\n\
+         v_lshlrev_b32 v8, 2, v1\n{values}v_and_b32 v14, 7, v1\nv_mul_lo_u32 v17, v1, 64\n\
+         s_waitcnt vmcnt(0)\nds_write_b32 v8, v20\ns_waitcnt lgkmcnt(0)\n{again}\
+         s_cselect_b32 s9, 1, 2\nv_mov_b32 v18, s9\nv_add_u32 v18, s20, v18\nglobal_store_dword v17, v18, s[6:7] offset:{}\n\
+         v_mov_b32 v18, s22\nglobal_store_dword v17, v18, s[6:7] offset:{}\n{stores}s_endpgm\n\
+         .rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
+         .amdhsa_next_free_vgpr 40\n.amdhsa_next_free_sgpr 40\n.amdhsa_group_segment_fixed_size 16384\n.end_amdhsa_kernel\n",
+        4 * VALUES,
+        4 * VALUES + 4,
+    )
+}
+
+/// Returns the buffer of results, and how many waves' instructions were executed.
+fn run(
+    engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static,
+    source: &str,
+) -> (Vec<u8>, u64) {
+    let made = gcn_asm::assemble(source, "k.s", &gcn_asm::Options::default());
+    let object = made
+        .object
+        .unwrap_or_else(|| panic!("{:?} {source}", made.diagnostics));
+    let code = object.loadable().expect("it links");
+    let target = Target::parse("gfx900").expect("a target");
+    let gpu = Gpu::with_engine(target, 1 << 22, engine).expect("a GPU");
+    let object = CodeObject::parse(&code).expect("it is read");
+    let loaded = gpu.load(&object).expect("it is loaded");
+    let alloc = |bytes: u32| {
+        gpu.memory
+            .alloc(bytes as u64, 4096, Perm::RW)
+            .expect("memory")
+    };
+    let buffers = [alloc(BYTES), alloc(64 * ITEMS)];
+    // Small numbers, floats of all sizes, some NaNs and denormals.
+    let data: Vec<u8> = (0..BYTES / 4)
+        .flat_map(|n| {
+            let h = n.wrapping_mul(0x9e37_79b9);
+            let word = match h >> 29 {
+                0 | 1 => h >> 20 & 0xff,
+                2 => h,
+                3 => 0x007f_ffff & h,
+                4 if h >> 26 & 7 == 0 => 0x7f80_0000 | h & 0x0040_0001,
+                _ => ((h >> 16 & 0xff) as f32 - 100.0).to_bits(),
+            };
+            word.to_le_bytes()
+        })
+        .collect();
+    gpu.memory.write(buffers[0], &data).expect("writable");
+    let launch = Launch {
+        grid: [ITEMS, 1, 1],
+        group: [GROUP, 1, 1],
+        kernarg: buffers.map(u64::to_le_bytes).concat(),
+        threads: 1,
+        ..Launch::default()
+    };
+    let mut executed = 0;
+    for _ in 0..2 {
+        let ran = gpu
+            .dispatch(&loaded, "k", &launch)
+            .unwrap_or_else(|e| panic!("{e} {source}"));
+        executed = ran.instructions;
+    }
+    let mut after = vec![0; 64 * ITEMS as usize];
+    gpu.memory.read(buffers[1], &mut after).expect("readable");
+    (after, executed)
+}
+
+#[test]
+fn random_loops() {
+    let number = |name: &str, usual: u64| match std::env::var(name) {
+        Ok(text) => text.parse().expect("a number"),
+        Err(_) => usual,
+    };
+    let mut r = Rng(number("SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    for _ in 0..number("LOOPS", 150) {
+        let source = program(&mut r);
+        let want = run(|| Box::new(Interp::new()), &source);
+        for level in Level::ALL.into_iter().filter(|l| l.available()) {
+            let cache = Cache::with_level(level);
+            let engine = move || -> Box<dyn Engine> {
+                let mut engine = cache.engine();
+                engine.eager(true);
+                Box::new(engine)
+            };
+            let got = run(engine, &source);
+            assert_eq!(got.1, want.1, "{level:?}: executed instructions\n{source}");
+            let at = (0..want.0.len()).find(|&at| want.0[at] != got.0[at]);
+            assert_eq!(at, None, "{level:?}: the byte that differs\n{source}");
+        }
+    }
+}
