@@ -339,4 +339,42 @@ s_endpgm
         assert!(matches!(region.blocks[1].terminator, Terminator::Jump(12)));
         assert!(matches!(region.blocks[2].terminator, Terminator::End));
     }
+    /// Returns whether the loop at `again` can run for one lane after the other.
+    fn runs_lane_by_lane(body: &str) -> bool {
+        let code = format!(
+            "v_lshlrev_b32 v4, 3, v1\ns_mov_b64 s[8:9], 0\nagain:\n{body}s_mov_b64 exec, -1\nglobal_store_dword v0, v2, s[0:1]\ns_endpgm\n"
+        );
+        let region = region_of(&code);
+        region.blocks.iter().any(|c| c.lane_loop.is_some())
+    }
+
+    const LOAD: &str = "global_load_dword v3, v4, s[0:1]\ns_waitcnt vmcnt(0)\nv_add_u32 v2, v2, v3\nv_and_b32 v4, 0xffc, v3\n";
+    /// Lanes leave the loop if v2 is odd.
+    const ODD: &str = "v_and_b32 v5, 1, v2\nv_cmp_eq_u32 vcc, 1, v5\ns_or_b64 s[8:9], vcc, s[8:9]\ns_andn2_b64 exec, exec, s[8:9]\ns_cbranch_execnz again\n";
+
+    #[test]
+    fn loops_that_only_load_run_lane_by_lane() {
+        let counted = "s_sub_u32 s6, s6, 1\ns_cmp_lg_u32 s6, 0\ns_cbranch_scc1 again\n";
+        let alike = "v_cmp_lt_u32 vcc, v2, v0\ns_and_b64 vcc, exec, vcc\ns_cbranch_vccnz again\n";
+        for end in [ODD, counted, alike] {
+            assert!(runs_lane_by_lane(&format!("{LOAD}{end}")), "{end}");
+        }
+        for other in [
+            // Other lanes may load what is stored.
+            "global_store_dword v4, v2, s[0:1]\n",
+            // A lane's value comes from another lane.
+            "v_mov_b32 v2, v3 row_shr:1\n",
+            "v_readfirstlane_b32 s7, v3\nv_add_u32 v2, s7, v2\n",
+            // A number of a mask's bits is no bit of a lane.
+            "v_cmp_lt_u32 vcc, v2, v0\ns_bcnt1_i32_b64 s7, vcc\nv_add_u32 v2, s7, v2\n",
+            // These bits change as long as any lane is in the loop.
+            "v_cmp_lt_u32 vcc, v2, v0\ns_xnor_b64 s[10:11], s[10:11], vcc\nv_cndmask_b32 v2, v2, v3, s[10:11]\n",
+        ] {
+            assert!(
+                !runs_lane_by_lane(&format!("{LOAD}{other}{ODD}")),
+                "{other}"
+            );
+        }
+        assert!(!runs_lane_by_lane(&format!("v_add_u32 v2, v2, v4\n{ODD}")));
+    }
 }

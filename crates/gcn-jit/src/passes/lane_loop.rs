@@ -12,8 +12,8 @@
 //! same in an iteration in which it is inactive, which [`LaneLoop::of`] tests.
 
 use crate::ir::region::{Block, Terminator};
-use crate::ir::{Id, Inst};
-use gcn_isa::meaning::{Op, Space};
+use crate::ir::{Id, Inst, Node};
+use gcn_isa::meaning::Op;
 use gcn_isa::operand::EXEC;
 use gcn_isa::shape::Ty;
 
@@ -145,7 +145,7 @@ impl LaneLoop {
     }
 }
 
-/// Returns true if a block has no effects but on registers, and loads from lanes' own addresses.
+/// Returns true if a block has no effects but on registers, loads from lanes' own addresses, and reads nothing of other lanes.
 fn only_loads(block: &Block) -> bool {
     let e = &block.effects;
     let nothing_else = e.indexed.is_empty()
@@ -159,19 +159,17 @@ fn only_loads(block: &Block) -> bool {
         && block.skipped.is_empty()
         && block.assumed.is_empty()
         && !block.polls;
-    let own = |n: &crate::ir::Node| {
-        let loads = matches!(n.op, Inst::Group { space, .. } if space != Space::Lds);
-        let of_lds = matches!(
+    let of_other_lanes = |n: &Node| {
+        matches!(
             n.op,
-            Inst::Group {
-                space: Space::Lds,
-                ..
-            }
-        );
-        let vec = |id: Id| block.graph[id as usize].vec;
-        (loads || of_lds) && n.inputs().iter().any(|&id| vec(id))
+            Inst::LaneIn(_) | Inst::LanesIn(_) | Inst::VgprAt | Inst::Shuffle(_) | Inst::Row(_)
+        )
     };
-    nothing_else && block.graph.iter().any(own)
+    let own = |n: &Node| {
+        let vec = |id: &Id| block.graph[*id as usize].vec;
+        matches!(n.op, Inst::Group { .. }) && n.inputs().iter().any(vec)
+    };
+    nothing_else && block.graph.iter().any(own) && !block.graph.iter().any(of_other_lanes)
 }
 
 /// Returns for each value whether it is a scalar that depends on lanes.

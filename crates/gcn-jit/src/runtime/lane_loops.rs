@@ -10,9 +10,13 @@ use gcn_emu::mem::MAPPED;
 
 /// The first entries, which run vector code and are not timed: memory comes to the cache, and accesses learn how lanes move.
 const FIRST: u32 = 16;
-/// Entries are timed together until they take this many ticks, or are this many: the first ones after a change of code are slow.
-const TICKS: u64 = 20_000;
-const TOGETHER: u32 = 16;
+/// Entries are timed together until they take this many ticks, or are this many: the first ones after a change of code are slow. Their number is odd,
+/// because every second or fourth wave often has more work than the others.
+const TICKS: u64 = 40_000;
+const FEWEST: u32 = 3;
+const MOST: u32 = 31;
+/// Which of the timed entries run lane by lane, in an order that no period of the waves' work resembles.
+const BY_LANE: [u32; LANE_TIMES] = [0, 1, 1, 0, 1, 0, 0, 1];
 /// For how many times as many entries as are timed together a choice holds.
 const HOLDS: u32 = 250;
 
@@ -22,13 +26,13 @@ impl LaneLoopChoice {
     fn choose(&mut self, now: u64) {
         let elapsed = now.wrapping_sub(self.since);
         if self.entries == 0 {
-            (self.entries, self.left) = (1, FIRST - 1);
+            (self.entries, self.left) = (FEWEST, FIRST - 1);
             return;
         }
         match self.taken as usize {
             0 => {}
-            _ if elapsed < TICKS && self.entries < TOGETHER => {
-                self.entries *= 2;
+            _ if elapsed < TICKS && self.entries < MOST => {
+                self.entries = 2 * self.entries + 1;
                 self.taken = 0;
             }
             n => self.times[(n - 1) % LANE_TIMES] = elapsed / self.entries as u64,
@@ -39,17 +43,21 @@ impl LaneLoopChoice {
             self.left = HOLDS * self.entries - 1;
             return;
         }
-        self.by_lane = self.taken & 1;
+        self.by_lane = BY_LANE[self.taken as usize % LANE_TIMES];
         self.taken += 1;
         self.left = self.entries - 1;
         self.since = now;
     }
 
-    /// Compares the shortest times: work of the host is among the others. Lanes must be faster by a sixth, because vector code becomes faster the
-    /// longer it runs.
+    /// Compares the times. The longest one of each code does not count: work of the host is in it. Lanes must be faster by a sixth, because vector
+    /// code becomes faster the longer it runs.
     fn lanes_are_faster(&self) -> bool {
-        let of = |code: usize| self.times.iter().skip(code).step_by(2).copied().min();
-        let [all, lanes] = [0, 1].map(|code| of(code).unwrap_or(0));
+        let of = |by_lane: u32| {
+            let times = self.times.iter().zip(BY_LANE);
+            let times = times.filter(|t| t.1 == by_lane).map(|t| *t.0);
+            times.clone().sum::<u64>() - times.max().unwrap_or(0)
+        };
+        let [all, lanes] = [of(0), of(1)];
         lanes < all - all / 6
     }
 }
@@ -119,7 +127,7 @@ mod tests {
             }
             by_lane += choice.by_lane as usize;
             now += times[choice.by_lane as usize];
-            if n % 100 == 0 {
+            if n % 1000 == 0 {
                 // The host does something else.
                 now += 100_000;
             }
@@ -131,10 +139,10 @@ mod tests {
     fn the_faster_code_runs() {
         for scale in [1, 100, 100_000] {
             let mut choice = LaneLoopChoice::default();
-            assert!(enter(&mut choice, [10 * scale, 20 * scale], 10_000) < 500);
+            assert!(enter(&mut choice, [10 * scale, 20 * scale], 20_000) < 1000);
             // The data change, and so does the next choice.
-            enter(&mut choice, [10 * scale, 2 * scale], 5000);
-            assert!(enter(&mut choice, [10 * scale, 2 * scale], 10_000) > 9_500);
+            enter(&mut choice, [10 * scale, 2 * scale], 10_000);
+            assert!(enter(&mut choice, [10 * scale, 2 * scale], 20_000) > 19_000);
         }
     }
 }

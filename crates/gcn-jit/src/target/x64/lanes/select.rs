@@ -365,7 +365,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         self.again_anywhere(L::Imm(v), Remat::Value, 0)
     }
 
-    fn from_home(&mut self, home: Home) -> VReg {
+    fn kept_value(&mut self, home: Home) -> VReg {
         let remat = if home.register.is_some() {
             Remat::Fixed
         } else {
@@ -465,7 +465,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
 
     fn vgpr(&mut self, v: u16, class: Class) -> Option<VReg> {
         if let Some(home) = self.home(What::Vgpr(v)) {
-            let r = self.from_home(home);
+            let r = self.kept_value(home);
             return Some(match (home.class, class) {
                 (0, 1) => self.result(L::ToFloat(false), &[(r, Role::Use)], 1),
                 (1, 0) => self.result(L::ToGeneral(false), &[(r, Role::Use)], 0),
@@ -474,7 +474,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         }
         for (first, high) in [(Some(v), false), (v.checked_sub(1), true)] {
             if let Some(home) = first.and_then(|v| self.home(What::VgprPair(v))) {
-                let w = self.from_home(home);
+                let w = self.kept_value(home);
                 let r = self.half(w, high);
                 return Some(match class {
                     1 => self.result(L::ToFloat(false), &[(r, Role::Use)], 1),
@@ -498,11 +498,11 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             return None;
         }
         if let Some(home) = self.home(What::Sgpr(code)) {
-            return Some(self.from_home(home));
+            return Some(self.kept_value(home));
         }
         for (first, high) in [(Some(code), false), (code.checked_sub(1), true)] {
             if let Some(home) = first.and_then(|c| self.home(What::SgprPair(c))) {
-                let w = self.from_home(home);
+                let w = self.kept_value(home);
                 return Some(self.half(w, high));
             }
         }
@@ -517,7 +517,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             return None;
         }
         Some(match self.home(What::SgprPair(code)) {
-            Some(home) => self.from_home(home),
+            Some(home) => self.kept_value(home),
             None if single == [false; 2] => self.memory(sgpr_home(code), true, 0),
             None => {
                 let (lo, hi) = (self.scalar(code)?, self.scalar(other)?);
@@ -574,10 +574,13 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
                 return Joined::Sgprs(c);
             }
             (_, Inst::Const(v)) if v as u32 == 0 => return Joined::Zext(lo),
-            (_, Inst::Alu(Op::Shr)) if h.args[0] == lo && h.ty.is_signed() && h.ty.bits() == 32 => {
-                if self.e.konst(h.args[1]) == Some(31) {
-                    return Joined::Sext(lo);
-                }
+            (_, Inst::Alu(Op::Shr))
+                if h.args[0] == lo
+                    && h.ty.is_signed()
+                    && h.ty.bits() == 32
+                    && self.e.konst(h.args[1]) == Some(31) =>
+            {
+                return Joined::Sext(lo);
             }
             (Inst::Alu(Op::Shl), Inst::Shld(by))
                 if h.args[1] == l.args[0] && self.e.konst(l.args[1]) == Some(by as u64) =>
@@ -655,7 +658,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             Joined::Value(id) => self.wide(id)?,
             Joined::Vgprs(v) if self.home(What::VgprPair(v)).is_some() => {
                 let home = self.home(What::VgprPair(v))?;
-                self.from_home(home)
+                self.kept_value(home)
             }
             Joined::Vgprs(v)
                 if [v, v + 1].iter().all(|&v| {
@@ -728,7 +731,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             Inst::SIn(code) if code as u16 == EXEC => self.imm(1),
             Inst::SIn(code) if self.masks.contains(&code) => {
                 let home = self.home(What::Bit(code))?;
-                self.from_home(home)
+                self.kept_value(home)
             }
             Inst::SIn(code) => {
                 let changes = [What::Sgpr(code), What::Sgpr(code + 1), What::SgprPair(code)];
