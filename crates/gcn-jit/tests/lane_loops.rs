@@ -231,7 +231,8 @@ fn looped(r: &mut Rng) -> String {
     format!("s_mov_b32 s20, {count}\n{before}{some}again:\n{body}{after}s_mov_b64 exec, -1\n")
 }
 
-fn program(r: &mut Rng) -> String {
+/// A kernel with a loop, after which all registers are stored that it may have changed.
+fn program(again: &str) -> String {
     let mut values = String::new();
     let mut stores = String::new();
     for n in 0..VALUES {
@@ -246,7 +247,6 @@ fn program(r: &mut Rng) -> String {
             4 * n
         );
     }
-    let again = looped(r);
     format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
          s_load_dwordx4 s[4:7], s[0:1], 0x0\ns_mul_i32 s8, s2, {GROUP}\nv_add_u32 v1, s8, v0\ns_waitcnt lgkmcnt(0)\n\
@@ -324,19 +324,45 @@ fn random_loops() {
     };
     let mut r = Rng(number("SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     for _ in 0..number("LOOPS", 150) {
-        let source = program(&mut r);
-        let want = run(|| Box::new(Interp::new()), &source);
-        for level in Level::ALL.into_iter().filter(|l| l.available()) {
-            let cache = Cache::with_level(level);
-            let engine = move || -> Box<dyn Engine> {
-                let mut engine = cache.engine();
-                engine.eager(true);
-                Box::new(engine)
-            };
-            let got = run(engine, &source);
-            assert_eq!(got.1, want.1, "{level:?}: executed instructions\n{source}");
-            let at = (0..want.0.len()).find(|&at| want.0[at] != got.0[at]);
-            assert_eq!(at, None, "{level:?}: the byte that differs\n{source}");
-        }
+        check(&program(&looped(&mut r)));
+    }
+}
+
+#[test]
+fn loops_longer_than_a_time_slice() {
+    let load = "v_and_b32 v10, 0x1ffc, v20\nglobal_load_dword v21, v10, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v20, v20, v21\n\
+                v_add_u32 v22, 3, v22\ns_add_u32 s20, s20, 1\n";
+    let counted = format!("again:\n{load}s_cmp_lt_u32 s20, 60000\ns_cbranch_scc1 again\n");
+    // Lanes stay between 50,000 and 70,000 iterations.
+    let each = format!(
+        "v_mul_u32_u24 v14, 0x140, v0\nv_add_u32 v14, 0xc350, v14\ns_mov_b64 s[22:23], 0\nagain:\n{load}\
+         v_add_u32 v14, -1, v14\nv_cmp_eq_u32 vcc, 0, v14\ns_or_b64 s[22:23], vcc, s[22:23]\n\
+         s_andn2_b64 exec, exec, s[22:23]\ns_cbranch_execnz again\n"
+    );
+    let alike = format!(
+        "v_mov_b32 v15, 0xea60\nagain:\n{load}v_add_u32 v15, -1, v15\nv_cmp_lt_i32 vcc, 0, v15\n\
+         s_and_b64 vcc, exec, vcc\ns_cbranch_vccnz again\n"
+    );
+    for again in [counted, each, alike] {
+        check(&program(&format!(
+            "s_mov_b32 s20, 0\n{again}s_mov_b64 exec, -1\n"
+        )));
+    }
+}
+
+/// Runs a kernel on all engines, which must agree.
+fn check(source: &str) {
+    let want = run(|| Box::new(Interp::new()), source);
+    for level in Level::ALL.into_iter().filter(|l| l.available()) {
+        let cache = Cache::with_level(level);
+        let engine = move || -> Box<dyn Engine> {
+            let mut engine = cache.engine();
+            engine.eager(true);
+            Box::new(engine)
+        };
+        let got = run(engine, source);
+        assert_eq!(got.1, want.1, "{level:?}: executed instructions\n{source}");
+        let at = (0..want.0.len()).find(|&at| want.0[at] != got.0[at]);
+        assert_eq!(at, None, "{level:?}: the byte that differs\n{source}");
     }
 }

@@ -50,25 +50,23 @@ fn of_lane(base: Gpr, v: u16) -> Mem {
 }
 
 impl<V: Vectors> Emit<'_, V> {
-    /// Emits the code that a wave enters the loop by: it goes to `vector` for the code of all lanes. Returns false if there is no code for
-    /// single lanes, and emits nothing.
-    pub(super) fn lane_loop(&mut self, vector: Label) -> bool {
+    /// Emits the code by which a wave enters the loop: it goes to `vector`, which comes next, for the code of all lanes. If there is no code for
+    /// single lanes, emits nothing.
+    pub(super) fn lane_loop(&mut self, vector: Label) {
         let Some(l) = LaneLoop::of(self.c) else {
-            return false;
+            return;
         };
         let c = self.c;
         if c.effects.vgprs.len() > LANE_VGPRS {
-            return false;
+            return;
         }
         let Some(selected) = LaneSelect::select(self, &l) else {
-            return false;
+            return;
         };
-        let Some(allocated) = allocate(&selected.code, selected.registers) else {
-            return false;
+        let allocated = allocate(&selected.code, selected.registers);
+        let Some(allocated) = allocated.filter(|a| a.slots as usize <= LANE_SPILLS) else {
+            return;
         };
-        if allocated.slots as usize > LANE_SPILLS {
-            return false;
-        }
         self.choose(vector);
         let (next, done, out) = (self.a.label(), self.a.label(), self.a.label());
         let (end, bail) = (self.a.label(), self.a.label());
@@ -120,7 +118,6 @@ impl<V: Vectors> Emit<'_, V> {
         self.restore(vector);
         self.a.bind(done);
         self.after_lanes(&l, vector);
-        true
     }
 
     /// Chooses between the code of all lanes and that of single ones.

@@ -35,6 +35,18 @@ pub(super) fn field(displacement: usize) -> Option<&'static str> {
         (offset_of!(Ctx, vectors), "spilled"),
         (offset_of!(Ctx, remembered.ranges), "range"),
         (offset_of!(Ctx, remembered.tags), "range's tag"),
+        (offset_of!(Ctx, lookup), "look-up"),
+        (offset_of!(Ctx, tiles), "tiles"),
+        (offset_of!(Ctx, lanes.vgprs), "the lane's VGPR"),
+        (offset_of!(Ctx, lanes.sgprs), "the lane's SGPR"),
+        (offset_of!(Ctx, lanes.bits), "the lane's bit"),
+        (offset_of!(Ctx, lanes.masks), "lanes' masks"),
+        (offset_of!(Ctx, lanes.last), "last lane's SGPR"),
+        (offset_of!(Ctx, lanes.spills), "spilled"),
+        (offset_of!(Ctx, lanes.exec), "lanes"),
+        (offset_of!(Ctx, lanes.saved), "saved VGPR"),
+        (offset_of!(Ctx, lanes.choices), "choice of lanes"),
+        (offset_of!(Ctx, outside), ""),
     ];
     let known = fields.into_iter().filter(|f| f.0 <= displacement);
     let (_, name) = known.max_by_key(|f| f.0)?;
