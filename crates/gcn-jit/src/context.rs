@@ -377,6 +377,8 @@ pub struct LaneLoopChoice {
     /// The number of times that were taken, and the times of an entry, of vector code and lane by lane in turn.
     pub taken: u32,
     pub times: [u64; LANE_TIMES],
+    /// For how many times as many entries the last choice holds.
+    pub holds: u32,
 }
 
 /// The number of times that are taken for a choice.

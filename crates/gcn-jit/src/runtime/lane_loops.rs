@@ -17,8 +17,10 @@ const FEWEST: u32 = 3;
 const MOST: u32 = 31;
 /// Which of the timed entries run lane by lane, in an order that no period of the waves' work resembles.
 const BY_LANE: [u32; LANE_TIMES] = [0, 1, 1, 0, 1, 0, 0, 1];
-/// For how many times as many entries as are timed together a choice holds.
-const HOLDS: u32 = 250;
+/// For how many times as many entries as are timed together a choice holds: the first one, which may be made before the data are in the cache, and
+/// later ones.
+const FIRST_HOLDS: u32 = 8;
+const HOLDS: u32 = 256;
 
 impl LaneLoopChoice {
     /// Chooses the code for the next entries. The entries since the last choice have ended, and with them what came between them, which does
@@ -40,7 +42,8 @@ impl LaneLoopChoice {
         if self.taken as usize == LANE_TIMES {
             self.taken = 0;
             self.by_lane = self.lanes_are_faster() as u32;
-            self.left = HOLDS * self.entries - 1;
+            self.holds = (self.holds * 4).clamp(FIRST_HOLDS, HOLDS);
+            self.left = self.holds * self.entries - 1;
             return;
         }
         self.by_lane = BY_LANE[self.taken as usize % LANE_TIMES];

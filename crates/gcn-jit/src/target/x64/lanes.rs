@@ -15,6 +15,9 @@ use crate::lir::{Class, Code, VReg};
 use crate::passes::lane_loop::{Again, LaneLoop, Mask};
 use encode::vex::{H, LOAD, STORE};
 
+mod floats;
+mod halves;
+mod in_place;
 mod inst;
 mod select;
 

@@ -1,8 +1,10 @@
 //! Selects the machine instructions of a lane's iteration.
 //!
 //! Values are computed on demand, from what the iteration changes and from its loads. Addresses are halves of 32 bits in the IR; here they become
-//! numbers of 64 bits again ([`LaneSelect::joined`]).
+//! numbers of 64 bits again (`halves.rs`).
 
+use super::halves::Joined;
+use super::in_place::in_place;
 use super::inst::{Compare, Elements, GENERAL, Home, L, What, bit_image, vgpr_image};
 use super::*;
 use crate::lir::{Remat, Role};
@@ -12,18 +14,6 @@ use std::collections::BTreeSet;
 
 /// The registers that keep values from iteration to iteration.
 const KEPT: [usize; 2] = [5, 7];
-
-/// A number of 64 bits, by what its halves are.
-enum Joined {
-    Halves,
-    Value(Id),
-    Vgprs(u16),
-    Sgprs(u8),
-    Zext(Id),
-    Sext(Id),
-    Add([(Id, Id); 2]),
-    Shl(Id, Id, u8),
-}
 
 /// A lane's iteration as machine instructions.
 pub(super) struct Selected {
@@ -40,12 +30,12 @@ pub(super) struct Selected {
 }
 
 pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
-    e: &'e mut Emit<'a, V>,
-    out: Selected,
-    ops: Map<Id, VectorOp>,
+    pub(super) e: &'e mut Emit<'a, V>,
+    pub(super) out: Selected,
+    pub(super) ops: Map<Id, VectorOp>,
     /// The registers of values, by class; those of numbers of 64 bits, by their halves.
-    values: [Map<Id, VReg>; 2],
-    joined: Map<(Id, Id), VReg>,
+    pub(super) values: [Map<Id, VReg>; 2],
+    pub(super) joined: Map<(Id, Id), VReg>,
     /// The addresses of loads that were checked.
     addresses: Map<Id, VReg>,
     bits: Map<Id, VReg>,
@@ -94,11 +84,11 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         Some(s.out)
     }
 
-    fn node(&self, id: Id) -> Node {
+    pub(super) fn node(&self, id: Id) -> Node {
         *self.e.node(id)
     }
 
-    fn find_uses(&mut self) {
+    pub(super) fn find_uses(&mut self) {
         let graph = &self.e.c.graph;
         let mut used = vec![[false; 2]; graph.len()];
         for (at, n) in graph.iter().enumerate() {
@@ -119,7 +109,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Returns the class in which a value of 32 bits is computed.
-    fn class_of(&self, id: Id, depth: u32) -> Class {
+    pub(super) fn class_of(&self, id: Id, depth: u32) -> Class {
         let n = self.node(id);
         match n.op {
             Inst::Alu(Op::Select) if depth > 0 => {
@@ -137,16 +127,16 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         }
     }
 
-    fn wanted_as(&self, id: Id) -> Class {
+    pub(super) fn wanted_as(&self, id: Id) -> Class {
         (self.used_as[id as usize] == [false, true]) as Class
     }
 
-    fn home(&self, what: What) -> Option<Home> {
+    pub(super) fn home(&self, what: What) -> Option<Home> {
         self.out.homes.iter().find(|h| h.what == what).copied()
     }
 
     /// Decides where values are kept from iteration to iteration.
-    fn make_homes(&mut self, l: &LaneLoop) {
+    pub(super) fn make_homes(&mut self, l: &LaneLoop) {
         let c = self.e.c;
         let live = &self.e.plan.live;
         let mut reads: Map<u16, Id> = Map::default();
@@ -242,7 +232,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Selects an iteration.
-    fn iteration(&mut self, l: &LaneLoop) -> Option<()> {
+    pub(super) fn iteration(&mut self, l: &LaneLoop) -> Option<()> {
         let c = self.e.c;
         for (at, n) in c.graph.iter().enumerate() {
             if self.e.plan.live[at] && matches!(n.op, Inst::Group { .. } | Inst::SLoad { .. }) {
@@ -298,7 +288,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Returns a truth value, and the one that it has if the lane's bit of the new EXEC is set.
-    fn goes_on(&mut self, mask: Id) -> Option<(VReg, bool)> {
+    pub(super) fn goes_on(&mut self, mask: Id) -> Option<(VReg, bool)> {
         let n = self.node(mask);
         if n.op == Inst::Alu(Op::And) {
             for (k, other) in [(0, 1), (1, 0)] {
@@ -313,24 +303,24 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Returns a register that is not read from where it is kept between iterations.
-    fn copied(&mut self, r: VReg, class: Class) -> VReg {
+    pub(super) fn copied(&mut self, r: VReg, class: Class) -> VReg {
         if self.out.code.remat(r) == Remat::No {
             return r;
         }
         self.result(L::Copy(class), &[(r, Role::Use)], class)
     }
 
-    fn push(&mut self, op: L, operands: &[(VReg, Role)]) {
+    pub(super) fn push(&mut self, op: L, operands: &[(VReg, Role)]) {
         self.out.code.push(op, operands);
     }
 
-    fn reg(&mut self, class: Class) -> VReg {
+    pub(super) fn reg(&mut self, class: Class) -> VReg {
         self.out.classes.push(class);
         self.out.code.reg(class)
     }
 
     /// Appends an instruction with a result after the given operands.
-    fn result(&mut self, op: L, operands: &[(VReg, Role)], class: Class) -> VReg {
+    pub(super) fn result(&mut self, op: L, operands: &[(VReg, Role)], class: Class) -> VReg {
         let d = self.reg(class);
         let mut all = operands.to_vec();
         all.push((d, Role::Def));
@@ -339,7 +329,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Appends an instruction that overwrites its first operand.
-    fn over(&mut self, op: L, a: VReg, others: &[(VReg, Role)], class: Class) -> VReg {
+    pub(super) fn over(&mut self, op: L, a: VReg, others: &[(VReg, Role)], class: Class) -> VReg {
         let d = self.reg(class);
         let mut all = vec![(a, Role::Use), (d, Role::Tied)];
         all.extend_from_slice(others);
@@ -348,7 +338,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Appends an instruction that overwrites one of its operands: what iterations keep, if it is one of them.
-    fn commutes(&mut self, op: L, a: VReg, b: VReg, class: Class) -> VReg {
+    pub(super) fn commutes(&mut self, op: L, a: VReg, b: VReg, class: Class) -> VReg {
         let kept = |s: &Self, r: VReg| s.out.code.remat(r) == Remat::Fixed;
         let swap = kept(self, b) && !kept(self, a)
             || self.out.code.remat(a) == Remat::Memory && self.out.code.remat(b) == Remat::No;
@@ -356,16 +346,16 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         self.over(op, a, &[(b, Role::Any)], class)
     }
 
-    fn again_anywhere(&mut self, op: L, remat: Remat, class: Class) -> VReg {
+    pub(super) fn again_anywhere(&mut self, op: L, remat: Remat, class: Class) -> VReg {
         self.out.classes.push(class);
         self.out.code.push_remat(op, remat, class)
     }
 
-    fn imm(&mut self, v: u64) -> VReg {
+    pub(super) fn imm(&mut self, v: u64) -> VReg {
         self.again_anywhere(L::Imm(v), Remat::Value, 0)
     }
 
-    fn kept_value(&mut self, home: Home) -> VReg {
+    pub(super) fn kept_value(&mut self, home: Home) -> VReg {
         let remat = if home.register.is_some() {
             Remat::Fixed
         } else {
@@ -374,12 +364,12 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         self.again_anywhere(L::Home(home), remat, home.class)
     }
 
-    fn memory(&mut self, m: Mem, wide: bool, class: Class) -> VReg {
+    pub(super) fn memory(&mut self, m: Mem, wide: bool, class: Class) -> VReg {
         self.again_anywhere(L::Memory(m, wide), Remat::Memory, class)
     }
 
     /// Returns a constant that fits an immediate of 32 bits with a sign.
-    fn small(&self, id: Id, wide: bool) -> Option<i32> {
+    pub(super) fn small(&self, id: Id, wide: bool) -> Option<i32> {
         let v = self.e.konst(id)?;
         match wide {
             true => i32::try_from(v as i64).ok(),
@@ -388,7 +378,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Returns a value in a general register.
-    fn general(&mut self, id: Id) -> Option<VReg> {
+    pub(super) fn general(&mut self, id: Id) -> Option<VReg> {
         if let Some(&r) = self.values[0].get(&id) {
             return Some(r);
         }
@@ -408,7 +398,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Computes a value of at most 32 bits in a general register.
-    fn compute(&mut self, n: Node) -> Option<VReg> {
+    pub(super) fn compute(&mut self, n: Node) -> Option<VReg> {
         let [x, y, _] = n.args;
         Some(match n.op {
             Inst::VIn(v) => return self.vgpr(v, 0),
@@ -450,20 +440,20 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Leaves the lane's code where a fast path does not have the value.
-    fn fast_path(&mut self, n: Node) -> Option<()> {
+    pub(super) fn fast_path(&mut self, n: Node) -> Option<()> {
         let condition = self.general(n.args[0])?;
         self.push(L::Leave(false), &[(condition, Role::Use)]);
         Some(())
     }
 
-    fn half(&mut self, w: VReg, high: bool) -> VReg {
+    pub(super) fn half(&mut self, w: VReg, high: bool) -> VReg {
         match high {
             true => self.over(L::ShiftImm(5, true, 32), w, &[], 0),
             false => self.result(L::Unary(&[0x8b], false), &[(w, Role::Use)], 0),
         }
     }
 
-    fn vgpr(&mut self, v: u16, class: Class) -> Option<VReg> {
+    pub(super) fn vgpr(&mut self, v: u16, class: Class) -> Option<VReg> {
         if let Some(home) = self.home(What::Vgpr(v)) {
             let r = self.kept_value(home);
             return Some(match (home.class, class) {
@@ -487,13 +477,13 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Returns true if a scalar register is a part of a mask that the loop changes. A lane knows only its own bit.
-    fn is_changing_mask(&self, code: u8) -> bool {
+    pub(super) fn is_changing_mask(&self, code: u8) -> bool {
         let first = code & !1;
         self.masks.contains(&first) || first as u16 == EXEC && !self.same_exec
     }
 
     /// A scalar register of 32 bits.
-    fn scalar(&mut self, code: u8) -> Option<VReg> {
+    pub(super) fn scalar(&mut self, code: u8) -> Option<VReg> {
         if self.is_changing_mask(code) {
             return None;
         }
@@ -510,7 +500,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// A pair of scalar registers.
-    fn scalars(&mut self, code: u8) -> Option<VReg> {
+    pub(super) fn scalars(&mut self, code: u8) -> Option<VReg> {
         let other = code.checked_add(1)?;
         let single = [code, other].map(|c| self.home(What::Sgpr(c)).is_some());
         if self.is_changing_mask(code) {
@@ -526,7 +516,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         })
     }
 
-    fn two_halves(&mut self, lo: VReg, hi: VReg) -> VReg {
+    pub(super) fn two_halves(&mut self, lo: VReg, hi: VReg) -> VReg {
         let d = self.reg(0);
         let operands = [(lo, Role::Use), (hi, Role::Any), (d, Role::Early)];
         self.push(L::Join, &operands);
@@ -534,7 +524,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Returns a value of 64 bits in a general register.
-    fn wide(&mut self, id: Id) -> Option<VReg> {
+    pub(super) fn wide(&mut self, id: Id) -> Option<VReg> {
         if let Some(&r) = self.values[0].get(&id) {
             return Some(r);
         }
@@ -556,168 +546,8 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         Some(r)
     }
 
-    /// Returns what two halves are together.
-    fn halves(&self, lo: Id, hi: Id) -> Joined {
-        /// How many sums of sums are looked into.
-        const DEPTH: u32 = 3;
-        self.halves_to(lo, hi, DEPTH)
-    }
-
-    fn halves_to(&self, lo: Id, hi: Id, depth: u32) -> Joined {
-        let (l, h) = (self.node(lo), self.node(hi));
-        match (l.op, h.op) {
-            (Inst::Lo, Inst::Hi) if l.args[0] == h.args[0] => return Joined::Value(l.args[0]),
-            (Inst::VIn(v), Inst::VIn(w)) if w == v + 1 => return Joined::Vgprs(v),
-            (Inst::SIn(c), Inst::SIn(d))
-                if d == c + 1 && l.out.bits() == 32 && h.out.bits() == 32 =>
-            {
-                return Joined::Sgprs(c);
-            }
-            (_, Inst::Const(v)) if v as u32 == 0 => return Joined::Zext(lo),
-            (_, Inst::Alu(Op::Shr))
-                if h.args[0] == lo
-                    && h.ty.is_signed()
-                    && h.ty.bits() == 32
-                    && self.e.konst(h.args[1]) == Some(31) =>
-            {
-                return Joined::Sext(lo);
-            }
-            (Inst::Alu(Op::Shl), Inst::Shld(by))
-                if h.args[1] == l.args[0] && self.e.konst(l.args[1]) == Some(by as u64) =>
-            {
-                return Joined::Shl(l.args[0], h.args[0], by);
-            }
-            (Inst::Alu(Op::Add), _) if l.ty.bits() == 32 && !l.ty.is_float() => {
-                if let Some(sum) = self.sum(lo, hi, depth) {
-                    return sum;
-                }
-            }
-            _ => {}
-        }
-        Joined::Halves
-    }
-
-    /// Returns the operands of a sum of 64 bits: the upper half adds the carry of the lower one, and at most two other numbers.
-    fn sum(&self, lo: Id, hi: Id, depth: u32) -> Option<Joined> {
-        let depth = depth.checked_sub(1)?;
-        let mut terms = Vec::new();
-        let mut work = vec![hi];
-        while let Some(id) = work.pop() {
-            let n = self.node(id);
-            match n.op {
-                Inst::Alu(Op::Add) if n.out.bits() == 32 && !n.ty.is_float() && terms.len() < 4 => {
-                    work.extend([n.args[1], n.args[0]]);
-                }
-                _ => terms.push(id),
-            }
-        }
-        let at = terms.iter().position(|&t| self.is_carry(t, lo))?;
-        terms.remove(at);
-        let [a, b, _] = self.node(lo).args;
-        let zero = || {
-            let is_zero = |n: &Node| n.op == Inst::Const(0);
-            Some(self.e.c.graph.iter().position(is_zero)? as Id)
-        };
-        let known = |lo, hi| !matches!(self.halves_to(lo, hi, depth), Joined::Halves);
-        let (h, g) = match terms[..] {
-            [] => (zero()?, zero()?),
-            [h] => (h, zero()?),
-            [h, g] => (h, g),
-            _ => return None,
-        };
-        // The sum is the same whichever upper half belongs to which lower one.
-        Some(
-            match known(b, h) && !known(a, h) || known(a, g) && !known(b, g) {
-                true => Joined::Add([(a, g), (b, h)]),
-                false => Joined::Add([(a, h), (b, g)]),
-            },
-        )
-    }
-
-    /// Returns true if a value is 1 if a sum of 32 bits has a carry, else 0.
-    fn is_carry(&self, id: Id, sum: Id) -> bool {
-        let n = self.node(id);
-        if n.op != Inst::Alu(Op::Zext) || n.ty != Ty::Bool {
-            return false;
-        }
-        let mut of = self.node(n.args[0]);
-        if let Some(inner) = crate::ir::limited_to_active(&self.e.c.graph, &of) {
-            of = self.node(inner);
-        }
-        let terms = &self.node(sum).args[..2];
-        let less = of.op == Inst::Alu(Op::Lt) && of.ty.bits() == 32 && !of.ty.is_signed();
-        less && !of.ty.is_float() && of.args[0] == sum && terms.contains(&of.args[1])
-    }
-
-    /// Returns the number of 64 bits that has these halves.
-    fn join(&mut self, lo: Id, hi: Id) -> Option<VReg> {
-        if let Some(&r) = self.joined.get(&(lo, hi)) {
-            return Some(r);
-        }
-        let r = match self.halves(lo, hi) {
-            Joined::Value(id) => self.wide(id)?,
-            Joined::Vgprs(v) if self.home(What::VgprPair(v)).is_some() => {
-                let home = self.home(What::VgprPair(v))?;
-                self.kept_value(home)
-            }
-            Joined::Vgprs(v)
-                if [v, v + 1].iter().all(|&v| {
-                    let pair = |v: u16| self.home(What::VgprPair(v)).is_some();
-                    self.home(What::Vgpr(v)).is_none() && !pair(v) && !pair(v.wrapping_sub(1))
-                }) =>
-            {
-                self.out.vgprs.extend([v, v + 1]);
-                self.memory(vgpr_image(v), true, 0)
-            }
-            Joined::Sgprs(code)
-                if [What::Sgpr(code), What::Sgpr(code + 1)]
-                    .iter()
-                    .all(|&w| self.home(w).is_none()) =>
-            {
-                self.scalars(code)?
-            }
-            Joined::Zext(lo) => self.general(lo)?,
-            Joined::Sext(lo) => {
-                let a = self.general(lo)?;
-                self.result(L::Unary(&[0x63], true), &[(a, Role::Use)], 0)
-            }
-            Joined::Shl(lo, hi, by) => {
-                let a = self.join(lo, hi)?;
-                self.over(L::ShiftImm(4, true, by), a, &[], 0)
-            }
-            Joined::Add([(a, h), (b, g)]) => {
-                // A constant is the second operand.
-                let swap = self.constant(a, h).is_some();
-                let [(a, h), (b, g)] = if swap {
-                    [(b, g), (a, h)]
-                } else {
-                    [(a, h), (b, g)]
-                };
-                let x = self.join(a, h)?;
-                match self.constant(b, g).map(|v| i32::try_from(v as i64)) {
-                    Some(Ok(v)) => self.over(L::BinaryImm(alu::ADD, true, v), x, &[], 0),
-                    _ => {
-                        let y = self.join(b, g)?;
-                        self.commutes(L::Binary(alu::ADD, true), x, y, 0)
-                    }
-                }
-            }
-            Joined::Halves | Joined::Vgprs(_) | Joined::Sgprs(_) => {
-                let (lo, hi) = (self.general(lo)?, self.general(hi)?);
-                self.two_halves(lo, hi)
-            }
-        };
-        self.joined.insert((lo, hi), r);
-        Some(r)
-    }
-
-    fn constant(&self, lo: Id, hi: Id) -> Option<u64> {
-        let (lo, hi) = (self.e.konst(lo)?, self.e.konst(hi)?);
-        Some(lo & 0xffff_ffff | hi << 32)
-    }
-
     /// Returns the lane's bit of a mask.
-    fn bit(&mut self, id: Id) -> Option<VReg> {
+    pub(super) fn bit(&mut self, id: Id) -> Option<VReg> {
         if let Some(&r) = self.bits.get(&id) {
             return Some(r);
         }
@@ -771,7 +601,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Selects an integer operation.
-    fn integer(&mut self, o: Op, n: Node, wide: bool) -> Option<VReg> {
+    pub(super) fn integer(&mut self, o: Op, n: Node, wide: bool) -> Option<VReg> {
         let [x, y, w] = n.args;
         let value = |s: &mut Self, id: Id| if wide { s.wide(id) } else { s.general(id) };
         let bits = n.ty.bits();
@@ -884,13 +714,19 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Returns `taken` if the comparison holds, else `other`.
-    fn choose(&mut self, compare: Compare, other: VReg, taken: VReg, [x, y]: [VReg; 2]) -> VReg {
+    pub(super) fn choose(
+        &mut self,
+        compare: Compare,
+        other: VReg,
+        taken: VReg,
+        [x, y]: [VReg; 2],
+    ) -> VReg {
         let operands = [(taken, Role::Any), (x, Role::Any), (y, Role::Any)];
         self.over(L::CompareSelect(compare), other, &operands, 0)
     }
 
     /// Returns a comparison of integers and its operands, if a truth value is one.
-    fn comparison(&mut self, id: Id) -> Option<Option<(Compare, [VReg; 2])>> {
+    pub(super) fn comparison(&mut self, id: Id) -> Option<Option<(Compare, [VReg; 2])>> {
         let n = self.node(id);
         let Inst::Alu(o) = n.op else {
             return Some(None);
@@ -911,7 +747,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Selects an operation whose result is a truth value.
-    fn truth(&mut self, o: Op, n: Node) -> Option<VReg> {
+    pub(super) fn truth(&mut self, o: Op, n: Node) -> Option<VReg> {
         let [x, y, w] = n.args;
         if n.ty == Ty::Bool {
             if let Some(inner) = crate::ir::limited_to_active(&self.e.c.graph, &n) {
@@ -952,205 +788,8 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         Some(self.result(L::Compare(compare), &operands, 0))
     }
 
-    fn compare_floats(&mut self, o: Op, n: Node) -> Option<VReg> {
-        let [x, y, _] = n.args;
-        if n.ty.bits() < 32 {
-            return None;
-        }
-        let wide = n.ty == Ty::F64;
-        let (a, b) = (self.float(x)?, self.float(y)?);
-        // These hold for no NaN.
-        let (cc, a, b) = match o {
-            Op::Gt => (Cc::A, a, b),
-            Op::Ge => (Cc::Ae, a, b),
-            Op::Lt => (Cc::A, b, a),
-            Op::Le => (Cc::Ae, b, a),
-            _ => {
-                let predicate = predicate_of(o)?;
-                let operands = [(a, Role::Use), (b, Role::Any)];
-                return Some(self.result(L::FloatCompare(predicate, wide), &operands, 0));
-            }
-        };
-        let operands = [(a, Role::Use), (b, Role::Any)];
-        Some(self.result(L::FloatAbove(cc, wide), &operands, 0))
-    }
-
-    /// Returns a value in a vector register.
-    fn float(&mut self, id: Id) -> Option<VReg> {
-        if let Some(&r) = self.values[1].get(&id) {
-            return Some(r);
-        }
-        let n = self.node(id);
-        let wide = n.out.bits() == 64;
-        let r = match n.op {
-            Inst::Const(v) => self.again_anywhere(L::Line(v, wide), Remat::Memory, 1),
-            Inst::VIn(v) => self.vgpr(v, 1)?,
-            Inst::Part(_) if n.out.bits() > 32 => return None,
-            Inst::Part(k) if self.class_of(id, 4) == 1 => self.element(n.args[0], k, 1)?,
-            Inst::SIn(code) if n.out.bits() == 32 && self.home(What::Sgpr(code)).is_none() => {
-                let a = self.scalar(code)?;
-                match self.out.code.remat(a) {
-                    Remat::Memory => self.memory(sgpr_home(code), false, 1),
-                    _ => self.result(L::ToFloat(false), &[(a, Role::Use)], 1),
-                }
-            }
-            _ if wide && !n.out.is_float() => {
-                let a = self.wide(id)?;
-                self.result(L::ToFloat(true), &[(a, Role::Use)], 1)
-            }
-            _ if !wide && self.class_of(id, 4) == 0 => {
-                let a = self.general(id)?;
-                self.result(L::ToFloat(false), &[(a, Role::Use)], 1)
-            }
-            Inst::FastPath(_) => {
-                self.fast_path(n)?;
-                self.float(n.args[1])?
-            }
-            Inst::Alu(o) => self.float_operation(id, o, n)?,
-            _ => return None,
-        };
-        self.values[1].insert(id, r);
-        Some(r)
-    }
-
-    fn float_operation(&mut self, id: Id, o: Op, n: Node) -> Option<VReg> {
-        let op = *self.ops.get(&id)?;
-        if op.flush || op.fix || n.out.bits() < 32 || n.ty.bits() < 32 && n.ty != Ty::Bool {
-            return None;
-        }
-        let [x, y, w] = op.args;
-        let wide = n.out.bits() == 64;
-        let negated = |s: &mut Self, r: VReg, negate: bool| match negate {
-            true => s.result(L::Sign(sign(wide), wide, false), &[(r, Role::Use)], 1),
-            false => r,
-        };
-        let r = match o {
-            Op::Add | Op::Sub | Op::Mul | Op::Div if n.ty.is_float() => {
-                let code = match o {
-                    Op::Add => 0x58,
-                    Op::Sub => 0x5c,
-                    Op::Mul => 0x59,
-                    _ => 0x5e,
-                };
-                let (a, b) = (self.float(x)?, self.float(y)?);
-                let (a, b) = (negated(self, a, op.neg[0]), negated(self, b, op.neg[1]));
-                self.result(L::Float2(code, wide), &[(a, Role::Use), (b, Role::Any)], 1)
-            }
-            Op::Fma => {
-                let (a, b, c) = (self.float(x)?, self.float(y)?, self.float(w)?);
-                let signs = [op.neg[0] != op.neg[1], op.neg[2]];
-                match self.out.code.remat(c) {
-                    Remat::Fixed => {
-                        let operands = [(a, Role::Use), (b, Role::Any)];
-                        self.over(L::FmaTo(wide, signs), c, &operands, 1)
-                    }
-                    _ => {
-                        let operands = [(b, Role::Use), (c, Role::Any)];
-                        self.over(L::Fma(wide, signs), a, &operands, 1)
-                    }
-                }
-            }
-            Op::Mad => {
-                let (a, b, c) = (self.float(x)?, self.float(y)?, self.float(w)?);
-                let t = self.result(L::Float2(0x59, wide), &[(a, Role::Use), (b, Role::Any)], 1);
-                let t = negated(self, t, op.neg[0] != op.neg[1]);
-                let c = negated(self, c, op.neg[2]);
-                self.result(L::Float2(0x58, wide), &[(t, Role::Use), (c, Role::Any)], 1)
-            }
-            Op::Sqrt => {
-                let a = self.float(x)?;
-                self.result(L::Root(wide), &[(a, Role::Use)], 1)
-            }
-            Op::Floor | Op::Ceil | Op::RoundZero | Op::RoundEven => {
-                let a = self.float(x)?;
-                let mode = match o {
-                    Op::RoundEven => 8,
-                    Op::Floor => 9,
-                    Op::Ceil => 10,
-                    _ => 11,
-                };
-                self.result(L::Round(wide, mode), &[(a, Role::Use)], 1)
-            }
-            Op::Neg | Op::Abs if n.ty.is_float() => {
-                let a = self.float(x)?;
-                let value = if o == Op::Neg {
-                    sign(wide)
-                } else {
-                    !sign(wide)
-                };
-                self.result(L::Sign(value, wide, o == Op::Abs), &[(a, Role::Use)], 1)
-            }
-            Op::Min | Op::Max if n.ty.is_float() => {
-                let (a, b) = (self.float(x)?, self.float(y)?);
-                let operands = [(a, Role::Use), (b, Role::Use)];
-                self.result(L::Extreme(o == Op::Max, wide), &operands, 1)
-            }
-            Op::Select => self.float_select(x, y, w, wide)?,
-            Op::IntToFloat if n.ty.bits() == 32 => {
-                let a = self.general(x)?;
-                let signed = n.ty.is_signed();
-                self.result(L::FromInteger { signed, wide }, &[(a, Role::Use)], 1)
-            }
-            Op::FloatToFloat if n.ty.bits() + n.out.bits() == 96 => {
-                let a = self.float(x)?;
-                self.result(L::Resize(n.ty == Ty::F64), &[(a, Role::Use)], 1)
-            }
-            _ => return None,
-        };
-        if op.check && !self.lasts(id, o, &op) {
-            self.push(L::Check(wide), &[(r, Role::Use)]);
-        }
-        Some(r)
-    }
-
-    /// Returns true if a NaN that this operation gives stays until the lane leaves the loop, because the result is its operand in the next
-    /// iteration. Then the result is checked at the end, and what was computed from it is dropped if it is one.
-    fn lasts(&mut self, id: Id, o: Op, op: &VectorOp) -> bool {
-        if !matches!(o, Op::Add | Op::Sub | Op::Mul | Op::Fma | Op::Mad) {
-            return false;
-        }
-        let reads = |v: u16| {
-            op.args[..o.arity()]
-                .iter()
-                .any(|&a| self.node(a).op == Inst::VIn(v))
-        };
-        let mut written = self.e.c.effects.vgprs.iter().filter(|w| w.1 == id);
-        let Some(w) = written.find(|w| reads(w.0)) else {
-            return false;
-        };
-        let what = What::Vgpr(w.0);
-        if self.home(what).is_none_or(|home| home.class == 0) {
-            return false;
-        }
-        self.out.checks.push(what);
-        true
-    }
-
-    fn float_select(&mut self, x: Id, y: Id, w: Id, wide: bool) -> Option<VReg> {
-        let (a, b) = (self.float(y)?, self.float(w)?);
-        let n = self.node(x);
-        if let Inst::Alu(o) = n.op
-            && n.out == Ty::Bool
-            && (n.ty == Ty::F64 || n.ty == Ty::F32 && !wide)
-            && let Some(predicate) = predicate_of(o)
-        {
-            let (x, y) = (self.float(n.args[0])?, self.float(n.args[1])?);
-            let operands = [
-                (x, Role::Use),
-                (y, Role::Use),
-                (a, Role::Use),
-                (b, Role::Use),
-            ];
-            let of = [n.ty == Ty::F64, wide];
-            return Some(self.result(L::FloatCompareSelect(predicate, of), &operands, 1));
-        }
-        let m = self.general(x)?;
-        let operands = [(m, Role::Use), (a, Role::Use), (b, Role::Use)];
-        Some(self.result(L::FloatSelect(wide), &operands, 1))
-    }
-
     /// Returns the space, the size of an element, their number and the constant offset of a load.
-    fn shape_of(&self, id: Id) -> Option<(Space, u8, u8, i32)> {
+    pub(super) fn shape_of(&self, id: Id) -> Option<(Space, u8, u8, i32)> {
         match self.node(id).op {
             Inst::Group {
                 space,
@@ -1165,7 +804,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
 
     /// Returns the address of a load, after a check that its elements may be loaded, and those of the other loads at the same address plus a
     /// constant.
-    fn permitted(&mut self, id: Id) -> Option<VReg> {
+    pub(super) fn permitted(&mut self, id: Id) -> Option<VReg> {
         if let Some(&r) = self.addresses.get(&id) {
             return Some(r);
         }
@@ -1212,7 +851,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Loads an element of a load.
-    fn element(&mut self, load: Id, k: u8, class: Class) -> Option<VReg> {
+    pub(super) fn element(&mut self, load: Id, k: u8, class: Class) -> Option<VReg> {
         let address = self.permitted(load)?;
         let (space, bytes, _, offset) = self.shape_of(load)?;
         if class == 1 && bytes != 4 {
@@ -1230,10 +869,6 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         );
         Some(d)
     }
-}
-
-fn sign(wide: bool) -> u64 {
-    if wide { 1 << 63 } else { 1 << 31 }
 }
 
 fn bitwise(o: Op) -> Option<u8> {
@@ -1273,111 +908,4 @@ fn compare_of(o: Op, n: &Node) -> Option<Compare> {
         cc,
         wide: bits == 64,
     })
-}
-
-/// Returns the predicate of a host's comparison of floats. All are quiet, and false for NaNs but for the last one.
-fn predicate_of(o: Op) -> Option<u8> {
-    Some(match o {
-        Op::Eq => 0,
-        Op::Lt => 0x11,
-        Op::Le => 0x12,
-        Op::Gt => 0x1e,
-        Op::Ge => 0x1d,
-        Op::Ne => 0x0c,
-        Op::Unord => 3,
-        _ => return None,
-    })
-}
-
-/// Lets operations whose results are kept for the next iteration, and whose old values nothing reads afterwards, write these where they are kept.
-fn in_place(code: Code<L>, classes: &mut Vec<Class>) -> Code<L> {
-    let home_of = |r: VReg| match &code.origin_of(r).op {
-        L::Home(home) => Some(home.what),
-        _ => None,
-    };
-    let count = code.insts.len() as u32;
-    // Where each kept value is read last.
-    let mut last: Map<What, u32> = Map::default();
-    for at in 0..count {
-        for &(r, role) in code.operands(at) {
-            if let Some(what) = home_of(r).filter(|_| matches!(role, Role::Use | Role::Any)) {
-                last.insert(what, at);
-            }
-        }
-    }
-    let mut writes: Map<u32, Home> = Map::default();
-    let mut sets: Map<u32, u32> = Map::default();
-    for at in 0..count {
-        let L::SetHome(home) = code.insts[at as usize].op else {
-            continue;
-        };
-        let value = code.operands(at)[0].0;
-        let by = code.origin(value);
-        let op = &code.insts[by as usize].op;
-        let operands = code.operands(by);
-        let own = |r: VReg| home_of(r) == Some(home.what);
-        let result = operands.iter().position(|o| o.0 == value);
-        let fits = match result.map(|k| (k, operands[k].1)) {
-            // The first operand is overwritten; the others must not be what is kept.
-            Some((1, Role::Tied)) => !operands[2..].iter().any(|o| own(o.0)),
-            Some((_, Role::Def)) => !matches!(op, L::Home(_)),
-            _ => false,
-        };
-        let read_later = last.get(&home.what).is_some_and(|&at| at > by);
-        if home.register.is_some() && fits && !read_later && !writes.contains_key(&by) {
-            writes.insert(by, home);
-            sets.insert(at, by);
-        }
-    }
-    let mut out = Code::default();
-    let mut regs: Map<u32, VReg> = Map::default();
-    let old_classes = std::mem::take(classes);
-    let mut map = |out: &mut Code<L>, classes: &mut Vec<Class>, r: VReg| {
-        *regs.entry(r.0).or_insert_with(|| {
-            classes.push(old_classes[r.0 as usize]);
-            out.reg(old_classes[r.0 as usize])
-        })
-    };
-    for at in 0..count {
-        let inst = &code.insts[at as usize];
-        let operands = code.operands(at);
-        if sets.contains_key(&at) {
-            continue;
-        }
-        match writes.get(&at) {
-            Some(&home) => {
-                let mut new = Vec::new();
-                let mut value = None;
-                for (k, &(r, role)) in operands.iter().enumerate() {
-                    match role {
-                        Role::Tied | Role::Def => value = Some(r),
-                        // It is copied to where the result is kept, unless it is there.
-                        Role::Use
-                            if k == 0 && operands.get(1).is_some_and(|o| o.1 == Role::Tied) =>
-                        {
-                            new.push((map(&mut out, classes, r), Role::Any));
-                        }
-                        _ => new.push((map(&mut out, classes, r), role)),
-                    }
-                }
-                out.push(L::InPlace(Box::new(inst.op.clone()), home), &new);
-                if let Some(value) = value {
-                    let d = map(&mut out, classes, value);
-                    out.push_remat_to(L::Home(home), Remat::Fixed, d);
-                }
-            }
-            None if inst.remat != Remat::No => {
-                let d = map(&mut out, classes, operands[0].0);
-                out.push_remat_to(inst.op.clone(), inst.remat, d);
-            }
-            None => {
-                let new: Vec<_> = operands
-                    .iter()
-                    .map(|&(r, role)| (map(&mut out, classes, r), role))
-                    .collect();
-                out.push(inst.op.clone(), &new);
-            }
-        }
-    }
-    out
 }
