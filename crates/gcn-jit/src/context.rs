@@ -374,7 +374,7 @@ pub struct LaneLoopChoice {
     /// When the entries began that are timed together, and their number.
     pub since: u64,
     pub entries: u32,
-    /// The number of times that were taken, and the times of an entry, of vector code and lane by lane in turn.
+    /// The number of times that were taken, and the times of an entry in one code or the other.
     pub taken: u32,
     pub times: [u64; LANE_TIMES],
     /// For how many times as many entries the last choice holds.

@@ -102,6 +102,11 @@ impl<O> Code<O> {
         self.push_as(op, remat, &[(to, Role::Def)]);
     }
 
+    /// Returns the bank that a register belongs to.
+    pub fn class(&self, reg: VReg) -> Class {
+        self.classes[reg.0 as usize]
+    }
+
     /// Returns the position of the instruction that defines a register.
     pub fn origin(&self, reg: VReg) -> u32 {
         self.origin[reg.0 as usize]

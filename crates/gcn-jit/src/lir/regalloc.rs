@@ -204,7 +204,7 @@ impl<O> State<'_, O> {
     }
 
     fn class(&self, reg: VReg) -> Class {
-        self.code.classes[reg.0 as usize]
+        self.code.class(reg)
     }
 
     fn remat(&self, reg: VReg) -> Remat {

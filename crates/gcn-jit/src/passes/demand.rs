@@ -63,11 +63,17 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
         }
     }
     plan_checks(block, options, plan);
-    for at in 0..n {
-        let node = &block.graph[at];
-        plan.late[at] = !node.vec
-            && (node.op == Inst::Ballot || node.inputs().iter().any(|&i| plan.late[i as usize]));
+    plan.late = late(block);
+}
+
+/// Returns for each value whether it is a scalar that depends on lanes.
+pub(super) fn late(block: &Block) -> Vec<bool> {
+    let mut late = vec![false; block.graph.len()];
+    for (at, n) in block.graph.iter().enumerate() {
+        let depends = n.op == Inst::Ballot || n.inputs().iter().any(|&i| late[i as usize]);
+        late[at] = !n.vec && depends;
     }
+    late
 }
 
 /// Returns the operands of an operation, including those of absorbed signs and fused operations.

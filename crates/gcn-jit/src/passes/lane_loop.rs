@@ -11,6 +11,7 @@
 //! The wave leaves the loop when the last lane does, and masks change until then. A lane that has left has no further effect on them if its bits stay the
 //! same in an iteration in which it is inactive, which [`LaneLoop::of`] tests.
 
+use super::demand;
 use crate::ir::region::{Block, Terminator};
 use crate::ir::{Id, Inst, Node};
 use gcn_isa::meaning::Op;
@@ -75,7 +76,7 @@ impl LaneLoop {
             again: Again::All(when, again_if),
             scc: None,
         };
-        let late = late(block);
+        let late = demand::late(block);
         if let Some(scc) = block.effects.scc {
             let n = &block.graph[when as usize];
             let inverted = n.op == Inst::Alu(Op::Not) && n.args[0] == scc;
@@ -93,7 +94,7 @@ impl LaneLoop {
             }
             let &(_, high) = writes.next_if(|w| w.0 == code + 1)?;
             let mask = halves_of(block, id, high).filter(|_| code % 2 == 0)?;
-            if !is_mask(block, mask) {
+            if !is_mask(block, &late, mask) {
                 return None;
             }
             if code as u16 == EXEC {
@@ -132,7 +133,7 @@ impl LaneLoop {
             }
             found.again = Again::Lane(mask);
         } else if late[when as usize] {
-            let mask = goes_on(when).filter(|&mask| is_mask(block, mask))?;
+            let mask = goes_on(when).filter(|&mask| is_mask(block, &late, mask))?;
             if inactive(block, mask) != Inactive::Bit(false) {
                 return None;
             }
@@ -172,16 +173,6 @@ fn only_loads(block: &Block) -> bool {
     nothing_else && block.graph.iter().any(own) && !block.graph.iter().any(of_other_lanes)
 }
 
-/// Returns for each value whether it is a scalar that depends on lanes.
-fn late(block: &Block) -> Vec<bool> {
-    let mut late = vec![false; block.graph.len()];
-    for (at, n) in block.graph.iter().enumerate() {
-        let depends = n.op == Inst::Ballot || n.inputs().iter().any(|&i| late[i as usize]);
-        late[at] = !n.vec && depends;
-    }
-    late
-}
-
 /// Returns the value of 64 bits of which two values are the halves.
 fn halves_of(block: &Block, low: Id, high: Id) -> Option<Id> {
     let (a, b) = (&block.graph[low as usize], &block.graph[high as usize]);
@@ -189,8 +180,9 @@ fn halves_of(block: &Block, low: Id, high: Id) -> Option<Id> {
     halves.then_some(a.args[0])
 }
 
-/// Returns true if each bit of a scalar belongs to a lane and depends on nothing but this lane and other masks.
-pub(crate) fn is_mask(block: &Block, id: Id) -> bool {
+/// Returns true if each bit of a scalar belongs to a lane and depends on nothing but this lane and other masks. `late` has the scalars that depend
+/// on lanes.
+pub(crate) fn is_mask(block: &Block, late: &[bool], id: Id) -> bool {
     let n = &block.graph[id as usize];
     match n.op {
         Inst::Ballot => true,
@@ -198,10 +190,10 @@ pub(crate) fn is_mask(block: &Block, id: Id) -> bool {
         Inst::Const(v) => v == 0 || v == u64::MAX,
         Inst::Alu(Op::Select) if n.out.bits() == 64 && !n.vec => {
             let [condition, a, b] = n.args;
-            !late(block)[condition as usize] && is_mask(block, a) && is_mask(block, b)
+            !late[condition as usize] && is_mask(block, late, a) && is_mask(block, late, b)
         }
         Inst::Alu(Op::And | Op::Or | Op::Xor | Op::Not) if n.out.bits() == 64 && !n.vec => {
-            n.inputs().iter().all(|&id| is_mask(block, id))
+            n.inputs().iter().all(|&id| is_mask(block, late, id))
         }
         _ => false,
     }

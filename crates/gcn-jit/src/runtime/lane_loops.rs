@@ -1,7 +1,7 @@
 //! Loops that can run for one lane after the other: which of their two codes runs.
 //!
-//! Which one is faster depends on the data: on how long lanes stay in the loop, and on where they load from. So both are timed. The first
-//! times a loop is entered they take turns; then the faster one runs for many entries, and both are timed again. Both leave the same state.
+//! Which one is faster depends on the data: on how long lanes stay in the loop, and on where they load from. So both are timed. After
+//! some entries in vector code they take turns; then the faster one runs for many entries, and both are timed again. Both leave the same state.
 
 use crate::context::{Ctx, LANE_LOOPS, LANE_TIMES, LaneLoopChoice};
 use crate::runtime::helpers::{AROUND, page_states, parts, permitted};

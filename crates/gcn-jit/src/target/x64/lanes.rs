@@ -7,6 +7,7 @@
 //! Lanes only load, so if something fails (a load that is not permitted, a NaN that is observed, an operand that a fast path excludes) the
 //! registers are restored, and vector code begins again with all lanes.
 
+use super::machine::plus;
 use super::range::Range;
 use super::*;
 use crate::context::{LANE_LOOPS, LANE_SPILLS, LANE_VGPRS, LaneLoopChoice};
@@ -47,6 +48,16 @@ fn choice(start: u64, field: usize) -> Mem {
     ctx!(lanes.choices, at)
 }
 
+/// RAX becomes the address of the first VGPR of the lane whose number is in RDX.
+fn vgprs_of_lane(a: &mut Asm) {
+    a.mov(true, RAX, Rm::M(ctx!(current.vgprs)));
+    let lane = Mem {
+        index: Some((RDX, 4)),
+        ..mem(RAX, 0)
+    };
+    a.lea(RAX, lane);
+}
+
 /// The VGPR of the lane whose first VGPR is at an address.
 fn of_lane(base: Gpr, v: u16) -> Mem {
     mem(base, 256 * v as i32)
@@ -56,7 +67,8 @@ impl<V: Vectors> Emit<'_, V> {
     /// Emits the code by which a wave enters the loop: it goes to `vector`, which comes next, for the code of all lanes. If there is no code for
     /// single lanes, emits nothing.
     pub(super) fn lane_loop(&mut self, vector: Label) {
-        let Some(l) = LaneLoop::of(self.c) else {
+        let (Some(l), Some([choose, range])) = (LaneLoop::of(self.c), self.common.lanes_call)
+        else {
             return;
         };
         let c = self.c;
@@ -70,7 +82,7 @@ impl<V: Vectors> Emit<'_, V> {
         let Some(allocated) = allocated.filter(|a| a.slots as usize <= LANE_SPILLS) else {
             return;
         };
-        self.choose(vector);
+        self.choose(choose, vector);
         let (next, done, out) = (self.a.label(), self.a.label(), self.a.label());
         let (end, bail) = (self.a.label(), self.a.label());
         self.before_lanes(&l, vector);
@@ -81,7 +93,6 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.jcc(Cc::S, out);
         let mut later = Vec::new();
         let exits = Exits { bail, again };
-        let classes = |r: VReg| selected.classes[r.0 as usize];
         for step in &allocated.steps {
             match *step {
                 Step::Inst { inst, locations } => {
@@ -89,7 +100,6 @@ impl<V: Vectors> Emit<'_, V> {
                         code: &selected.code,
                         locations: allocated.locations(&selected.code, inst, locations),
                         roles: selected.code.operands(inst),
-                        classes: &classes,
                         kept: None,
                     };
                     let op = selected.code.insts[inst as usize].op.clone();
@@ -116,15 +126,15 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.shift_by(1, true, RCX, RCX, RDX);
         self.a.g(true, &[0x09], RCX, Rm::M(ctx!(lanes.alive)));
         self.a.jmp(end);
-        self.look_up(later, bail);
+        self.look_up(later, range, bail);
         self.a.bind(bail);
         self.restore(vector);
         self.a.bind(done);
         self.after_lanes(&l, vector);
     }
 
-    /// Chooses between the code of all lanes and that of single ones.
-    fn choose(&mut self, vector: Label) {
+    /// Chooses between the code of all lanes and that of single ones. `call` calls the helper.
+    fn choose(&mut self, call: Label, vector: Label) {
         let start = self.c.start;
         let (ask, chosen, lanes) = (self.a.label(), self.a.label(), self.a.label());
         self.a.imm(RAX, start);
@@ -143,7 +153,6 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.imm(RAX, start);
         self.a.store(true, ctx!(lanes.lane), RAX);
         self.a.imm(RSI, choice_of(start) as u64);
-        let call = self.common.lanes_call.map_or(self.common.exit, |c| c[0]);
         self.a.call_label(call);
         self.a.jmp(chosen);
         self.a.bind(lanes);
@@ -168,14 +177,8 @@ impl<V: Vectors> Emit<'_, V> {
         for m in &l.masks {
             a.store(true, ctx!(lanes.masks, 4 * m.code as usize), RAX);
         }
-        for (k, w) in c.effects.vgprs.iter().enumerate() {
-            for half in 0..8 {
-                let from = plus_bytes(vgpr_line(w.0, 0), 32 * half);
-                let to = plus_bytes(ctx!(lanes.saved, 256 * k), 32 * half);
-                a.y(LOAD, half as u8, 0, H::M(from));
-                a.y(STORE, half as u8, 0, H::M(to));
-            }
-        }
+        self.copy_changed(false);
+        let a = &mut *self.a;
         if let Some(key) = c.fp.filter(|&k| k != self.common.default) {
             a.ldmxcsr(mxcsr_of(key));
         }
@@ -191,12 +194,7 @@ impl<V: Vectors> Emit<'_, V> {
         a.blsr(true, RCX, RCX);
         a.store(true, ctx!(lanes.todo), RCX);
         a.store(true, ctx!(lanes.lane), RDX);
-        a.mov(true, RAX, Rm::M(ctx!(current.vgprs)));
-        let lane = Mem {
-            index: Some((RDX, 4)),
-            ..mem(RAX, 0)
-        };
-        a.lea(RAX, lane);
+        vgprs_of_lane(a);
         for &v in &s.vgprs {
             a.mov(false, RCX, Rm::M(of_lane(RAX, v)));
             a.store(false, inst::vgpr_image(v), RCX);
@@ -252,12 +250,7 @@ impl<V: Vectors> Emit<'_, V> {
     fn end_lane(&mut self, l: &LaneLoop, homes: &[Home], next: Label, bail: Label) {
         let a = &mut *self.a;
         a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
-        a.mov(true, RAX, Rm::M(ctx!(current.vgprs)));
-        let lane = Mem {
-            index: Some((RDX, 4)),
-            ..mem(RAX, 0)
-        };
-        a.lea(RAX, lane);
+        vgprs_of_lane(a);
         let to_rcx = |a: &mut Asm, home: &Home| match home.register {
             Some(r) => a.mov(true, RCX, Rm::R(r)),
             None => a.mov(home.wide(), RCX, Rm::M(home.memory())),
@@ -312,8 +305,8 @@ impl<V: Vectors> Emit<'_, V> {
         a.jmp(next);
     }
 
-    /// Emits the look-ups of memory around addresses.
-    fn look_up(&mut self, later: Vec<LookUp>, bail: Label) {
+    /// Emits the look-ups of memory around addresses. `call` calls the helper.
+    fn look_up(&mut self, later: Vec<LookUp>, call: Label, bail: Label) {
         for l in later {
             self.a.bind(l.from);
             self.a.push(RSI);
@@ -321,7 +314,6 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.lea(RAX, l.at);
             self.a.store(true, ctx!(lookup.address), RAX);
             self.ask_range((l.bytes as u64) << 32 | 1, l.range);
-            let call = self.common.lanes_call.map_or(bail, |c| c[1]);
             self.a.call_label(call);
             self.a.pop(RSI);
             self.a.pop(RSI);
@@ -345,17 +337,23 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
+    /// Saves the VGPRs that the loop changes, or gives them their old values back.
+    fn copy_changed(&mut self, back: bool) {
+        for (k, w) in self.c.effects.vgprs.iter().enumerate() {
+            for part in 0..8 {
+                let own = plus(vgpr_line(w.0, 0), 32 * part);
+                let saved = plus(ctx!(lanes.saved, 256 * k), 32 * part);
+                let (from, to) = if back { (saved, own) } else { (own, saved) };
+                self.a.y(LOAD, part as u8, 0, H::M(from));
+                self.a.y(STORE, part as u8, 0, H::M(to));
+            }
+        }
+    }
+
     /// Restores the state at the loop's beginning.
     fn restore(&mut self, vector: Label) {
         self.usual_registers();
-        for (k, w) in self.c.effects.vgprs.iter().enumerate() {
-            for half in 0..8 {
-                let from = plus_bytes(ctx!(lanes.saved, 256 * k), 32 * half);
-                let to = plus_bytes(vgpr_line(w.0, 0), 32 * half);
-                self.a.y(LOAD, half as u8, 0, H::M(from));
-                self.a.y(STORE, half as u8, 0, H::M(to));
-            }
-        }
+        self.copy_changed(true);
         self.a.mov(true, FUEL, Rm::M(ctx!(lanes.fuel)));
         self.a.jmp(vector);
     }
@@ -399,12 +397,5 @@ impl<V: Vectors> Emit<'_, V> {
             return;
         };
         self.goto(if taken == self.c.start { next } else { taken });
-    }
-}
-
-fn plus_bytes(m: Mem, by: i32) -> Mem {
-    Mem {
-        disp: m.disp + by,
-        ..m
     }
 }

@@ -869,3 +869,27 @@ pub(crate) fn bounds_of_tiny_as_f32(round: Round) -> [(u64, u8); 2] {
         Round::Zero => [toward_zero; 2],
     }
 }
+
+/// Returns the predicate of a host's comparison of floats. All are quiet, and false for NaNs but for the last one.
+pub(super) fn predicate_of(o: Op) -> Option<u8> {
+    Some(match o {
+        Op::Eq => 0,
+        Op::Lt => 0x11,
+        Op::Le => 0x12,
+        Op::Gt => 0x1e,
+        Op::Ge => 0x1d,
+        Op::Ne => 0x0c,
+        Op::Unord => 3,
+        _ => return None,
+    })
+}
+
+/// Returns the immediate of VROUND and VRNDSCALE.
+pub(super) fn rounding_of(o: Op) -> u8 {
+    8 | match o {
+        Op::RoundEven => 0,
+        Op::Floor => 1,
+        Op::Ceil => 2,
+        _ => 3,
+    }
+}

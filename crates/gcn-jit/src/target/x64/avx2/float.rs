@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::lir::{Role, VReg};
+use crate::target::x64::select::rounding_of;
 
 const fn ps(op: u8, wide: bool) -> X {
     X(1, wide as u8, 0, op)
@@ -623,16 +624,6 @@ impl Select<'_, '_> {
                 a
             }
         }
-    }
-}
-
-/// Returns the immediate of VROUND.
-fn rounding_of(o: Op) -> u8 {
-    8 | match o {
-        Op::RoundEven => 0,
-        Op::Floor => 1,
-        Op::Ceil => 2,
-        _ => 3,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::ir::affine::Base;
 use crate::lir::{Remat, Role, VReg};
+use crate::target::x64::select::predicate_of;
 
 /// A constant in a register.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -267,20 +268,10 @@ impl Select<'_, '_> {
             return self.class(n, x, y);
         }
         if n.ty.is_float() {
-            // The predicates are ordered and quiet.
-            let predicate = match o {
-                Op::Eq => 0,
-                Op::Lt => 0x11,
-                Op::Le => 0x12,
-                Op::Gt => 0x1e,
-                Op::Ge => 0x1d,
-                Op::Ne => 0x0c,
-                Op::Unord => 3,
-                _ => {
-                    self.e.mistaken();
-                    0
-                }
-            };
+            let predicate = predicate_of(o).unwrap_or_else(|| {
+                self.e.mistaken();
+                0
+            });
             if n.ty == Ty::F64 {
                 let (a, b) = (self.wide(x), self.wide(y));
                 let m = [0, 1].map(|k| self.two_imm(X(1, 1, 0, 0xc2), a[k], b[k], predicate));

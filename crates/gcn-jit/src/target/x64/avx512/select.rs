@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ir::affine::Base;
+use crate::target::x64::select::{predicate_of, rounding_of};
 
 /// A constant in a register.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -239,25 +240,20 @@ impl Select<'_, '_> {
             return self.class(n, x, y);
         }
         let float = n.ty.is_float();
-        let predicate = match (o, float) {
-            (Op::Eq, _) => 0,
-            (Op::Lt, false) => 1,
-            (Op::Le, false) => 2,
-            (Op::Ne, false) => 4,
-            (Op::Ge, false) => 5,
-            (Op::Gt, false) => 6,
-            // The predicates are ordered and quiet.
-            (Op::Lt, true) => 0x11,
-            (Op::Le, true) => 0x12,
-            (Op::Gt, true) => 0x1e,
-            (Op::Ge, true) => 0x1d,
-            (Op::Ne, true) => 0x0c,
-            (Op::Unord, _) => 3,
-            _ => {
-                self.e.mistaken();
-                0
-            }
+        let predicate = match o {
+            _ if float => predicate_of(o),
+            Op::Eq => Some(0),
+            Op::Lt => Some(1),
+            Op::Le => Some(2),
+            Op::Ne => Some(4),
+            Op::Ge => Some(5),
+            Op::Gt => Some(6),
+            _ => None,
         };
+        let predicate = predicate.unwrap_or_else(|| {
+            self.e.mistaken();
+            0
+        });
         if n.ty == Ty::F64 {
             let (a, b) = (self.wide(x), self.wide(y));
             let k = [0, 1].map(|k| self.compare(op::CMPPS.pd(), a[k], b[k], predicate));
@@ -748,16 +744,6 @@ impl Select<'_, '_> {
             }
             _ => [self.no_code(); 2],
         }
-    }
-}
-
-/// Returns the immediate of VRNDSCALE.
-fn rounding_of(o: Op) -> u8 {
-    8 | match o {
-        Op::RoundEven => 0,
-        Op::Floor => 1,
-        Op::Ceil => 2,
-        _ => 3,
     }
 }
 

@@ -5,6 +5,7 @@ use super::select::LaneSelect;
 use super::*;
 use crate::lir::{Remat, Role};
 use crate::passes::VectorOp;
+use crate::target::x64::select::{predicate_of, rounding_of};
 
 impl<V: Vectors> LaneSelect<'_, '_, V> {
     pub(super) fn compare_floats(&mut self, o: Op, n: Node) -> Option<VReg> {
@@ -118,12 +119,7 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
             }
             Op::Floor | Op::Ceil | Op::RoundZero | Op::RoundEven => {
                 let a = self.float(x)?;
-                let mode = match o {
-                    Op::RoundEven => 8,
-                    Op::Floor => 9,
-                    Op::Ceil => 10,
-                    _ => 11,
-                };
+                let mode = rounding_of(o);
                 self.result(L::Round(wide, mode), &[(a, Role::Use)], 1)
             }
             Op::Neg | Op::Abs if n.ty.is_float() => {
@@ -207,18 +203,4 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
 
 fn sign(wide: bool) -> u64 {
     if wide { 1 << 63 } else { 1 << 31 }
-}
-
-/// Returns the predicate of a host's comparison of floats. All are quiet, and false for NaNs but for the last one.
-fn predicate_of(o: Op) -> Option<u8> {
-    Some(match o {
-        Op::Eq => 0,
-        Op::Lt => 0x11,
-        Op::Le => 0x12,
-        Op::Gt => 0x1e,
-        Op::Ge => 0x1d,
-        Op::Ne => 0x0c,
-        Op::Unord => 3,
-        _ => return None,
-    })
 }

@@ -5,7 +5,7 @@ use super::*;
 use crate::lir::{Remat, Role};
 
 /// Lets operations whose results are kept for the next iteration, and whose old values nothing reads afterwards, write these where they are kept.
-pub(super) fn in_place(code: Code<L>, classes: &mut Vec<Class>) -> Code<L> {
+pub(super) fn in_place(code: &Code<L>) -> Code<L> {
     let home_of = |r: VReg| match &code.origin_of(r).op {
         L::Home(home) => Some(home.what),
         _ => None,
@@ -46,13 +46,8 @@ pub(super) fn in_place(code: Code<L>, classes: &mut Vec<Class>) -> Code<L> {
     }
     let mut out = Code::default();
     let mut regs: Map<u32, VReg> = Map::default();
-    let old_classes = std::mem::take(classes);
-    let mut map = |out: &mut Code<L>, classes: &mut Vec<Class>, r: VReg| {
-        *regs.entry(r.0).or_insert_with(|| {
-            classes.push(old_classes[r.0 as usize]);
-            out.reg(old_classes[r.0 as usize])
-        })
-    };
+    let mut map =
+        |out: &mut Code<L>, r: VReg| *regs.entry(r.0).or_insert_with(|| out.reg(code.class(r)));
     for at in 0..count {
         let inst = &code.insts[at as usize];
         let operands = code.operands(at);
@@ -70,25 +65,25 @@ pub(super) fn in_place(code: Code<L>, classes: &mut Vec<Class>) -> Code<L> {
                         Role::Use
                             if k == 0 && operands.get(1).is_some_and(|o| o.1 == Role::Tied) =>
                         {
-                            new.push((map(&mut out, classes, r), Role::Any));
+                            new.push((map(&mut out, r), Role::Any));
                         }
-                        _ => new.push((map(&mut out, classes, r), role)),
+                        _ => new.push((map(&mut out, r), role)),
                     }
                 }
                 out.push(L::InPlace(Box::new(inst.op.clone()), home), &new);
                 if let Some(value) = value {
-                    let d = map(&mut out, classes, value);
+                    let d = map(&mut out, value);
                     out.push_remat_to(L::Home(home), Remat::Fixed, d);
                 }
             }
             None if inst.remat != Remat::No => {
-                let d = map(&mut out, classes, operands[0].0);
+                let d = map(&mut out, operands[0].0);
                 out.push_remat_to(inst.op.clone(), inst.remat, d);
             }
             None => {
                 let new: Vec<_> = operands
                     .iter()
-                    .map(|&(r, role)| (map(&mut out, classes, r), role))
+                    .map(|&(r, role)| (map(&mut out, r), role))
                     .collect();
                 out.push(inst.op.clone(), &new);
             }

@@ -115,7 +115,7 @@ pub(super) enum L {
     FloatCompareSelect(u8, [bool; 2]),
     /// (a, b, result) Smaller or larger; of zeros the negative one is smaller. NaNs leave the lane's code.
     Extreme(bool, bool),
-    /// (lo, hi, result) A number of 64 bits from its halves; of the lower one only.
+    /// (lo, hi, result) A number of 64 bits from its halves.
     Join,
     /// (a, result) From general to vector registers and back.
     ToFloat(bool),
@@ -134,7 +134,7 @@ pub(super) enum L {
     /// (a, b, result) Compares with `seta` or `setae`.
     FloatAbove(Cc, bool),
     FloatCompare(u8, bool),
-    /// (a, result) From integers: the operand has a sign.
+    /// (a, result) An integer of 32 bits, with or without sign, as a float, and a float as an integer. Numbers that have none leave the lane's code.
     FromInteger {
         signed: bool,
         wide: bool,
@@ -176,7 +176,6 @@ pub(super) struct Operands<'o> {
     pub code: &'o Code<L>,
     pub locations: &'o [Location],
     pub roles: &'o [(VReg, Role)],
-    pub classes: &'o dyn Fn(VReg) -> Class,
     /// The position of a result that is no operand, and its register.
     pub kept: Option<(usize, u8)>,
 }
@@ -192,7 +191,7 @@ impl Operands<'_> {
             return Place::R(r);
         }
         let k = self.position(k);
-        let class = (self.classes)(self.roles[k].0);
+        let class = self.code.class(self.roles[k].0);
         match self.locations[k] {
             Location::Reg(r) => Place::R(register(class, r)),
             Location::Slot(n) => Place::M(spill_slot(n)),
@@ -302,7 +301,7 @@ impl L {
                 (None, class) => load_to(e.a, class, p.r(0), home.memory(), home.wide()),
             },
             &L::Memory(m, wide) => {
-                let class = (p.classes)(p.roles[0].0);
+                let class = p.code.class(p.roles[0].0);
                 load_to(e.a, class, p.r(0), m, wide);
             }
             &L::Imm(v) => e.a.imm(p.r(0), v),
@@ -697,7 +696,7 @@ fn element(a: &mut Asm, of: Elements, p: &Operands<'_>) {
             ..mem(BIAS, offset)
         },
     };
-    let (class, r) = ((p.classes)(p.roles[p.position(1)].0), p.r(1));
+    let (class, r) = (p.code.class(p.roles[p.position(1)].0), p.r(1));
     match of.bytes {
         1 => a.g(false, &[0x0f, 0xb6], r, Rm::M(from)),
         2 => a.g(false, &[0x0f, 0xb7], r, Rm::M(from)),

@@ -18,7 +18,6 @@ const KEPT: [usize; 2] = [5, 7];
 /// A lane's iteration as machine instructions.
 pub(super) struct Selected {
     pub code: Code<L>,
-    pub classes: Vec<Class>,
     pub homes: Vec<Home>,
     /// The numbers of registers that are allocated.
     pub registers: [u8; 2],
@@ -61,7 +60,6 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             same_exec: !matches!(l.again, Again::Lane(_)),
             out: Selected {
                 code: Code::default(),
-                classes: Vec::new(),
                 homes: Vec::new(),
                 registers: [0; 2],
                 vgprs: BTreeSet::new(),
@@ -80,7 +78,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         s.make_homes(l);
         s.iteration(l)?;
         let code = std::mem::take(&mut s.out.code);
-        s.out.code = in_place(code, &mut s.out.classes);
+        s.out.code = in_place(&code);
         Some(s.out)
     }
 
@@ -315,7 +313,6 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     pub(super) fn reg(&mut self, class: Class) -> VReg {
-        self.out.classes.push(class);
         self.out.code.reg(class)
     }
 
@@ -347,7 +344,6 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     pub(super) fn again_anywhere(&mut self, op: L, remat: Remat, class: Class) -> VReg {
-        self.out.classes.push(class);
         self.out.code.push_remat(op, remat, class)
     }
 
@@ -551,7 +547,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         if let Some(&r) = self.bits.get(&id) {
             return Some(r);
         }
-        if !is_mask(self.e.c, id) {
+        if !is_mask(self.e.c, &self.e.plan.late, id) {
             return None;
         }
         let n = self.node(id);
