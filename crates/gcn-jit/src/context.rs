@@ -73,21 +73,25 @@ pub struct Tile {
     pub offset: u32,
     /// Not 0: what was read ahead the last time was used.
     pub good: u32,
-    pub parts: [[TilePart; 2]; 4],
+    pub parts: TileParts,
 }
 
-/// A part of a tile, as its helper sees it.
+/// The number of a tile's parts: two of each slice.
+pub const PARTS: usize = 8;
+
+/// The parts of a tile, as its helper sees them.
 #[repr(C)]
-#[derive(Clone, Copy)]
-pub struct TilePart {
+#[derive(Clone, Copy, Default)]
+pub struct TileParts {
     /// The lanes whose addresses are known.
-    pub lanes: u32,
+    pub lanes: [u32; PARTS],
     /// Where the last access was that the helper saw, in bytes from the bases.
-    pub last: u32,
-    /// Of what is here: the first byte and the one after the last, and whether lanes' bytes are apart.
-    pub from: u32,
-    pub to: u32,
-    pub apart: u32,
+    pub last: [u32; PARTS],
+    /// Of what is here: the first byte and the one after the last. 0 and 0 if there is nothing.
+    pub from: [u32; PARTS],
+    pub to: [u32; PARTS],
+    /// A bit for each part that has some of this part's bytes too. The part's own bit: lanes' bytes may overlap.
+    pub common: [u32; PARTS],
 }
 
 impl Tile {

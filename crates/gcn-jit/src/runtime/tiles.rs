@@ -4,8 +4,7 @@
 //! asks here. Once all lanes have moved by the same few bytes, each lane's next 64 bytes are read. Nothing in a tile outlives what may change
 //! memory: code that others' writes may become visible in empties it, and stores of the loop write to it or empty it.
 
-use crate::context::{Ctx, TILE_BUDGET, Tile, TilePart};
-use crate::ir::fast_path::Line;
+use crate::context::{Ctx, PARTS, TILE_BUDGET, Tile, TileParts};
 use crate::runtime::helpers::parts;
 use std::arch::x86_64::*;
 use std::mem::offset_of;
@@ -20,37 +19,51 @@ const CLOSE: i32 = 2;
 const FILL: i32 = 10;
 const LOOK: i32 = 3;
 
+/// The lanes of a part.
+type Lanes<const LANES: usize> = [u32; LANES];
+
 /// The access that asks.
-struct Request {
-    /// The lanes of a part, and those that are active.
-    lanes: usize,
+struct Request<const LANES: usize> {
     active: u32,
     /// The bytes of the access, and its constant.
     size: u32,
     offset: u32,
     /// The addresses at which it may be: the first, and their number.
     range: [u64; 2],
-    lo: Line,
+    /// The lower halves of the lanes' addresses: those of inactive lanes are that of the first active one.
+    lo: Lanes<LANES>,
     high: u32,
     bias: u64,
     host_bits: u64,
 }
 
-impl Request {
+impl<const LANES: usize> Request<LANES> {
     fn first(&self) -> usize {
         self.active.trailing_zeros() as usize
     }
 
-    fn is_active(&self, lane: usize) -> bool {
-        self.active >> lane & 1 != 0
+    /// Returns how far the first active lane is from its base, and whether all active lanes are as far from theirs.
+    #[target_feature(enable = "avx2")]
+    fn moved(&self, bases: &Lanes<LANES>) -> (u32, bool) {
+        let first = self.first();
+        let by = self.lo[first].wrapping_sub(bases[first]);
+        let mut other = 0;
+        for (lane, (lo, base)) in self.lo.iter().zip(bases).enumerate() {
+            let inactive = (self.active >> lane & 1).wrapping_sub(1);
+            other |= (lo.wrapping_sub(*base) ^ by) & !inactive;
+        }
+        (by, other == 0)
     }
 
     /// Returns true if the lanes' lines meet in few sets of a cache, where they drive each other out before their next elements are
     /// loaded. Otherwise reading them again costs no more than reading ahead.
     fn meets(&self) -> bool {
         let (mut sets, mut lines, mut last) = (0u64, 0, None);
-        for lane in (0..self.lanes).filter(|&lane| self.is_active(lane)) {
-            let line = self.lo.0[lane].wrapping_add(self.offset) / BYTES;
+        for (lane, lo) in self.lo.iter().enumerate() {
+            if self.active >> lane & 1 == 0 {
+                continue;
+            }
+            let line = lo.wrapping_add(self.offset) / BYTES;
             lines += (last != Some(line)) as u32;
             last = Some(line);
             sets |= 1 << (line % 64);
@@ -71,6 +84,53 @@ impl Request {
         let unit = self.size.min(4) as i32;
         step != 0 && step.abs() <= FAR && step % unit == 0
     }
+
+    /// Returns the lanes' bases, if each lane's bytes may be read, and where the lowest base's bytes are.
+    #[target_feature(enable = "avx2")]
+    fn rows(&self, step: i32) -> Option<Rows<LANES>> {
+        let start = self.start(step);
+        let (mut least, mut lowest, mut highest, mut farthest) = (u32::MAX, u32::MAX, 0, 0);
+        let bases = self.lo.map(|lo| lo.wrapping_sub(start));
+        for (lo, base) in self.lo.iter().zip(&bases) {
+            least = least.min(*lo);
+            lowest = lowest.min(*base);
+            highest = highest.max(*base);
+            farthest = farthest.max(base.wrapping_sub(self.range[0] as u32));
+        }
+        // The range has the first bytes of accesses of four bytes or more.
+        if least < start || farthest as u64 + (BYTES as u64 - 4) >= self.range[1] {
+            return None;
+        }
+        let guest = |base: u32| {
+            let guest = (self.high as u64) << 32 | base as u64;
+            guest.wrapping_add_signed(self.offset as i32 as i64)
+        };
+        let (first, last) = (guest(lowest), guest(highest));
+        let above = |guest: u64| guest >> 32;
+        if above(first.wrapping_sub(BYTES as u64)) != above(last + 2 * BYTES as u64)
+            || highest - lowest > (1 << 30) - BYTES
+        {
+            return None;
+        }
+        Some(Rows {
+            bases,
+            lowest,
+            host: self.bias.wrapping_add(first & self.host_bits),
+            from: first as u32,
+            to: last as u32 + BYTES,
+        })
+    }
+}
+
+/// The memory of a part's lanes.
+struct Rows<const LANES: usize> {
+    bases: Lanes<LANES>,
+    lowest: u32,
+    /// The host's address of the lowest lane's bytes.
+    host: u64,
+    /// The first byte of all, and the one after the last.
+    from: u32,
+    to: u32,
 }
 
 /// Finds the memory of a part's active lanes, whose addresses are in the context, in a tile, or reads it. Nonzero: it is not there.
@@ -78,21 +138,44 @@ impl Request {
 /// # Safety
 /// As of [`parts`]; and the access's range was permitted.
 pub(crate) unsafe extern "sysv64" fn tile(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: the caller's; all levels have AVX2.
+    unsafe {
+        match what & 0xff {
+            16 => tile_of::<16>(ctx, what),
+            _ => tile_of::<8>(ctx, what),
+        }
+    }
+}
+
+/// See [`tile`].
+///
+/// # Safety
+/// As of [`tile`], and the host has AVX2.
+#[target_feature(enable = "avx2")]
+unsafe fn tile_of<const LANES: usize>(ctx: *mut Ctx, what: u64) -> u64 {
     // SAFETY: the caller's.
     let (ctx, _) = unsafe { parts(ctx) };
-    let lanes = (what & 0xff) as usize;
-    let active = ctx.call.lanes as u32 & ((1 << lanes) - 1);
+    let active = ctx.call.lanes as u32 & ((1 << LANES) - 1);
     if active == 0 {
         return 1;
     }
-    let request = Request {
-        lanes,
+    let first = active.trailing_zeros() as usize;
+    let (lo, high) = (&ctx.addresses[0].0, &ctx.addresses[1].0);
+    let mut lo: Lanes<LANES> = std::array::from_fn(|lane| lo[lane]);
+    if active.count_ones() as usize != LANES {
+        let one = lo[first];
+        for (lane, lo) in lo.iter_mut().enumerate() {
+            let inactive = (active >> lane & 1).wrapping_sub(1);
+            *lo = *lo & !inactive | one & inactive;
+        }
+    }
+    let request = Request::<LANES> {
         active,
         size: (what >> 8 & 0xff) as u32,
         offset: (what >> 32) as u32,
         range: ctx.remembered.ranges[(what >> 16 & 0xffff) as usize],
-        lo: ctx.addresses[0],
-        high: ctx.addresses[1].0[active.trailing_zeros() as usize],
+        lo,
+        high: high[first],
         bias: ctx.memory.bias,
         host_bits: ctx.memory.host_bits,
     };
@@ -105,7 +188,7 @@ pub(crate) unsafe extern "sysv64" fn tile(ctx: *mut Ctx, what: u64) -> u64 {
     let on = ctx.tiles.on[number] != 0;
     if !on || (tile.high, tile.offset) != (request.high, request.offset) {
         for (slice, half) in (0..8).map(|n| (n / 2, n % 2)) {
-            tile.settle(&request, [slice, half], budget);
+            tile.settle(request.size, [slice, half], budget);
         }
         tile.empty();
         (tile.high, tile.offset) = (request.high, request.offset);
@@ -118,10 +201,10 @@ pub(crate) unsafe extern "sysv64" fn tile(ctx: *mut Ctx, what: u64) -> u64 {
 
 impl Tile {
     /// Adds what a part was of use to the budget.
-    fn settle(&mut self, r: &Request, [slice, half]: [usize; 2], budget: &mut i32) {
+    fn settle(&mut self, size: u32, [slice, half]: [usize; 2], budget: &mut i32) {
         let (next, step) = (self.next[slice][half], self.step[slice][half]);
         if next != Tile::NOTHING {
-            let gain = accesses(next, step, r.size) as i32;
+            let gain = accesses(next, step, size) as i32;
             self.good = (gain > FILL) as u32;
             *budget = TILE_BUDGET.min(*budget + gain);
         }
@@ -131,133 +214,141 @@ impl Tile {
     fn empty(&mut self) {
         self.next = [[Tile::NOTHING; 2]; 4];
         (self.hull, self.hull_host, self.hull_bytes) = (0, 0, 0);
-        for part in self.parts.iter_mut().flatten() {
-            *part = TilePart {
-                lanes: 0,
-                last: 0,
-                from: 0,
-                to: 0,
-                apart: 0,
-            };
-        }
+        self.parts = TileParts::default();
+    }
+
+    /// The bases of a part's lanes.
+    fn bases_of<const LANES: usize>(
+        &mut self,
+        [slice, half]: [usize; 2],
+    ) -> Option<&mut Lanes<LANES>> {
+        self.bases[slice].0[8 * half..].first_chunk_mut()
     }
 
     /// Makes the part have the lanes' memory. `None` if they do not walk, or the memory is not all permitted.
-    fn look(&mut self, r: &Request, [slice, half]: [usize; 2], budget: &mut i32) -> Option<()> {
+    #[target_feature(enable = "avx2")]
+    fn look<const LANES: usize>(
+        &mut self,
+        r: &Request<LANES>,
+        part: [usize; 2],
+        budget: &mut i32,
+    ) -> Option<()> {
+        let [slice, half] = part;
+        let at = 2 * slice + half;
         let (next, step) = (self.next[slice][half], self.step[slice][half] as i32);
         let here = next != Tile::NOTHING;
-        self.settle(r, [slice, half], budget);
-        let part = &mut self.parts[slice][half];
-        let bases = &mut self.bases[slice].0[8 * half..][..r.lanes];
-        let moved = |lane: usize| r.lo.0[lane].wrapping_sub(bases[lane]);
-        let by = moved(r.first());
-        let same = r.active & !part.lanes == 0
-            && (0..r.lanes).all(|lane| !r.is_active(lane) || moved(lane) == by);
+        self.settle(r.size, part, budget);
+        let (by, alike) = r.moved(self.bases_of(part)?);
+        let same = alike && r.active & !self.parts.lanes[at] == 0;
+        let last = self.parts.last[at];
+        let on = same && here && by == next;
         let wanted = match (same, here) {
-            (true, true) if by == next => Some(step),
+            _ if on => Some(step),
             (true, true) if by <= BYTES - r.size && by.is_multiple_of(r.size.min(4)) => {
                 self.next[slice][half] = by;
                 *budget -= LOOK;
                 return (*budget > 0).then_some(());
             }
-            (true, false) if r.walks(by.wrapping_sub(part.last) as i32) => {
-                Some(by.wrapping_sub(part.last) as i32)
+            (true, false) if r.walks(by.wrapping_sub(last) as i32) => {
+                Some(by.wrapping_sub(last) as i32)
             }
             _ if self.good != 0 && r.walks(step) => Some(step),
             _ => None,
         };
+        // Lanes that walk on are as far from each other as before.
         if let Some(step) = wanted
-            && (step.abs() <= CLOSE || r.meets())
-            && self.fill(r, [slice, half], step).is_some()
+            && (on || step.abs() <= CLOSE || r.meets())
+            && self.fill(r, part, step).is_some()
         {
             *budget -= FILL;
             return Some(());
         }
         *budget -= LOOK;
         // The addresses are those to compare the next ones with.
-        let part = &mut self.parts[slice][half];
-        *part = TilePart {
-            lanes: r.active,
-            last: 0,
-            from: 0,
-            to: 0,
-            apart: 0,
-        };
+        self.parts.set(at, r.active, 0, [0, 0], false);
         self.next[slice][half] = Tile::NOTHING;
-        self.bases[slice].0[8 * half..][..r.lanes].copy_from_slice(&r.lo.0[..r.lanes]);
+        *self.bases_of(part)? = r.lo;
         None
     }
 
     /// Reads the lanes' memory. An inactive lane has that of the first active one.
-    fn fill(&mut self, r: &Request, [slice, half]: [usize; 2], step: i32) -> Option<()> {
-        let start = r.start(step);
-        let first = r.lo.0[r.first()];
-        let mut bases = [0u32; 16];
-        let mut rows = [std::ptr::null::<u8>(); 16];
-        let (mut from, mut to) = (u32::MAX, 0);
-        let above = |guest: u64| guest >> 32;
-        let mut upper = None;
-        for lane in 0..r.lanes {
-            let address = if r.is_active(lane) {
-                r.lo.0[lane]
-            } else {
-                first
-            };
-            bases[lane] = address.wrapping_sub(start);
-            // The range has the first bytes of accesses of four bytes or more.
-            let within = bases[lane].wrapping_sub(r.range[0] as u32) as u64;
-            if address < start || within + (BYTES as u64 - 4) >= r.range[1] {
-                return None;
-            }
-            let guest = (r.high as u64) << 32 | bases[lane] as u64;
-            let guest = guest.wrapping_add_signed(r.offset as i32 as i64);
-            if above(guest) != above(guest + 2 * BYTES as u64)
-                || above(guest) != above(guest.wrapping_sub(BYTES as u64))
-                || *upper.get_or_insert(above(guest)) != above(guest)
-            {
-                return None;
-            }
-            from = from.min(guest as u32);
-            to = to.max(guest as u32 + BYTES);
-            rows[lane] = (r.bias.wrapping_add(guest & r.host_bits)) as *const u8;
-        }
-        if to - from > 1 << 30 {
-            return None;
-        }
+    #[target_feature(enable = "avx2")]
+    fn fill<const LANES: usize>(
+        &mut self,
+        r: &Request<LANES>,
+        part: [usize; 2],
+        step: i32,
+    ) -> Option<()> {
+        let [slice, half] = part;
+        let rows = r.rows(step)?;
         let ahead = BYTES as isize * step.signum() as isize;
-        for group in 0..r.lanes / 8 {
-            let rows = std::array::from_fn(|k| rows[8 * group + k]);
+        for group in 0..LANES / 8 {
+            let of_lane = |k: usize| {
+                let above = rows.bases[8 * group + k] - rows.lowest;
+                rows.host.wrapping_add(above as u64) as *const u8
+            };
             let to = self.columns[0][slice].0[8 * (half + group)..].as_mut_ptr();
-            // SAFETY: all levels have AVX2; each row has 64 bytes that the access may read, and each of the 16 columns, 64 dwords from
-            // one to the next, eight dwords of these lanes.
-            unsafe { transpose(rows, to, ahead) };
+            // SAFETY: each row has 64 bytes that the access may read, and each of the 16 columns, 64 dwords from one to the next, eight
+            // dwords of these lanes.
+            unsafe { transpose(std::array::from_fn(of_lane), to, ahead) };
         }
-        self.bases[slice].0[8 * half..][..r.lanes].copy_from_slice(&bases[..r.lanes]);
+        *self.bases_of(part)? = rows.bases;
+        let start = r.start(step);
         self.next[slice][half] = start;
         self.step[slice][half] = step as u32;
-        self.parts[slice][half] = TilePart {
-            lanes: r.active,
-            last: start,
-            from,
-            to,
-            apart: (r.active.count_ones() as usize == r.lanes && apart(&bases[..r.lanes])) as u32,
-        };
+        let apart = r.active.count_ones() as usize == LANES && apart(&rows.bases);
+        let extent = [rows.from, rows.to];
+        self.parts
+            .set(2 * slice + half, r.active, start, extent, apart);
         self.bound(r.bias);
         Some(())
     }
 
     /// Finds the extent of all parts.
+    #[target_feature(enable = "avx2")]
     fn bound(&mut self, bias: u64) {
-        let parts = || self.parts.iter().flatten().filter(|p| p.to != 0);
-        let from = parts().map(|p| p.from).min().unwrap_or(0);
-        let to = parts().map(|p| p.to).max().unwrap_or(0);
-        let disjoint = |a: &TilePart, b: &TilePart| a.to <= b.from || b.to <= a.from;
-        let alone = |(n, a): (usize, &TilePart)| parts().skip(n + 1).all(|b| disjoint(a, b));
-        let apart = parts().all(|p| p.apart != 0) && parts().enumerate().all(alone);
-        self.apart = apart as u32;
+        let (from, to) = self.parts.extent();
+        self.apart = self.parts.are_apart() as u32;
         self.hull = from.wrapping_sub(Tile::BEFORE);
         self.hull_bytes = to - from + Tile::BEFORE;
         self.hull_host = self.hull.wrapping_add(bias as u32);
+    }
+}
+
+impl TileParts {
+    /// Sets what is known of a part. Without memory, its extent is empty.
+    #[target_feature(enable = "avx2")]
+    fn set(&mut self, at: usize, lanes: u32, last: u32, [from, to]: [u32; 2], apart: bool) {
+        // What of other parts is here too: bit by bit, for both parts.
+        for other in 0..PARTS {
+            let both = self.from[other].max(from) < self.to[other].min(to);
+            let mine = (both as u32) << at;
+            self.common[other] = self.common[other] & !(1 << at) | mine;
+        }
+        let mut all = 0;
+        for (other, common) in self.common.iter().enumerate() {
+            all |= (common >> at & 1) << other;
+        }
+        let itself = (to != 0 && !apart) as u32;
+        self.common[at] = all & !(1 << at) | itself << at;
+        (self.lanes[at], self.last[at]) = (lanes, last);
+        (self.from[at], self.to[at]) = (from, to);
+    }
+
+    /// Returns the first byte of all parts, and the one after the last.
+    #[target_feature(enable = "avx2")]
+    fn extent(&self) -> (u32, u32) {
+        let (mut from, mut to) = (u32::MAX, 0);
+        for (f, t) in self.from.iter().zip(&self.to) {
+            from = from.min(if *t == 0 { u32::MAX } else { *f });
+            to = to.max(*t);
+        }
+        if to == 0 { (0, 0) } else { (from, to) }
+    }
+
+    /// Returns true if each byte of memory is here once at most.
+    fn are_apart(&self) -> bool {
+        self.common.iter().fold(0, |all, c| all | c) == 0
     }
 }
 
@@ -268,17 +359,21 @@ fn accesses(next: u32, step: u32, size: u32) -> u32 {
         return 0;
     }
     let start = if step > 0 { 0 } else { (BYTES - size) as i32 };
-    ((next as i32 - start) / step) as u32
+    let (moved, by) = ((next as i32 - start).unsigned_abs(), step.unsigned_abs());
+    match by.is_power_of_two() {
+        true => moved >> by.trailing_zeros(),
+        false => moved / by,
+    }
 }
 
 /// Returns true if no two lanes' memory overlaps, as is found where each lane is above the one before it, or each below.
-fn apart(bases: &[u32]) -> bool {
-    let up = bases
-        .windows(2)
-        .all(|p| p[1].checked_sub(p[0]) >= Some(BYTES));
-    let down = bases
-        .windows(2)
-        .all(|p| p[0].checked_sub(p[1]) >= Some(BYTES));
+#[target_feature(enable = "avx2")]
+fn apart<const LANES: usize>(bases: &Lanes<LANES>) -> bool {
+    let (mut up, mut down) = (true, true);
+    for (a, b) in bases.iter().zip(&bases[1..]) {
+        up &= *b >= *a && b - a >= BYTES;
+        down &= *a >= *b && a - b >= BYTES;
+    }
     up || down
 }
 
@@ -347,20 +442,21 @@ mod tests {
         /// Looks for dwords of 16 lanes whose rows are `pitch` bytes apart, `at` bytes from their beginnings. Returns whether they
         /// were read or found.
         fn look(&mut self, pitch: u32, at: u32, active: u32) -> bool {
-            let request = Request {
-                lanes: 16,
+            let request = Request::<16> {
                 active,
                 size: 4,
                 offset: 0,
                 range: [0x1000, self.memory.len() as u64 * 4 - 3],
-                lo: Line(std::array::from_fn(|lane| {
-                    0x1000 + lane as u32 * pitch + at
-                })),
+                lo: std::array::from_fn(|lane| match active >> lane & 1 {
+                    0 => 0x1000 + active.trailing_zeros() * pitch + at,
+                    _ => 0x1000 + lane as u32 * pitch + at,
+                }),
                 high: 0,
                 bias: (self.memory.as_ptr() as u64).wrapping_sub(0x1000),
                 host_bits: u64::MAX,
             };
-            let found = self.tile.look(&request, [0, 0], &mut self.budget);
+            // SAFETY: the tests run where there is AVX2.
+            let found = unsafe { self.tile.look(&request, [0, 0], &mut self.budget) };
             found.is_some()
         }
 

@@ -52,7 +52,7 @@ enum ToMemory {
 }
 
 /// The operand slot for the lanes' distances from the beginning of the remembered range: the last one, which no operand uses.
-const DISTANCE: usize = WaveHelper::OPERANDS - 1;
+pub(super) const DISTANCE: usize = WaveHelper::OPERANDS - 1;
 
 /// The operand slot for the old values: the one of the data's upper half.
 const FOUND: usize = DATA + 1;
@@ -410,27 +410,12 @@ impl<V: Vectors> Emit<'_, V> {
         self.of_host(RDI);
         self.a.alu(alu::ADD, true, RDI, Rm::R(BIAS));
         self.a.mov(true, R8, Rm::M(exec));
-        let top = self.a.here();
-        self.a.tzcnt(true, RCX, R8);
-        self.a.mov(false, RDX, Rm::M(of(DISTANCE)));
         match m.what {
-            ToMemory::Store => {
-                for pair in 0..m.bytes as usize / 8 {
-                    self.staged_data(RSI, 2 + 2 * pair, true);
-                    let to = Mem {
-                        base: RDI,
-                        index: Some((RDX, 1)),
-                        disp: m.offset + 8 * pair as i32,
-                    };
-                    self.a.store(true, to, RSI);
-                }
-            }
-            ToMemory::Atomic { op, signed, dst } => {
-                self.lane_in_memory((op, signed), m.bytes == 8, dst.is_some());
-            }
+            ToMemory::Store => self.store_staged_lanes(m.bytes, m.offset),
+            ToMemory::Atomic { op, signed, dst } => self.each_staged_lane(|e| {
+                e.lane_in_memory((op, signed), m.bytes == 8, dst.is_some());
+            }),
         }
-        self.a.blsr(true, R8, R8);
-        self.a.jcc(Cc::Ne, top);
         if let ToMemory::Atomic { dst: Some(dst), .. } = m.what {
             for k in 0..m.bytes / 4 {
                 V::write_staged(self, DATA + k as usize, dst + k);
@@ -439,6 +424,35 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.jmp(done);
         self.a.bind(slow);
         done
+    }
+
+    /// Writes a loop over the lanes whose bits are in R8, which are some: RCX is the lane, RDX its distance.
+    fn each_staged_lane(&mut self, lane: impl FnOnce(&mut Self)) {
+        let top = self.a.here();
+        self.a.tzcnt(true, RCX, R8);
+        let distance = Mem {
+            index: Some((RCX, 4)),
+            ..ctx!(stage, 256 * DISTANCE)
+        };
+        self.a.mov(false, RDX, Rm::M(distance));
+        lane(self);
+        self.a.blsr(true, R8, R8);
+        self.a.jcc(Cc::Ne, top);
+    }
+
+    /// Stores the staged data of the lanes whose bits are in R8 at RDI plus their distances plus a constant. RAX, RCX, RDX and RSI are clobbered.
+    pub(super) fn store_staged_lanes(&mut self, bytes: u8, offset: i32) {
+        self.each_staged_lane(|e| {
+            for pair in 0..bytes as usize / 8 {
+                e.staged_data(RSI, DATA + 2 * pair, true);
+                let to = Mem {
+                    base: RDI,
+                    index: Some((RDX, 1)),
+                    disp: offset + 8 * pair as i32,
+                };
+                e.a.store(true, to, RSI);
+            }
+        });
     }
 
     /// Loads lane RCX's staged operand of one or two dwords. RAX is clobbered if there are two.

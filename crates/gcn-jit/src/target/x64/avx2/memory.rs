@@ -4,6 +4,7 @@ use super::*;
 use crate::context::Tile;
 use crate::passes::affine::Shape;
 use crate::target::x64::affine::address_plus;
+use crate::target::x64::atomic::DISTANCE;
 use crate::target::x64::lds::{exec_of, staged};
 use crate::target::x64::memory::{Access, Affine, Lanes, reach};
 use crate::target::x64::range::Range;
@@ -293,19 +294,15 @@ impl Emit<'_, Avx2> {
     /// that nothing is written: a fault finds memory as it was. All vector registers are clobbered.
     pub(super) fn store_staged(&mut self, l: &Lanes, range: Range) -> Label {
         let (from, slow, done) = (self.a.label(), self.a.label(), self.a.label());
+        let apart = if l.count == 3 { slow } else { self.a.label() };
         let looped = std::mem::replace(&mut self.looped, false);
         let size = 4 * l.count as i32;
         let [lo, hi, t, u, w, base] = [4, 5, 6, 7, 8, 9];
         self.a.alu_imm(alu::CMP, true, Rm::M(exec_of(0)), -1);
-        self.a.jcc(Cc::Ne, slow);
+        self.a.jcc(Cc::Ne, apart);
         let again = self.a.here();
         for part in 0..8 {
-            (self.slice, self.v.half) = (part / 2, part % 2);
-            for (operand, register) in [lo, hi].into_iter().enumerate() {
-                let from = plus(staged(operand, part / 2), 32 * (part % 2) as i32);
-                self.a.y(LOAD, register, 0, H::M(from));
-            }
-            self.in_range(l, range, [lo, t, u, w], Some(hi), [from; 2]);
+            self.staged_in_range(l, range, [lo, hi, t, u, w], part, from);
             for log in (0..8usize).filter(|log| size >> log & 1 != 0) {
                 self.a.y(SUBD, t, t, H::M(ctx!(tables.strides, 64 * log)));
             }
@@ -319,7 +316,7 @@ impl Emit<'_, Avx2> {
             self.a.y(EQD, t, t, H::R(base));
             self.bits_of(RCX, t);
             self.a.alu_imm(alu::CMP, false, Rm::R(RCX), 0xff);
-            self.a.jcc(Cc::Ne, slow);
+            self.a.jcc(Cc::Ne, apart);
         }
         self.a.x(MOVD_TO, base, 0, H::R(RCX));
         self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
@@ -327,19 +324,137 @@ impl Emit<'_, Avx2> {
         for part in 0..8 {
             let data: Vec<u8> = (0..l.count).collect();
             for &d in &data {
-                let from = plus(staged(2 + d as usize, part / 2), 32 * (part % 2) as i32);
-                self.a.y(LOAD, d, 0, H::M(from));
+                self.a
+                    .y(LOAD, d, 0, H::M(staged_part(2 + d as usize, part)));
             }
             let to = l.offset + 8 * part as i32 * size;
             self.store_dense(4, &data, [4, 5, 6, 7, 8], to);
         }
         self.a.jmp(done);
+        if l.count != 3 {
+            self.a.bind(apart);
+            self.store_rows(l, range, [lo, hi, t, u, w], slow);
+            self.a.jmp(done);
+        }
         self.a.bind(from);
         self.hand_over(l, lo, Some(hi), u);
         self.ask_around(l, range, again);
         self.a.bind(slow);
         (self.slice, self.v.half, self.looped) = (0, 0, looped);
         done
+    }
+
+    /// Does what [`Emit::in_range`] does, for the staged addresses of a part.
+    fn staged_in_range(
+        &mut self,
+        l: &Lanes,
+        range: Range,
+        [lo, hi, t, u, w]: [u8; 5],
+        part: u8,
+        outside: Label,
+    ) {
+        (self.slice, self.v.half) = (part / 2, part % 2);
+        for (operand, register) in [lo, hi].into_iter().enumerate() {
+            self.a
+                .y(LOAD, register, 0, H::M(staged_part(operand, part)));
+        }
+        self.in_range(l, range, [lo, t, u, w], Some(hi), [outside; 2]);
+    }
+
+    /// Stores the staged two or four dwords of each active lane wherever it is. Jumps to `slow`, before anything is stored, where a lane is
+    /// outside of the range or not aligned to its size: lanes that are aligned overlap only if they have the same address, so each lane's
+    /// dwords may be stored before those of the next.
+    fn store_rows(&mut self, l: &Lanes, range: Range, r: [u8; 5], slow: Label) {
+        let size = 4 * l.count;
+        let [lo, _, t, u, w] = r;
+        let (any, zero) = (10, 11);
+        self.a.y(XOR, any, any, H::R(any));
+        for part in 0..8 {
+            self.staged_in_range(l, range, r, part, slow);
+            self.a.y(STORE, t, 0, H::M(staged_part(DISTANCE, part)));
+            let mut address = lo;
+            if l.offset % size as i32 != 0 {
+                let offset = self.a.d32(l.offset as u32);
+                self.a.y(ADDD, u, lo, offset);
+                address = u;
+            }
+            self.a.y(OR, any, any, H::R(address));
+        }
+        let below = self.a.d32(size as u32 - 1);
+        self.a.y(AND, any, any, below);
+        self.a.y(XOR, zero, zero, H::R(zero));
+        self.a.y(EQD, any, any, H::R(zero));
+        self.bits_of(RCX, any);
+        self.a.alu_imm(alu::CMP, false, Rm::R(RCX), 0xff);
+        self.a.jcc(Cc::Ne, slow);
+        let (some, done) = (self.a.label(), self.a.label());
+        self.a.alu_imm(alu::CMP, true, Rm::M(exec_of(0)), -1);
+        self.a.jcc(Cc::Ne, some);
+        // R8: where the part's operands are staged.
+        self.a.imm(R8, 0);
+        let top = self.a.here();
+        let of_part = |operand: usize| {
+            H::M(Mem {
+                index: Some((R8, 1)),
+                ..staged_part(operand, 0)
+            })
+        };
+        for d in 0..l.count {
+            self.a.y(LOAD, d, 0, of_part(2 + d as usize));
+        }
+        self.a.y(LOAD, lo, 0, of_part(DISTANCE));
+        // Rows of lanes 0 and 1, 4 and 5; 2 and 3, 6 and 7; or of lanes 0 and 4; 1 and 5; ….
+        self.a.y(UNPCKL, t, 0, H::R(1));
+        self.a.y(UNPCKH, u, 0, H::R(1));
+        if l.count == 4 {
+            self.a.y(UNPCKL, any, 2, H::R(3));
+            self.a.y(UNPCKH, zero, 2, H::R(3));
+            self.a.y(UNPCKLQ, 0, t, H::R(any));
+            self.a.y(UNPCKHQ, 1, t, H::R(any));
+            self.a.y(UNPCKLQ, 2, u, H::R(zero));
+            self.a.y(UNPCKHQ, 3, u, H::R(zero));
+        }
+        for pair in 0..4u8 {
+            let (upper, second) = (pair / 2, pair % 2);
+            if pair == 2 {
+                self.a.yi(EXTRACT, lo, 0, H::R(lo), 1);
+            }
+            self.two_lanes(lo, second);
+            let to = [RDX, RCX].map(|by| {
+                H::M(Mem {
+                    index: Some((by, 1)),
+                    ..mem(RAX, l.offset)
+                })
+            });
+            if l.count == 4 {
+                for (k, to) in to.into_iter().enumerate() {
+                    let row = 2 * second + k as u8;
+                    match upper {
+                        0 => self.a.x(STORE, row, 0, to),
+                        _ => self.a.yi(EXTRACT, row, 0, to, 1),
+                    }
+                }
+                continue;
+            }
+            let mut row = [t, u][second as usize];
+            if upper > 0 {
+                self.a.yi(EXTRACT, row, 0, H::R(w), 1);
+                row = w;
+            }
+            self.a.x(MOVQ_TO, row, 0, to[0]);
+            self.a.v(EXTRACTQ, 0, row, 0, to[1], Some(1));
+        }
+        self.a.alu_imm(alu::ADD, false, Rm::R(R8), 32);
+        self.a.alu_imm(alu::CMP, false, Rm::R(R8), 8 * 32);
+        self.a.jcc(Cc::Ne, top);
+        self.a.jmp(done);
+        self.a.bind(some);
+        self.a.mov(true, RDI, Rm::R(RAX));
+        self.a.mov(true, R8, Rm::M(exec_of(0)));
+        self.a.test(true, R8, R8);
+        self.a.jcc(Cc::E, done);
+        self.store_staged_lanes(size, l.offset);
+        self.a.bind(done);
     }
 
     /// Loads the elements of 8 lanes one after the other, from RAX plus a constant on.
@@ -894,6 +1009,11 @@ impl Emit<'_, Avx2> {
             _ => self.mistaken(),
         }
     }
+}
+
+/// A staged operand of eight lanes.
+fn staged_part(operand: usize, part: u8) -> Mem {
+    plus(staged(operand, part / 2), 32 * (part % 2) as i32)
 }
 
 impl Accesses for Avx2 {
