@@ -222,6 +222,29 @@ impl Plan {
     }
 }
 
+/// Returns true if several rounds of a loop are mostly operations that wait for each other, round after round. With one round, the host begins
+/// more of other lanes' operations meanwhile.
+pub(crate) fn waits_for_rounds(graph: &[Node]) -> bool {
+    /// The longest time, in cycles, in which the host begins enough other operations.
+    const LONGEST: u32 = 60;
+    let mut done = vec![0; graph.len()];
+    let (mut longest, mut work) = (0, 0);
+    for (at, node) in graph.iter().enumerate() {
+        let ready = node.inputs().iter().map(|&a| done[a as usize]);
+        let ready = ready.max().unwrap_or(0);
+        if !node.vec || !matches!(node.op, Inst::Alu(_) | Inst::Shld(_) | Inst::Shrd(_)) {
+            done[at] = ready;
+            continue;
+        }
+        let registers = if node.out.bits() > 32 { 2 } else { 1 };
+        let (latency, cycles) = latency(node);
+        done[at] = ready + latency;
+        longest = longest.max(done[at]);
+        work += registers * cycles;
+    }
+    longest >= LONGEST && 2 * longest >= work
+}
+
 /// Returns the usual latency of an operation on current hosts, and for how many cycles it keeps a unit busy.
 fn latency(node: &Node) -> (u32, u32) {
     let float = node.ty.is_float() || node.out.is_float();
@@ -229,7 +252,9 @@ fn latency(node: &Node) -> (u32, u32) {
         Inst::Alu(Op::Div | Op::Sqrt) => (14, 6),
         Inst::Alu(Op::Select | Op::And | Op::Or | Op::Xor | Op::Not | Op::Neg | Op::Abs) => (1, 1),
         Inst::Alu(_) if float => (4, 1),
+        Inst::Alu(Op::Mul) if node.ty.bits() == 64 => (12, 4),
         Inst::Alu(Op::Mul) => (4, 2),
+        Inst::Shld(_) | Inst::Shrd(_) => (2, 3),
         Inst::AffineLoad { .. } | Inst::Group { .. } => (7, 2),
         _ => (1, 1),
     }

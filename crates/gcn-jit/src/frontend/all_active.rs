@@ -94,16 +94,17 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Blo
         if gains {
             passed.extend(&made.block.replaces);
         }
-        let Variant { block, after } = match longer {
-            Some(longer) => {
-                c.assuming_less = gains.then(|| Box::new(made.block));
-                longer
-            }
+        let Variant { block, after, less } = match longer {
+            Some(longer) => Variant {
+                less: gains.then(|| Box::new(made.block)).or(longer.less),
+                ..longer
+            },
             None if gains || begins => made,
             None => continue,
         };
         after_variants.insert(c.start, after);
         c.all_active = Some(Box::new(block));
+        c.assuming_less = less;
     }
     let continuations = match tracer.s.left_out.has(Optional::Continuations) {
         true => Vec::new(),
@@ -134,8 +135,10 @@ fn add_to_loops(
     for c in blocks {
         let other = c.all_active.is_none() && !continued.contains(&c.start);
         if other && c.has_code() && flow.repeats(c.start) {
-            let variant = tracer.variant(c, flow, false);
-            c.all_active = variant.map(|v| Box::new(v.block));
+            if let Some(variant) = tracer.variant(c, flow, false) {
+                c.all_active = Some(Box::new(variant.block));
+                c.assuming_less = variant.less;
+            }
         }
     }
 }
@@ -158,12 +161,40 @@ struct Variant {
     block: Block,
     /// The VGPRs that are affine after it.
     after: AffineVgprs,
+    /// The variant that runs if this one cannot.
+    less: Option<Box<Block>>,
 }
 
 impl<'a> Tracer<'a> {
-    /// Returns a variant of a block. With `branches`, it assumes the results of branches that are the same in all waves.
+    /// Returns a variant of a block. With `branches`, it assumes the results of branches that are the same in all waves. Where the variant is
+    /// a loop with little in it, there are several rounds of it.
     fn variant(&self, c: &Block, flow: &ControlFlow, branches: bool) -> Option<Variant> {
-        let (mut block, over) = self.longest(c.start, flow, None, branches)?;
+        let one = self.rounds_of(c, flow, branches, 1)?;
+        let more = rounds(&one.block).filter(|_| !self.s.left_out.has(Optional::Rounds));
+        let more = more.and_then(|rounds| self.rounds_of(c, flow, branches, rounds));
+        let better = |v: &Variant| {
+            let c = &v.block;
+            let longer = c.insns > one.block.insns && !own_addresses(c);
+            longer && !crate::passes::waits_for_rounds(&c.graph)
+        };
+        match more.filter(better) {
+            Some(more) => Some(Variant {
+                less: Some(Box::new(one.block)),
+                ..more
+            }),
+            None => Some(one),
+        }
+    }
+
+    /// Returns a variant with at most so many rounds of a loop.
+    fn rounds_of(
+        &self,
+        c: &Block,
+        flow: &ControlFlow,
+        branches: bool,
+        rounds: u32,
+    ) -> Option<Variant> {
+        let (mut block, over) = self.longest(c.start, flow, None, branches, rounds)?;
         let state = self.state.get(&c.start).cloned().unwrap_or_default();
         if !self.keeps(&block, &state) {
             return None;
@@ -176,7 +207,11 @@ impl<'a> Tracer<'a> {
             affine::keep_order(&mut block);
         }
         block.replaces = over;
-        Some(Variant { block, after })
+        Some(Variant {
+            block,
+            after,
+            less: None,
+        })
     }
 
     /// Returns the longest variant from an address that ends where a plain block does, and the starts of the plain blocks
@@ -187,6 +222,7 @@ impl<'a> Tracer<'a> {
         flow: &ControlFlow,
         states: Option<&Map<u64, AffineVgprs>>,
         branches: bool,
+        rounds: u32,
     ) -> Option<(Block, Vec<u64>)> {
         let mut most = usize::MAX;
         loop {
@@ -194,7 +230,7 @@ impl<'a> Tracer<'a> {
             b.at_entry = start == self.entry;
             b.usual_branches = branches;
             let mut over = Vec::new();
-            let ended = self.follow(&mut b, start, most, flow, &mut over);
+            let ended = self.follow(&mut b, start, (most, rounds), flow, &mut over);
             if over.is_empty() {
                 return None;
             }
@@ -219,6 +255,8 @@ impl<'a> Tracer<'a> {
                 // There are no inactive lanes.
                 w.2 = LiveLanes::Active;
             }
+            let mut seen = HashSet::new();
+            over.retain(|&pc| seen.insert(pc));
             return Some((trace, over));
         }
     }
@@ -286,13 +324,13 @@ impl<'a> Tracer<'a> {
         b
     }
 
-    /// Adds instructions in the order in which they run, over at most `most` plain blocks. Returns `None` if the variant
-    /// ends within one.
+    /// Adds instructions in the order in which they run, over at most `most` plain blocks and so many rounds from the start. Returns `None` if
+    /// the variant ends within a block.
     fn follow(
         &self,
         b: &mut Builder<'a>,
         start: u64,
-        most: usize,
+        (most, rounds): (usize, u32),
         flow: &ControlFlow,
         over: &mut Vec<u64>,
     ) -> Option<Terminator> {
@@ -302,9 +340,10 @@ impl<'a> Tracer<'a> {
             let begins = flow.starts.contains(&pc);
             let stop = begins.then_some(Terminator::Jump(pc));
             if begins {
-                let again = over.contains(&pc);
-                if again || !over.is_empty() && flow.loop_heads.contains(&pc) || over.len() >= most
-                {
+                let before = over.iter().filter(|&&o| o == pc).count();
+                let again = before > 0 && (pc != start || before >= rounds as usize);
+                let head = !over.is_empty() && pc != start && flow.loop_heads.contains(&pc);
+                if again || head || over.len() >= most {
                     return stop;
                 }
             }
@@ -343,6 +382,14 @@ impl<'a> Tracer<'a> {
                                 next
                             }
                         }
+                        (None, Some(when))
+                            if [to, next].contains(&start)
+                                && (over.iter().filter(|&&o| o == start).count() as u32)
+                                    < rounds
+                                && b.assume_branch(when, to == start) =>
+                        {
+                            start
+                        }
                         (None, Some(when)) => {
                             b.code.jumped = true;
                             return Some(Terminator::Branch {
@@ -371,7 +418,38 @@ impl<'a> Tracer<'a> {
     }
 }
 
+/// Returns how many rounds of a loop a variant should have. `None` if it is not a loop, or one round is enough.
+fn rounds(c: &Block) -> Option<u32> {
+    /// The most rounds, and the most instructions of all of them.
+    const ROUNDS: u32 = 4;
+    const INSNS: u32 = 160;
+    let again = matches!(c.terminator, Terminator::Branch { taken, next, .. } if (taken == c.start) != (next == c.start));
+    let rounds = ROUNDS.min(INSNS / c.insns.max(1));
+    (again && rounds > 1 && !c.polls && !own_addresses(c)).then_some(rounds)
+}
+
+/// Returns true if lanes load from memory at addresses of their own.
+fn own_addresses(c: &Block) -> bool {
+    let own =
+        |n: &crate::ir::Node| matches!(n.op, Inst::Group { space, .. } if space != Space::Lds);
+    c.graph.iter().any(own)
+}
+
 impl Builder<'_> {
+    /// Assumes that a scalar has a truth value. Returns false if that cannot be known before the vectors.
+    fn assume_branch(&mut self, when: Id, value: bool) -> bool {
+        let n = *self.g.get(when);
+        if n.vec || n.out != Ty::Bool || self.is_late(when) {
+            return false;
+        }
+        let mut not = || self.g.alu(Op::Not, Ty::Bool, Ty::Bool, [when, 0, 0]).ok();
+        let Some(guard) = (if value { not() } else { Some(when) }) else {
+            return false;
+        };
+        self.guards.push(guard);
+        true
+    }
+
     /// Assumes the results of the comparisons in a mask that an instruction writes to EXEC. Also assumes the result of a
     /// comparison for equality that it writes to any mask, since addresses may depend on it, as at the edges of images.
     fn decide(&mut self, changes: &mut Changes) {

@@ -272,7 +272,8 @@ pub struct Block {
     pub skipped: Vec<(Id, u32)>,
     /// The variant that runs instead when all lanes are active and all assumptions hold.
     pub all_active: Option<Box<Block>>,
-    /// The all-active variant that runs if the other one does not, which assumes the results of branches that are usually the same in all waves.
+    /// The all-active variant that runs if the other one does not, which assumes the results of branches that are usually the same in all waves,
+    /// or that a loop goes on for several rounds.
     pub assuming_less: Option<Box<Block>>,
     /// For an all-active block: those of its successors instead of which continuations run.
     pub continued: Vec<u64>,

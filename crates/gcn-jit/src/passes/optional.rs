@@ -70,11 +70,13 @@ pub enum Optional {
     Pressure,
     /// Loops that load from lanes' own addresses run for one lane after the other, where that is faster.
     LaneLoops,
+    /// All-active variants of short loops have several rounds.
+    Rounds,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 33] = [
+    pub const ALL: [Optional; 34] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::LoopVariants,
@@ -108,6 +110,7 @@ impl Optional {
         Optional::Grid,
         Optional::Pressure,
         Optional::LaneLoops,
+        Optional::Rounds,
     ];
 
     /// Its name, as `--disable-pass` takes it.
@@ -146,6 +149,7 @@ impl Optional {
             Optional::Grid => "grid",
             Optional::Pressure => "pressure",
             Optional::LaneLoops => "lane_loops",
+            Optional::Rounds => "rounds",
         }
     }
 

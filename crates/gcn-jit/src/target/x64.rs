@@ -932,13 +932,14 @@ impl<V: Vectors> Emit<'_, V> {
         self.grid_begin(&used);
         for (at, &used) in used.iter().enumerate() {
             let known = self.slot_of.contains_key(&(at as Id));
-            if used && !known && !c.graph[at].vec && !self.plan.late[at] {
+            if c.graph[at].vec || self.plan.late[at] {
+                continue;
+            }
+            if used && !known {
                 self.scalar(at as Id);
             }
-        }
-        for &g in &c.guards {
-            if !c.graph[g as usize].vec && !self.plan.late[g as usize] {
-                self.scalar_guard(g);
+            if c.guards.contains(&(at as Id)) {
+                self.scalar_guard(at as Id);
             }
         }
         let vectors = !self.plan.ops.is_empty()

@@ -156,7 +156,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
         for &g in &c.guards {
             if !c.graph[g as usize].vec {
-                self.mark_needed(g, vectors, &mut needed);
+                self.mark_needed(g, self.time(g) + 1, &mut needed);
             }
         }
         for id in bases {
@@ -698,10 +698,9 @@ impl<V: Vectors> Emit<'_, V> {
         Cc::Ne
     }
 
-    /// A guard of the whole wave.
+    /// A guard of the whole wave, where its value has just been computed: scalars after it may depend on it, such as loads of a loop's next round.
     pub(super) fn scalar_guard(&mut self, id: Id) {
-        // The values that vector code uses must stay.
-        self.s.now = self.c.graph.len() as u32 - 1;
+        self.s.now = self.time(id);
         self.s.busy = 0;
         let cc = self.ask(id);
         let restart = self.restart();
