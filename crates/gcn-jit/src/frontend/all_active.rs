@@ -174,7 +174,7 @@ impl<'a> Tracer<'a> {
         let more = more.and_then(|rounds| self.rounds_of(c, flow, branches, rounds));
         let better = |v: &Variant| {
             let c = &v.block;
-            let longer = c.insns > one.block.insns && !own_addresses(c);
+            let longer = c.insns > one.block.insns;
             longer && !crate::passes::waits_for_rounds(&c.graph)
         };
         match more.filter(better) {
@@ -359,8 +359,11 @@ impl<'a> Tracer<'a> {
             if begins {
                 over.push(pc);
             }
-            b.decide(&mut changes);
             let next = pc + k.len;
+            let more = over.iter().filter(|&&o| o == start).count() < rounds as usize;
+            let goes_back = |k: &InsnInfo| k.flow.target(next, &k.insn) == Some(start);
+            let repeats = more && self.insns.get(&next).is_some_and(goes_back);
+            b.decide(&mut changes, repeats);
             let (jump, signal) = (changes.jump, changes.signal);
             b.take(changes, pc, next, k);
             // Liveness is taken at the variant's end.
@@ -383,9 +386,8 @@ impl<'a> Tracer<'a> {
                             }
                         }
                         (None, Some(when))
-                            if [to, next].contains(&start)
-                                && (over.iter().filter(|&&o| o == start).count() as u32)
-                                    < rounds
+                            if more
+                                && [to, next].contains(&start)
                                 && b.assume_branch(when, to == start) =>
                         {
                             start
@@ -425,7 +427,71 @@ fn rounds(c: &Block) -> Option<u32> {
     const INSNS: u32 = 160;
     let again = matches!(c.terminator, Terminator::Branch { taken, next, .. } if (taken == c.start) != (next == c.start));
     let rounds = ROUNDS.min(INSNS / c.insns.max(1));
-    (again && rounds > 1 && !c.polls && !own_addresses(c)).then_some(rounds)
+    (again && rounds > 1 && !c.polls && !walks(c) && leaves_together(c)).then_some(rounds)
+}
+
+/// Returns true if a loop ends for all lanes at once, as far as its code shows: by a scalar, or by comparisons of scalars with VGPRs to which
+/// it adds.
+fn leaves_together(c: &Block) -> bool {
+    let Terminator::Branch { when, .. } = c.terminator else {
+        return false;
+    };
+    let node = |id: Id| &c.graph[id as usize];
+    let written = |v: u16| c.effects.vgprs.iter().find(|w| w.0 == v).map(|w| w.1);
+    let unchanged = |id: Id| match node(id).op {
+        Inst::VIn(v) => written(v).is_none(),
+        _ => !node(id).vec,
+    };
+    let counter = |id: Id| match node(id).op {
+        Inst::VIn(v) => written(v).is_some_and(|new| {
+            let n = node(new);
+            let [a, b, _] = n.args;
+            n.op == Inst::Alu(Op::Add) && (a == id && unchanged(b) || b == id && unchanged(a))
+        }),
+        _ => false,
+    };
+    let counts = |id: Id| {
+        let n = node(id);
+        let [a, b, _] = n.args;
+        counter(id)
+            || n.op == Inst::Alu(Op::Add)
+                && (counter(a) && unchanged(b) || counter(b) && unchanged(a))
+    };
+    let (mut work, mut depth) = (vec![when], 0);
+    while let Some(id) = work.pop() {
+        depth += 1;
+        let n = node(id);
+        let [a, b, _] = n.args;
+        let compared = n.vec && n.ty.bits() == 32 && !n.ty.is_float() && n.out == Ty::Bool;
+        match n.op {
+            _ if depth > 32 => return false,
+            Inst::Const(_) | Inst::SIn(_) | Inst::SccIn | Inst::Exec => {}
+            Inst::Alu(Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge) if compared => {
+                if !(!node(a).vec && counts(b) || !node(b).vec && counts(a)) {
+                    return false;
+                }
+            }
+            Inst::Ballot | Inst::MaskOf | Inst::Lo | Inst::Hi => work.push(a),
+            Inst::Alu(_) | Inst::Pair if !n.vec || n.ty == Ty::Bool => work.extend(n.inputs()),
+            // A scalar load.
+            Inst::Part(_) if !n.vec => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Returns true if lanes may walk over memory that they load, so that it is worth to read it ahead ([`crate::target::x64::tiles`]).
+fn walks(c: &Block) -> bool {
+    let small =
+        |id: Id| matches!(c.graph[id as usize].op, Inst::Const(v) if (v as u32 as i32).abs() <= 4);
+    let walk = |&(v, id, _): &(u16, Id, LiveLanes)| {
+        let n = &c.graph[id as usize];
+        let own = |id: Id| c.graph[id as usize].op == Inst::VIn(v);
+        let [a, b, _] = n.args;
+        n.op == Inst::Alu(Op::Add) && (own(a) && small(b) || own(b) && small(a))
+    };
+    own_addresses(c) && c.effects.vgprs.iter().any(walk)
 }
 
 /// Returns true if lanes load from memory at addresses of their own.
@@ -439,29 +505,40 @@ impl Builder<'_> {
     /// Assumes that a scalar has a truth value. Returns false if that cannot be known before the vectors.
     fn assume_branch(&mut self, when: Id, value: bool) -> bool {
         let n = *self.g.get(when);
-        if n.vec || n.out != Ty::Bool || self.is_late(when) {
+        if n.vec || n.out != Ty::Bool {
             return false;
         }
-        let mut not = || self.g.alu(Op::Not, Ty::Bool, Ty::Bool, [when, 0, 0]).ok();
-        let Some(guard) = (if value { not() } else { Some(when) }) else {
-            return false;
+        if !self.is_late(when) {
+            return self.assume(when, value);
+        }
+        // It depends on lanes, which agree.
+        let (of, any) = self.any_lane(when);
+        self.g.get(of).vec && self.assume(of, value == any)
+    }
+
+    /// Assumes that a scalar, or a value of each lane, has a truth value.
+    fn assume(&mut self, truth: Id, value: bool) -> bool {
+        let guard = match value {
+            true => self.g.alu(Op::Not, Ty::Bool, Ty::Bool, [truth, 0, 0]).ok(),
+            false => Some(truth),
         };
-        self.guards.push(guard);
-        true
+        self.guards.extend(guard);
+        guard.is_some()
     }
 
     /// Assumes the results of the comparisons in a mask that an instruction writes to EXEC. Also assumes the result of a
-    /// comparison for equality that it writes to any mask, since addresses may depend on it, as at the edges of images.
-    fn decide(&mut self, changes: &mut Changes) {
+    /// comparison for equality that it writes to any mask, since addresses may depend on it, as at the edges of images. If a loop goes on after the
+    /// instruction, all lanes are assumed to stay in it.
+    fn decide(&mut self, changes: &mut Changes, repeats: bool) {
         for at in 1..changes.sgprs.len() {
             let [(code, lo), (next, hi)] = [changes.sgprs[at - 1], changes.sgprs[at]];
             if code % 2 == 0 && next == code + 1 {
-                self.decide_pair(changes, code, [lo, hi]);
+                self.decide_pair(changes, code, [lo, hi], repeats);
             }
         }
     }
 
-    fn decide_pair(&mut self, changes: &mut Changes, code: u8, [lo, hi]: [Id; 2]) {
+    fn decide_pair(&mut self, changes: &mut Changes, code: u8, [lo, hi]: [Id; 2], repeats: bool) {
         if self.g.value_of(lo).is_some() && self.g.value_of(hi).is_some() {
             return;
         }
@@ -478,7 +555,18 @@ impl Builder<'_> {
             _ if code as u16 != EXEC => None,
             _ => {
                 let truth = self.g.mask_of(mask);
-                self.outcome(truth, &mut decided)
+                let all = self.outcome(truth, &mut decided);
+                if all.is_none() && repeats && self.assume(truth, true) {
+                    let ones = self.c32(u32::MAX as u64);
+                    let exec = |w: &&mut (u8, Id)| w.0 | 1 == code | 1;
+                    changes
+                        .sgprs
+                        .iter_mut()
+                        .filter(exec)
+                        .for_each(|w| w.1 = ones);
+                    return;
+                }
+                all
             }
         };
         // The values that were made to inspect the mask are dropped.

@@ -367,7 +367,6 @@ fn accesses(next: u32, step: u32, size: u32) -> u32 {
 }
 
 /// Returns true if no two lanes' memory overlaps, as is found where each lane is above the one before it, or each below.
-#[target_feature(enable = "avx2")]
 fn apart<const LANES: usize>(bases: &Lanes<LANES>) -> bool {
     let (mut up, mut down) = (true, true);
     for (a, b) in bases.iter().zip(&bases[1..]) {
