@@ -706,6 +706,7 @@ impl<'a> Builder<'a> {
         }
         for (c, id) in changes.sgprs.drain(..) {
             self.regs.sgprs.insert(c, id);
+            self.join_sum(c, id);
         }
         if changes.scc.is_some() {
             self.regs.scc = changes.scc;
@@ -738,6 +739,19 @@ impl<'a> Builder<'a> {
             .add(pc, next, k.count, vector, changes.jump.is_some());
         self.polls |= k.polls;
         changes
+    }
+
+    /// Makes a pair of scalar registers one sum of 64 bits, if the second one has just got that sum's upper half.
+    fn join_sum(&mut self, code: u8, hi: Id) {
+        let lo = code
+            .checked_sub(1)
+            .and_then(|lo| self.regs.sgprs.get(&lo).copied());
+        let sum = lo.filter(|_| code % 2 == 1);
+        if let Some(sum) = sum.and_then(|lo| self.g.scalar_sum(lo, hi)) {
+            let halves = [self.g.lo(sum), self.g.hi(sum)];
+            self.regs.sgprs.insert(code - 1, halves[0]);
+            self.regs.sgprs.insert(code, halves[1]);
+        }
     }
 
     fn vgpr(&mut self, n: u16) -> Id {

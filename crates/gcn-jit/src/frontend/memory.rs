@@ -45,6 +45,7 @@ impl Builder<'_> {
                     return Err(Refusal::Interpreter);
                 };
                 let pair = self.sgpr_pair(code);
+                let (pair, plus) = self.without_constant(pair, plus);
                 let mask = self.g.constant(Ty::B64, !3);
                 let mut a = self.g.alu(Op::And, Ty::B64, Ty::B64, [pair, mask, 0])?;
                 if let Some(id) = id {
@@ -261,6 +262,18 @@ impl Builder<'_> {
             },
             Space::Global | Space::Flat => Ok((lo, hi)),
             Space::Scratch | Space::Parameters | Space::Gds => Err(Refusal::Interpreter),
+        }
+    }
+
+    /// Takes a multiple of 4 that is added to an address out of it, and into the constant of the access.
+    fn without_constant(&self, address: Id, plus: i64) -> (Id, i64) {
+        let n = self.g.get(address);
+        let sum = n.op == Inst::Alu(Op::Add) && !n.vec && n.ty.bits() == 64;
+        let by = self.g.value_of(n.args[1]).filter(|by| sum && by % 4 == 0);
+        let both = by.and_then(|by| plus.checked_add(by as i64));
+        match both.filter(|both| i32::try_from(*both).is_ok()) {
+            Some(both) => (n.args[0], both),
+            None => (address, plus),
         }
     }
 

@@ -262,6 +262,88 @@ impl Graph {
         self.node(Inst::Pair, Ty::B32, Ty::B64, a.vec || b.vec, [lo, hi, 0])
     }
 
+    /// Returns the sum of 64 bits of which two scalars are the halves, as addition with carry computes them: `s_add_u32` and `s_addc_u32`.
+    pub fn scalar_sum(&mut self, lo: Id, hi: Id) -> Option<Id> {
+        let narrow = |g: &Self, id: Id| match g.value_of(id) {
+            Some(v) => v <= u32::MAX as u64,
+            None => !g.vec(id) && g.get(id).out.bits() <= 32,
+        };
+        let half = |g: &Self, id: Id| {
+            let n = g.get(id);
+            (n.op == Inst::Lo && !n.vec).then_some(n.args[0])
+        };
+        let terms = |g: &Self, id: Id| {
+            let n = g.get(id);
+            (n.op == Inst::Alu(Op::Add) && n.ty.bits() == 64 && !n.vec)
+                .then_some([n.args[0], n.args[1]])
+        };
+        let sum = half(self, lo)?;
+        let [x, y] = terms(self, sum).filter(|t| t.iter().all(|&id| narrow(self, id)))?;
+        let mut above = vec![half(self, hi)?];
+        while let Some(at) = above.iter().position(|&id| terms(self, id).is_some()) {
+            let id = above.swap_remove(at);
+            above.extend(terms(self, id)?);
+            if above.len() > 3 {
+                return None;
+            }
+        }
+        let carry = above.iter().position(|&id| self.is_carry(id, sum))?;
+        above.remove(carry);
+        if !above.iter().all(|&id| narrow(self, id)) {
+            return None;
+        }
+        let zero = self.constant(Ty::B32, 0);
+        above.resize(2, zero);
+        // Any upper half may belong to any lower one. Those that are known together, and constants, belong together.
+        let known = |g: &mut Self, lo: Id, hi: Id| {
+            let (l, h) = (*g.get(lo), *g.get(hi));
+            match (l.op, h.op) {
+                (Inst::Const(_), Inst::Const(_)) => true,
+                (Inst::SIn(a), Inst::SIn(b)) => b == a + 1,
+                (Inst::Lo, Inst::Hi) => l.args[0] == h.args[0],
+                (Inst::Part(a), Inst::Part(b)) => b == a + 1 && l.args[0] == h.args[0],
+                _ => false,
+            }
+        };
+        let [u, v] = [above[0], above[1]];
+        let crossed = known(self, x, v) as u8 + known(self, y, u) as u8;
+        let straight = known(self, x, u) as u8 + known(self, y, v) as u8;
+        let [u, v] = if crossed > straight { [v, u] } else { [u, v] };
+        let (a, b) = (self.pair(x, u), self.pair(y, v));
+        let (a, b) = if self.value_of(a).is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
+        self.sum_with_constant(a, b)
+    }
+
+    /// Returns a sum of 64 bits. A constant is added to the constant of the other operand.
+    fn sum_with_constant(&mut self, a: Id, b: Id) -> Option<Id> {
+        let mut args = [a, b, 0];
+        let n = *self.get(a);
+        if let Some(by) = self.value_of(b)
+            && n.op == Inst::Alu(Op::Add)
+            && n.ty.bits() == 64
+            && let Some(had) = self.value_of(n.args[1])
+        {
+            args = [n.args[0], self.constant(Ty::B64, had.wrapping_add(by)), 0];
+        }
+        self.alu(Op::Add, Ty::B64, Ty::B64, args).ok()
+    }
+
+    /// Returns true if a scalar is the carry of a sum of two numbers of 32 bits.
+    fn is_carry(&self, id: Id, sum: Id) -> bool {
+        let (n, zero) = (self.get(id), |id: Id| self.is(id, 0));
+        let shifted = self.get(n.args[0]);
+        n.op == Inst::Alu(Op::Ne)
+            && zero(n.args[1])
+            && shifted.op == Inst::Alu(Op::Shr)
+            && !shifted.ty.is_signed()
+            && shifted.args[0] == sum
+            && self.is(shifted.args[1], 32)
+    }
+
     /// Returns the lane's bit of a scalar mask.
     pub fn mask_of(&mut self, id: Id) -> Id {
         match self.get(id).op {
