@@ -2,13 +2,9 @@
 //! must agree on every register that the loop writes.
 #![cfg(target_arch = "x86_64")]
 
-use gcn_emu::dispatch::{Gpu, Launch};
-use gcn_emu::engine::Engine;
-use gcn_emu::interp::Interp;
-use gcn_emu::mem::Perm;
-use gcn_isa::Target;
-use gcn_jit::{Cache, Level};
-use gcn_object::CodeObject;
+mod kernel;
+
+use kernel::Kernel;
 
 const GROUP: u32 = 64;
 const ITEMS: u32 = 192;
@@ -231,8 +227,8 @@ fn looped(r: &mut Rng) -> String {
     format!("s_mov_b32 s20, {count}\n{before}{some}again:\n{body}{after}s_mov_b64 exec, -1\n")
 }
 
-/// A kernel with a loop, after which all registers are stored that it may have changed.
-fn program(again: &str) -> String {
+/// Runs a kernel with a loop, after which all registers are stored that it may have changed, on all engines, which must agree.
+fn check(again: &str) {
     let mut values = String::new();
     let mut stores = String::new();
     for n in 0..VALUES {
@@ -247,73 +243,35 @@ fn program(again: &str) -> String {
             4 * n
         );
     }
-    format!(
-        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
-         s_load_dwordx4 s[4:7], s[0:1], 0x0\ns_mul_i32 s8, s2, {GROUP}\nv_add_u32 v1, s8, v0\ns_waitcnt lgkmcnt(0)\n\
+    let body = format!(
+        "s_load_dwordx4 s[4:7], s[0:1], 0x0\ns_mul_i32 s8, s2, {GROUP}\nv_add_u32 v1, s8, v0\ns_waitcnt lgkmcnt(0)\n\
          s_mov_b32 m0, -1\ns_movk_i32 s30, 77\ns_mov_b32 s31, 0x40490fdb\ns_mov_b32 s32, s8\ns_mov_b32 s33, -5\n\
          v_lshlrev_b32 v8, 2, v1\n{values}v_and_b32 v14, 7, v1\nv_mul_lo_u32 v17, v1, 64\n\
          s_waitcnt vmcnt(0)\nds_write_b32 v8, v20\ns_waitcnt lgkmcnt(0)\n{again}\
          s_cselect_b32 s9, 1, 2\nv_mov_b32 v18, s9\nv_add_u32 v18, s20, v18\nglobal_store_dword v17, v18, s[6:7] offset:{}\n\
-         v_mov_b32 v18, s22\nglobal_store_dword v17, v18, s[6:7] offset:{}\n{stores}s_endpgm\n\
-         .rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
-         .amdhsa_next_free_vgpr 40\n.amdhsa_next_free_sgpr 40\n.amdhsa_group_segment_fixed_size 16384\n.end_amdhsa_kernel\n",
+         v_mov_b32 v18, s22\nglobal_store_dword v17, v18, s[6:7] offset:{}\n{stores}s_endpgm\n",
         4 * VALUES,
         4 * VALUES + 4,
-    )
-}
-
-/// Returns the buffer of results, and how many waves' instructions were executed.
-fn run(
-    engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static,
-    source: &str,
-) -> (Vec<u8>, u64) {
-    let made = gcn_asm::assemble(source, "k.s", &gcn_asm::Options::default());
-    let object = made
-        .object
-        .unwrap_or_else(|| panic!("{:?} {source}", made.diagnostics));
-    let code = object.loadable().expect("it links");
-    let target = Target::parse("gfx900").expect("a target");
-    let gpu = Gpu::with_engine(target, 1 << 22, engine).expect("a GPU");
-    let object = CodeObject::parse(&code).expect("it is read");
-    let loaded = gpu.load(&object).expect("it is loaded");
-    let alloc = |bytes: u32| {
-        gpu.memory
-            .alloc(bytes as u64, 4096, Perm::RW)
-            .expect("memory")
-    };
-    let buffers = [alloc(BYTES), alloc(64 * ITEMS)];
+    );
     // Small numbers, floats of all sizes, some NaNs and denormals.
-    let data: Vec<u8> = (0..BYTES / 4)
-        .flat_map(|n| {
-            let h = n.wrapping_mul(0x9e37_79b9);
-            let word = match h >> 29 {
-                0 | 1 => h >> 20 & 0xff,
-                2 => h,
-                3 => 0x007f_ffff & h,
-                4 if h >> 26 & 7 == 0 => 0x7f80_0000 | h & 0x0040_0001,
-                _ => ((h >> 16 & 0xff) as f32 - 100.0).to_bits(),
-            };
-            word.to_le_bytes()
-        })
-        .collect();
-    gpu.memory.write(buffers[0], &data).expect("writable");
-    let launch = Launch {
-        grid: [ITEMS, 1, 1],
-        group: [GROUP, 1, 1],
-        kernarg: buffers.map(u64::to_le_bytes).concat(),
-        threads: 1,
-        ..Launch::default()
+    let data = (0..BYTES / 4).flat_map(|n| {
+        let h = n.wrapping_mul(0x9e37_79b9);
+        let word = match h >> 29 {
+            0 | 1 => h >> 20 & 0xff,
+            2 => h,
+            3 => 0x007f_ffff & h,
+            4 if h >> 26 & 7 == 0 => 0x7f80_0000 | h & 0x0040_0001,
+            _ => ((h >> 16 & 0xff) as f32 - 100.0).to_bits(),
+        };
+        word.to_le_bytes()
+    });
+    let kernel = Kernel {
+        buffers: vec![data.collect(), vec![0; 64 * ITEMS as usize]],
+        items: ITEMS,
+        group: GROUP,
+        ..Kernel::new(&body, 16384)
     };
-    let mut executed = 0;
-    for _ in 0..2 {
-        let ran = gpu
-            .dispatch(&loaded, "k", &launch)
-            .unwrap_or_else(|e| panic!("{e} {source}"));
-        executed = ran.instructions;
-    }
-    let mut after = vec![0; 64 * ITEMS as usize];
-    gpu.memory.read(buffers[1], &mut after).expect("readable");
-    (after, executed)
+    assert_eq!(kernel.check(true), None, "{body}");
 }
 
 #[test]
@@ -324,7 +282,7 @@ fn random_loops() {
     };
     let mut r = Rng(number("SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     for _ in 0..number("LOOPS", 150) {
-        check(&program(&looped(&mut r)));
+        check(&looped(&mut r));
     }
 }
 
@@ -344,25 +302,6 @@ fn loops_longer_than_a_time_slice() {
          s_and_b64 vcc, exec, vcc\ns_cbranch_vccnz again\n"
     );
     for again in [counted, each, alike] {
-        check(&program(&format!(
-            "s_mov_b32 s20, 0\n{again}s_mov_b64 exec, -1\n"
-        )));
-    }
-}
-
-/// Runs a kernel on all engines, which must agree.
-fn check(source: &str) {
-    let want = run(|| Box::new(Interp::new()), source);
-    for level in Level::ALL.into_iter().filter(|l| l.available()) {
-        let cache = Cache::with_level(level);
-        let engine = move || -> Box<dyn Engine> {
-            let mut engine = cache.engine();
-            engine.eager(true);
-            Box::new(engine)
-        };
-        let got = run(engine, source);
-        assert_eq!(got.1, want.1, "{level:?}: executed instructions\n{source}");
-        let at = (0..want.0.len()).find(|&at| want.0[at] != got.0[at]);
-        assert_eq!(at, None, "{level:?}: the byte that differs\n{source}");
+        check(&format!("s_mov_b32 s20, 0\n{again}s_mov_b64 exec, -1\n"));
     }
 }

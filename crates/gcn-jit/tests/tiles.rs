@@ -2,13 +2,9 @@
 //! another wave or a store of another kind must be visible, on all engines alike.
 #![cfg(target_arch = "x86_64")]
 
-use gcn_emu::dispatch::{Gpu, Launch};
-use gcn_emu::engine::Engine;
-use gcn_emu::interp::Interp;
-use gcn_emu::mem::Perm;
-use gcn_isa::Target;
-use gcn_jit::{Cache, Level};
-use gcn_object::CodeObject;
+mod kernel;
+
+use kernel::Kernel;
 
 /// The size of the buffer of rows, and of the buffer of results, in bytes.
 const BYTES: u32 = 1 << 18;
@@ -17,85 +13,28 @@ const BESIDE: u32 = 4096;
 const GROUP: u32 = 128;
 const ITEMS: u32 = 256;
 
-/// Assembles a kernel: s[4:5] is the buffer of rows, s[6:7] the other one, v1 the work-item's number. v[10:11] is the item's row and v[12:13]
-/// its element in the other buffer, both `pitch` bytes from item to item; v3 is 0.
-fn program(pitch: u32, before: &str, body: &str) -> Vec<u8> {
-    let source = format!(
-        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
-         s_load_dwordx4 s[4:7], s[0:1], 0x0\ns_mul_i32 s8, s2, {GROUP}\nv_add_u32 v1, s8, v0\ns_waitcnt lgkmcnt(0)\n\
+/// Runs a kernel on all engines, which must agree: s[4:5] is the buffer of rows, s[6:7] the other one, v1 the work-item's number. v[10:11] is the
+/// item's row and v[12:13] its element in the other buffer, both `pitch` bytes from item to item; v3 is 0. Returns the fault's message.
+fn alike(pitch: u32, before: &str, body: &str) -> Option<String> {
+    let body = format!(
+        "s_load_dwordx4 s[4:7], s[0:1], 0x0\ns_mul_i32 s8, s2, {GROUP}\nv_add_u32 v1, s8, v0\ns_waitcnt lgkmcnt(0)\n\
          s_movk_i32 s9, {pitch}\nv_mul_lo_u32 v8, v1, s9\nv_mov_b32 v11, s5\nv_mov_b32 v13, s7\n\
          v_add_co_u32 v10, vcc, s4, v8\nv_addc_co_u32 v11, vcc, 0, v11, vcc\n\
          v_add_co_u32 v12, vcc, s6, v8\nv_addc_co_u32 v13, vcc, 0, v13, vcc\n\
          v_mov_b32 v3, 0\n{before}\n{body}\n\
-         v_lshlrev_b32 v8, 2, v1\nglobal_store_dword v8, v3, s[6:7]\ns_endpgm\n\
-         .rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
-         .amdhsa_next_free_vgpr 40\n.amdhsa_next_free_sgpr 40\n.amdhsa_group_segment_fixed_size 4096\n.end_amdhsa_kernel\n"
+         v_lshlrev_b32 v8, 2, v1\nglobal_store_dword v8, v3, s[6:7]\ns_endpgm\n"
     );
-    let made = gcn_asm::assemble(&source, "k.s", &gcn_asm::Options::default());
-    let object = made
-        .object
-        .unwrap_or_else(|| panic!("{:?} {source}", made.diagnostics));
-    object.loadable().expect("it links")
-}
-
-/// Returns both buffers after a run, and the fault's message.
-fn run(
-    engine: impl Fn() -> Box<dyn Engine> + Send + Sync + 'static,
-    code: &[u8],
-) -> (Vec<u8>, Option<String>) {
-    let target = Target::parse("gfx900").expect("a target");
-    let gpu = Gpu::with_engine(target, 1 << 22, engine).expect("a GPU");
-    let object = CodeObject::parse(code).expect("it is read");
-    let loaded = gpu.load(&object).expect("it is loaded");
-    let alloc = || {
-        gpu.memory
-            .alloc((BYTES + 2 * BESIDE) as u64, 4096, Perm::RW)
-            .expect("memory")
-            + BESIDE as u64
-    };
-    let buffers = [alloc(), alloc()];
     let rows: Vec<u8> = (0..(BYTES + BESIDE) / 4)
         .flat_map(|n| (n.wrapping_mul(0x9e37_79b9) >> 7).to_le_bytes())
         .collect();
-    for at in buffers {
-        gpu.memory.write(at, &rows).expect("writable");
-    }
-    let launch = Launch {
-        grid: [ITEMS, 1, 1],
-        group: [GROUP, 1, 1],
-        kernarg: buffers.map(u64::to_le_bytes).concat(),
-        threads: 1,
-        ..Launch::default()
+    let kernel = Kernel {
+        buffers: vec![rows.clone(), rows],
+        before: BESIDE,
+        items: ITEMS,
+        group: GROUP,
+        ..Kernel::new(&body, 4096)
     };
-    // The second time, the code is compiled and the walks are known.
-    let ran = (0..2).map(|_| gpu.dispatch(&loaded, "k", &launch));
-    let faults: Vec<String> = ran
-        .filter_map(|ran| ran.err().map(|e| e.to_string()))
-        .collect();
-    let whole = (BYTES + 2 * BESIDE) as usize;
-    let mut after = vec![0; 2 * whole];
-    for (at, to) in buffers.into_iter().zip(after.chunks_mut(whole)) {
-        let first = at - BESIDE as u64;
-        gpu.memory.read(first, to).expect("readable");
-    }
-    (after, faults.into_iter().next())
-}
-
-/// Runs a kernel on all engines, which must agree. Returns the fault's message.
-fn alike(pitch: u32, before: &str, body: &str) -> Option<String> {
-    let code = program(pitch, before, body);
-    let (want, fault) = run(|| Box::new(Interp::new()), &code);
-    for level in Level::ALL.into_iter().filter(|l| l.available()) {
-        let cache = Cache::with_level(level);
-        let (got, failed) = run(move || Box::new(cache.engine()), &code);
-        assert_eq!(failed, fault, "{level:?}: {before}\n{body}");
-        let at = (0..want.len()).find(|&at| want[at] != got[at]);
-        assert_eq!(
-            at, None,
-            "{level:?}, pitch {pitch}: the byte that differs, of {before}\n{body}"
-        );
-    }
-    fault
+    kernel.check(false)
 }
 
 fn same(pitch: u32, before: &str, body: &str) {
