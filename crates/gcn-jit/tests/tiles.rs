@@ -234,3 +234,28 @@ fn lanes_that_leave_later() {
         }
     }
 }
+
+/// What a lane stores is what a lane behind it in the same row loads later, whichever parts of a tile have them.
+#[test]
+fn lanes_that_follow_each_other_in_a_row() {
+    let store = "v_add_u32 v4, v3, v1\nglobal_store_dword v[10:11], v4, off\n";
+    let body = walk(60, 4, &format!("{LOAD}{store}"));
+    let at = |place: &str| {
+        format!(
+            "{place}v_mov_b32 v11, s5\nv_add_co_u32 v10, vcc, s4, v8\nv_addc_co_u32 v11, vcc, 0, v11, vcc\n"
+        )
+    };
+    // Lanes of different parts.
+    for (rows, ahead) in [(31, 12), (31, 32), (7, 20)] {
+        let shift = 32 - u32::leading_zeros(rows);
+        let place = format!(
+            "v_and_b32 v8, {rows}, v1\nv_lshlrev_b32 v8, 12, v8\nv_bfe_u32 v9, v1, {shift}, 1\nv_mul_u32_u24 v9, {ahead}, v9\n\
+             v_add_u32 v8, v8, v9\n"
+        );
+        same(4096, &at(&place), &body);
+    }
+    // Two lanes of one part.
+    let place = "v_lshrrev_b32 v8, 1, v1\nv_lshlrev_b32 v8, 11, v8\nv_and_b32 v9, 1, v1\nv_mul_u32_u24 v9, 36, v9\n\
+                 v_add3_u32 v8, v8, v9, 40\n";
+    same(1024, &at(place), &body);
+}
