@@ -29,7 +29,7 @@ impl Rng {
 }
 
 /// How a loop is left after a number of rounds.
-const ENDS: [(&str, &str); 6] = [
+const ENDS: [(&str, &str); 7] = [
     // A counter that is known before the vectors, with either sense of the branch.
     (
         "",
@@ -57,6 +57,12 @@ const ENDS: [(&str, &str); 6] = [
     (
         "v_and_b32 v15, s21, v1\n",
         "v_add_u32 v15, 1, v15\nv_cmp_gt_i32 vcc, s20, v15\ns_and_b64 exec, exec, vcc\ns_cbranch_execnz again\n",
+    ),
+    // A limit of each lane.
+    (
+        "v_and_b32 v6, s21, v1\nv_sub_u32 v6, s20, v6\nv_mov_b32 v15, 0\ns_mov_b64 s[22:23], 0\n",
+        "v_add_u32 v15, 1, v15\nv_cmp_ge_i32 vcc, v15, v6\ns_or_b64 s[22:23], vcc, s[22:23]\n\
+         s_andn2_b64 exec, exec, s[22:23]\ns_cbranch_execnz again\n",
     ),
 ];
 

@@ -430,44 +430,46 @@ fn rounds(c: &Block) -> Option<u32> {
     (again && rounds > 1 && !c.polls && !walks(c) && leaves_together(c)).then_some(rounds)
 }
 
-/// Returns true if a loop ends for all lanes at once, as far as its code shows: by a scalar, or by comparisons of scalars with VGPRs to which
-/// it adds.
+/// Returns true if a loop ends after a number of rounds that may be the same for all lanes: by a scalar, or by comparisons of scalars, VGPRs that
+/// the loop does not change, and those to which it adds.
 fn leaves_together(c: &Block) -> bool {
+    /// The most values that are looked at.
+    const VALUES: u32 = 32;
     let Terminator::Branch { when, .. } = c.terminator else {
         return false;
     };
     let node = |id: Id| &c.graph[id as usize];
-    let written = |v: u16| c.effects.vgprs.iter().find(|w| w.0 == v).map(|w| w.1);
-    let unchanged = |id: Id| match node(id).op {
-        Inst::VIn(v) => written(v).is_none(),
+    let same = |id: Id| match node(id).op {
+        Inst::VIn(v) => c.effects.vgprs.iter().all(|w| w.0 != v),
         _ => !node(id).vec,
     };
+    let plus_same = |id: Id, to: Id| {
+        let n = node(id);
+        let [a, b, _] = n.args;
+        n.op == Inst::Alu(Op::Add) && (a == to && same(b) || b == to && same(a))
+    };
     let counter = |id: Id| match node(id).op {
-        Inst::VIn(v) => written(v).is_some_and(|new| {
-            let n = node(new);
-            let [a, b, _] = n.args;
-            n.op == Inst::Alu(Op::Add) && (a == id && unchanged(b) || b == id && unchanged(a))
-        }),
+        Inst::VIn(v) => {
+            let written = c.effects.vgprs.iter().find(|w| w.0 == v);
+            written.is_some_and(|w| plus_same(w.1, id))
+        }
         _ => false,
     };
     let counts = |id: Id| {
-        let n = node(id);
-        let [a, b, _] = n.args;
-        counter(id)
-            || n.op == Inst::Alu(Op::Add)
-                && (counter(a) && unchanged(b) || counter(b) && unchanged(a))
+        let sum = |&to: &Id| counter(to) && plus_same(id, to);
+        same(id) || counter(id) || node(id).inputs().iter().any(sum)
     };
-    let (mut work, mut depth) = (vec![when], 0);
+    let (mut work, mut looked_at) = (vec![when], 0);
     while let Some(id) = work.pop() {
-        depth += 1;
+        looked_at += 1;
         let n = node(id);
         let [a, b, _] = n.args;
         let compared = n.vec && n.ty.bits() == 32 && !n.ty.is_float() && n.out == Ty::Bool;
         match n.op {
-            _ if depth > 32 => return false,
-            Inst::Const(_) | Inst::SIn(_) | Inst::SccIn | Inst::Exec => {}
+            _ if looked_at > VALUES => return false,
+            Inst::Const(_) | Inst::SIn(_) | Inst::SccIn | Inst::Exec | Inst::Affine { .. } => {}
             Inst::Alu(Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge) if compared => {
-                if !(!node(a).vec && counts(b) || !node(b).vec && counts(a)) {
+                if !counts(a) || !counts(b) || loads_where_loaded(c) {
                     return false;
                 }
             }
@@ -481,24 +483,46 @@ fn leaves_together(c: &Block) -> bool {
     true
 }
 
-/// Returns true if lanes may walk over memory that they load, so that it is worth to read it ahead ([`crate::target::x64::tiles`]).
-fn walks(c: &Block) -> bool {
-    let small =
-        |id: Id| matches!(c.graph[id as usize].op, Inst::Const(v) if (v as u32 as i32).abs() <= 4);
-    let walk = |&(v, id, _): &(u16, Id, LiveLanes)| {
-        let n = &c.graph[id as usize];
-        let own = |id: Id| c.graph[id as usize].op == Inst::VIn(v);
-        let [a, b, _] = n.args;
-        n.op == Inst::Alu(Op::Add) && (own(a) && small(b) || own(b) && small(a))
-    };
-    own_addresses(c) && c.effects.vgprs.iter().any(walk)
+/// Returns true if lanes load at addresses that other loads of the block gave them, as in a sparse matrix, whose rows differ.
+fn loads_where_loaded(c: &Block) -> bool {
+    let node = |id: Id| &c.graph[id as usize];
+    let mut loaded = vec![false; c.graph.len()];
+    for (at, n) in c.graph.iter().enumerate() {
+        let load = matches!(n.op, Inst::Group { .. } | Inst::AffineLoad { .. });
+        loaded[at] = n.vec && (load || n.inputs().iter().any(|&a| loaded[a as usize]));
+    }
+    let own = |n: &&crate::ir::Node| matches!(n.op, Inst::Group { .. });
+    let addresses = c.graph.iter().filter(own).map(|n| n.args[0]);
+    addresses
+        .into_iter()
+        .any(|id| node(id).vec && loaded[id as usize])
 }
 
-/// Returns true if lanes load from memory at addresses of their own.
-fn own_addresses(c: &Block) -> bool {
+/// Returns true if lanes may walk over memory that they load, so that it is worth to read it ahead (tiles): an address depends on a VGPR to
+/// which the loop adds a small number.
+fn walks(c: &Block) -> bool {
+    let node = |id: Id| &c.graph[id as usize];
+    let small = |id: Id| matches!(node(id).op, Inst::Const(v) if (v as u32 as i32).abs() <= 4);
+    let moves = |v: u16, id: Id| {
+        let [a, b, _] = node(id).args;
+        let own = |id: Id| node(id).op == Inst::VIn(v);
+        node(id).op == Inst::Alu(Op::Add) && (own(a) && small(b) || own(b) && small(a))
+    };
     let own =
-        |n: &crate::ir::Node| matches!(n.op, Inst::Group { space, .. } if space != Space::Lds);
-    c.graph.iter().any(own)
+        |n: &&crate::ir::Node| matches!(n.op, Inst::Group { space, .. } if space != Space::Lds);
+    let mut work: Vec<Id> = c.graph.iter().filter(own).map(|n| n.args[0]).collect();
+    let mut seen = HashSet::new();
+    while let Some(id) = work.pop() {
+        if let Inst::VIn(v) = node(id).op
+            && c.effects.vgprs.iter().any(|w| w.0 == v && moves(v, w.1))
+        {
+            return true;
+        }
+        if seen.insert(id) {
+            work.extend(node(id).inputs());
+        }
+    }
+    false
 }
 
 impl Builder<'_> {
@@ -894,5 +918,60 @@ s_endpgm
             let lanes = |text: String| text.contains("exec");
             assert!(variant.is_none_or(|v| !lanes(v.to_string())), "{c}");
         }
+    }
+
+    /// Returns the instructions of a loop's plain block, of its variant and of the one that assumes less.
+    fn rounds(code: &str) -> [u32; 3] {
+        let region = region_of(code);
+        let again = |c: &&crate::ir::region::Block| c.targets().any(|pc| pc == c.start);
+        let c = region.blocks.iter().find(again).expect("a loop");
+        let of = |v: &Option<Box<crate::ir::region::Block>>| v.as_ref().map_or(0, |v| v.insns);
+        [c.insns, of(&c.all_active), of(&c.assuming_less)]
+    }
+
+    #[test]
+    fn short_loops_have_several_rounds() {
+        assert_eq!(rounds(SUMS), [5, 20, 5]);
+        // A counter of each lane, and a limit that is the same or not.
+        let counted = SUMS
+            .replace("s_add_i32 s8, s8, -1", "v_add_u32 v4, 1, v4")
+            .replace("s_cmp_lg_u32 s8, 0", "v_cmp_lt_u32 vcc, v4, v5")
+            .replace("scc1", "vccnz");
+        assert_eq!(rounds(&counted), [5, 20, 5]);
+        // Data of lanes that decide when they leave.
+        let decides = counted.replace("vcc, v4, v5", "vcc, v3, v5");
+        assert_eq!(rounds(&decides)[2], 0);
+        // Lanes that walk, and lanes that take larger steps.
+        let load = "global_load_dword v6, v[4:5], off\ns_waitcnt vmcnt(0)\nv_add_u32 v3, v6, v3\n";
+        for (step, walks) in [("4", true), ("s9", false), ("0x100", false)] {
+            let moves = format!(
+                "again:\n{load}v_add_co_u32 v4, vcc, {step}, v4\nv_addc_co_u32 v5, vcc, 0, v5, vcc\n"
+            );
+            let found = rounds(&SUMS.replace("again:\n", &moves));
+            assert_eq!(found[2] == 0, walks, "{step}: {found:?}");
+        }
+        let polls = SUMS.replace(
+            "again:\n",
+            &format!("again:\n{}", load.replace("off", "off glc")),
+        );
+        assert_eq!(rounds(&polls)[2], 0);
+    }
+
+    #[test]
+    fn pointers_in_scalar_registers_are_numbers_of_64_bits() {
+        let next = "s_add_u32 s4, s4, 8\ns_addc_u32 s5, s5, 0\n";
+        let code = format!(
+            "{next}s_load_dword s6, s[4:5], 0x4\n{next}s_load_dword s7, s[4:5], 0x0\ns_waitcnt lgkmcnt(0)\n\
+             s_add_u32 s8, s6, s4\ns_addc_u32 s9, s7, s5\nv_mov_b32 v1, s8\nv_mov_b32 v2, s9\nv_mov_b32 v3, s4\ns_endpgm\n"
+        );
+        let text = region_of(&code).blocks[0].to_string();
+        let loads: Vec<&str> = text.lines().filter(|l| l.contains("load.scalar")).collect();
+        let address = |line: &&str| line.rsplit_once(", ").map(|l| l.1.to_owned());
+        let at: Vec<_> = loads.iter().map(address).collect();
+        assert!(at.len() == 2 && at[0] == at[1], "{text}");
+        assert!(
+            loads[0].contains("+12,") && loads[1].contains("+16,"),
+            "{text}"
+        );
     }
 }
