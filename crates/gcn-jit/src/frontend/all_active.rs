@@ -134,11 +134,11 @@ fn add_to_loops(
     let continued: HashSet<u64> = continuations.iter().map(|c| c.start).collect();
     for c in blocks {
         let other = c.all_active.is_none() && !continued.contains(&c.start);
-        if other && c.has_code() && flow.repeats(c.start) {
-            if let Some(variant) = tracer.variant(c, flow, false) {
-                c.all_active = Some(Box::new(variant.block));
-                c.assuming_less = variant.less;
-            }
+        let may_gain = other && c.has_code() && flow.repeats(c.start);
+        let variant = may_gain.then(|| tracer.variant(c, flow, false)).flatten();
+        if let Some(variant) = variant {
+            c.all_active = Some(Box::new(variant.block));
+            c.assuming_less = variant.less;
         }
     }
 }
