@@ -634,6 +634,59 @@ fn compiled_code_counts_as_the_interpreter_does() {
     }
 }
 
+/// A loop of which compiled code runs several rounds at once, or one, or that lanes leave early: each round is counted once.
+#[test]
+fn rounds_of_loops_are_counted() {
+    if gcn::engine::Kind::jit().is_none() {
+        return eprintln!("skipped: this host cannot run compiled code");
+    }
+    let folder = Folder::new();
+    let ends = [
+        "s_sub_u32 s6, s6, 1\ns_cmp_lg_u32 s6, 0\ns_cbranch_scc1 again",
+        "v_add_u32 v4, 1, v4\nv_cmp_gt_u32 vcc, s6, v4\ns_and_b64 exec, exec, vcc\ns_cbranch_execnz again",
+    ];
+    for end in ends {
+        let source = format!(
+            ".amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
+             s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_add_u32 s6, s2, 9\nv_mov_b32 v1, 1\nv_and_b32 v4, 1, v0\ns_waitcnt lgkmcnt(0)\n\
+             again:\nv_mul_lo_u32 v1, v1, 3\nv_xor_b32 v1, v0, v1\n{end}\ns_mov_b64 exec, -1\nv_lshlrev_b32 v3, 2, v0\n\
+             global_store_dword v3, v1, s[4:5]\ns_endpgm\n.rodata\n.p2align 6\n.amdhsa_kernel k\n\
+             .amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_next_free_vgpr 8\n.amdhsa_next_free_sgpr 16\n.end_amdhsa_kernel\n"
+        );
+        let path = folder.write("loop.s", &source);
+        let counted = |engine: &str| {
+            let ran = gcn(&[
+                "run",
+                &path,
+                "--kernel",
+                "k",
+                "--grid",
+                "2560",
+                "--group",
+                "64",
+                "--arg",
+                "buf:zero:256",
+                "--threads",
+                "1",
+                "--engine",
+                engine,
+                "--profile",
+                "--json",
+            ]);
+            assert_eq!(ran.status, 0, "{}", ran.stderr);
+            let rows = json(&ran)["profile"]["instructions"]
+                .as_array()
+                .expect("rows")
+                .clone();
+            let counts = rows
+                .iter()
+                .map(|r| (r["inst"].clone(), r["times"].clone(), r["lanes"].clone()));
+            counts.collect::<Vec<_>>()
+        };
+        assert_eq!(counted("interp"), counted("jit"), "{end}");
+    }
+}
+
 #[test]
 fn compiled_code_is_shown_beside_its_source() {
     let path = kernel("vadd", "gfx900");

@@ -255,8 +255,6 @@ impl<'a> Tracer<'a> {
                 // There are no inactive lanes.
                 w.2 = LiveLanes::Active;
             }
-            let mut seen = HashSet::new();
-            over.retain(|&pc| seen.insert(pc));
             return Some((trace, over));
         }
     }

@@ -266,7 +266,7 @@ pub struct Block {
     pub is_all_active: bool,
     /// The comparisons whose results the block assumes. Only all-active variants have comparisons of vectors.
     pub assumed: Vec<AssumedCompare>,
-    /// For an all-active variant: the starts of the plain blocks that it replaces.
+    /// For an all-active variant: the starts of the plain blocks that it replaces, as often as it does.
     pub replaces: Vec<u64>,
     /// For a joined variant: scalar conditions, each with the number of instructions that are skipped if it is true.
     pub skipped: Vec<(Id, u32)>,

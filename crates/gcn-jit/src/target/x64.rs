@@ -711,6 +711,8 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     next_scalar: u32,
     s: Scalars,
     restart: Option<Label>,
+    /// The blocks whose runs were counted at the beginning.
+    counted: Vec<usize>,
     /// The slice that code is written for, unless the code is the loop of all four.
     pub slice: u8,
     pub looped: bool,
@@ -746,6 +748,7 @@ impl<'a, V: Vectors> Emit<'a, V> {
             next_scalar: 0,
             s: Scalars::default(),
             restart: None,
+            counted: Vec::new(),
             slice: 0,
             looped: false,
             out_of_line: OutOfLine::default(),
@@ -789,6 +792,11 @@ impl<V: Vectors> Emit<'_, V> {
 
     fn leave(&mut self, why: u64) {
         if let Some(other) = self.other {
+            let counted = std::mem::take(&mut self.counted);
+            if !counted.is_empty() {
+                self.tally_runs(&counted, false);
+            }
+            self.counted = counted;
             self.a.jmp(other);
             return;
         }
@@ -852,10 +860,12 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.jcc(Cc::S, spent);
         if tally {
             self.tally(self.at.number as usize);
-            let replaced = std::mem::take(&mut self.at.replaced);
-            if !replaced.is_empty() {
-                self.tally_replaced(&replaced);
+            let mut counted = std::mem::take(&mut self.at.replaced);
+            if !counted.is_empty() {
+                self.tally_runs(&counted, true);
             }
+            counted.push(self.at.number as usize);
+            self.counted = counted;
         }
         if let Terminator::Interpret { jumps, alone } = c.terminator {
             if alone {
@@ -867,9 +877,16 @@ impl<V: Vectors> Emit<'_, V> {
         } else {
             self.body();
         }
+        let counted = std::mem::take(&mut self.counted);
         self.a.bind(spent);
         self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
         self.leave(EXIT_FUEL);
+        if let Some(left_early) = rounds {
+            self.a.bind(pause);
+            self.a.alu_imm(alu::SUB, false, Rm::M(left_early), 1);
+            self.leave(EXIT_RESTART);
+        }
+        self.counted = counted;
         if let Some(restart) = self.restart {
             self.a.bind(restart);
             self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
@@ -879,11 +896,6 @@ impl<V: Vectors> Emit<'_, V> {
             if let Some(left_early) = rounds {
                 self.a.alu_imm(alu::ADD, false, Rm::M(left_early), 64);
             }
-            self.leave(EXIT_RESTART);
-        }
-        if let Some(left_early) = rounds {
-            self.a.bind(pause);
-            self.a.alu_imm(alu::SUB, false, Rm::M(left_early), 1);
             self.leave(EXIT_RESTART);
         }
     }

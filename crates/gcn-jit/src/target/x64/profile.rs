@@ -100,8 +100,8 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Emits the counting of a run by all lanes of the blocks that this one replaces.
-    pub(super) fn tally_replaced(&mut self, numbers: &[usize]) {
+    /// Emits the counting of one more run by all lanes of some blocks, or of one less.
+    pub(super) fn tally_runs(&mut self, numbers: &[usize], more: bool) {
         let kept = mem(CTX, offset_of!(Ctx, counts.saved) as i32);
         self.a.store(true, kept, RCX);
         self.a.mov(
@@ -115,7 +115,8 @@ impl<V: Vectors> Emit<'_, V> {
                 (offset_of!(Tally, lanes), 64),
             ] {
                 let at = mem(RCX, (number * size_of::<Tally>() + field) as i32);
-                self.a.alu_imm(alu::ADD, true, Rm::M(at), by);
+                let op = if more { alu::ADD } else { alu::SUB };
+                self.a.alu_imm(op, true, Rm::M(at), by);
             }
         }
         self.a.mov(true, RCX, Rm::M(kept));
