@@ -147,10 +147,6 @@ pub(super) fn uses(block: &Block, plan: &Plan, ops: &[VectorOp]) -> Vec<Vec<u32>
             uses[a as usize].push(pos as u32);
         }
         if op.commit.is_none() {
-            // Guards are checked where they are computed.
-            if block.guards.contains(&op.id) {
-                uses[op.id as usize].push(pos as u32 + 1);
-            }
             for &a in leaves(block, op.id) {
                 if uses[a as usize].last() != Some(&(pos as u32)) {
                     uses[a as usize].push(pos as u32);
@@ -164,9 +160,8 @@ pub(super) fn uses(block: &Block, plan: &Plan, ops: &[VectorOp]) -> Vec<Vec<u32>
     for s in e.store.iter().chain(&e.deferred_stores) {
         [s.lo, s.hi].iter().chain(&s.data).for_each(|&a| at_end(a));
     }
-    let computed = |g: Id| ops.iter().any(|op| op.id == g && op.commit.is_none());
-    let other = |g: &&Id| block.graph[**g as usize].vec && !computed(**g);
-    block.guards.iter().filter(other).for_each(|&g| at_end(g));
+    let vector = |g: &&Id| block.graph[**g as usize].vec;
+    block.guards.iter().filter(vector).for_each(|&g| at_end(g));
     for &id in e.wave_helper.iter().flat_map(|w| &w.inputs) {
         at_end(id);
     }

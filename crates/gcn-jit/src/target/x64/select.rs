@@ -452,12 +452,6 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                     None => self.operation(&op),
                     Some(i) => self.write(i),
                 }
-                // What comes after a guard may rely on it, such as loads of a loop's next round.
-                if op.commit.is_none() && c.guards.contains(&op.id) {
-                    let r = self.mask(op.id);
-                    V::must_not(self, r);
-                    V::check_now(self);
-                }
             }
         }
         self.pos = self.e.plan.ops.len() as u32;
@@ -471,7 +465,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                 self.push(Shared::Ballot(i, half), &[(r, V::truth_role(self, r))]);
             }
             for &g in &c.guards {
-                if c.graph[g as usize].vec && !self.e.plan.ops.iter().any(|op| op.id == g) {
+                if c.graph[g as usize].vec {
                     let r = self.mask(g);
                     V::must_not(self, r);
                 }
