@@ -4,7 +4,7 @@
 
 mod kernel;
 
-use kernel::Kernel;
+use kernel::{Kernel, Rng, setting};
 
 const GROUP: u32 = 64;
 const ITEMS: u32 = 192;
@@ -13,34 +13,18 @@ const BYTES: u32 = 1 << 15;
 /// The VGPRs that are stored after the loop, from v20 on.
 const VALUES: u32 = 12;
 
-/// Random numbers.
-struct Rng(u64);
+/// One of the VGPRs that are computed with.
+fn vgpr(r: &mut Rng) -> String {
+    format!("v{}", 20 + r.below(VALUES as usize))
+}
 
-impl Rng {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-
-    fn of<'t>(&mut self, texts: &[&'t str]) -> &'t str {
-        texts[self.below(texts.len())]
-    }
-
-    /// One of the VGPRs that are computed with.
-    fn vgpr(&mut self) -> String {
-        format!("v{}", 20 + self.below(VALUES as usize))
-    }
-
-    fn source(&mut self) -> String {
-        match self.below(8) {
-            0 => format!("s{}", 30 + self.below(4)),
-            1 => self
-                .of(&["0", "1", "-1", "2", "64", "0x12345", "1.0", "-4.0"])
-                .to_string(),
-            _ => self.vgpr(),
-        }
+fn source(r: &mut Rng) -> String {
+    match r.below(8) {
+        0 => format!("s{}", 30 + r.below(4)),
+        1 => r
+            .of(&["0", "1", "-1", "2", "64", "0x12345", "1.0", "-4.0"])
+            .to_string(),
+        _ => vgpr(r),
     }
 }
 
@@ -105,34 +89,34 @@ const COMPARE: [&str; 8] = [
 fn piece(r: &mut Rng) -> String {
     match r.below(12) {
         0..=3 => {
-            let (op, d) = (r.of(&TWO), r.vgpr());
-            format!("{op} {d}, {}, {}", r.source(), r.vgpr())
+            let (op, d) = (r.of(&TWO), vgpr(r));
+            format!("{op} {d}, {}, {}", source(r), vgpr(r))
         }
         4 => {
-            let (op, d) = (r.of(&E64), r.vgpr());
-            format!("{op} {d}, {}, {}", r.vgpr(), r.vgpr())
+            let (op, d) = (r.of(&E64), vgpr(r));
+            format!("{op} {d}, {}, {}", vgpr(r), vgpr(r))
         }
         5 | 6 => {
-            let (op, d) = (r.of(&THREE), r.vgpr());
-            format!("{op} {d}, {}, {}, {}", r.vgpr(), r.vgpr(), r.vgpr())
+            let (op, d) = (r.of(&THREE), vgpr(r));
+            format!("{op} {d}, {}, {}, {}", vgpr(r), vgpr(r), vgpr(r))
         }
         7 => {
-            let (op, d) = (r.of(&ONE), r.vgpr());
-            format!("{op} {d}, {}", r.vgpr())
+            let (op, d) = (r.of(&ONE), vgpr(r));
+            format!("{op} {d}, {}", vgpr(r))
         }
         8 => {
-            let (op, d) = (r.of(&COMPARE), r.vgpr());
-            let compare = format!("{op} vcc, {}, {}", r.vgpr(), r.vgpr());
+            let (op, d) = (r.of(&COMPARE), vgpr(r));
+            let compare = format!("{op} vcc, {}, {}", vgpr(r), vgpr(r));
             format!(
                 "{compare}\nv_cndmask_b32 {d}, {}, {}, vcc",
-                r.vgpr(),
-                r.vgpr()
+                vgpr(r),
+                vgpr(r)
             )
         }
         9 => {
             // A sum of 64 bits.
             let n = 20 + r.below(VALUES as usize - 1);
-            let (a, b) = (r.vgpr(), r.vgpr());
+            let (a, b) = (vgpr(r), vgpr(r));
             format!(
                 "v_add_co_u32 v{n}, vcc, {a}, v{n}\nv_addc_co_u32 v{}, vcc, {b}, v{}, vcc",
                 n + 1,
@@ -145,7 +129,7 @@ fn piece(r: &mut Rng) -> String {
 }
 
 fn load(r: &mut Rng) -> String {
-    let (index, d) = (r.vgpr(), 20 + r.below(VALUES as usize - 3));
+    let (index, d) = (vgpr(r), 20 + r.below(VALUES as usize - 3));
     let address = format!("v_and_b32 v10, 0x1ffc, {index}\n");
     let offset = 4 * r.below(8);
     let (what, last) = *[
@@ -276,12 +260,8 @@ fn check(again: &str) {
 
 #[test]
 fn random_loops() {
-    let number = |name: &str, usual: u64| match std::env::var(name) {
-        Ok(text) => text.parse().expect("a number"),
-        Err(_) => usual,
-    };
-    let mut r = Rng(number("SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    for _ in 0..number("LOOPS", 150) {
+    let mut r = Rng::seeded(setting("SEED", 1));
+    for _ in 0..setting("LOOPS", 150) {
         check(&looped(&mut r));
     }
 }

@@ -192,7 +192,7 @@ impl<'a> Tracer<'a> {
         c: &Block,
         flow: &ControlFlow,
         branches: bool,
-        rounds: u32,
+        rounds: usize,
     ) -> Option<Variant> {
         let (mut block, over) = self.longest(c.start, flow, None, branches, rounds)?;
         let state = self.state.get(&c.start).cloned().unwrap_or_default();
@@ -222,7 +222,7 @@ impl<'a> Tracer<'a> {
         flow: &ControlFlow,
         states: Option<&Map<u64, AffineVgprs>>,
         branches: bool,
-        rounds: u32,
+        rounds: usize,
     ) -> Option<(Block, Vec<u64>)> {
         let mut most = usize::MAX;
         loop {
@@ -328,20 +328,24 @@ impl<'a> Tracer<'a> {
         &self,
         b: &mut Builder<'a>,
         start: u64,
-        (most, rounds): (usize, u32),
+        (most, rounds): (usize, usize),
         flow: &ControlFlow,
         over: &mut Vec<u64>,
     ) -> Option<Terminator> {
         (b.code.start, b.code.end) = (start, start);
+        let begun = |over: &[u64]| over.iter().filter(|&&pc| pc == start).count();
         let mut pc = start;
         loop {
             let begins = flow.starts.contains(&pc);
             let stop = begins.then_some(Terminator::Jump(pc));
             if begins {
-                let before = over.iter().filter(|&&o| o == pc).count();
-                let again = before > 0 && (pc != start || before >= rounds as usize);
-                let head = !over.is_empty() && pc != start && flow.loop_heads.contains(&pc);
-                if again || head || over.len() >= most {
+                let ends = match pc == start {
+                    true => begun(over) >= rounds,
+                    false => {
+                        over.contains(&pc) || !over.is_empty() && flow.loop_heads.contains(&pc)
+                    }
+                };
+                if ends || over.len() >= most {
                     return stop;
                 }
             }
@@ -357,9 +361,8 @@ impl<'a> Tracer<'a> {
             if begins {
                 over.push(pc);
             }
-            let next = pc + k.len;
-            let more = over.iter().filter(|&&o| o == start).count() < rounds as usize;
             b.decide(&mut changes);
+            let next = pc + k.len;
             let (jump, signal) = (changes.jump, changes.signal);
             b.take(changes, pc, next, k);
             // Liveness is taken at the variant's end.
@@ -382,7 +385,7 @@ impl<'a> Tracer<'a> {
                             }
                         }
                         (None, Some(when))
-                            if more
+                            if begun(over) < rounds
                                 && [to, next].contains(&start)
                                 && b.assume_branch(when, to == start) =>
                         {
@@ -417,13 +420,13 @@ impl<'a> Tracer<'a> {
 }
 
 /// Returns how many rounds of a loop a variant should have. `None` if it is not a loop, or one round is enough.
-fn rounds(c: &Block) -> Option<u32> {
+fn rounds(c: &Block) -> Option<usize> {
     /// The most rounds, and the most instructions of all of them.
     const ROUNDS: u32 = 4;
     const INSNS: u32 = 160;
-    let again = matches!(c.terminator, Terminator::Branch { taken, next, .. } if (taken == c.start) != (next == c.start));
+    let again = c.runs_again_if().is_some();
     let rounds = ROUNDS.min(INSNS / c.insns.max(1));
-    (again && rounds > 1 && !c.polls && !walks(c)).then_some(rounds)
+    (again && rounds > 1 && !c.polls && !walks(c)).then_some(rounds as usize)
 }
 
 /// Returns true if lanes may walk over memory that they load, so that it is worth to read it ahead (tiles): an address depends on a VGPR to
@@ -829,8 +832,10 @@ s_endpgm
     /// Returns the instructions of a loop's plain block, of its variant and of the one that assumes less.
     fn rounds(code: &str) -> [u32; 3] {
         let region = region_of(code);
-        let again = |c: &&crate::ir::region::Block| c.targets().any(|pc| pc == c.start);
-        let c = region.blocks.iter().find(again).expect("a loop");
+        let mut blocks = region.blocks.iter();
+        let c = blocks
+            .find(|c| c.runs_again_if().is_some())
+            .expect("a loop");
         let of = |v: &Option<Box<crate::ir::region::Block>>| v.as_ref().map_or(0, |v| v.insns);
         [c.insns, of(&c.all_active), of(&c.assuming_less)]
     }

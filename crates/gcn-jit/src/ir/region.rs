@@ -290,6 +290,15 @@ impl Block {
         Mode(self.mode)
     }
 
+    /// Returns the value of the condition with which the block runs again, if it is a loop by itself.
+    pub fn runs_again_if(&self) -> Option<bool> {
+        let Terminator::Branch { taken, next, .. } = self.terminator else {
+            return None;
+        };
+        let again = taken == self.start;
+        (again != (next == self.start)).then_some(again)
+    }
+
     /// Returns the addresses that the block's code goes to. Blocks begin there.
     pub fn targets(&self) -> impl Iterator<Item = u64> + use<> {
         let to = match self.terminator {

@@ -63,13 +63,10 @@ enum Inactive {
 impl LaneLoop {
     /// Returns what a block does if it is such a loop.
     pub fn of(block: &Block) -> Option<LaneLoop> {
-        let Terminator::Branch { when, taken, next } = block.terminator else {
+        let Terminator::Branch { when, .. } = block.terminator else {
             return None;
         };
-        if (taken == block.start) == (next == block.start) || !only_loads(block) {
-            return None;
-        }
-        let again_if = taken == block.start;
+        let again_if = block.runs_again_if().filter(|_| only_loads(block))?;
         let mut found = LaneLoop {
             masks: Vec::new(),
             sgprs: Vec::new(),

@@ -241,9 +241,9 @@ impl Tile {
         let (by, alike) = r.moved(self.bases_of(part)?);
         let same = alike && r.active & !self.parts.lanes[at] == 0;
         let last = self.parts.last[at];
-        let on = same && here && by == next;
+        let goes_on = same && here && by == next;
         let wanted = match (same, here) {
-            _ if on => Some(step),
+            _ if goes_on => Some(step),
             (true, true) if by <= BYTES - r.size && by.is_multiple_of(r.size.min(4)) => {
                 self.next[slice][half] = by;
                 *budget -= LOOK;
@@ -257,7 +257,7 @@ impl Tile {
         };
         // Lanes that walk on are as far from each other as before.
         if let Some(step) = wanted
-            && (on || step.abs() <= CLOSE || r.meets())
+            && (goes_on || step.abs() <= CLOSE || r.meets())
             && self.fill(r, part, step).is_some()
         {
             *budget -= FILL;
@@ -319,7 +319,7 @@ impl TileParts {
     /// Sets what is known of a part. Without memory, its extent is empty.
     #[target_feature(enable = "avx2")]
     fn set(&mut self, at: usize, lanes: u32, last: u32, [from, to]: [u32; 2], apart: bool) {
-        // What of other parts is here too: bit by bit, for both parts.
+        // Of two parts with common bytes, each has the other's bit.
         for other in 0..PARTS {
             let both = self.from[other].max(from) < self.to[other].min(to);
             let mine = (both as u32) << at;

@@ -789,11 +789,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     fn leave(&mut self, why: u64) {
         if let Some(other) = self.other {
-            let counted = std::mem::take(&mut self.counted);
-            if !counted.is_empty() {
-                self.tally_runs(&counted, false);
-            }
-            self.counted = counted;
+            self.tally_runs(&self.counted.clone(), false);
             self.a.jmp(other);
             return;
         }
@@ -852,9 +848,7 @@ impl<V: Vectors> Emit<'_, V> {
         if tally {
             self.tally(self.at.number as usize);
             let mut counted = std::mem::take(&mut self.at.replaced);
-            if !counted.is_empty() {
-                self.tally_runs(&counted, true);
-            }
+            self.tally_runs(&counted, true);
             counted.push(self.at.number as usize);
             self.counted = counted;
         }
@@ -868,6 +862,7 @@ impl<V: Vectors> Emit<'_, V> {
         } else {
             self.body();
         }
+        // The fuel is tested before anything is counted.
         let counted = std::mem::take(&mut self.counted);
         self.a.bind(spent);
         self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);

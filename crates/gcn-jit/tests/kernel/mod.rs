@@ -1,4 +1,5 @@
 //! Kernels from their source, and what they do to buffers of memory on one engine or the other.
+#![allow(dead_code)]
 
 use gcn_emu::dispatch::{Gpu, Launch};
 use gcn_emu::engine::Engine;
@@ -8,8 +9,37 @@ use gcn_isa::Target;
 use gcn_jit::{Cache, Level};
 use gcn_object::CodeObject;
 
+/// Returns the number that an environment variable gives, or the usual one.
+pub fn setting(name: &str, usual: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().expect("a number"),
+        Err(_) => usual,
+    }
+}
+
+/// Random numbers.
+pub struct Rng(u64);
+
+impl Rng {
+    pub fn seeded(seed: u64) -> Rng {
+        Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % n
+    }
+
+    pub fn of<'t>(&mut self, texts: &[&'t str]) -> &'t str {
+        texts[self.below(texts.len())]
+    }
+}
+
 /// A kernel for gfx900, and a launch of it. Its argument is the addresses of the buffers, one after the other.
 pub struct Kernel {
+    /// The whole source.
     pub source: String,
     /// What the buffers have at first.
     pub buffers: Vec<Vec<u8>>,
@@ -21,7 +51,6 @@ pub struct Kernel {
 }
 
 /// What a kernel has done.
-#[derive(PartialEq)]
 pub struct Outcome {
     /// The buffers with what is before them, one after the other.
     pub memory: Vec<u8>,

@@ -2,6 +2,7 @@
 //! atomic operation of the host. Other atomics on LDS and memory are executed lane by lane, like stores of two or four dwords to
 //! the lanes' own addresses.
 
+use super::machine::plus;
 use super::vectors::StagedAddresses;
 use super::*;
 use crate::ir::region::WaveHelper;
@@ -53,6 +54,14 @@ enum ToMemory {
 
 /// The operand slot for the lanes' distances from the beginning of the remembered range: the last one, which no operand uses.
 pub(super) const DISTANCE: usize = WaveHelper::OPERANDS - 1;
+
+/// The staged operand of lane RCX.
+fn of_lane(operand: usize) -> Mem {
+    Mem {
+        index: Some((RCX, 4)),
+        ..ctx!(stage, 256 * operand)
+    }
+}
 
 /// The operand slot for the old values: the one of the data's upper half.
 const FOUND: usize = DATA + 1;
@@ -277,10 +286,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Executes the atomic of lane RCX + `offset` on LDS at RDI. RDX, RSI and R9 are clobbered.
     fn lane_in_lds(&mut self, lanes: Lanes, offset: usize) {
-        let of = |operand: usize| Mem {
-            index: Some((RCX, 4)),
-            ..ctx!(stage, 256 * operand + 4 * offset)
-        };
+        let of = |operand: usize| plus(of_lane(operand), 4 * offset as i32);
         let location = Mem {
             base: RDI,
             index: Some((RDX, 1)),
@@ -369,12 +375,8 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.mov(true, RDI, Rm::M(range.start()));
         let top = self.a.here();
         self.a.tzcnt(true, RCX, R8);
-        let of = |operand: usize| Mem {
-            index: Some((RCX, 4)),
-            ..ctx!(stage, 256 * operand)
-        };
-        self.a.mov(false, RAX, Rm::M(of(0)));
-        self.a.mov(false, RDX, Rm::M(of(1)));
+        self.a.mov(false, RAX, Rm::M(of_lane(0)));
+        self.a.mov(false, RDX, Rm::M(of_lane(1)));
         self.a.shift_imm(4, true, RDX, 32);
         self.a.alu(alu::OR, true, RAX, Rm::R(RDX));
         self.a.lea(RDX, mem(RAX, m.offset));
@@ -384,7 +386,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.alu(alu::SUB, true, RAX, Rm::R(RDI));
         self.a.alu(alu::CMP, true, RAX, Rm::M(range.bytes()));
         self.a.jcc(Cc::Ae, from);
-        self.a.store(false, of(DISTANCE), RAX);
+        self.a.store(false, of_lane(DISTANCE), RAX);
         self.a.blsr(true, R8, R8);
         self.a.jcc(Cc::Ne, top);
         self.a.jmp(checked);
@@ -430,11 +432,7 @@ impl<V: Vectors> Emit<'_, V> {
     fn each_staged_lane(&mut self, lane: impl FnOnce(&mut Self)) {
         let top = self.a.here();
         self.a.tzcnt(true, RCX, R8);
-        let distance = Mem {
-            index: Some((RCX, 4)),
-            ..ctx!(stage, 256 * DISTANCE)
-        };
-        self.a.mov(false, RDX, Rm::M(distance));
+        self.a.mov(false, RDX, Rm::M(of_lane(DISTANCE)));
         lane(self);
         self.a.blsr(true, R8, R8);
         self.a.jcc(Cc::Ne, top);
@@ -457,13 +455,9 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Loads lane RCX's staged operand of one or two dwords. RAX is clobbered if there are two.
     fn staged_data(&mut self, to: Gpr, operand: usize, wide: bool) {
-        let of = |operand: usize| Mem {
-            index: Some((RCX, 4)),
-            ..ctx!(stage, 256 * operand)
-        };
-        self.a.mov(false, to, Rm::M(of(operand)));
+        self.a.mov(false, to, Rm::M(of_lane(operand)));
         if wide {
-            self.a.mov(false, RAX, Rm::M(of(operand + 1)));
+            self.a.mov(false, RAX, Rm::M(of_lane(operand + 1)));
             self.a.shift_imm(4, true, RAX, 32);
             self.a.alu(alu::OR, true, to, Rm::R(RAX));
         }
@@ -541,14 +535,10 @@ impl<V: Vectors> Emit<'_, V> {
             }
         }
         if found {
-            let to = |operand: usize| Mem {
-                index: Some((RCX, 4)),
-                ..ctx!(stage, 256 * operand)
-            };
-            self.a.store(false, to(DATA), RAX);
+            self.a.store(false, of_lane(DATA), RAX);
             if wide {
                 self.a.shift_imm(5, true, RAX, 32);
-                self.a.store(false, to(DATA + 1), RAX);
+                self.a.store(false, of_lane(DATA + 1), RAX);
             }
         }
     }

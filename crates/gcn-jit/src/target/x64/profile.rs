@@ -101,6 +101,9 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Emits the counting of one more run by all lanes of some blocks, or of one less.
     pub(super) fn tally_runs(&mut self, numbers: &[usize], more: bool) {
+        if numbers.is_empty() {
+            return;
+        }
         let kept = mem(CTX, offset_of!(Ctx, counts.saved) as i32);
         self.a.store(true, kept, RCX);
         self.a.mov(
