@@ -66,7 +66,7 @@ const PIECES: [&str; 13] = [
     "global_store_dword v[12:13], v20, off\n",
     "v_add_u32 v20, v14, v20\nv_add_u32 v14, 3, v14\n",
     // Only the first round reads what v24 was before the loop.
-    "v_mov_b32 v21, v24\nv_lshlrev_b32 v24, 3, v1\n",
+    "v_mov_b32 v21, v24\nv_alignbit_b32 v24, v1, v1, 5\n",
 ];
 
 /// A kernel with a loop of `rounds` rounds over the rows of a buffer. If there are more rounds than rows, the last ones fault.
