@@ -450,6 +450,8 @@ pub struct Ctx {
     pub lookup: RangeLookup,
     pub tiles: TileTable,
     pub lanes: LaneRun,
+    /// For loops of which several rounds are one block, by their starts: how often lanes left within the rounds.
+    pub left_early: [u32; LANE_LOOPS],
     /// Nonzero: code has stored to LDS beyond its end.
     pub outside: u32,
     /// Nonzero: there is a transaction ([`gcn_emu::mem::Memory::tries`]).

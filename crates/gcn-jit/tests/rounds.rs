@@ -1,5 +1,5 @@
-//! Short loops, of which several rounds are compiled as one block if a scalar ends them. All engines must agree on every register that the loop
-//! writes, on memory, and on faults.
+//! Short loops, of which several rounds are compiled as one block, also if lanes decide when they leave. All engines must agree on every register
+//! that the loop writes, on memory, and on faults.
 #![cfg(target_arch = "x86_64")]
 
 mod kernel;
@@ -65,8 +65,8 @@ const PIECES: [&str; 13] = [
     "ds_read_b32 v16, v9\ns_waitcnt lgkmcnt(0)\nv_add_u32 v21, v16, v21\n",
     "global_store_dword v[12:13], v20, off\n",
     "v_add_u32 v20, v14, v20\nv_add_u32 v14, 3, v14\n",
-    // Only the first round reads what v24 was before the loop.
-    "v_mov_b32 v21, v24\nv_alignbit_b32 v24, v1, v1, 5\n",
+    // Only the first of several rounds reads what v24 was, and the next ones write the result again.
+    "v_mov_b32 v21, v24\nv_xor_b32 v24, s4, v1\n",
 ];
 
 /// A kernel with a loop of `rounds` rounds over the rows of a buffer. If there are more rounds than rows, the last ones fault.

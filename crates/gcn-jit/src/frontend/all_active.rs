@@ -361,8 +361,10 @@ impl<'a> Tracer<'a> {
             if begins {
                 over.push(pc);
             }
-            b.decide(&mut changes);
             let next = pc + k.len;
+            let goes_back = |k: &InsnInfo| k.flow.target(next, &k.insn) == Some(start);
+            let repeats = begun(over) < rounds && self.insns.get(&next).is_some_and(goes_back);
+            b.decide(&mut changes, repeats);
             let (jump, signal) = (changes.jump, changes.signal);
             b.take(changes, pc, next, k);
             // Liveness is taken at the variant's end.
@@ -426,7 +428,75 @@ fn rounds(c: &Block) -> Option<usize> {
     const INSNS: u32 = 160;
     let again = c.runs_again_if().is_some();
     let rounds = ROUNDS.min(INSNS / c.insns.max(1));
-    (again && rounds > 1 && !c.polls && !walks(c)).then_some(rounds as usize)
+    (again && rounds > 1 && !c.polls && !walks(c) && leaves_together(c)).then_some(rounds as usize)
+}
+
+/// Returns true if a loop ends after a number of rounds that may be the same for all lanes: by a scalar, or by comparisons of scalars, VGPRs that
+/// the loop does not change, and those to which it adds.
+fn leaves_together(c: &Block) -> bool {
+    /// The most values that are looked at.
+    const VALUES: u32 = 32;
+    let Terminator::Branch { when, .. } = c.terminator else {
+        return false;
+    };
+    let node = |id: Id| &c.graph[id as usize];
+    let same = |id: Id| match node(id).op {
+        Inst::VIn(v) => c.effects.vgprs.iter().all(|w| w.0 != v),
+        _ => !node(id).vec,
+    };
+    let plus_same = |id: Id, to: Id| {
+        let n = node(id);
+        let [a, b, _] = n.args;
+        n.op == Inst::Alu(Op::Add) && (a == to && same(b) || b == to && same(a))
+    };
+    let counter = |id: Id| match node(id).op {
+        Inst::VIn(v) => {
+            let written = c.effects.vgprs.iter().find(|w| w.0 == v);
+            written.is_some_and(|w| plus_same(w.1, id))
+        }
+        _ => false,
+    };
+    let counts = |id: Id| {
+        let sum = |&to: &Id| counter(to) && plus_same(id, to);
+        same(id) || counter(id) || node(id).inputs().iter().any(sum)
+    };
+    let (mut work, mut looked_at) = (vec![when], 0);
+    while let Some(id) = work.pop() {
+        looked_at += 1;
+        let n = node(id);
+        let [a, b, _] = n.args;
+        let compared = n.vec && n.ty.bits() == 32 && !n.ty.is_float() && n.out == Ty::Bool;
+        match n.op {
+            _ if looked_at > VALUES => return false,
+            Inst::Const(_) | Inst::SIn(_) | Inst::SccIn | Inst::Exec | Inst::Affine { .. } => {}
+            Inst::Alu(Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge) if compared => {
+                if !counts(a) || !counts(b) || loads_where_loaded(c) {
+                    return false;
+                }
+            }
+            Inst::Ballot | Inst::MaskOf | Inst::Lo | Inst::Hi => work.push(a),
+            Inst::Alu(_) | Inst::Pair if !n.vec || n.ty == Ty::Bool => work.extend(n.inputs()),
+            // A scalar load.
+            Inst::Part(_) if !n.vec => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Returns true if lanes load at addresses that other loads of the block gave them, as in a sparse matrix, whose rows differ.
+fn loads_where_loaded(c: &Block) -> bool {
+    let node = |id: Id| &c.graph[id as usize];
+    let mut loaded = vec![false; c.graph.len()];
+    for (at, n) in c.graph.iter().enumerate() {
+        let load = matches!(n.op, Inst::Group { .. } | Inst::AffineLoad { .. });
+        loaded[at] = n.vec && (load || n.inputs().iter().any(|&a| loaded[a as usize]));
+    }
+    let own = |n: &&crate::ir::Node| matches!(n.op, Inst::Group { .. });
+    let addresses = c.graph.iter().filter(own).map(|n| n.args[0]);
+    addresses
+        .into_iter()
+        .any(|id| node(id).vec && loaded[id as usize])
 }
 
 /// Returns true if lanes may walk over memory that they load, so that it is worth to read it ahead (tiles): an address depends on a VGPR to
@@ -460,29 +530,40 @@ impl Builder<'_> {
     /// Assumes that a scalar has a truth value. Returns false if that cannot be known before the vectors.
     fn assume_branch(&mut self, when: Id, value: bool) -> bool {
         let n = *self.g.get(when);
-        if n.vec || n.out != Ty::Bool || self.is_late(when) {
+        if n.vec || n.out != Ty::Bool {
             return false;
         }
+        if !self.is_late(when) {
+            return self.assume(when, value);
+        }
+        // It depends on lanes, which agree.
+        let (of, any) = self.any_lane(when);
+        self.g.get(of).vec && self.assume(of, value == any)
+    }
+
+    /// Assumes that a scalar, or a value of each lane, has a truth value.
+    fn assume(&mut self, truth: Id, value: bool) -> bool {
         let guard = match value {
-            true => self.g.alu(Op::Not, Ty::Bool, Ty::Bool, [when, 0, 0]).ok(),
-            false => Some(when),
+            true => self.g.alu(Op::Not, Ty::Bool, Ty::Bool, [truth, 0, 0]).ok(),
+            false => Some(truth),
         };
         self.guards.extend(guard);
         guard.is_some()
     }
 
     /// Assumes the results of the comparisons in a mask that an instruction writes to EXEC. Also assumes the result of a
-    /// comparison for equality that it writes to any mask, since addresses may depend on it, as at the edges of images.
-    fn decide(&mut self, changes: &mut Changes) {
+    /// comparison for equality that it writes to any mask, since addresses may depend on it, as at the edges of images. If a loop goes on after the
+    /// instruction, all lanes are assumed to stay in it.
+    fn decide(&mut self, changes: &mut Changes, repeats: bool) {
         for at in 1..changes.sgprs.len() {
             let [(code, lo), (next, hi)] = [changes.sgprs[at - 1], changes.sgprs[at]];
             if code % 2 == 0 && next == code + 1 {
-                self.decide_pair(changes, code, [lo, hi]);
+                self.decide_pair(changes, code, [lo, hi], repeats);
             }
         }
     }
 
-    fn decide_pair(&mut self, changes: &mut Changes, code: u8, [lo, hi]: [Id; 2]) {
+    fn decide_pair(&mut self, changes: &mut Changes, code: u8, [lo, hi]: [Id; 2], repeats: bool) {
         if self.g.value_of(lo).is_some() && self.g.value_of(hi).is_some() {
             return;
         }
@@ -499,7 +580,18 @@ impl Builder<'_> {
             _ if code as u16 != EXEC => None,
             _ => {
                 let truth = self.g.mask_of(mask);
-                self.outcome(truth, &mut decided)
+                let all = self.outcome(truth, &mut decided);
+                if all.is_none() && repeats && self.assume(truth, true) {
+                    let ones = self.c32(u32::MAX as u64);
+                    let exec = |w: &&mut (u8, Id)| w.0 | 1 == code | 1;
+                    changes
+                        .sgprs
+                        .iter_mut()
+                        .filter(exec)
+                        .for_each(|w| w.1 = ones);
+                    return;
+                }
+                all
             }
         };
         // The values that were made to inspect the mask are dropped.
@@ -843,12 +935,15 @@ s_endpgm
     #[test]
     fn short_loops_have_several_rounds() {
         assert_eq!(rounds(SUMS), [5, 20, 5]);
-        // Lanes decide when the loop ends.
+        // A counter of each lane, and a limit that is the same or not.
         let counted = SUMS
             .replace("s_add_i32 s8, s8, -1", "v_add_u32 v4, 1, v4")
             .replace("s_cmp_lg_u32 s8, 0", "v_cmp_lt_u32 vcc, v4, v5")
             .replace("scc1", "vccnz");
-        assert_eq!(rounds(&counted), [5, 5, 0]);
+        assert_eq!(rounds(&counted), [5, 20, 5]);
+        // Data of lanes that decide when they leave.
+        let decides = counted.replace("vcc, v4, v5", "vcc, v3, v5");
+        assert_eq!(rounds(&decides)[2], 0);
         // Lanes that walk, and lanes that take larger steps.
         let load = "global_load_dword v6, v[4:5], off\ns_waitcnt vmcnt(0)\nv_add_u32 v3, v6, v3\n";
         for (step, walks) in [("4", true), ("s9", false), ("0x100", false)] {

@@ -295,8 +295,8 @@ impl Graph {
         let zero = self.constant(Ty::B32, 0);
         above.resize(2, zero);
         // Any upper half may belong to any lower one. Those that are known together, and constants, belong together.
-        let known = |g: &Self, lo: Id, hi: Id| {
-            let (l, h) = (g.get(lo), g.get(hi));
+        let known = |g: &mut Self, lo: Id, hi: Id| {
+            let (l, h) = (*g.get(lo), *g.get(hi));
             match (l.op, h.op) {
                 (Inst::Const(_), Inst::Const(_)) => true,
                 (Inst::SIn(a), Inst::SIn(b)) => b == a + 1,

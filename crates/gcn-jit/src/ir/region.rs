@@ -1,12 +1,13 @@
 //! Regions and blocks, which the frontend builds, passes improve and targets read.
 
-use crate::ir::affine::{AffineState, Suspect, Trust};
+use crate::ir::affine::{AffineState, BaseKind, Suspect, Trust};
 use crate::ir::fast_path::FastPath;
 use crate::ir::{Id, Inst, Node};
 use gcn_emu::fp::{Env, Mode, Round};
 use gcn_isa::access::MemoryKind;
 use gcn_isa::meaning::{AtomicOp, Op, Space};
 use gcn_isa::shape::Ty;
+use std::collections::HashSet;
 
 /// The floating-point environment of a block: the rounding as MODE numbers it, whether denormal operands count as zeros, and
 /// whether tiny results become zeros. A result is tiny as defined in [`gcn_emu::fp`]: after rounding with an unbounded
@@ -379,6 +380,34 @@ impl Block {
             }
         }
         live
+    }
+
+    /// Returns the VGPRs that the block's instructions read as they were at its start. `None` if that may be any. Among them are those whose values are
+    /// not used, because registers are written again or results are known: the code that runs instead when the block cannot go on may use them.
+    pub fn vgprs_read(&self) -> Option<HashSet<u16>> {
+        let mut read = HashSet::new();
+        for node in &self.graph {
+            match node.op {
+                Inst::VIn(v) | Inst::LaneIn(v) | Inst::LanesIn(v) => {
+                    read.insert(v);
+                }
+                Inst::VgprAt => return None,
+                _ => {}
+            }
+        }
+        for q in &self.affine.ops {
+            if let BaseKind::Vgpr(v) = q.op {
+                read.insert(v);
+            }
+        }
+        Some(read)
+    }
+
+    /// Returns for each VGPR that the block writes whether it may read it before.
+    pub fn reads_what_it_writes(&self) -> Vec<bool> {
+        let read = self.vgprs_read();
+        let is_read = |v: &u16| read.as_ref().is_none_or(|r| r.contains(v));
+        self.effects.vgprs.iter().map(|w| is_read(&w.0)).collect()
     }
 
     /// Returns the values that the block's effects, guards and terminator use.

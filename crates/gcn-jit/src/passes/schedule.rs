@@ -6,7 +6,6 @@
 use super::demand::{chooses_same, leaves, makes_float, operands};
 use super::{Options, Plan, VectorOp};
 use crate::hash::Map;
-use crate::ir::affine::BaseKind;
 use crate::ir::region::Block;
 use crate::ir::{Id, Inst};
 use gcn_isa::meaning::Op;
@@ -14,7 +13,10 @@ use gcn_isa::shape::Ty;
 
 pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
     let writes = &block.effects.vgprs;
-    let last = written_last(block, options, plan);
+    let last = match options.precise {
+        true => vec![true; writes.len()],
+        false => block.reads_what_it_writes(),
+    };
     let commit = |i: usize| VectorOp {
         id: writes[i].1,
         args: [writes[i].1, 0, 0],
@@ -70,32 +72,6 @@ pub(super) fn run(block: &Block, options: &Options, plan: &mut Plan) {
     plan.uses = uses(block, plan, &plan.ops);
 }
 
-/// Returns for each write of a VGPR whether it must come after all operations, because the block reads the VGPR.
-fn written_last(block: &Block, options: &Options, plan: &Plan) -> Vec<bool> {
-    let writes = &block.effects.vgprs;
-    let written: Map<u16, usize> = writes.iter().enumerate().map(|(i, w)| (w.0, i)).collect();
-    let mut last = vec![options.precise; writes.len()];
-    for (at, node) in block.graph.iter().enumerate() {
-        if let Inst::VIn(v) | Inst::LaneIn(v) | Inst::LanesIn(v) = node.op
-            && plan.live[at]
-            && let Some(&i) = written.get(&v)
-        {
-            last[i] = true;
-        }
-        if node.op == Inst::VgprAt && plan.live[at] {
-            last.fill(true);
-        }
-    }
-    for q in &block.affine.ops {
-        if let BaseKind::Vgpr(v) = q.op
-            && let Some(&i) = written.get(&v)
-        {
-            last[i] = true;
-        }
-    }
-    last
-}
-
 fn operation(block: &Block, options: &Options, plan: &Plan, id: Id) -> VectorOp {
     let at = id as usize;
     let node = &block.graph[at];
@@ -147,6 +123,10 @@ pub(super) fn uses(block: &Block, plan: &Plan, ops: &[VectorOp]) -> Vec<Vec<u32>
             uses[a as usize].push(pos as u32);
         }
         if op.commit.is_none() {
+            // Guards are checked where they are computed.
+            if block.guards.contains(&op.id) {
+                uses[op.id as usize].push(pos as u32 + 1);
+            }
             for &a in leaves(block, op.id) {
                 if uses[a as usize].last() != Some(&(pos as u32)) {
                     uses[a as usize].push(pos as u32);
@@ -160,8 +140,9 @@ pub(super) fn uses(block: &Block, plan: &Plan, ops: &[VectorOp]) -> Vec<Vec<u32>
     for s in e.store.iter().chain(&e.deferred_stores) {
         [s.lo, s.hi].iter().chain(&s.data).for_each(|&a| at_end(a));
     }
-    let vector = |g: &&Id| block.graph[**g as usize].vec;
-    block.guards.iter().filter(vector).for_each(|&g| at_end(g));
+    let computed = |g: Id| ops.iter().any(|op| op.id == g && op.commit.is_none());
+    let other = |g: &&Id| block.graph[**g as usize].vec && !computed(**g);
+    block.guards.iter().filter(other).for_each(|&g| at_end(g));
     for &id in e.wave_helper.iter().flat_map(|w| &w.inputs) {
         at_end(id);
     }

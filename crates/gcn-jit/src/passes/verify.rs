@@ -1,11 +1,9 @@
 //! Checks that plans keep the rules of the IR.
 
 use super::{Options, Plan};
-use crate::ir::affine::BaseKind;
 use crate::ir::region::Block;
 use crate::ir::verify::{Verified, rule};
 use crate::ir::{Id, Inst, Node};
-use std::collections::HashSet;
 
 /// Checks the plan of a block after a pass. When the last pass has run it checks the order, too: every operation comes after
 /// its operands, and **nothing that the block reads is written before the last operation**, since any operation may leave
@@ -29,7 +27,7 @@ pub(super) fn plan(b: &Block, options: &Options, plan: &Plan, last: bool) -> Ver
     }
     let mut computed = vec![false; b.graph.len()];
     let mut written = vec![false; b.effects.vgprs.len()];
-    let reads = vgprs_read(b, plan);
+    let reads = b.vgprs_read();
     let operations = plan.ops.iter().rposition(|op| op.commit.is_none());
     let operations = operations.map_or(0, |at| at + 1);
     let leaf = |n: &Node| !n.vec || n.inputs().is_empty() || matches!(n.op, Inst::Part(_));
@@ -68,25 +66,4 @@ pub(super) fn plan(b: &Block, options: &Options, plan: &Plan, last: bool) -> Ver
     }
     rule!(written.iter().all(|&w| w), "a VGPR is not written");
     Ok(())
-}
-
-/// Returns the VGPRs that a block reads. `None` if it may read any.
-fn vgprs_read(b: &Block, plan: &Plan) -> Option<HashSet<u16>> {
-    let mut read = HashSet::new();
-    for (at, node) in b.graph.iter().enumerate().filter(|n| plan.live[n.0]) {
-        match node.op {
-            Inst::VIn(v) | Inst::LaneIn(v) | Inst::LanesIn(v) => {
-                read.insert(v);
-            }
-            Inst::VgprAt => return None,
-            _ => {}
-        }
-        debug_assert!(at < plan.live.len());
-    }
-    for q in &b.affine.ops {
-        if let BaseKind::Vgpr(v) = q.op {
-            read.insert(v);
-        }
-    }
-    Some(read)
 }

@@ -759,6 +759,9 @@ impl<'a, V: Vectors> Emit<'a, V> {
     }
 }
 
+/// Lanes leave a loop more often than they stay in it for all the rounds of a block.
+const LEFT_EARLY: i32 = 128;
+
 impl<V: Vectors> Emit<'_, V> {
     pub fn node(&self, id: Id) -> &Node {
         &self.c.graph[id as usize]
@@ -842,7 +845,13 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.alu_imm(alu::CMP, true, on, -1);
             self.a.jcc(Cc::Ne, plain);
         }
-        let spent = self.a.label();
+        let (spent, pause) = (self.a.label(), self.a.label());
+        let rounds = self.left_early();
+        if let Some(left_early) = rounds {
+            self.a
+                .alu_imm(alu::CMP, false, Rm::M(left_early), LEFT_EARLY);
+            self.a.jcc(Cc::A, pause);
+        }
         self.a.alu_imm(alu::SUB, true, Rm::R(FUEL), c.insns as i32);
         self.a.jcc(Cc::S, spent);
         if tally {
@@ -867,6 +876,11 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.bind(spent);
         self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
         self.leave(EXIT_FUEL);
+        if let Some(left_early) = rounds {
+            self.a.bind(pause);
+            self.a.alu_imm(alu::SUB, false, Rm::M(left_early), 1);
+            self.leave(EXIT_RESTART);
+        }
         self.counted = counted;
         if let Some(restart) = self.restart {
             self.a.bind(restart);
@@ -874,8 +888,22 @@ impl<V: Vectors> Emit<'_, V> {
             if c.fp.is_some_and(|f| f != self.common.default) {
                 self.a.ldmxcsr(mxcsr_of(self.common.default));
             }
+            if let Some(left_early) = rounds {
+                self.a.alu_imm(alu::ADD, false, Rm::M(left_early), 64);
+            }
             self.leave(EXIT_RESTART);
         }
+    }
+
+    /// Counts how often lanes left a loop within the rounds that the block has: 64 for each time, and half of all if they stay. The block pauses
+    /// while it is more than [`LEFT_EARLY`]. `None` if no lane leaves by itself.
+    fn left_early(&self) -> Option<Mem> {
+        let c = self.c;
+        let repeats = c.targets().any(|pc| pc == c.start);
+        let of_lanes = c.guards.iter().any(|&g| c.graph[g as usize].vec);
+        let at = lanes::choice_of(c.start) * size_of::<u32>();
+        (c.is_all_active && self.other.is_some() && repeats && of_lanes)
+            .then(|| ctx!(left_early, at))
     }
 
     /// Calls the interpreter for the block's one instruction.
@@ -992,6 +1020,9 @@ impl<V: Vectors> Emit<'_, V> {
             self.helper_stored(&w);
         }
         // Nothing fails from here on.
+        if let Some(left_early) = self.left_early() {
+            self.a.g(false, &[0xd1], 5, Rm::M(left_early)); // shr by 1
+        }
         self.deferred_stores();
         self.indexed_writes();
         self.deferred_writes();

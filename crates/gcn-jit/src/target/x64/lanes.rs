@@ -38,7 +38,7 @@ pub(super) fn options() -> passes::Options {
 }
 
 /// The number of the choice for a loop.
-fn choice_of(start: u64) -> usize {
+pub(super) fn choice_of(start: u64) -> usize {
     ((start >> 2) ^ (start >> 8)) as usize % LANE_LOOPS
 }
 

@@ -46,6 +46,7 @@ pub(super) fn field(displacement: usize) -> Option<&'static str> {
         (offset_of!(Ctx, lanes.exec), "lanes"),
         (offset_of!(Ctx, lanes.saved), "saved VGPR"),
         (offset_of!(Ctx, lanes.choices), "choice of lanes"),
+        (offset_of!(Ctx, left_early), "left early"),
         (offset_of!(Ctx, outside), ""),
     ];
     let known = fields.into_iter().filter(|f| f.0 <= displacement);

@@ -129,18 +129,10 @@ impl<V: Vectors> Emit<'_, V> {
         let c = self.c;
         // Writes that are numbered at run time come before all others, and after the last point of failure.
         let always = self.common.precise || !c.effects.indexed.is_empty();
-        let is_read = |v: u16| {
-            let reads = |(at, n): (usize, &Node)| match n.op {
-                Inst::VIn(n) => n == v && !self.plan.uses[at].is_empty(),
-                Inst::LaneIn(n) | Inst::LanesIn(n) => n == v,
-                Inst::VgprAt => true,
-                _ => false,
-            };
-            let base = c.affine.ops.iter().any(|q| q.op == BaseKind::Vgpr(v));
-            base || c.graph.iter().enumerate().any(reads)
-        };
-        let writes = c.effects.vgprs.iter();
-        writes.map(|&(v, ..)| always || is_read(v)).collect()
+        match always {
+            true => vec![true; c.effects.vgprs.len()],
+            false => c.reads_what_it_writes(),
+        }
     }
 
     /// Returns true if the slices of the block can keep values in registers until nothing can fail any more.
@@ -452,6 +444,12 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                     None => self.operation(&op),
                     Some(i) => self.write(i),
                 }
+                // What comes after a guard may rely on it, such as loads of a loop's next round.
+                if op.commit.is_none() && c.guards.contains(&op.id) {
+                    let r = self.mask(op.id);
+                    V::must_not(self, r);
+                    V::check_now(self);
+                }
             }
         }
         self.pos = self.e.plan.ops.len() as u32;
@@ -465,7 +463,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
                 self.push(Shared::Ballot(i, half), &[(r, V::truth_role(self, r))]);
             }
             for &g in &c.guards {
-                if c.graph[g as usize].vec {
+                if c.graph[g as usize].vec && !self.e.plan.ops.iter().any(|op| op.id == g) {
                     let r = self.mask(g);
                     V::must_not(self, r);
                 }

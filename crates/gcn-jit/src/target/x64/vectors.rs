@@ -180,6 +180,8 @@ pub(crate) trait Selection: VectorIsa {
     /// has failed.
     fn must_not(s: &mut Select<'_, '_, Self>, r: VReg);
     fn check(s: &mut Select<'_, '_, Self>);
+    /// Does so where operations that rely on the conditions follow.
+    fn check_now(s: &mut Select<'_, '_, Self>);
 
     /// Join halves to 64-bit values, or return a half of 64-bit values.
     fn pair(s: &mut Select<'_, '_, Self>, lo: Id, hi: Id) -> [VReg; 2];

@@ -373,6 +373,10 @@ impl Selection for Avx2 {
         });
     }
 
+    fn check_now(s: &mut Select<'_, '_>) {
+        Avx2::check(s);
+    }
+
     fn check(s: &mut Select<'_, '_>) {
         let half = s.half();
         if let Some(bad) = s.bad[half].take() {

@@ -848,6 +848,10 @@ impl Selection for Avx512 {
         s.push(M::Bad, &[(r, role)]);
     }
 
+    fn check_now(s: &mut Select<'_, '_>) {
+        s.push(M::Check, &[]);
+    }
+
     fn check(s: &mut Select<'_, '_>) {
         let effects = &s.e.c.effects;
         // Without stores in the slice, one check after all slices suffices.
