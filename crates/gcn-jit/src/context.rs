@@ -364,6 +364,9 @@ pub const LANE_LOOPS: usize = 64;
 /// The VGPRs that a loop may change to run lane by lane, and the slots for spilled values of a lane.
 pub const LANE_VGPRS: usize = 64;
 pub const LANE_SPILLS: usize = 64;
+/// The places where a loop accesses memory of which it is recorded where lanes access it, and the bytes that its lanes may overwrite, in entries.
+pub const LANE_ACCESSES: usize = 8;
+pub const LANE_LOG: usize = 4096;
 
 /// Whether a loop runs lane by lane, and what its times were.
 #[repr(C)]
@@ -375,14 +378,43 @@ pub struct LaneLoopChoice {
     pub left: u32,
     /// Nonzero: the loop runs lane by lane.
     pub by_lane: u32,
-    /// When the entries began that are timed together, and their number.
+    /// When the entries began that are timed together, their number, and the most that may be.
     pub since: u64,
     pub entries: u32,
+    pub most: u32,
+    /// How often in succession a dispatch ended before all of them had run.
+    pub broken: u32,
+    /// Nonzero: one more entry comes before those that are timed, because the first one after a change of code is slow.
+    pub warms: u32,
     /// The number of times that were taken, and the times of an entry in one code or the other.
     pub taken: u32,
     pub times: [u64; LANE_TIMES],
     /// For how many times as many entries the last choice holds.
     pub holds: u32,
+    /// The dispatch in which the entries began that are timed together ([`LaneRun::dispatch`]).
+    pub dispatch: u32,
+}
+
+/// The places at which a loop accesses memory, for the helper that looks for conflicts.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    /// The place of the store comes after this number of places of loads.
+    pub loads: u8,
+    /// The loads of scalars, a bit for each place.
+    pub scalar: u8,
+}
+
+impl Places {
+    pub fn encode(self) -> u64 {
+        self.loads as u64 | (self.scalar as u64) << 8
+    }
+
+    pub fn decode(what: u64) -> Places {
+        Places {
+            loads: what as u8,
+            scalar: (what >> 8) as u8,
+        }
+    }
 }
 
 /// The number of times that are taken for a choice.
@@ -411,12 +443,23 @@ pub struct LaneRun {
     pub least: i64,
     /// The VGPRs that the loop changes, as they were at the beginning.
     pub saved: [[u32; 64]; LANE_VGPRS],
+    /// The fuel that is not for these lanes, because the log must suffice.
+    pub held: i64,
+    /// The lowest and the highest address of the lane's accesses at each place.
+    pub reached: [[u64; 2]; LANE_ACCESSES],
+    /// The ranges of all lanes' accesses at each place: the first address, and that after the last one.
+    pub accessed: [[[u64; 2]; 64]; LANE_ACCESSES],
+    /// Addresses to which the loop has stored, and the bytes that were there before.
+    pub log: [[u64; 2]; LANE_LOG],
     pub choices: [LaneLoopChoice; LANE_LOOPS],
+    /// Counts dispatches.
+    pub dispatch: u32,
     /// For tests: all loops run lane by lane that can.
     pub always: bool,
-    /// The helpers that choose, and that look up the memory around an address.
+    /// The helpers that choose, that look up the memory around an address, and that look for lanes which access what another one has stored.
     pub choose: usize,
     pub range: usize,
+    pub conflicts: usize,
 }
 
 /// The context. Register RBP of compiled code points at it.

@@ -330,6 +330,8 @@ pub(crate) struct Builder<'a> {
     at_entry: bool,
     /// The block goes on over branches that are known to be the same in all waves.
     usual_branches: bool,
+    /// The block is a loop for one lane after the other, which may store after it has loaded.
+    by_lane: bool,
     joins: joined::Joins<'a>,
 }
 
@@ -473,6 +475,7 @@ impl<'a> Builder<'a> {
             usual: None,
             at_entry: false,
             usual_branches: false,
+            by_lane: false,
             joins: Default::default(),
         }
     }

@@ -1,5 +1,5 @@
-//! Loops that run for one lane after the other: random bodies of loads and arithmetic, left in all the ways that such loops are left. All engines
-//! must agree on every register that the loop writes.
+//! Loops that run for one lane after the other: random bodies of loads, arithmetic and stores, left in all the ways that such loops are left. All
+//! engines must agree on every register that the loop writes, and on memory.
 #![cfg(target_arch = "x86_64")]
 
 mod kernel;
@@ -158,16 +158,92 @@ fn load(r: &mut Rng) -> String {
     }
 }
 
-/// A loop with a random body. Its label is `again`.
-fn looped(r: &mut Rng) -> String {
+/// A random body of a loop.
+fn body(r: &mut Rng, pieces: usize) -> String {
     let mut body = String::new();
-    for _ in 0..2 + r.below(10) {
+    for _ in 0..pieces {
         body += &piece(r);
         body.push('\n');
     }
     body += &load(r);
     body.push('\n');
-    let count = 1 + r.below(9);
+    body
+}
+
+/// Where the rows of lanes begin in the buffer that loops store to, after the registers.
+const ROWS: u32 = 64 * ITEMS + 4096;
+/// The distances from one lane's row to the next, in bytes.
+const PITCHES: [u32; 6] = [4, 8, 20, 64, 512, 1024];
+
+/// A store of a loop, with what comes before the loop and what it may load of what is stored. v[34:35] points to the lane's row, s[36:37] to the
+/// first one, from which v36 is the distance.
+fn storing(r: &mut Rng) -> (String, String) {
+    let pitch = PITCHES[r.below(PITCHES.len())];
+    let before = format!(
+        "v_mul_u32_u24 v36, {pitch:#x}, v1\ns_add_u32 s36, s6, {ROWS:#x}\ns_addc_u32 s37, s7, 0\nv_mov_b32 v35, s37\n\
+         v_add_co_u32 v34, vcc, s36, v36\nv_addc_co_u32 v35, vcc, 0, v35, vcc\n"
+    );
+    let (what, bytes, last) = *[
+        ("dword", 4, 0),
+        ("dword", 4, 0),
+        ("byte", 1, 0),
+        ("short", 2, 0),
+        ("dwordx2", 8, 1),
+        ("dwordx3", 12, 2),
+        ("dwordx4", 16, 3),
+    ]
+    .get(r.below(7))
+    .expect("one of them");
+    let data = 20 + r.below(VALUES as usize - 3);
+    let data = match last {
+        0 => format!("v{data}"),
+        n => format!("v[{data}:{}]", data + n),
+    };
+    let mut piece = String::new();
+    let value = vgpr(r);
+    match r.below(6) {
+        // What the lane has stored before, what another one has, and a scalar that some lane may have stored.
+        0 => {
+            piece += &format!(
+                "global_load_dword {value}, v[34:35], off offset:-{bytes}\ns_waitcnt vmcnt(0)\n"
+            )
+        }
+        1 => piece += &format!("global_load_dword {value}, v[34:35], off\ns_waitcnt vmcnt(0)\n"),
+        2 if pitch < 2048 => {
+            piece += &format!(
+                "global_load_dword {value}, v[34:35], off offset:{pitch}\ns_waitcnt vmcnt(0)\n"
+            );
+        }
+        3 => {
+            piece += &format!(
+                "s_load_dword s38, s[36:37], 0x0\ns_waitcnt lgkmcnt(0)\nv_xor_b32 {value}, s38, {value}\n"
+            )
+        }
+        _ => {}
+    }
+    let step = r.of(&["4", "8", "16", "-4", "0"]);
+    let carry = if step == "-4" { "-1" } else { "0" };
+    piece += &match r.below(4) {
+        0 => format!(
+            "global_store_{what} v36, {data}, s[36:37]\ns_add_u32 s36, s36, {step}\ns_addc_u32 s37, s37, {carry}\n"
+        ),
+        // An element of the row, or of a few rows, that a value chooses.
+        1 => {
+            let mask = r.of(&["0x3c", "0x3c", "0xffc"]);
+            format!(
+                "v_and_b32 v37, {mask}, {}\nv_add_u32 v37, v36, v37\nglobal_store_{what} v37, {data}, s[36:37]\n",
+                vgpr(r)
+            )
+        }
+        _ => format!(
+            "global_store_{what} v[34:35], {data}, off\nv_add_co_u32 v34, vcc, {step}, v34\nv_addc_co_u32 v35, vcc, {carry}, v35, vcc\n"
+        ),
+    };
+    (before, piece)
+}
+
+/// A loop with a body, which some lanes may run `count` times. Its label is `again`.
+fn looped(r: &mut Rng, count: usize, body: &str) -> String {
     let counts = "s_add_u32 s20, s20, -1\n";
     let (before, after) = match r.below(4) {
         // A counter, which SCC has at the end.
@@ -211,8 +287,12 @@ fn looped(r: &mut Rng) -> String {
     format!("s_mov_b32 s20, {count}\n{before}{some}again:\n{body}{after}s_mov_b64 exec, -1\n")
 }
 
-/// Runs a kernel with a loop, after which all registers are stored that it may have changed, on all engines, which must agree.
 fn check(again: &str) {
+    assert_eq!(run(again), None, "{again}");
+}
+
+/// Runs a kernel with a loop, after which all registers are stored that it may have changed, on all engines, which must agree. Returns the fault.
+fn run(again: &str) -> Option<String> {
     let mut values = String::new();
     let mut stores = String::new();
     for n in 0..VALUES {
@@ -250,19 +330,45 @@ fn check(again: &str) {
         word.to_le_bytes()
     });
     let kernel = Kernel {
-        buffers: vec![data.collect(), vec![0; 64 * ITEMS as usize]],
+        buffers: vec![data.collect(), vec![7; (ROWS + ITEMS * 1024) as usize]],
         items: ITEMS,
         group: GROUP,
         ..Kernel::new(&body, 16384)
     };
-    assert_eq!(kernel.check(true), None, "{body}");
+    kernel.check(true)
 }
 
 #[test]
 fn random_loops() {
     let mut r = Rng::seeded(setting("SEED", 1));
     for _ in 0..setting("LOOPS", 150) {
-        check(&looped(&mut r));
+        let pieces = 2 + r.below(10);
+        let body = body(&mut r, pieces);
+        let count = 1 + r.below(9);
+        check(&looped(&mut r, count, &body));
+    }
+}
+
+#[test]
+fn random_loops_that_store() {
+    let mut r = Rng::seeded(setting("SEED", 1));
+    for _ in 0..setting("LOOPS", 150) {
+        let pieces = r.below(6);
+        let loads = if r.below(3) == 0 {
+            String::new()
+        } else {
+            body(&mut r, pieces)
+        };
+        let (before, store) = storing(&mut r);
+        // The log of what was in memory has entries for 16 to 64 iterations.
+        let count = if r.below(4) == 0 {
+            12 + r.below(120)
+        } else {
+            1 + r.below(9)
+        };
+        let longer = format!("{before}v_mul_u32_u24 v14, {}, v14\n", 1 + count / 7);
+        // Some end with a fault.
+        run(&(longer + &looped(&mut r, count, &format!("{loads}{store}"))));
     }
 }
 

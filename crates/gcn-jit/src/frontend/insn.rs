@@ -365,7 +365,7 @@ impl Lowering<'_, '_, '_> {
             return Err(Refusal::NewBlock);
         }
         if let Some(store) = &b.memory.store {
-            if !b.affine_addresses(&[store]) {
+            if b.by_lane || !b.affine_addresses(&[store]) {
                 return Err(Refusal::NewBlock);
             }
             self.out.waits = true;
@@ -709,8 +709,11 @@ impl Lowering<'_, '_, '_> {
         if !b.memory.rows.is_empty() {
             return Err(Refusal::NewBlock);
         }
-        self.out.waits |=
-            b.memory.loads || b.memory.store.is_some() || !b.memory.deferred.is_empty();
+        if b.by_lane && b.memory.store.is_some() {
+            return Err(Refusal::NewBlock);
+        }
+        self.out.waits |= !b.by_lane
+            && (b.memory.loads || b.memory.store.is_some() || !b.memory.deferred.is_empty());
         if self.out.waits && b.affine.is_none() {
             b.asked.set(true);
             return Err(Refusal::NewBlock);

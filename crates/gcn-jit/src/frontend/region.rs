@@ -59,19 +59,21 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
                 .collect()
         };
         let mut assumable = assumable_of(&blocks, &state);
-        let mut loops = lane_loops(s, &blocks);
+        let mut loops = code.lane_loops(s, &blocks);
         if !affine::take(&mut blocks, state) {
             // The first blocks have no deferred stores, which need affine addresses.
             blocks = code.blocks(s, usual).0;
             (state, at) = affine_states(&blocks);
             assumable = assumable_of(&blocks, &state);
-            loops = lane_loops(s, &blocks);
+            loops = code.lane_loops(s, &blocks);
             let taken = affine::take(&mut blocks, state);
             debug_assert!(taken, "a deferred store has no affine address");
         }
         for (at, lane_loop) in loops {
+            let part = |c: &&Block| (lane_loop.start..lane_loop.end).contains(&c.start);
+            let mut parts = blocks.iter().filter(part);
             // The next blocks rely on the guards, which code for single lanes does not check.
-            if blocks[at].affine.guards.is_empty() {
+            if parts.all(|c| c.affine.guards.is_empty() && !stores_beside(c)) {
                 blocks[at].lane_loop = Some(lane_loop);
             }
         }
@@ -122,14 +124,14 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     region
 }
 
-/// Returns copies of the blocks that are loops which can run for one lane after the other, with their positions.
-fn lane_loops(s: &CompileRequest<'_>, blocks: &[Block]) -> Vec<(usize, Box<Block>)> {
-    if s.precise || s.left_out.has(Optional::LaneLoops) {
-        return Vec::new();
-    }
-    let possible = |c: &&Block| LaneLoop::of(c).is_some();
-    let copies = blocks.iter().enumerate().filter(|(_, c)| possible(c));
-    copies.map(|(at, c)| (at, Box::new(c.clone()))).collect()
+/// Returns true if lanes store beside each other, so that one lane soon stores between what others have stored.
+fn stores_beside(block: &Block) -> bool {
+    /// Two cache lines, in bytes.
+    const NEAR: u32 = 128;
+    let affine = &block.affine;
+    let near = |number: u16| affine.addresses[number as usize].step.unsigned_abs() <= NEAR;
+    let mut stores = affine.store.iter().chain(&affine.stores);
+    stores.any(|&(number, _)| near(number))
 }
 
 fn dump(s: &CompileRequest<'_>, stage: &str, blocks: &[Block]) {
@@ -267,6 +269,51 @@ impl Code {
         blocks
     }
 
+    /// Returns the loops that can run for one lane after the other, with the positions of their first blocks. A loop is one block, or it would be one if
+    /// it did not store after it has loaded.
+    fn lane_loops(&self, s: &CompileRequest<'_>, blocks: &[Block]) -> Vec<(usize, Box<Block>)> {
+        if s.precise || s.left_out.has(Optional::LaneLoops) {
+            return Vec::new();
+        }
+        let possible = |c: &&Block| LaneLoop::of(c).is_some();
+        let copies = blocks.iter().enumerate().filter(|(_, c)| possible(c));
+        let mut loops: Vec<_> = copies.map(|(at, c)| (at, Box::new(c.clone()))).collect();
+        for run in self.runs() {
+            let start = run.code.start;
+            let (Some(at), Some(block)) = (
+                blocks.iter().position(|c| c.start == start),
+                self.storing_loop(run, s),
+            ) else {
+                continue;
+            };
+            if loops.iter().all(|l| l.0 != at) {
+                loops.push((at, Box::new(block)));
+            }
+        }
+        loops
+    }
+
+    /// Returns a run as the block of a loop that stores, if it can run for one lane after the other.
+    fn storing_loop(&self, run: Run, s: &CompileRequest<'_>) -> Option<Block> {
+        /// The most instructions of such a loop.
+        const MOST: u64 = 100;
+        let Range { start, end } = run.code;
+        let (&last, k) = self.insns.range(..end).next_back()?;
+        let again = k.flow.target(last, &k.insn) == Some(start);
+        if !again || end - start > 4 * MOST {
+            return None;
+        }
+        let mut b = Builder {
+            by_lane: true,
+            ..self.builder(s, None)
+        };
+        let mut blocks = Vec::new();
+        self.try_to_build(&mut b, &run, &mut blocks);
+        let block = blocks.pop().filter(|_| blocks.is_empty())?;
+        let stores = block.effects.store.is_some() && b.failed_spans.is_empty();
+        (stores && LaneLoop::of(&block).is_some()).then_some(block)
+    }
+
     fn builder<'a>(
         &self,
         s: &'a CompileRequest<'a>,
@@ -349,19 +396,27 @@ s_endpgm
     }
 
     const LOAD: &str = "global_load_dword v3, v4, s[0:1]\ns_waitcnt vmcnt(0)\nv_add_u32 v2, v2, v3\nv_and_b32 v4, 0xffc, v3\n";
+    const STORE: &str = "global_store_dword v4, v2, s[0:1]\n";
     /// Lanes leave the loop if v2 is odd.
     const ODD: &str = "v_and_b32 v5, 1, v2\nv_cmp_eq_u32 vcc, 1, v5\ns_or_b64 s[8:9], vcc, s[8:9]\ns_andn2_b64 exec, exec, s[8:9]\ns_cbranch_execnz again\n";
 
     #[test]
-    fn loops_that_only_load_run_lane_by_lane() {
+    fn loops_without_branches_run_lane_by_lane() {
         let counted = "s_sub_u32 s6, s6, 1\ns_cmp_lg_u32 s6, 0\ns_cbranch_scc1 again\n";
         let alike = "v_cmp_lt_u32 vcc, v2, v0\ns_and_b64 vcc, exec, vcc\ns_cbranch_vccnz again\n";
         for end in [ODD, counted, alike] {
             assert!(runs_lane_by_lane(&format!("{LOAD}{end}")), "{end}");
+            assert!(runs_lane_by_lane(&format!("{LOAD}{STORE}{end}")), "{end}");
         }
+        assert!(runs_lane_by_lane(&format!(
+            "v_add_u32 v2, v2, v4\n{STORE}{ODD}"
+        )));
         for other in [
-            // Other lanes may load what is stored.
-            "global_store_dword v4, v2, s[0:1]\n",
+            // It loads after it has stored, or stores twice.
+            "global_store_dword v4, v2, s[0:1]\nglobal_load_dword v6, v4, s[0:1]\ns_waitcnt vmcnt(0)\nv_add_u32 v2, v6, v2\n",
+            "global_store_dword v4, v2, s[0:1]\nglobal_store_dword v4, v2, s[2:3] offset:4\n",
+            // Lanes store to LDS.
+            "ds_write_b32 v4, v2\n",
             // A lane's value comes from another lane.
             "v_mov_b32 v2, v3 row_shr:1\n",
             "v_readfirstlane_b32 s7, v3\nv_add_u32 v2, s7, v2\n",

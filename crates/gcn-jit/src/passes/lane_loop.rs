@@ -3,7 +3,8 @@
 //! Vector code runs an iteration for all lanes before the next one begins. Where lanes load from their own addresses that is slow: each
 //! element is loaded by an instruction of its own anyhow, lanes that have left the loop take as much time as the others, and what a lane
 //! has loaded may be gone from the cache when it needs the next element beside it. If the loop only loads and computes, its results do
-//! not depend on the order, and each lane may run through the whole loop before the next one begins.
+//! not depend on the order, and each lane may run through the whole loop before the next one begins. If it stores, too, that holds as long
+//! as no lane accesses what another one has stored: this is found out afterwards, and what was stored is undone if one does.
 //!
 //! Scalars are of two kinds. A *mask* has a bit for each lane, of which a lane's code knows only its own. Other scalars are the same for all
 //! lanes in each iteration, and a lane's code computes them for itself.
@@ -14,7 +15,7 @@
 use super::demand;
 use crate::ir::region::{Block, Terminator};
 use crate::ir::{Id, Inst, Node};
-use gcn_isa::meaning::Op;
+use gcn_isa::meaning::{Op, Space};
 use gcn_isa::operand::EXEC;
 use gcn_isa::shape::Ty;
 
@@ -66,7 +67,7 @@ impl LaneLoop {
         let Terminator::Branch { when, .. } = block.terminator else {
             return None;
         };
-        let again_if = block.runs_again_if().filter(|_| only_loads(block))?;
+        let again_if = block.runs_again_if().filter(|_| is_of_lanes(block))?;
         let mut found = LaneLoop {
             masks: Vec::new(),
             sgprs: Vec::new(),
@@ -143,12 +144,12 @@ impl LaneLoop {
     }
 }
 
-/// Returns true if a block has no effects but on registers, loads from lanes' own addresses, and reads nothing of other lanes.
-fn only_loads(block: &Block) -> bool {
+/// Returns true if a block has no effects but on registers and on memory, loads from or stores to lanes' own addresses, and reads nothing of
+/// other lanes.
+fn is_of_lanes(block: &Block) -> bool {
     let e = &block.effects;
     let nothing_else = e.indexed.is_empty()
         && e.mode.is_none()
-        && e.store.is_none()
         && e.deferred_stores.is_empty()
         && e.rows.is_empty()
         && e.wave_helper.is_none()
@@ -167,7 +168,14 @@ fn only_loads(block: &Block) -> bool {
         let vec = |id: &Id| block.graph[*id as usize].vec;
         matches!(n.op, Inst::Group { .. }) && n.inputs().iter().any(vec)
     };
-    nothing_else && block.graph.iter().any(own) && !block.graph.iter().any(of_other_lanes)
+    let stores = e.store.as_ref().map(|s| {
+        let to_memory = matches!(s.space, Space::Global | Space::Flat | Space::Scratch);
+        to_memory && [s.lo, s.hi].iter().any(|&id| block.graph[id as usize].vec)
+    });
+    nothing_else
+        && stores != Some(false)
+        && (stores.is_some() || block.graph.iter().any(own))
+        && !block.graph.iter().any(of_other_lanes)
 }
 
 /// Returns the value of 64 bits of which two values are the halves.

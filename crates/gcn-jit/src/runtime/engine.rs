@@ -364,6 +364,7 @@ impl Jit {
         ctx.tiles.helper = tiles::tile as *const () as usize;
         ctx.lanes.choose = lane_loops::choose as *const () as usize;
         ctx.lanes.range = lane_loops::range as *const () as usize;
+        ctx.lanes.conflicts = lane_loops::conflicts as *const () as usize;
         Jit {
             interp: Interp::new(),
             code: KnownCode::default(),
@@ -967,6 +968,7 @@ impl Jit {
             ctx.remembered.ranges.fill([0; 2]);
         }
         ctx.tries = machine.memory.tries() as u32;
+        ctx.lanes.dispatch = ctx.lanes.dispatch.wrapping_add(1);
         ctx.lanes.always = self.testing.lane_loops;
         ctx.tiles.budget = [TILE_BUDGET; TILES];
         ctx.lds.base = machine.lds.as_mut_ptr();

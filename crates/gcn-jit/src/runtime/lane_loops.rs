@@ -3,14 +3,16 @@
 //! Which one is faster depends on the data: on how long lanes stay in the loop, and on where they load from. So both are timed. After
 //! some entries in vector code they take turns; then the faster one runs for many entries, and both are timed again. Both leave the same state.
 
-use crate::context::{Ctx, LANE_LOOPS, LANE_TIMES, LaneLoopChoice};
+use crate::context::{Ctx, LANE_LOOPS, LANE_TIMES, LaneLoopChoice, Places};
 use crate::runtime::helpers::{AROUND, page_states, parts, permitted};
 use crate::runtime::profile::ticks;
 use gcn_emu::mem::MAPPED;
 
-/// The first entries, which run vector code and are not timed: memory comes to the cache, and accesses learn how lanes move.
+/// The first entries, which run vector code and are not timed: memory comes to the cache, and accesses learn how lanes move. They are so many, or
+/// take so many ticks.
 const FIRST: u32 = 16;
-/// Entries are timed together until they take this many ticks, or are this many: the first ones after a change of code are slow. Their number is odd,
+const FIRST_TICKS: u64 = 400_000;
+/// Entries are timed together until they take this many ticks, or are this many. Their number is odd,
 /// because every second or fourth wave often has more work than the others.
 const TICKS: u64 = 40_000;
 const FEWEST: u32 = 3;
@@ -25,19 +27,38 @@ const HOLDS: u32 = 256;
 impl LaneLoopChoice {
     /// Chooses the code for the next entries. The entries since the last choice have ended, and with them what came between them, which does
     /// not depend on the choice.
-    fn choose(&mut self, now: u64) {
+    fn choose(&mut self, now: u64, dispatch: u32) {
         let elapsed = now.wrapping_sub(self.since);
-        if self.entries == 0 {
-            (self.entries, self.left) = (FEWEST, FIRST - 1);
+        // Between dispatches the host does something else.
+        let timed = self.taken > 0 && self.dispatch == dispatch;
+        if self.warms != 0 && timed {
+            (self.warms, self.since) = (0, now);
+            self.left = self.entries - 1;
             return;
         }
-        match self.taken as usize {
-            0 => {}
-            _ if elapsed < TICKS && self.entries < MOST => {
-                self.entries = 2 * self.entries + 1;
-                self.taken = 0;
+        (self.since, self.dispatch) = (now, dispatch);
+        if self.entries == 0 {
+            if !self.begin(elapsed, timed) {
+                return;
             }
-            n => self.times[(n - 1) % LANE_TIMES] = elapsed / self.entries as u64,
+        } else if !timed && self.taken > 0 {
+            // These entries are timed again, and fewer together if dispatches may not have as many.
+            self.broken += 1;
+            self.taken -= 1;
+            if self.broken > 1 {
+                self.most = self.entries / 2;
+                self.broken = 0;
+            }
+            if self.entries > self.most.max(1) {
+                (self.entries, self.taken) = (self.most.max(1), 0);
+            }
+        } else if timed && elapsed < TICKS && self.entries < self.most {
+            self.entries = (2 * self.entries + 1).min(self.most);
+            self.taken = 0;
+        } else if timed {
+            self.broken = 0;
+            let at = (self.taken as usize - 1) % LANE_TIMES;
+            self.times[at] = elapsed / self.entries as u64;
         }
         if self.taken as usize == LANE_TIMES {
             self.taken = 0;
@@ -48,8 +69,29 @@ impl LaneLoopChoice {
         }
         self.by_lane = BY_LANE[self.taken as usize % LANE_TIMES];
         self.taken += 1;
-        self.left = self.entries - 1;
-        self.since = now;
+        self.warms = (self.most > 0) as u32;
+        self.left = match self.warms {
+            0 => self.entries - 1,
+            _ => 0,
+        };
+    }
+
+    /// Counts one of the first entries: how long it took is known if `timed`. Returns true if the next ones are timed.
+    fn begin(&mut self, elapsed: u64, timed: bool) -> bool {
+        let [ticks, entries, ..] = &mut self.times;
+        if timed {
+            *ticks += elapsed;
+            *entries += 1;
+        }
+        if self.taken < FIRST && *ticks < FIRST_TICKS {
+            self.taken += 1;
+            return false;
+        }
+        // Long entries are timed one by one.
+        let long = *ticks >= *entries * TICKS;
+        (self.entries, self.most) = (if long { 1 } else { FEWEST }, MOST);
+        self.taken = 0;
+        true
     }
 
     /// Compares the times. The longest one of each code does not count: work of the host is in it. Lanes must be faster by a sixth, because vector
@@ -80,7 +122,7 @@ pub(crate) unsafe extern "sysv64" fn choose(ctx: *mut Ctx, slot: u64) -> u64 {
             ..LaneLoopChoice::default()
         };
     }
-    choice.choose(ticks());
+    choice.choose(ticks(), ctx.lanes.dispatch);
     if ctx.lanes.always {
         choice.by_lane = 1;
     }
@@ -116,6 +158,59 @@ pub(crate) unsafe extern "sysv64" fn range(ctx: *mut Ctx, what: u64) -> u64 {
     0
 }
 
+/// Looks for a lane that has accessed what another one has stored: then the order of the lanes may matter, and vector code must run the loop.
+/// Nonzero: there is one.
+///
+/// # Safety
+/// As of [`parts`].
+pub(crate) unsafe extern "sysv64" fn conflicts(ctx: *mut Ctx, what: u64) -> u64 {
+    // SAFETY: the caller's.
+    let (ctx, _) = unsafe { parts(ctx) };
+    let places = Places::decode(what);
+    depend(&ctx.lanes.accessed, ctx.lanes.exec, places) as u64
+}
+
+/// Returns true if two of the lanes may depend on each other, by the ranges of their accesses. A scalar is loaded for all lanes together, so
+/// what it loads must not be stored by any lane.
+fn depend(accessed: &[[[u64; 2]; 64]], exec: u64, places: Places) -> bool {
+    let active = || (0..64).filter(|lane| exec >> lane & 1 != 0);
+    let mut stored = [[0; 3]; 64];
+    let mut count = 0;
+    for lane in active() {
+        let [start, end] = accessed[places.loads as usize][lane];
+        if start < end {
+            stored[count] = [start, end, lane as u64];
+            count += 1;
+        }
+    }
+    let stored = &mut stored[..count];
+    if !stored.is_sorted() {
+        stored.sort_unstable();
+    }
+    if stored.windows(2).any(|w| w[0][1] > w[1][0]) {
+        return true;
+    }
+    let (Some(first), Some(last)) = (stored.first(), stored.last()) else {
+        return false;
+    };
+    let (start, end) = (first[0], last[1]);
+    for (place, ranges) in accessed[..places.loads as usize].iter().enumerate() {
+        let scalar = places.scalar >> place & 1 != 0;
+        for lane in active() {
+            let [from, to] = ranges[lane];
+            if from >= end || to <= start {
+                continue;
+            }
+            let after = stored.partition_point(|s| s[1] <= from);
+            let met = stored[after..].iter().take_while(|s| s[0] < to);
+            if met.into_iter().any(|s| scalar || s[2] != lane as u64) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,7 +221,7 @@ mod tests {
         for n in 0..entries {
             match choice.left.checked_sub(1) {
                 Some(left) => choice.left = left,
-                None => choice.choose(now),
+                None => choice.choose(now, 1),
             }
             by_lane += choice.by_lane as usize;
             now += times[choice.by_lane as usize];
@@ -136,6 +231,38 @@ mod tests {
             }
         }
         by_lane
+    }
+
+    #[test]
+    fn lanes_depend_on_each_other_where_one_has_stored() {
+        const NONE: [u64; 2] = [u64::MAX, 0];
+        // Two loads and a store of lanes in rows of 100 bytes, in any order.
+        let mut accessed = [[NONE; 64]; 3];
+        let exec = 0x8000_0000_0000_10f0;
+        let rows = |lane: u64| [(1000 - 10 * lane) * 100, (1000 - 10 * lane) * 100 + 100];
+        for lane in (0..64).filter(|l| exec >> l & 1 != 0) {
+            accessed[0][lane] = rows(lane as u64);
+            accessed[1][lane] = [0, 40];
+            accessed[2][lane] = rows(lane as u64);
+        }
+        let of = |accessed: &[[[u64; 2]; 64]], scalar| {
+            depend(accessed, exec, Places { loads: 2, scalar })
+        };
+        assert!(!of(&accessed, 0) && !of(&accessed, 2));
+        // What a lane stores itself, it may load, but not as a scalar.
+        assert!(of(&accessed, 1));
+        let changed = |place: usize, lane: usize, range| {
+            let mut accessed = accessed;
+            accessed[place][lane] = range;
+            of(&accessed, 0)
+        };
+        let [start, end] = rows(12);
+        assert!(changed(0, 5, [start, start + 1]) && changed(1, 63, [end - 1, end]));
+        assert!(!changed(0, 5, [end, end + 4]) && !changed(1, 63, [start - 4, start]));
+        assert!(changed(2, 7, [end - 4, end]) && changed(2, 7, [start - 4, start + 1]));
+        assert!(!changed(2, 7, [end, end + 1]) && !changed(2, 7, NONE));
+        // Inactive lanes do not count.
+        assert!(!changed(2, 1, [start, end]));
     }
 
     #[test]

@@ -279,7 +279,7 @@ fn emit_for<V: Vectors>(
     for (number, block) in region.blocks.iter().enumerate() {
         starts.push(a.buf.len());
         a.bind(common.labels[&block.start]);
-        if let Some(&again) = common.again.get(&block.start) {
+        if let Some(&(again, _)) = common.again.get(&block.start) {
             if let Some(c) = block
                 .lane_loop
                 .as_deref()
@@ -523,8 +523,8 @@ pub(crate) struct Common {
     labels: Map<u64, Label>,
     /// The code of continuations.
     continuations: Map<u64, Label>,
-    /// Of blocks that are loops and can run lane by lane: where their next iteration begins, for all lanes.
-    again: Map<u64, Label>,
+    /// Of loops that can run lane by lane, by their starts: where their next iteration begins, for all lanes, and the addresses of the loop's code.
+    again: Map<u64, (Label, std::ops::Range<u64>)>,
     exit: Label,
     barrier: Label,
     ended: Label,
@@ -540,7 +540,7 @@ pub(crate) struct Common {
     /// The routine that calls the helper for tiles.
     tile_call: Label,
     /// The routines that call the helpers for loops that run lane by lane: to choose, to look up memory.
-    lanes_call: Option<[Label; 2]>,
+    lanes_call: Option<[Label; 3]>,
     tiles: Tiles,
     /// Of blocks whose loop has tiles: the loop, and where jumps within it go.
     inner: Map<u64, (usize, Label)>,
@@ -590,7 +590,11 @@ impl Common {
                 inner.insert(c.start, (l, a.label()));
             }
         }
-        let helpers = [offset_of!(Ctx, lanes.choose), offset_of!(Ctx, lanes.range)];
+        let helpers = [
+            offset_of!(Ctx, lanes.choose),
+            offset_of!(Ctx, lanes.range),
+            offset_of!(Ctx, lanes.conflicts),
+        ];
         let by_lane = region.blocks.iter().any(|c| c.lane_loop.is_some());
         let lanes_call = by_lane.then(|| helpers.map(|h| slow_call::<V>(a, h)));
         let common = Common {
@@ -605,8 +609,10 @@ impl Common {
             labels: labels_of(&region.blocks, a),
             continuations: labels_of(&region.continuations, a),
             again: {
-                let loops = region.blocks.iter().filter(|c| c.lane_loop.is_some());
-                loops.map(|c| (c.start, a.label())).collect()
+                let loops = region.blocks.iter().filter_map(|c| c.lane_loop.as_ref());
+                loops
+                    .map(|l| (l.start, (a.label(), l.start..l.end)))
+                    .collect()
             },
             exit,
             barrier,

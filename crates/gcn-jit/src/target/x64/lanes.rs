@@ -4,13 +4,18 @@
 //! the loop, or until the wave's fuel would be spent. Then its registers are written, and the next lane begins where the first one did. The wave
 //! has executed as many iterations as the lane that was longest in the loop.
 //!
-//! Lanes only load, so if something fails (a load that is not permitted, a NaN that is observed, an operand that a fast path excludes) the
-//! registers are restored, and vector code begins again with all lanes.
+//! If something fails (an access that is not permitted, a NaN that is observed, an operand that a fast path excludes) the registers are restored,
+//! what was stored is undone, and vector code begins again with all lanes.
+//!
+//! A loop that stores runs for some iterations at a time, as many as the log of what was in memory before has entries for. After the last lane it is
+//! checked that no lane has accessed what another one has stored. If one has, all this is undone, too.
 
 use super::machine::plus;
 use super::range::Range;
 use super::*;
-use crate::context::{LANE_LOOPS, LANE_SPILLS, LANE_VGPRS, LaneLoopChoice};
+use crate::context::{
+    LANE_ACCESSES, LANE_LOG, LANE_LOOPS, LANE_SPILLS, LANE_VGPRS, LaneLoopChoice, Places,
+};
 use crate::lir::regalloc::{Location, Step, allocate};
 use crate::lir::{Class, Code, VReg};
 use crate::passes::lane_loop::{Again, LaneLoop, Mask};
@@ -22,7 +27,7 @@ mod in_place;
 mod inst;
 mod select;
 
-use inst::{Exits, Home, LookUp, Operands, What, load_to, register, spill_slot, store_from};
+use inst::{Exits, Home, LOG, LookUp, Operands, What, load_to, register, spill_slot, store_from};
 use select::{LaneSelect, Selected};
 
 /// The options of the passes for the code of lanes.
@@ -67,7 +72,8 @@ impl<V: Vectors> Emit<'_, V> {
     /// Emits the code by which a wave enters the loop: it goes to `vector`, which comes next, for the code of all lanes. If there is no code for
     /// single lanes, emits nothing.
     pub(super) fn lane_loop(&mut self, vector: Label) {
-        let (Some(l), Some([choose, range])) = (LaneLoop::of(self.c), self.common.lanes_call)
+        let (Some(l), Some([choose, range, conflicts])) =
+            (LaneLoop::of(self.c), self.common.lanes_call)
         else {
             return;
         };
@@ -85,6 +91,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.choose(choose, vector);
         let (next, done, out) = (self.a.label(), self.a.label(), self.a.label());
         let (end, bail) = (self.a.label(), self.a.label());
+        let more = self.a.here();
         self.before_lanes(&l, vector);
         self.a.bind(next);
         self.begin_lane(&selected, done);
@@ -118,7 +125,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
         self.a.bind(end);
         self.check_at_end(&selected, bail);
-        self.end_lane(&l, &selected.homes, next, bail);
+        self.end_lane(&l, &selected, next, bail);
         self.a.bind(out);
         self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
         self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
@@ -128,9 +135,22 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.jmp(end);
         self.look_up(later, range, bail);
         self.a.bind(bail);
+        self.undo();
         self.restore(vector);
         self.a.bind(done);
-        self.after_lanes(&l, vector);
+        if c.effects.store.is_some() {
+            let loads = &selected.places[..selected.places.len() - 1];
+            let scalar = (0..).zip(loads).map(|(n, p)| (p.scalar as u8) << n);
+            let places = Places {
+                loads: loads.len() as u8,
+                scalar: scalar.sum(),
+            };
+            self.a.imm(RSI, places.encode());
+            self.a.call_label(conflicts);
+            self.a.test(false, RAX, RAX);
+            self.a.jcc(Cc::Ne, bail);
+        }
+        self.after_lanes(&l, more, vector);
     }
 
     /// Chooses between the code of all lanes and that of single ones. `call` calls the helper.
@@ -169,6 +189,18 @@ impl<V: Vectors> Emit<'_, V> {
         a.jcc(Cc::E, vector);
         a.store(true, ctx!(lanes.exec), RAX);
         a.store(true, ctx!(lanes.todo), RAX);
+        if let Some(s) = &c.effects.store {
+            // All lanes run so many iterations that the log suffices.
+            let iterations = LANE_LOG / 64 / s.data.len().max(1);
+            let most = (iterations * c.insns as usize) as i32;
+            a.mov(true, RAX, Rm::R(FUEL));
+            a.imm(RCX, 0);
+            a.alu_imm(alu::SUB, true, Rm::R(RAX), most);
+            a.cmov(Cc::S, true, RAX, Rm::R(RCX));
+            a.store(true, ctx!(lanes.held), RAX);
+            a.alu(alu::SUB, true, FUEL, Rm::R(RAX));
+            a.lea(LOG, ctx!(lanes.log));
+        }
         a.store(true, ctx!(lanes.fuel), FUEL);
         a.imm(RAX, i64::MAX as u64);
         a.store(true, ctx!(lanes.least), RAX);
@@ -232,6 +264,62 @@ impl<V: Vectors> Emit<'_, V> {
             }
         }
         a.mov(true, FUEL, Rm::M(ctx!(lanes.fuel)));
+        for (place, _) in (0..).zip(&s.places).filter(|p| p.1.steps.is_none()) {
+            self.a.imm(RCX, u64::MAX);
+            self.a.store(true, inst::reached(place, 0), RCX);
+            self.a.imm(RCX, 0);
+            self.a.store(true, inst::reached(place, 1), RCX);
+        }
+    }
+
+    /// Records where a lane that is done has accessed memory. Its number is in RDX. The other registers that keep no values are clobbered.
+    fn record(&mut self, s: &Selected) {
+        let a = &mut *self.a;
+        if s.places.is_empty() {
+            return;
+        }
+        a.shift_imm(4, true, RDX, 4);
+        for (number, place) in (0..).zip(&s.places) {
+            let of_lane = |k: usize| Mem {
+                index: Some((RDX, 1)),
+                ..ctx!(lanes.accessed, 1024 * number as usize + 8 * k)
+            };
+            let Some(steps) = &place.steps else {
+                a.mov(true, RCX, Rm::M(inst::reached(number, 0)));
+                a.store(true, of_lane(0), RCX);
+                a.mov(true, RCX, Rm::M(inst::reached(number, 1)));
+                a.alu_imm(alu::ADD, true, Rm::R(RCX), place.of.bytes as i32);
+                a.store(true, of_lane(1), RCX);
+                continue;
+            };
+            // The first and the last address, of which the home has what follows.
+            match steps.home.what {
+                What::SgprPair(code) => a.mov(true, RCX, Rm::M(sgpr_home(code))),
+                What::VgprPair(v) => {
+                    a.mov(false, RCX, Rm::M(self::of_lane(RAX, v + 1)));
+                    a.shift_imm(4, true, RCX, 32);
+                    a.mov(false, RSI, Rm::M(self::of_lane(RAX, v)));
+                    a.alu(alu::OR, true, RCX, Rm::R(RSI));
+                }
+                _ => {}
+            }
+            match steps.home.register {
+                Some(r) => a.mov(true, RSI, Rm::R(r)),
+                None => a.mov(true, RSI, Rm::M(steps.home.memory())),
+            }
+            for &(m, wide) in &steps.plus {
+                a.mov(wide, RDI, Rm::M(m));
+                a.alu(alu::ADD, true, RCX, Rm::R(RDI));
+                a.alu(alu::ADD, true, RSI, Rm::R(RDI));
+            }
+            let (low, high) = if steps.by < 0 { (RSI, RCX) } else { (RCX, RSI) };
+            let first = place.of.offset;
+            a.alu_imm(alu::ADD, true, Rm::R(RCX), first);
+            a.alu_imm(alu::ADD, true, Rm::R(RSI), first.wrapping_sub(steps.by));
+            a.store(true, of_lane(0), low);
+            a.alu_imm(alu::ADD, true, Rm::R(high), place.of.bytes as i32);
+            a.store(true, of_lane(1), high);
+        }
     }
 
     /// Checks the floats of which a NaN would have lasted until the end.
@@ -247,10 +335,15 @@ impl<V: Vectors> Emit<'_, V> {
     }
 
     /// Writes the registers of a lane that is done, and goes to `next` for the next one.
-    fn end_lane(&mut self, l: &LaneLoop, homes: &[Home], next: Label, bail: Label) {
+    fn end_lane(&mut self, l: &LaneLoop, s: &Selected, next: Label, bail: Label) {
+        let homes = &s.homes;
+        self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
+        vgprs_of_lane(self.a);
+        self.record(s);
         let a = &mut *self.a;
-        a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
-        vgprs_of_lane(a);
+        if !s.places.is_empty() {
+            a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
+        }
         let to_rcx = |a: &mut Asm, home: &Home| match home.register {
             Some(r) => a.mov(true, RCX, Rm::R(r)),
             None => a.mov(home.wide(), RCX, Rm::M(home.memory())),
@@ -313,7 +406,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.push(RSI);
             self.a.lea(RAX, l.at);
             self.a.store(true, ctx!(lookup.address), RAX);
-            self.ask_range((l.bytes as u64) << 32 | 1, l.range);
+            self.ask_range((l.bytes as u64) << 32 | l.need as u64, l.range);
             self.a.call_label(call);
             self.a.pop(RSI);
             self.a.pop(RSI);
@@ -350,19 +443,52 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
+    /// Gives memory back what was there before the lanes' stores, the last one first.
+    fn undo(&mut self) {
+        let Some(s) = &self.c.effects.store else {
+            return;
+        };
+        let a = &mut *self.a;
+        let (next, done) = (a.label(), a.label());
+        a.lea(RDX, ctx!(lanes.log));
+        a.bind(next);
+        a.alu(alu::CMP, true, LOG, Rm::R(RDX));
+        a.jcc(Cc::Be, done);
+        for k in (0..s.data.len() as i32).rev() {
+            a.alu_imm(alu::SUB, true, Rm::R(LOG), inst::LOGGED);
+            a.mov(true, RCX, Rm::M(mem(LOG, 0)));
+            a.mov(false, RAX, Rm::M(mem(LOG, 8)));
+            let to = Mem {
+                index: Some((RCX, 1)),
+                ..mem(BIAS, s.offset + k * s.bytes as i32)
+            };
+            inst::store_bytes(a, 0, s.bytes as u16, RAX, to);
+        }
+        a.jmp(next);
+        a.bind(done);
+    }
+
+    /// The fuel becomes a number in the context, and what was held back.
+    fn fuel_again(&mut self, left: Mem) {
+        self.a.mov(true, FUEL, Rm::M(left));
+        if self.c.effects.store.is_some() {
+            self.a.alu(alu::ADD, true, FUEL, Rm::M(ctx!(lanes.held)));
+        }
+    }
+
     /// Restores the state at the loop's beginning.
     fn restore(&mut self, vector: Label) {
         self.usual_registers();
         self.copy_changed(true);
-        self.a.mov(true, FUEL, Rm::M(ctx!(lanes.fuel)));
+        self.fuel_again(ctx!(lanes.fuel));
         self.a.jmp(vector);
     }
 
-    /// Emits what comes after the last lane.
-    fn after_lanes(&mut self, l: &LaneLoop, vector: Label) {
+    /// Emits what comes after the last lane. If the loop stores, lanes that have not left it go on at `more`.
+    fn after_lanes(&mut self, l: &LaneLoop, more: Label, vector: Label) {
         self.usual_registers();
+        self.fuel_again(ctx!(lanes.least));
         let a = &mut *self.a;
-        a.mov(true, FUEL, Rm::M(ctx!(lanes.least)));
         for &(code, _) in &l.sgprs {
             a.mov(false, RAX, Rm::M(ctx!(lanes.last, 4 * code as usize)));
             a.store(false, sgpr_home(code), RAX);
@@ -385,14 +511,15 @@ impl<V: Vectors> Emit<'_, V> {
         if let Again::Lane(_) = l.again {
             a.store(true, sgpr_home(EXEC as u8), RAX);
         }
-        // The fuel of these lanes is spent: vector code stops at once.
+        // The fuel of these lanes is spent: vector code stops at once, unless some was held back.
         if let Some(left) = l.scc {
             a.test(true, RAX, RAX);
             let cc = if left { Cc::E } else { Cc::Ne };
             a.setcc_to(cc, scalar::scc_home());
         }
         a.test(true, RAX, RAX);
-        a.jcc(Cc::Ne, vector);
+        let stores = self.c.effects.store.is_some();
+        a.jcc(Cc::Ne, if stores { more } else { vector });
         let Terminator::Branch { taken, next, .. } = self.c.terminator else {
             return;
         };

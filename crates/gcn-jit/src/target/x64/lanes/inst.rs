@@ -9,6 +9,8 @@ use crate::target::x64::encode::vex::{H, LOAD, X};
 
 /// The general registers that are allocated. Those that keep values from iteration to iteration are taken from the end.
 pub(super) const GENERAL: [Gpr; 9] = [RDX, RSI, RDI, R8, R9, R10, R11, R12, R14];
+/// Where the next entry of the log goes, if the loop stores. It is not allocated then.
+pub(super) const LOG: Gpr = R14;
 /// The vector registers that are allocated; the two after them are for temporary values.
 pub(super) const FLOATS: u8 = 14;
 const TEMP: u8 = 14;
@@ -149,11 +151,15 @@ pub(super) enum L {
     Check(bool),
     /// (condition) Leaves the lane's code if it is true, or false.
     Leave(bool),
-    /// (address, limit if there is one) Leaves the lane's code if the elements may not be loaded. The limit is of LDS; other memory is
-    /// looked up, and the range is remembered.
-    Permit(Elements, Option<Range>),
+    /// (address, limit if there is one) Leaves the lane's code if the elements may not be accessed. The limit is of LDS; other memory is
+    /// looked up, and the range is remembered. The number is the permission: 1 to load, 2 to store.
+    Permit(Elements, Option<Range>, u8),
     /// (address, result) Loads one of permitted elements.
     Element(Elements),
+    /// (address) Records that the lane accesses the elements, at a place that has a number.
+    Reach(Elements, u8),
+    /// (address, value) Stores a permitted element. The log gets what was there before.
+    Store(Elements),
     /// (a)
     SetHome(Home),
     /// An instruction whose result is where it is kept for the next iteration, and no operand.
@@ -283,6 +289,7 @@ pub(super) struct LookUp {
     pub at: Mem,
     pub range: Range,
     pub bytes: i32,
+    pub need: u8,
 }
 
 impl L {
@@ -313,8 +320,10 @@ impl L {
             L::Copy(_) => e.a.x(X(1, 0, 0, 0x28), p.r(1), 0, H::R(p.r(0))),
             &L::SetHome(home) => set_home(e.a, home, p.r(0)),
             L::InPlace(op, home) => op.in_place(e, p, *home, exits, later),
-            &L::Permit(of, range) => permit(e, of, range, p, exits, later),
+            &L::Permit(of, range, need) => permit(e, of, (range, need), p, exits, later),
             &L::Element(of) => element(e.a, of, p),
+            &L::Reach(of, place) => reach(e.a, of, place, p),
+            &L::Store(of) => store(e.a, of, p),
             &L::Check(wide) => {
                 compare_floats(e.a, p.r(0), H::R(p.r(0)), wide);
                 e.a.jcc(Cc::P, exits.bail);
@@ -639,11 +648,11 @@ fn address_of(a: &mut Asm, of: Elements, p: &Operands<'_>) -> (Gpr, i32) {
     (RAX, of.offset)
 }
 
-/// Checks that elements may be loaded.
+/// Checks that elements may be accessed.
 fn permit<V: Vectors>(
     e: &mut Emit<'_, V>,
     of: Elements,
-    range: Option<Range>,
+    (range, need): (Option<Range>, u8),
     p: &Operands<'_>,
     exits: Exits,
     later: &mut Vec<LookUp>,
@@ -679,7 +688,59 @@ fn permit<V: Vectors>(
         at,
         range,
         bytes,
+        need,
     });
+}
+
+/// Widens the range of the lane's accesses at a place.
+fn reach(a: &mut Asm, of: Elements, place: u8, p: &Operands<'_>) {
+    let (address, offset) = address_of(a, of, p);
+    if offset != 0 || address != RAX {
+        a.lea(RAX, mem(address, offset));
+    }
+    for (k, within) in [Cc::Ae, Cc::Be].into_iter().enumerate() {
+        let known = reached(place, k);
+        let done = a.label();
+        a.alu(alu::CMP, true, RAX, Rm::M(known));
+        a.jcc(within, done);
+        a.store(true, known, RAX);
+        a.bind(done);
+    }
+}
+
+/// The lowest (0) or the highest (1) address of the lane's accesses at a place.
+pub(super) fn reached(place: u8, k: usize) -> Mem {
+    ctx!(lanes.reached, 16 * place as usize + 8 * k)
+}
+
+/// Stores an element, after what was there has been added to the log.
+fn store(a: &mut Asm, of: Elements, p: &Operands<'_>) {
+    let (address, value) = (p.r(0), p.r(1));
+    let to = Mem {
+        index: Some((address, 1)),
+        ..mem(BIAS, of.offset)
+    };
+    a.store(true, mem(LOG, 0), address);
+    match of.bytes {
+        1 => a.movzx8(RAX, to),
+        2 => a.g(false, &[0x0f, 0xb7], RAX, Rm::M(to)),
+        _ => a.mov(false, RAX, Rm::M(to)),
+    }
+    a.store(false, mem(LOG, 8), RAX);
+    a.alu_imm(alu::ADD, true, Rm::R(LOG), LOGGED);
+    store_bytes(a, p.code.class(p.roles[1].0), of.bytes, value, to);
+}
+
+/// The size of an entry of the log.
+pub(super) const LOGGED: i32 = 16;
+
+/// Stores the lowest bytes of a register of a class.
+pub(super) fn store_bytes(a: &mut Asm, class: Class, bytes: u16, from: u8, to: Mem) {
+    match bytes {
+        1 => a.store8(to, from),
+        2 => a.store16(to, from),
+        _ => store_from(a, class, from, to, false),
+    }
 }
 
 /// Loads an element.

@@ -26,6 +26,25 @@ pub(super) struct Selected {
     pub bits: BTreeSet<u8>,
     /// The floats that may be no NaNs when the lane leaves the loop.
     pub checks: Vec<What>,
+    /// If the loop stores, the places where it accesses memory; the store is the last one.
+    pub places: Vec<Place>,
+}
+
+/// A place where a lane accesses memory.
+pub(super) struct Place {
+    pub of: Elements,
+    /// A scalar is loaded.
+    pub scalar: bool,
+    /// How the address changes, if that is known. Otherwise the code records which addresses the lane reaches.
+    pub steps: Option<Steps>,
+}
+
+/// The address is a value that the loop keeps, plus values that do not change (in the context, of 4 or 8 bytes).
+pub(super) struct Steps {
+    pub home: Home,
+    /// What is added to it in each iteration.
+    pub by: i32,
+    pub plus: Vec<(Mem, bool)>,
 }
 
 pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
@@ -37,6 +56,8 @@ pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
     pub(super) joined: Map<(Id, Id), VReg>,
     /// The addresses of loads that were checked.
     addresses: Map<Id, VReg>,
+    /// If the loop stores: what it accesses, whether it is a scalar, and the address.
+    reached: Vec<(Elements, bool, VReg)>,
     bits: Map<Id, VReg>,
     /// For each value: whether floats, and other operations, read it.
     used_as: Vec<[bool; 2]>,
@@ -54,6 +75,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             values: Default::default(),
             joined: Map::default(),
             addresses: Map::default(),
+            reached: Vec::new(),
             bits: Map::default(),
             used_as: Vec::new(),
             masks: l.masks.iter().map(|m| m.code).collect(),
@@ -65,6 +87,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
                 vgprs: BTreeSet::new(),
                 bits: BTreeSet::new(),
                 checks: Vec::new(),
+                places: Vec::new(),
             },
             e,
         };
@@ -202,7 +225,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         for m in &l.masks {
             push(true, What::Bit(m.code), 0);
         }
-        let mut kept = [0; 2];
+        let mut kept = [c.effects.store.is_some() as usize, 0];
         for (read, home) in &mut homes {
             let class = home.class as usize;
             if !*read || kept[class] == KEPT[class] {
@@ -278,11 +301,89 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         for (home, r) in &mut sets {
             *r = self.copied(*r, home.class);
         }
+        self.store(&sets)?;
         for (home, r) in sets {
             self.push(L::SetHome(home), &[(r, Role::Use)]);
         }
         self.push(L::Again(when), &[(again, Role::Any)]);
         Some(())
+    }
+
+    /// Selects the loop's store, if there is one. Everything that the iteration loads has been loaded before.
+    fn store(&mut self, sets: &[(Home, VReg)]) -> Option<()> {
+        let c = self.e.c;
+        let Some(s) = &c.effects.store else {
+            return Some(());
+        };
+        let mut values = Vec::new();
+        for &id in &s.data {
+            let class = if s.bytes == 4 {
+                self.class_of(id, 4)
+            } else {
+                0
+            };
+            values.push(match class {
+                1 => self.float(id)?,
+                _ => self.general(id)?,
+            });
+        }
+        let address = self.join(s.lo, s.hi)?;
+        let of = |k: usize, count: usize| Elements {
+            lds: false,
+            bytes: s.bytes as u16 * count as u16,
+            offset: s.offset + (k * s.bytes as usize) as i32,
+        };
+        let (all, range) = (of(0, s.data.len()), self.e.new_range());
+        self.push(L::Permit(all, Some(range), 2), &[(address, Role::Any)]);
+        self.reached.push((all, false, address));
+        for (of, scalar, address) in std::mem::take(&mut self.reached) {
+            let steps = self.steps(address, sets);
+            let place = self.out.places.len();
+            if steps.is_none() {
+                self.push(L::Reach(of, place as u8), &[(address, Role::Any)]);
+            }
+            self.out.places.push(Place { of, scalar, steps });
+        }
+        if self.out.places.len() > LANE_ACCESSES {
+            return None;
+        }
+        for (k, value) in values.into_iter().enumerate() {
+            let operands = [(address, Role::Use), (value, Role::Use)];
+            self.push(L::Store(of(k, 1)), &operands);
+        }
+        Some(())
+    }
+
+    /// Returns how an address changes, if it is a value that the loop keeps and to which it adds a constant, or the sum of one and of values that
+    /// do not change.
+    fn steps(&self, address: VReg, sets: &[(Home, VReg)]) -> Option<Steps> {
+        let code = &self.out.code;
+        let (mut found, mut plus) = (None, Vec::new());
+        let mut work = vec![address];
+        while let Some(r) = work.pop() {
+            let at = code.origin(r);
+            let operands = code.operands(at);
+            match code.insts[at as usize].op {
+                L::Home(home) if home.wide() && found.is_none() => {
+                    let of_home =
+                        |r: VReg| matches!(code.origin_of(r).op, L::Home(h) if h.what == home.what);
+                    let &(_, next) = sets.iter().find(|s| s.0.what == home.what)?;
+                    let by = match code.origin_of(next).op {
+                        L::BinaryImm(alu::ADD, true, by) => by,
+                        _ => return None,
+                    };
+                    if !of_home(code.operands(code.origin(next))[0].0) {
+                        return None;
+                    }
+                    found = Some((home, by));
+                }
+                L::Memory(m, wide) => plus.push((m, wide)),
+                L::Binary(alu::ADD, true) => work.extend([operands[0].0, operands[2].0]),
+                _ => return None,
+            }
+        }
+        let (home, by) = found?;
+        Some(Steps { home, by, plus })
     }
 
     /// Returns a truth value, and the one that it has if the lane's bit of the new EXEC is set.
@@ -842,7 +943,11 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             bytes: bytes as u16,
             offset: first,
         };
-        self.push(L::Permit(extent, range), &operands);
+        self.push(L::Permit(extent, range, 1), &operands);
+        if !lds && self.e.c.effects.store.is_some() {
+            let scalar = matches!(n.op, Inst::SLoad { .. });
+            self.reached.push((extent, scalar, address));
+        }
         Some(address)
     }
 
