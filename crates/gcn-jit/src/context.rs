@@ -452,7 +452,7 @@ pub struct LaneRun {
     /// Addresses to which the loop has stored, and the bytes that were there before.
     pub log: [[u64; 2]; LANE_LOG],
     pub choices: [LaneLoopChoice; LANE_LOOPS],
-    /// Counts dispatches.
+    /// The number of the dispatch.
     pub dispatch: u32,
     /// For tests: all loops run lane by lane that can.
     pub always: bool,

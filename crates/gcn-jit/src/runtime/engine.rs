@@ -968,7 +968,7 @@ impl Jit {
             ctx.remembered.ranges.fill([0; 2]);
         }
         ctx.tries = machine.memory.tries() as u32;
-        ctx.lanes.dispatch = ctx.lanes.dispatch.wrapping_add(1);
+        ctx.lanes.dispatch = self.code.session as u32;
         ctx.lanes.always = self.testing.lane_loops;
         ctx.tiles.budget = [TILE_BUDGET; TILES];
         ctx.lds.base = machine.lds.as_mut_ptr();

@@ -85,6 +85,7 @@ impl LaneLoopChoice {
         }
         if self.taken < FIRST && *ticks < FIRST_TICKS {
             self.taken += 1;
+            self.left = 0;
             return false;
         }
         // Long entries are timed one by one.
@@ -215,19 +216,28 @@ fn depend(accessed: &[[[u64; 2]; 64]], exec: u64, places: Places) -> bool {
 mod tests {
     use super::*;
 
-    /// Enters a loop that takes these times in vector code and lane by lane. Returns how often it ran lane by lane.
-    fn enter(choice: &mut LaneLoopChoice, times: [u64; 2], entries: usize) -> usize {
-        let (mut now, mut by_lane) = (choice.since, 0);
+    /// Enters a loop that takes these times in vector code and lane by lane, some times in each dispatch. The first entry after one of the other code takes
+    /// half as much again. Returns how often it ran lane by lane.
+    fn enter(
+        choice: &mut LaneLoopChoice,
+        times: [u64; 2],
+        (entries, in_dispatch): (usize, usize),
+    ) -> usize {
+        let (mut now, mut by_lane, mut last) = (choice.since, 0, 0);
         for n in 0..entries {
-            match choice.left.checked_sub(1) {
-                Some(left) => choice.left = left,
-                None => choice.choose(now, 1),
+            // As compiled code counts.
+            let (left, ask) = choice.left.overflowing_sub(1);
+            choice.left = left;
+            if ask {
+                choice.choose(now, (n / in_dispatch) as u32);
             }
             by_lane += choice.by_lane as usize;
-            now += times[choice.by_lane as usize];
-            if n % 1000 == 0 {
+            let time = times[choice.by_lane as usize];
+            now += time + (choice.by_lane != last) as u64 * time / 2;
+            last = choice.by_lane;
+            if n % 1000 == 0 || n % in_dispatch == in_dispatch - 1 {
                 // The host does something else.
-                now += 100_000;
+                now += 10_000_000;
             }
         }
         by_lane
@@ -269,10 +279,26 @@ mod tests {
     fn the_faster_code_runs() {
         for scale in [1, 100, 100_000] {
             let mut choice = LaneLoopChoice::default();
-            assert!(enter(&mut choice, [10 * scale, 20 * scale], 20_000) < 1000);
+            assert!(enter(&mut choice, [10 * scale, 20 * scale], (20_000, 100_000)) < 1000);
             // The data change, and so does the next choice.
-            enter(&mut choice, [10 * scale, 2 * scale], 10_000);
-            assert!(enter(&mut choice, [10 * scale, 2 * scale], 20_000) > 19_000);
+            enter(&mut choice, [10 * scale, 2 * scale], (10_000, 100_000));
+            assert!(enter(&mut choice, [10 * scale, 2 * scale], (20_000, 100_000)) > 19_000);
+        }
+    }
+
+    #[test]
+    fn the_faster_code_of_few_long_entries_runs() {
+        for in_dispatch in [2, 3, 4, 8, 100] {
+            for times in [[1_000_000, 600_000], [600_000, 1_000_000]] {
+                let mut choice = LaneLoopChoice::default();
+                let by_lane = enter(&mut choice, times, (400, in_dispatch));
+                let faster = if times[1] < times[0] {
+                    by_lane
+                } else {
+                    400 - by_lane
+                };
+                assert!(faster > 320, "{in_dispatch} {times:?} {faster}");
+            }
         }
     }
 }
