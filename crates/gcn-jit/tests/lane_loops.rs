@@ -181,7 +181,9 @@ fn storing(r: &mut Rng) -> (String, String) {
     let pitch = PITCHES[r.below(PITCHES.len())];
     let before = format!(
         "v_mul_u32_u24 v36, {pitch:#x}, v1\ns_add_u32 s36, s6, {ROWS:#x}\ns_addc_u32 s37, s7, 0\nv_mov_b32 v35, s37\n\
-         v_add_co_u32 v34, vcc, s36, v36\nv_addc_co_u32 v35, vcc, 0, v35, vcc\n"
+         v_add_co_u32 v34, vcc, s36, v36\nv_addc_co_u32 v35, vcc, 0, v35, vcc\n\
+         v_add_u32 v2, {ROWS:#x}, v36\nv_lshrrev_b32 v2, 2, v2\ns_mov_b32 s39, {}\n",
+        r.of(&["1", "4", "-1", "0", "0x300000", "0x20000000", "0x80000000"])
     );
     let (what, bytes, last) = *[
         ("dword", 4, 0),
@@ -223,7 +225,14 @@ fn storing(r: &mut Rng) -> (String, String) {
     }
     let step = r.of(&["4", "8", "16", "-4", "0"]);
     let carry = if step == "-4" { "-1" } else { "0" };
-    piece += &match r.below(4) {
+    piece += &match r.below(6) {
+        // A number of 32 bits that counts elements, with or without a sign.
+        4 => format!(
+            "v_ashrrev_i32 v3, 31, v2\nv_lshlrev_b64 v[4:5], 2, v[2:3]\nv_mov_b32 v6, s7\n\
+             v_add_co_u32 v4, vcc, s6, v4\nv_addc_co_u32 v5, vcc, v6, v5, vcc\n\
+             global_store_{what} v[4:5], {data}, off\nv_add_u32 v2, s39, v2\n"
+        ),
+        5 => format!("global_store_{what} v36, {data}, s[36:37]\nv_add_u32 v36, {step}, v36\n"),
         0 => format!(
             "global_store_{what} v36, {data}, s[36:37]\ns_add_u32 s36, s36, {step}\ns_addc_u32 s37, s37, {carry}\n"
         ),

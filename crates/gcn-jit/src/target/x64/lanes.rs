@@ -27,8 +27,10 @@ mod in_place;
 mod inst;
 mod select;
 
-use inst::{Exits, Home, LOG, LookUp, Operands, What, load_to, register, spill_slot, store_from};
-use select::{LaneSelect, Selected};
+use inst::{
+    Elements, Exits, Home, LOG, LookUp, Operands, What, load_to, register, spill_slot, store_from,
+};
+use select::{LaneSelect, Selected, Step as By, Steps};
 
 /// The options of the passes for the code of lanes.
 pub(super) fn options() -> passes::Options {
@@ -66,6 +68,78 @@ fn vgprs_of_lane(a: &mut Asm) {
 /// The VGPR of the lane whose first VGPR is at an address.
 fn of_lane(base: Gpr, v: u16) -> Mem {
     mem(base, 256 * v as i32)
+}
+
+/// Records the range between the first and the last of the lane's accesses at an address that changes by steps. RAX: the lane's first VGPR, as it was
+/// at the beginning. RCX, RSI, RDI and R8 are clobbered.
+fn record_steps(a: &mut Asm, steps: &Steps, of: Elements, to: [Mem; 2]) {
+    /// The most that numbers of 32 bits may change by, so that they do not come back to where they were.
+    const MOST: i32 = 1 << 24;
+    let home = &steps.home;
+    let wide = home.wide();
+    // The first value is where it was, and the home has the one after the last.
+    match home.what {
+        What::SgprPair(code) | What::Sgpr(code) => a.mov(wide, RCX, Rm::M(sgpr_home(code))),
+        What::Vgpr(v) => a.mov(false, RCX, Rm::M(of_lane(RAX, v))),
+        What::VgprPair(v) => {
+            a.mov(false, RCX, Rm::M(of_lane(RAX, v + 1)));
+            a.shift_imm(4, true, RCX, 32);
+            a.mov(false, RSI, Rm::M(of_lane(RAX, v)));
+            a.alu(alu::OR, true, RCX, Rm::R(RSI));
+        }
+        What::Bit(_) => {}
+    }
+    match home.register {
+        Some(r) => a.g(wide, &[0x8b], RSI, Rm::R(r)),
+        None => a.mov(wide, RSI, Rm::M(home.memory())),
+    }
+    match steps.by {
+        By::Imm(by) => a.imm(RDI, by as i64 as u64),
+        By::Memory(m, true) => a.mov(true, RDI, Rm::M(m)),
+        By::Memory(m, false) if wide => a.mov(false, RDI, Rm::M(m)),
+        By::Memory(m, false) => a.movsxd(RDI, Rm::M(m)),
+    }
+    a.alu(alu::SUB, wide, RSI, Rm::R(RDI));
+    let (known, unknown) = (a.label(), a.label());
+    if !wide {
+        a.alu_imm(alu::ADD, true, Rm::R(RDI), MOST);
+        a.alu_imm(alu::CMP, true, Rm::R(RDI), 2 * MOST);
+        a.jcc(Cc::A, unknown);
+        if steps.signed {
+            a.movsxd(RCX, Rm::R(RCX));
+            a.movsxd(RSI, Rm::R(RSI));
+        }
+        // A number that has wrapped is far from the first one.
+        a.mov(true, RDI, Rm::R(RSI));
+        a.alu(alu::SUB, true, RDI, Rm::R(RCX));
+        a.movsxd(R8, Rm::R(RDI));
+        a.alu(alu::CMP, true, R8, Rm::R(RDI));
+        a.jcc(Cc::Ne, unknown);
+        if steps.shift > 0 {
+            a.shift_imm(4, true, RCX, steps.shift);
+            a.shift_imm(4, true, RSI, steps.shift);
+        }
+    }
+    for &(m, wide) in &steps.plus {
+        a.mov(wide, RDI, Rm::M(m));
+        a.alu(alu::ADD, true, RCX, Rm::R(RDI));
+        a.alu(alu::ADD, true, RSI, Rm::R(RDI));
+    }
+    a.alu_imm(alu::ADD, true, Rm::R(RCX), of.offset);
+    a.alu_imm(alu::ADD, true, Rm::R(RSI), of.offset);
+    // Both are addresses that were permitted, so steps of 64 bits do not wrap.
+    a.mov(true, RDI, Rm::R(RCX));
+    a.alu(alu::CMP, true, RCX, Rm::R(RSI));
+    a.cmov(Cc::A, true, RCX, Rm::R(RSI));
+    a.cmov(Cc::B, true, RDI, Rm::R(RSI));
+    a.alu_imm(alu::ADD, true, Rm::R(RDI), of.bytes as i32);
+    a.jmp(known);
+    a.bind(unknown);
+    a.imm(RCX, 0);
+    a.imm(RDI, u64::MAX);
+    a.bind(known);
+    a.store(true, to[0], RCX);
+    a.store(true, to[1], RDI);
 }
 
 impl<V: Vectors> Emit<'_, V> {
@@ -292,33 +366,7 @@ impl<V: Vectors> Emit<'_, V> {
                 a.store(true, of_lane(1), RCX);
                 continue;
             };
-            // The first and the last address, of which the home has what follows.
-            match steps.home.what {
-                What::SgprPair(code) => a.mov(true, RCX, Rm::M(sgpr_home(code))),
-                What::VgprPair(v) => {
-                    a.mov(false, RCX, Rm::M(self::of_lane(RAX, v + 1)));
-                    a.shift_imm(4, true, RCX, 32);
-                    a.mov(false, RSI, Rm::M(self::of_lane(RAX, v)));
-                    a.alu(alu::OR, true, RCX, Rm::R(RSI));
-                }
-                _ => {}
-            }
-            match steps.home.register {
-                Some(r) => a.mov(true, RSI, Rm::R(r)),
-                None => a.mov(true, RSI, Rm::M(steps.home.memory())),
-            }
-            for &(m, wide) in &steps.plus {
-                a.mov(wide, RDI, Rm::M(m));
-                a.alu(alu::ADD, true, RCX, Rm::R(RDI));
-                a.alu(alu::ADD, true, RSI, Rm::R(RDI));
-            }
-            let (low, high) = if steps.by < 0 { (RSI, RCX) } else { (RCX, RSI) };
-            let first = place.of.offset;
-            a.alu_imm(alu::ADD, true, Rm::R(RCX), first);
-            a.alu_imm(alu::ADD, true, Rm::R(RSI), first.wrapping_sub(steps.by));
-            a.store(true, of_lane(0), low);
-            a.alu_imm(alu::ADD, true, Rm::R(high), place.of.bytes as i32);
-            a.store(true, of_lane(1), high);
+            record_steps(a, steps, place.of, [of_lane(0), of_lane(1)]);
         }
     }
 

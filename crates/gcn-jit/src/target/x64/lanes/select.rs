@@ -39,12 +39,23 @@ pub(super) struct Place {
     pub steps: Option<Steps>,
 }
 
-/// The address is a value that the loop keeps, plus values that do not change (in the context, of 4 or 8 bytes).
+/// The address is a value that the loop keeps, extended to 64 bits and shifted if it has 32, plus values that do not change (in the context, of 4 or 8
+/// bytes).
 pub(super) struct Steps {
     pub home: Home,
-    /// What is added to it in each iteration.
-    pub by: i32,
+    pub signed: bool,
+    pub shift: u8,
+    /// What is added to the value in each iteration.
+    pub by: Step,
     pub plus: Vec<(Mem, bool)>,
+}
+
+/// A number that does not change.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    Imm(i32),
+    /// In the context, of 4 or 8 bytes.
+    Memory(Mem, bool),
 }
 
 pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
@@ -354,36 +365,54 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         Some(())
     }
 
-    /// Returns how an address changes, if it is a value that the loop keeps and to which it adds a constant, or the sum of one and of values that
-    /// do not change.
+    /// Returns how an address changes, if it is a value that the loop keeps and to which it adds what does not change, or a sum of such a value and
+    /// others that do not change.
     fn steps(&self, address: VReg, sets: &[(Home, VReg)]) -> Option<Steps> {
         let code = &self.out.code;
-        let (mut found, mut plus) = (None, Vec::new());
-        let mut work = vec![address];
-        while let Some(r) = work.pop() {
+        let mut found = None;
+        let mut plus = Vec::new();
+        let mut work = vec![(address, 0, false)];
+        while let Some((r, shift, signed)) = work.pop() {
             let at = code.origin(r);
             let operands = code.operands(at);
             match code.insts[at as usize].op {
-                L::Home(home) if home.wide() && found.is_none() => {
-                    let of_home =
-                        |r: VReg| matches!(code.origin_of(r).op, L::Home(h) if h.what == home.what);
-                    let &(_, next) = sets.iter().find(|s| s.0.what == home.what)?;
-                    let by = match code.origin_of(next).op {
-                        L::BinaryImm(alu::ADD, true, by) => by,
-                        _ => return None,
-                    };
-                    if !of_home(code.operands(code.origin(next))[0].0) {
-                        return None;
-                    }
-                    found = Some((home, by));
+                L::Home(home) if found.is_none() && (shift == 0 || !home.wide()) => {
+                    found = Some((home, shift, signed));
                 }
-                L::Memory(m, wide) => plus.push((m, wide)),
-                L::Binary(alu::ADD, true) => work.extend([operands[0].0, operands[2].0]),
+                L::Memory(m, wide) if shift == 0 && !signed => plus.push((m, wide)),
+                L::Binary(alu::ADD, true) if shift == 0 => {
+                    work.extend([operands[0].0, operands[2].0].map(|r| (r, 0, false)));
+                }
+                L::ShiftImm(4, true, by) if shift == 0 => work.push((operands[0].0, by, false)),
+                L::Unary(&[0x63], true) => work.push((operands[0].0, shift, true)),
                 _ => return None,
             }
         }
-        let (home, by) = found?;
-        Some(Steps { home, by, plus })
+        let (home, shift, signed) = found?;
+        let &(_, next) = sets.iter().find(|s| s.0.what == home.what)?;
+        let own = |r: VReg| matches!(code.origin_of(r).op, L::Home(h) if h.what == home.what);
+        let operands = code.operands(code.origin(next));
+        let by = match code.origin_of(next).op {
+            L::BinaryImm(alu::ADD, wide, by) if wide == home.wide() && own(operands[0].0) => {
+                Step::Imm(by)
+            }
+            L::Binary(alu::ADD, wide) if wide == home.wide() => {
+                let [a, b] = [operands[0].0, operands[2].0];
+                let other = if own(a) { b } else { a };
+                match code.origin_of(other).op {
+                    L::Memory(m, bits) if own(a) || own(b) => Step::Memory(m, bits),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        Some(Steps {
+            home,
+            signed,
+            shift,
+            by,
+            plus,
+        })
     }
 
     /// Returns a truth value, and the one that it has if the lane's bit of the new EXEC is set.
