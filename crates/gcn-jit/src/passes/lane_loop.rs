@@ -169,7 +169,7 @@ fn is_of_lanes(block: &Block) -> bool {
         matches!(n.op, Inst::Group { .. }) && n.inputs().iter().any(vec)
     };
     let stores = e.store.as_ref().map(|s| {
-        let to_memory = matches!(s.space, Space::Global | Space::Flat | Space::Scratch);
+        let to_memory = matches!(s.space, Space::Global | Space::Flat);
         to_memory && [s.lo, s.hi].iter().any(|&id| block.graph[id as usize].vec)
     });
     nothing_else
