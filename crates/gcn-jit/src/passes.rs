@@ -7,6 +7,7 @@
 pub(crate) mod affine;
 mod demand;
 pub(crate) mod lane_loop;
+pub(crate) mod lists;
 pub(crate) mod optional;
 mod pressure;
 mod print;
@@ -27,6 +28,7 @@ use crate::hash::Map;
 use crate::ir::region::Block;
 use crate::ir::{Id, Inst, Node};
 use gcn_isa::meaning::Op;
+use lists::Lists;
 
 /// The options of a block's plan.
 #[derive(Clone, Copy)]
@@ -88,7 +90,7 @@ pub(crate) struct Plan {
     /// The vector operations in the order in which they are computed.
     pub ops: Vec<VectorOp>,
     /// For each value: the positions in `ops` where it is used, in order; the number of operations stands for the end.
-    pub uses: Vec<Vec<u32>>,
+    pub uses: Lists,
 }
 
 /// A pass, which adds to a block's plan.
@@ -173,7 +175,7 @@ impl Plan {
             slow_paths: Vec::new(),
             checks: false,
             ops: Vec::new(),
-            uses: Vec::new(),
+            uses: Lists::default(),
         }
     }
 

@@ -6,6 +6,7 @@
 //! arithmetic expressions"). It is taken if it is faster by a simulation of registers, latencies, and moves between registers and memory.
 
 use super::demand::leaves;
+use super::lists::Lists;
 use super::{Options, Plan, VectorOp, latency, schedule};
 use crate::ir::region::Block;
 use crate::ir::{Id, Inst, Node};
@@ -116,7 +117,7 @@ impl<'a> Values<'a> {
 
     /// Simulates an order. The host begins two operations or moves in each cycle; an operation waits for its operands, and the host for the
     /// operation [`AHEAD`] places before.
-    fn cost(&self, ops: &[VectorOp], uses: &[Vec<u32>]) -> Cost {
+    fn cost(&self, ops: &[VectorOp], uses: &Lists) -> Cost {
         let mut registers = Registers {
             values: self,
             uses,
@@ -223,7 +224,7 @@ impl<'a> Values<'a> {
 struct Registers<'a> {
     values: &'a Values<'a>,
     /// [`Plan::uses`] of the order.
-    uses: &'a [Vec<u32>],
+    uses: &'a Lists,
     states: Vec<State>,
     /// The values that are in registers, and how many registers they take.
     resident: Vec<Id>,

@@ -4,6 +4,7 @@
 //! all operations, since the block must be able to restart.
 
 use super::demand::{chooses_same, leaves, makes_float, operands};
+use super::lists::Lists;
 use super::{Options, Plan, VectorOp};
 use crate::hash::Map;
 use crate::ir::region::Block;
@@ -111,32 +112,37 @@ fn operation(block: &Block, options: &Options, plan: &Plan, id: Id) -> VectorOp 
 }
 
 /// Returns [`Plan::uses`] of operations in this order.
-pub(super) fn uses(block: &Block, plan: &Plan, ops: &[VectorOp]) -> Vec<Vec<u32>> {
-    let mut uses = vec![Vec::new(); block.graph.len()];
+pub(super) fn uses(block: &Block, plan: &Plan, ops: &[VectorOp]) -> Lists {
+    let mut uses: Vec<(Id, u32)> = Vec::with_capacity(3 * ops.len());
+    // The last use of each value so far.
+    let mut last = vec![u32::MAX; block.graph.len()];
     for (pos, op) in ops.iter().enumerate() {
+        let pos = pos as u32;
         let arity = match op.commit {
             Some(_) => 1,
             None => plan.arity(op.id, &block.graph[op.id as usize]),
         };
         for &a in &op.args[..arity] {
             // The parts of a load are available after the load.
-            uses[a as usize].push(pos as u32);
+            uses.push((a, pos));
+            last[a as usize] = pos;
         }
         if op.commit.is_none() {
             // Guards are checked where they are computed.
             if block.guards.contains(&op.id) {
-                uses[op.id as usize].push(pos as u32 + 1);
+                uses.push((op.id, pos + 1));
             }
             for &a in leaves(block, op.id) {
-                if uses[a as usize].last() != Some(&(pos as u32)) {
-                    uses[a as usize].push(pos as u32);
+                if last[a as usize] != pos {
+                    uses.push((a, pos));
+                    last[a as usize] = pos;
                 }
             }
         }
     }
     let end = ops.len() as u32;
     let e = &block.effects;
-    let mut at_end = |id: Id| uses[id as usize].push(end);
+    let mut at_end = |id: Id| uses.push((id, end));
     for s in e.store.iter().chain(&e.deferred_stores) {
         [s.lo, s.hi].iter().chain(&s.data).for_each(|&a| at_end(a));
     }
@@ -162,5 +168,5 @@ pub(super) fn uses(block: &Block, plan: &Plan, ops: &[VectorOp]) -> Vec<Vec<u32>
             at_end(node.args[0]);
         }
     }
-    uses
+    Lists::of(block.graph.len(), &uses)
 }

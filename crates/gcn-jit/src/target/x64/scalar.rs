@@ -7,6 +7,7 @@
 use super::range::ExactOut;
 use super::slice::SLICE;
 use super::*;
+use crate::passes::lists::Lists;
 
 /// The registers for scalars. RAX, RCX, RDX and RSI are temporary.
 const BANK: [Gpr; 5] = [RDI, R8, R9, R10, SLICE];
@@ -18,7 +19,7 @@ pub(crate) struct Scalars {
     /// Registers that the operation at hand needs.
     busy: u16,
     /// The times at which each scalar is used, in order. See [`Emit::time`].
-    uses: Vec<Vec<u32>>,
+    uses: Lists,
     now: u32,
     /// Conditions that are only used as flags: they are computed where they are used.
     flags: Vec<bool>,
@@ -28,6 +29,12 @@ pub(crate) struct Scalars {
     kept: Vec<Id>,
     /// Addresses from which all loads have been checked.
     looked: Vec<Id>,
+}
+
+/// The scalars that are computed, and the times at which each is used, in any order.
+struct Needed {
+    values: Vec<bool>,
+    uses: Vec<(Id, u32)>,
 }
 
 /// The values that scalar registers hold at a block's end.
@@ -119,8 +126,10 @@ impl<V: Vectors> Emit<'_, V> {
             }
         }
         self.s.flags = flags;
-        let mut needed = vec![false; n];
-        self.s.uses = vec![Vec::new(); n];
+        let mut needed = Needed {
+            values: vec![false; n],
+            uses: Vec::new(),
+        };
         for k in 0..self.s.takes.len() {
             match self.s.takes[k] {
                 Take::Loaded(_, id, ..) => self.mark_needed(id, end, &mut needed),
@@ -167,8 +176,8 @@ impl<V: Vectors> Emit<'_, V> {
             if !node.vec && !self.plan.uses[at].is_empty() {
                 self.mark_needed(at as Id, vectors, &mut needed);
             }
-            needed[at] |= matches!(node.op, Inst::SLoad { .. });
-            if node.vec || !needed[at] || self.on_demand(at as Id) {
+            needed.values[at] |= matches!(node.op, Inst::SLoad { .. });
+            if node.vec || !needed.values[at] || self.on_demand(at as Id) {
                 continue;
             }
             let time = self.time(at as Id);
@@ -178,14 +187,15 @@ impl<V: Vectors> Emit<'_, V> {
                 }
             }
         }
-        for u in &mut self.s.uses {
-            u.sort_unstable();
+        self.s.uses = Lists::of(n, &needed.uses);
+        for at in 0..n {
+            self.s.uses[at].sort_unstable();
         }
-        needed
+        needed.values
     }
 
     /// Records that a value is used at a time, and so are the values that it is computed from then.
-    fn mark_needed(&mut self, id: Id, time: u32, needed: &mut [bool]) {
+    fn mark_needed(&mut self, id: Id, time: u32, needed: &mut Needed) {
         let node = self.c.graph[id as usize];
         if self.s.flags[id as usize] {
             for &i in node.inputs() {
@@ -193,8 +203,8 @@ impl<V: Vectors> Emit<'_, V> {
             }
             return;
         }
-        needed[id as usize] = true;
-        self.s.uses[id as usize].push(time);
+        needed.values[id as usize] = true;
+        needed.uses.push((id, time));
         if let Inst::Lo | Inst::Hi | Inst::Part(_) = node.op {
             self.mark_needed(node.args[0], time, needed);
         } else if let Some((load, _)) = self.loaded_pair(id) {
