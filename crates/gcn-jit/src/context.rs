@@ -364,7 +364,8 @@ pub const LANE_LOOPS: usize = 64;
 /// The VGPRs that a loop may change to run lane by lane, and the slots for spilled values of a lane.
 pub const LANE_VGPRS: usize = 64;
 pub const LANE_SPILLS: usize = 64;
-/// The places where a loop accesses memory of which it is recorded where lanes access it, and the bytes that its lanes may overwrite, in entries.
+/// The most accesses of a loop that stores, for each of which the addresses are recorded that lanes reach; and the entries of the log of what its stores
+/// overwrite.
 pub const LANE_ACCESSES: usize = 8;
 pub const LANE_LOG: usize = 4096;
 

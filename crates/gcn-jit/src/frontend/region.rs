@@ -279,14 +279,10 @@ impl Code {
         let copies = blocks.iter().enumerate().filter(|(_, c)| possible(c));
         let mut loops: Vec<_> = copies.map(|(at, c)| (at, Box::new(c.clone()))).collect();
         for run in self.runs() {
-            let start = run.code.start;
-            let (Some(at), Some(block)) = (
-                blocks.iter().position(|c| c.start == start),
-                self.storing_loop(run, s),
-            ) else {
-                continue;
-            };
-            if loops.iter().all(|l| l.0 != at) {
+            if loops.iter().all(|l| l.1.start != run.code.start)
+                && let Some(block) = self.storing_loop(run, s)
+                && let Some(at) = blocks.iter().position(|c| c.start == block.start)
+            {
                 loops.push((at, Box::new(block)));
             }
         }
@@ -300,7 +296,10 @@ impl Code {
         let Range { start, end } = run.code;
         let (&last, k) = self.insns.range(..end).next_back()?;
         let again = k.flow.target(last, &k.insn) == Some(start);
-        if !again || end - start > 4 * MOST {
+        let is_store = |e: &gcn_isa::meaning::Effect| matches!(e.change, Change::Store(..));
+        let stores = |k: &InsnInfo| k.parts.row.program.effects.iter().any(is_store);
+        let mut code = self.insns.range(start..end);
+        if !again || end - start > 4 * MOST || !code.any(|(_, k)| stores(k)) {
             return None;
         }
         let mut b = Builder {

@@ -168,14 +168,14 @@ fn is_of_lanes(block: &Block) -> bool {
         let vec = |id: &Id| block.graph[*id as usize].vec;
         matches!(n.op, Inst::Group { .. }) && n.inputs().iter().any(vec)
     };
-    let stores = e.store.as_ref().map(|s| {
-        let to_memory = matches!(s.space, Space::Global | Space::Flat);
-        to_memory && [s.lo, s.hi].iter().any(|&id| block.graph[id as usize].vec)
-    });
-    nothing_else
-        && stores != Some(false)
-        && (stores.is_some() || block.graph.iter().any(own))
-        && !block.graph.iter().any(of_other_lanes)
+    let accesses = match &e.store {
+        Some(s) => {
+            let to_memory = matches!(s.space, Space::Global | Space::Flat);
+            to_memory && [s.lo, s.hi].iter().any(|&id| block.graph[id as usize].vec)
+        }
+        None => block.graph.iter().any(own),
+    };
+    nothing_else && accesses && !block.graph.iter().any(of_other_lanes)
 }
 
 /// Returns the value of 64 bits of which two values are the halves.

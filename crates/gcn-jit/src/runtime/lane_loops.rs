@@ -8,12 +8,12 @@ use crate::runtime::helpers::{AROUND, page_states, parts, permitted};
 use crate::runtime::profile::ticks;
 use gcn_emu::mem::MAPPED;
 
-/// The first entries, which run vector code and are not timed: memory comes to the cache, and accesses learn how lanes move. They are so many, or
-/// take so many ticks.
+/// The first entries run vector code and do not decide: memory comes to the cache, and accesses learn how lanes move. They are this many, or take
+/// this many ticks.
 const FIRST: u32 = 16;
 const FIRST_TICKS: u64 = 400_000;
-/// Entries are timed together until they take this many ticks, or are this many. Their number is odd,
-/// because every second or fourth wave often has more work than the others.
+/// Entries are timed together until they take this many ticks, or are this many. Their number is odd, because every second or fourth wave often has
+/// more work than the others.
 const TICKS: u64 = 40_000;
 const FEWEST: u32 = 3;
 const MOST: u32 = 31;

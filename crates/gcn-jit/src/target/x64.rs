@@ -51,6 +51,15 @@ pub const CTX: Gpr = RBP;
 const WAVE: Gpr = RBX;
 const VGPRS: Gpr = R12;
 pub const BIAS: Gpr = R13;
+
+/// The memory at an address of the guest that may be accessed: the address is in a register, and a constant is added to it.
+pub(crate) fn guest_memory(address: Gpr, disp: i32) -> Mem {
+    Mem {
+        base: BIAS,
+        index: Some((address, 1)),
+        disp,
+    }
+}
 const PAGES: Gpr = R14;
 const FUEL: Gpr = R15;
 macro_rules! ctx {
@@ -539,7 +548,7 @@ pub(crate) struct Common {
     exact_call: Label,
     /// The routine that calls the helper for tiles.
     tile_call: Label,
-    /// The routines that call the helpers for loops that run lane by lane: to choose, to look up memory.
+    /// The routines that call the helpers for loops that run lane by lane: to choose, to look up memory, to look for conflicts.
     lanes_call: Option<[Label; 3]>,
     tiles: Tiles,
     /// Of blocks whose loop has tiles: the loop, and where jumps within it go.

@@ -182,11 +182,7 @@ impl<V: Vectors> Emit<'_, V> {
         V::reduce_staged(self, j);
         self.a.mov(true, RSI, Rm::R(RAX));
         self.of_host(RSI);
-        let location = Rm::M(Mem {
-            base: BIAS,
-            index: Some((RSI, 1)),
-            disp: 0,
-        });
+        let location = Rm::M(guest_memory(RSI, 0));
         let lock = |e: &mut Self, opcode: &[u8]| {
             e.a.buf.push(0xf0);
             e.a.g(false, opcode, RCX, location);

@@ -30,7 +30,7 @@ mod select;
 use inst::{
     Elements, Exits, Home, LOG, LookUp, Operands, What, load_to, register, spill_slot, store_from,
 };
-use select::{LaneSelect, Selected, Step as By, Steps};
+use select::{By, LaneSelect, Selected, Steps};
 
 /// The options of the passes for the code of lanes.
 pub(super) fn options() -> passes::Options {
@@ -70,29 +70,39 @@ fn of_lane(base: Gpr, v: u16) -> Mem {
     mem(base, 256 * v as i32)
 }
 
+/// A register becomes the number of 64 bits in two VGPRs of the lane whose first VGPR is at RAX. The other register is clobbered.
+fn load_pair(a: &mut Asm, to: Gpr, v: u16, temporary: Gpr) {
+    a.mov(false, to, Rm::M(of_lane(RAX, v + 1)));
+    a.shift_imm(4, true, to, 32);
+    a.mov(false, temporary, Rm::M(of_lane(RAX, v)));
+    a.alu(alu::OR, true, to, Rm::R(temporary));
+}
+
+/// A register becomes an integer that iterations keep.
+fn kept_integer(a: &mut Asm, to: Gpr, home: &Home) {
+    match home.register {
+        Some(r) => a.mov(true, to, Rm::R(r)),
+        None => a.mov(home.wide(), to, Rm::M(home.memory())),
+    }
+}
+
 /// Records the range between the first and the last of the lane's accesses at an address that changes by steps. RAX: the lane's first VGPR, as it was
 /// at the beginning. RCX, RSI, RDI and R8 are clobbered.
 fn record_steps(a: &mut Asm, steps: &Steps, of: Elements, to: [Mem; 2]) {
-    /// The most that numbers of 32 bits may change by, so that they do not come back to where they were.
+    /// The most by which numbers of 32 bits may change in an iteration: in all iterations for which the log suffices, they do not come back to
+    /// where they were.
     const MOST: i32 = 1 << 24;
+    const _: () = assert!((LANE_LOG / 64) as i64 * MOST as i64 <= 1 << 30);
     let home = &steps.home;
     let wide = home.wide();
     // The first value is where it was, and the home has the one after the last.
     match home.what {
         What::SgprPair(code) | What::Sgpr(code) => a.mov(wide, RCX, Rm::M(sgpr_home(code))),
         What::Vgpr(v) => a.mov(false, RCX, Rm::M(of_lane(RAX, v))),
-        What::VgprPair(v) => {
-            a.mov(false, RCX, Rm::M(of_lane(RAX, v + 1)));
-            a.shift_imm(4, true, RCX, 32);
-            a.mov(false, RSI, Rm::M(of_lane(RAX, v)));
-            a.alu(alu::OR, true, RCX, Rm::R(RSI));
-        }
+        What::VgprPair(v) => load_pair(a, RCX, v, RSI),
         What::Bit(_) => {}
     }
-    match home.register {
-        Some(r) => a.g(wide, &[0x8b], RSI, Rm::R(r)),
-        None => a.mov(wide, RSI, Rm::M(home.memory())),
-    }
+    kept_integer(a, RSI, home);
     match steps.by {
         By::Imm(by) => a.imm(RDI, by as i64 as u64),
         By::Memory(m, true) => a.mov(true, RDI, Rm::M(m)),
@@ -321,12 +331,7 @@ impl<V: Vectors> Emit<'_, V> {
         for home in &s.homes {
             match (home.what, home.register) {
                 (What::Vgpr(v), Some(r)) => load_to(a, home.class, r, of_lane(RAX, v), false),
-                (What::VgprPair(v), Some(r)) => {
-                    a.mov(false, r, Rm::M(of_lane(RAX, v + 1)));
-                    a.shift_imm(4, true, r, 32);
-                    a.mov(false, RCX, Rm::M(of_lane(RAX, v)));
-                    a.alu(alu::OR, true, r, Rm::R(RCX));
-                }
+                (What::VgprPair(v), Some(r)) => load_pair(a, r, v, RCX),
                 (What::Sgpr(code) | What::SgprPair(code), register) => {
                     let r = register.unwrap_or(RCX);
                     a.mov(home.wide(), r, Rm::M(sgpr_home(code)));
@@ -392,28 +397,21 @@ impl<V: Vectors> Emit<'_, V> {
         if !s.places.is_empty() {
             a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
         }
-        let to_rcx = |a: &mut Asm, home: &Home| match home.register {
-            Some(r) => a.mov(true, RCX, Rm::R(r)),
-            None => a.mov(home.wide(), RCX, Rm::M(home.memory())),
-        };
         for home in homes {
             match (home.what, home.register) {
                 (What::Vgpr(v), Some(r)) => store_from(a, home.class, r, of_lane(RAX, v), false),
                 (What::Vgpr(v), None) => {
-                    to_rcx(a, home);
+                    kept_integer(a, RCX, home);
                     a.store(false, of_lane(RAX, v), RCX);
                 }
                 (What::VgprPair(v), _) => {
-                    to_rcx(a, home);
+                    kept_integer(a, RCX, home);
                     a.store(false, of_lane(RAX, v), RCX);
                     a.shift_imm(5, true, RCX, 32);
                     a.store(false, of_lane(RAX, v + 1), RCX);
                 }
-                (What::Bit(code), register) => {
-                    match register {
-                        Some(r) => a.mov(false, RCX, Rm::R(r)),
-                        None => a.mov(false, RCX, Rm::M(home.memory())),
-                    }
+                (What::Bit(code), _) => {
+                    kept_integer(a, RCX, home);
                     a.shift_by(1, true, RCX, RCX, RDX);
                     a.g(
                         true,
@@ -439,7 +437,7 @@ impl<V: Vectors> Emit<'_, V> {
         a.store(true, ctx!(lanes.least), FUEL);
         for home in homes {
             if let What::Sgpr(code) | What::SgprPair(code) = home.what {
-                to_rcx(a, home);
+                kept_integer(a, RCX, home);
                 a.store(home.wide(), ctx!(lanes.last, 4 * code as usize), RCX);
             }
         }
@@ -506,10 +504,7 @@ impl<V: Vectors> Emit<'_, V> {
             a.alu_imm(alu::SUB, true, Rm::R(LOG), inst::LOGGED);
             a.mov(true, RCX, Rm::M(mem(LOG, 0)));
             a.mov(false, RAX, Rm::M(mem(LOG, 8)));
-            let to = Mem {
-                index: Some((RCX, 1)),
-                ..mem(BIAS, s.offset + k * s.bytes as i32)
-            };
+            let to = guest_memory(RCX, s.offset + k * s.bytes as i32);
             inst::store_bytes(a, 0, s.bytes as u16, RAX, to);
         }
         a.jmp(next);

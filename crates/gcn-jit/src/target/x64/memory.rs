@@ -130,11 +130,7 @@ impl<V: Vectors> Emit<'_, V> {
         let restart = self.restart();
         self.check_range(64, need, restart);
         self.of_host(RAX);
-        Mem {
-            base: BIAS,
-            index: Some((RAX, 1)),
-            disp: 0,
-        }
+        guest_memory(RAX, 0)
     }
 }
 
@@ -671,10 +667,7 @@ impl<V: Vectors> Emit<'_, V> {
                     self.add_high(*hi, *offset);
                     self.check_range(total, 1, restart);
                     self.of_host(RAX);
-                    Mem {
-                        index: Some((RAX, 1)),
-                        ..mem(BIAS, 0)
-                    }
+                    guest_memory(RAX, 0)
                 };
                 for (n, &k) in wanted.iter().enumerate() {
                     let from = plus(from, k as i32 * *bytes as i32);

@@ -577,12 +577,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.of_host(RAX);
             disp = 0;
         }
-        let from = Mem {
-            base: BIAS,
-            index: Some((RAX, 1)),
-            disp,
-        };
-        self.copy(from, room_mem(room), count);
+        self.copy(guest_memory(RAX, disp), room_mem(room), count);
     }
 
     /// Copies dwords. Clobbers RCX.

@@ -716,10 +716,7 @@ pub(super) fn reached(place: u8, k: usize) -> Mem {
 /// Stores an element, after what was there has been added to the log.
 fn store(a: &mut Asm, of: Elements, p: &Operands<'_>) {
     let (address, value) = (p.r(0), p.r(1));
-    let to = Mem {
-        index: Some((address, 1)),
-        ..mem(BIAS, of.offset)
-    };
+    let to = guest_memory(address, of.offset);
     a.store(true, mem(LOG, 0), address);
     match of.bytes {
         1 => a.movzx8(RAX, to),
@@ -752,10 +749,7 @@ fn element(a: &mut Asm, of: Elements, p: &Operands<'_>) {
             a.alu(alu::ADD, true, RAX, Rm::M(ctx!(lds.base)));
             mem(RAX, 0)
         }
-        false => Mem {
-            index: Some((address, 1)),
-            ..mem(BIAS, offset)
-        },
+        false => guest_memory(address, offset),
     };
     let (class, r) = (p.code.class(p.roles[p.position(1)].0), p.r(1));
     match of.bytes {

@@ -46,13 +46,13 @@ pub(super) struct Steps {
     pub signed: bool,
     pub shift: u8,
     /// What is added to the value in each iteration.
-    pub by: Step,
+    pub by: By,
     pub plus: Vec<(Mem, bool)>,
 }
 
 /// A number that does not change.
 #[derive(Clone, Copy)]
-pub(super) enum Step {
+pub(super) enum By {
     Imm(i32),
     /// In the context, of 4 or 8 bytes.
     Memory(Mem, bool),
@@ -376,7 +376,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             let at = code.origin(r);
             let operands = code.operands(at);
             match code.insts[at as usize].op {
-                L::Home(home) if found.is_none() && (shift == 0 || !home.wide()) => {
+                L::Home(home) if found.is_none() && !(home.wide() && (shift > 0 || signed)) => {
                     found = Some((home, shift, signed));
                 }
                 L::Memory(m, wide) if shift == 0 && !signed => plus.push((m, wide)),
@@ -394,13 +394,13 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         let operands = code.operands(code.origin(next));
         let by = match code.origin_of(next).op {
             L::BinaryImm(alu::ADD, wide, by) if wide == home.wide() && own(operands[0].0) => {
-                Step::Imm(by)
+                By::Imm(by)
             }
             L::Binary(alu::ADD, wide) if wide == home.wide() => {
                 let [a, b] = [operands[0].0, operands[2].0];
                 let other = if own(a) { b } else { a };
                 match code.origin_of(other).op {
-                    L::Memory(m, bits) if own(a) || own(b) => Step::Memory(m, bits),
+                    L::Memory(m, bits) if own(a) || own(b) => By::Memory(m, bits),
                     _ => return None,
                 }
             }
