@@ -72,11 +72,13 @@ pub enum Optional {
     LaneLoops,
     /// All-active variants of short loops have several rounds.
     Rounds,
+    /// Blocks that access lanes' own addresses have code for single lanes, which runs where few are active.
+    FewLanes,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 34] = [
+    pub const ALL: [Optional; 35] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::LoopVariants,
@@ -111,6 +113,7 @@ impl Optional {
         Optional::Pressure,
         Optional::LaneLoops,
         Optional::Rounds,
+        Optional::FewLanes,
     ];
 
     /// Its name, as `--disable-pass` takes it.
@@ -150,6 +153,7 @@ impl Optional {
             Optional::Pressure => "pressure",
             Optional::LaneLoops => "lane_loops",
             Optional::Rounds => "rounds",
+            Optional::FewLanes => "few_lanes",
         }
     }
 

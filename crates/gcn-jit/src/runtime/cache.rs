@@ -609,11 +609,12 @@ impl CachedEngine {
     }
 
     /// If `eager`, addresses are evaluated also for dispatches of few waves, code that assumes less is compiled after the first guard that fails, and
-    /// all loops run lane by lane that can.
+    /// all loops and blocks run lane by lane that can.
     #[doc(hidden)]
     pub fn eager(&mut self, eager: bool) {
         self.jit().testing.cautious = eager;
         self.jit().testing.lane_loops = eager;
+        self.jit().testing.few_lanes = eager;
         self.jit().grid_waves = if eager {
             0
         } else {

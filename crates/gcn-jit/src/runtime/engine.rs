@@ -229,6 +229,8 @@ pub struct Testing {
     pub cautious: bool,
     /// All loops run lane by lane that can.
     pub lane_loops: bool,
+    /// All blocks run lane by lane that can.
+    pub few_lanes: bool,
     /// Each block is compared with the interpreter.
     pub(crate) compare: bool,
 }
@@ -762,6 +764,7 @@ impl Jit {
                 true => self.left_out,
                 false => self.left_out.and(Optional::OneByOne),
             },
+            few_lanes: self.testing.few_lanes,
             dump,
         }
     }

@@ -122,6 +122,8 @@ pub struct Style<'a> {
     pub aliased: bool,
     /// Optimisations that are left out.
     pub left_out: LeftOut,
+    /// For tests: blocks run lane by lane that can, however many lanes are active.
+    pub few_lanes: bool,
     /// Receives the plans of blocks.
     pub dump: Option<&'a Dump>,
 }
@@ -136,6 +138,7 @@ impl Style<'_> {
             exact: false,
             aliased: false,
             left_out: Default::default(),
+            few_lanes: false,
             dump: None,
         }
     }
@@ -240,6 +243,17 @@ pub fn emit(
     }
 }
 
+/// What a block's code is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The plain block: any wave.
+    Plain,
+    /// Waves of which few lanes are active.
+    FewLanes,
+    /// Waves for which another block has been built.
+    Variant,
+}
+
 /// Which blocks are between a branch backwards and where it goes.
 fn in_loops(blocks: &[Block]) -> Vec<bool> {
     let mut repeats = vec![false; blocks.len()];
@@ -284,6 +298,7 @@ fn emit_for<V: Vectors>(
     let mut starts = Vec::with_capacity(region.blocks.len());
     let mut out = RegionOutput::default();
     let repeats = in_loops(&region.blocks);
+    let by_lane = lanes::block::are_possible(region, &style);
     let numbers = Numbers::of(&region.blocks);
     for (number, block) in region.blocks.iter().enumerate() {
         starts.push(a.buf.len());
@@ -305,21 +320,38 @@ fn emit_for<V: Vectors>(
             Emit::<V>::empty_tiles(&mut a);
             a.bind(label);
         }
-        let variants = [&block.all_active, &block.assuming_less, &block.joined];
-        let variants = variants.into_iter().filter_map(|v| v.as_deref());
+        let few = by_lane && lanes::block::is_possible(block);
+        let variants = [
+            (block.all_active.as_deref(), Kind::Variant),
+            (block.assuming_less.as_deref(), Kind::Variant),
+            (few.then_some(block), Kind::FewLanes),
+            (block.joined.as_deref(), Kind::Variant),
+            (Some(block), Kind::Plain),
+        ];
         let mut here = a.label();
-        for (c, plain) in variants.map(|c| (c, false)).chain([(block, true)]) {
-            a.bind(here);
-            here = a.label();
-            let other = (!plain).then_some(here);
-            let plan = passes::plan(c, &options, style.dump);
+        for (c, kind) in variants {
+            let Some(c) = c else { continue };
+            let (options, dump) = match kind {
+                Kind::FewLanes => (&lanes::options(), None),
+                _ => (&options, style.dump),
+            };
+            let plan = passes::plan(c, options, dump);
             let at = numbers.of_block(c, number);
             let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), at, plan);
-            e.all_active = other.filter(|_| c.is_all_active);
-            e.other = other;
+            if kind == Kind::FewLanes {
+                e.lane_block = e.select_lane_block(&style);
+                e.without_tiles = c.effects.store.is_some();
+                if e.lane_block.is_none() {
+                    continue;
+                }
+            }
+            e.a.bind(here);
+            here = e.a.label();
+            e.other = (kind != Kind::Plain).then_some(here);
+            e.all_active = e.other.filter(|_| c.is_all_active);
             e.repeats = repeats[number];
             let less = block.assuming_less.as_deref();
-            e.without_tiles = less.is_some_and(|less| std::ptr::eq(less, c));
+            e.without_tiles |= less.is_some_and(|less| std::ptr::eq(less, c));
             e.block(style.tally);
             let checks = e.plan.checks;
             out.checks |= checks;
@@ -604,7 +636,8 @@ impl Common {
             offset_of!(Ctx, lanes.range),
             offset_of!(Ctx, lanes.conflicts),
         ];
-        let by_lane = region.blocks.iter().any(|c| c.lane_loop.is_some());
+        let by_lane = region.blocks.iter().any(|c| c.lane_loop.is_some())
+            || lanes::block::are_possible(region, &style);
         let lanes_call = by_lane.then(|| helpers.map(|h| slow_call::<V>(a, h)));
         let common = Common {
             slow,
@@ -737,6 +770,8 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     /// It is the [grid variant](grid), and what that begins with.
     is_grid: bool,
     grid: Option<Grid<'a>>,
+    /// The code that takes the place of the vector code, if few lanes are active.
+    lane_block: Option<lanes::block::LaneBlock>,
 }
 
 impl<'a, V: Vectors> Emit<'a, V> {
@@ -770,6 +805,7 @@ impl<'a, V: Vectors> Emit<'a, V> {
             call_of: Map::default(),
             is_grid: false,
             grid: None,
+            lane_block: None,
         }
     }
 }
@@ -859,6 +895,10 @@ impl<V: Vectors> Emit<'_, V> {
             let on = Rm::M(sgpr_home(EXEC as u8));
             self.a.alu_imm(alu::CMP, true, on, -1);
             self.a.jcc(Cc::Ne, plain);
+        }
+        if let (Some(l), Some(other)) = (&self.lane_block, self.other) {
+            let costs = l.costs;
+            self.unless_few_lanes(costs, other);
         }
         let (spent, pause) = (self.a.label(), self.a.label());
         let rounds = self.left_early();
@@ -1021,7 +1061,11 @@ impl<V: Vectors> Emit<'_, V> {
                 self.affine_bases();
             }
         }
-        if vectors {
+        let lanes = self.lane_block.take();
+        let by_lane = lanes.is_some();
+        if let Some(lanes) = lanes {
+            self.lane_block(lanes);
+        } else if vectors {
             self.vector_code(&used);
         }
         for (at, &used) in used.iter().enumerate() {
@@ -1029,7 +1073,7 @@ impl<V: Vectors> Emit<'_, V> {
                 self.scalar(at as Id);
             }
         }
-        if let Some(w) = self.wave_helper_call() {
+        if let Some(w) = self.wave_helper_call().filter(|_| !by_lane) {
             self.leave_regs(0);
             self.call_wave_helper(&w);
             self.helper_stored(&w);

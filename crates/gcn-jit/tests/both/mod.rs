@@ -223,6 +223,8 @@ impl Bench {
         self.jit.testing.as_workgroup = case.base != 0x100;
         self.jit.testing.cautious = case.how == How::Lean;
         self.jit.testing.lane_loops = case.how == How::Lean;
+        // Half of the snippets run in vector code.
+        self.jit.testing.few_lanes = case.how == How::Lean && bytes.len() % 8 == 0;
         let mut kept = self.cache.engine();
         kept.look();
         let before = self.jit.stats;

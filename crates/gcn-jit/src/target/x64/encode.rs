@@ -711,6 +711,12 @@ impl Asm {
         self.vex(X(1, 3, 1, 0x92), 0, k, 0, Rm::R(src), None);
     }
 
+    /// Counts the ones of 64 bits.
+    pub fn popcnt(&mut self, dst: Gpr, src: Gpr) {
+        self.b(0xf3);
+        self.g(true, &[0x0f, 0xb8], dst, Rm::R(src));
+    }
+
     pub fn imul(&mut self, wide: bool, dst: Gpr, rm: Rm) {
         self.g(wide, &[0x0f, 0xaf], dst, rm);
     }

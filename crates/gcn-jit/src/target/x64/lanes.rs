@@ -16,11 +16,12 @@ use super::*;
 use crate::context::{
     LANE_ACCESSES, LANE_LOG, LANE_LOOPS, LANE_SPILLS, LANE_VGPRS, LaneLoopChoice, Places,
 };
-use crate::lir::regalloc::{Location, Step, allocate};
+use crate::lir::regalloc::{Allocation, Location, Step, allocate};
 use crate::lir::{Class, Code, VReg};
 use crate::passes::lane_loop::{Again, LaneLoop, Mask};
 use encode::vex::{H, LOAD, STORE};
 
+pub(super) mod block;
 mod floats;
 mod halves;
 mod in_place;
@@ -28,7 +29,8 @@ mod inst;
 mod select;
 
 use inst::{
-    Elements, Exits, Home, LOG, LookUp, Operands, What, load_to, register, spill_slot, store_from,
+    Elements, Exits, Home, L, LOG, LookUp, Operands, What, load_to, register, spill_slot,
+    store_from,
 };
 use select::{By, LaneSelect, Selected, Steps};
 
@@ -184,29 +186,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.jcc(Cc::S, out);
         let mut later = Vec::new();
         let exits = Exits { bail, again };
-        for step in &allocated.steps {
-            match *step {
-                Step::Inst { inst, locations } => {
-                    let operands = Operands {
-                        code: &selected.code,
-                        locations: allocated.locations(&selected.code, inst, locations),
-                        roles: selected.code.operands(inst),
-                        kept: None,
-                    };
-                    let op = selected.code.insts[inst as usize].op.clone();
-                    op.encode(self, &operands, exits, &mut later);
-                }
-                Step::Spill { class, reg, slot } => {
-                    store_from(self.a, class, register(class, reg), spill_slot(slot), true);
-                }
-                Step::Reload { class, reg, slot } => {
-                    load_to(self.a, class, register(class, reg), spill_slot(slot), true);
-                }
-                Step::Move { class, from, to } => {
-                    inst::move_to(self.a, class, register(class, from), register(class, to));
-                }
-            }
-        }
+        self.lane_steps(&selected.code, &allocated, exits, &mut later);
         self.a.bind(end);
         self.check_at_end(&selected, bail);
         self.end_lane(&l, &selected, next, bail);
@@ -235,6 +215,39 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.jcc(Cc::Ne, bail);
         }
         self.after_lanes(&l, more, vector);
+    }
+
+    /// Emits allocated code. Look-ups of memory are left for after the loop.
+    fn lane_steps(
+        &mut self,
+        code: &Code<L>,
+        allocated: &Allocation,
+        exits: Exits,
+        later: &mut Vec<LookUp>,
+    ) {
+        for step in &allocated.steps {
+            match *step {
+                Step::Inst { inst, locations } => {
+                    let operands = Operands {
+                        code,
+                        locations: allocated.locations(code, inst, locations),
+                        roles: code.operands(inst),
+                        kept: None,
+                    };
+                    let op = code.insts[inst as usize].op.clone();
+                    op.encode(self, &operands, exits, later);
+                }
+                Step::Spill { class, reg, slot } => {
+                    store_from(self.a, class, register(class, reg), spill_slot(slot), true);
+                }
+                Step::Reload { class, reg, slot } => {
+                    load_to(self.a, class, register(class, reg), spill_slot(slot), true);
+                }
+                Step::Move { class, from, to } => {
+                    inst::move_to(self.a, class, register(class, from), register(class, to));
+                }
+            }
+        }
     }
 
     /// Chooses between the code of all lanes and that of single ones. `call` calls the helper.
@@ -466,11 +479,16 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Gives registers back their meanings between blocks.
-    fn usual_registers(&mut self) {
+    /// Gives R12 and R14 back their meanings between blocks.
+    fn wave_registers(&mut self) {
         self.a.mov(true, VGPRS, Rm::M(ctx!(current.vgprs)));
         self.a.lea(VGPRS, mem(VGPRS, VGPR_BIAS * 256));
         self.a.mov(true, PAGES, Rm::M(ctx!(memory.pages)));
+    }
+
+    /// Gives registers back their meanings between blocks.
+    fn usual_registers(&mut self) {
+        self.wave_registers();
         if self.c.fp.is_some_and(|k| k != self.common.default) {
             self.a.ldmxcsr(mxcsr_of(self.common.default));
         }

@@ -100,6 +100,11 @@ impl<V: Vectors> Emit<'_, V> {
         for &id in &bases {
             flags[id as usize] = false;
         }
+        let of_lanes = self.lane_block.iter().flat_map(|l| l.scalars());
+        let of_lanes: Vec<Id> = of_lanes.collect();
+        for &id in &of_lanes {
+            flags[id as usize] = false;
+        }
         for access in &c.effects.accesses {
             flags[access.lo as usize] = false;
             flags[access.hi as usize] = false;
@@ -168,7 +173,7 @@ impl<V: Vectors> Emit<'_, V> {
                 self.mark_needed(g, self.time(g) + 1, &mut needed);
             }
         }
-        for id in bases {
+        for id in bases.into_iter().chain(of_lanes) {
             self.mark_needed(id, vectors, &mut needed);
         }
         for at in (0..n).rev() {

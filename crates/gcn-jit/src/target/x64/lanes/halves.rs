@@ -123,10 +123,11 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
                 self.kept_value(home)
             }
             Joined::Vgprs(v)
-                if [v, v + 1].iter().all(|&v| {
-                    let pair = |v: u16| self.home(What::VgprPair(v)).is_some();
-                    self.home(What::Vgpr(v)).is_none() && !pair(v) && !pair(v.wrapping_sub(1))
-                }) =>
+                if !self.once
+                    && [v, v + 1].iter().all(|&v| {
+                        let pair = |v: u16| self.home(What::VgprPair(v)).is_some();
+                        self.home(What::Vgpr(v)).is_none() && !pair(v) && !pair(v.wrapping_sub(1))
+                    }) =>
             {
                 self.out.vgprs.extend([v, v + 1]);
                 self.memory(vgpr_image(v), true, 0)

@@ -11,6 +11,12 @@ use crate::target::x64::encode::vex::{H, LOAD, X};
 pub(super) const GENERAL: [Gpr; 9] = [RDX, RSI, RDI, R8, R9, R10, R11, R12, R14];
 /// Where the next entry of the log goes, if the loop stores. It is not allocated then.
 pub(super) const LOG: Gpr = R14;
+/// In the code of a block that is no loop: the number of the lane, and the bits of the lanes that are not done. They are not allocated then, and
+/// neither is R12, from which the lane's VGPRs are reached as the wave's otherwise.
+pub(super) const LANE: Gpr = R14;
+pub(super) const TODO: Gpr = R11;
+/// The number of general registers that are allocated in such code.
+pub(super) const ONCE: u8 = 6;
 /// The vector registers that are allocated; the two after them are for temporary values.
 pub(super) const FLOATS: u8 = 14;
 const TEMP: u8 = 14;
@@ -83,6 +89,24 @@ pub(super) enum L {
     Home(Home),
     /// (result) An operand in memory of 4 or 8 bytes.
     Memory(Mem, bool),
+    /// (result) A scalar that was computed before, of 4 or 8 bytes. It becomes an operand in memory when it is known where it is.
+    Scalar(Id, bool),
+    /// (result) A register that is not allocated.
+    Fixed(Gpr),
+    /// (result) One of four elements of 4 or 8 bytes, which belong to 16 lanes each.
+    OfSlice(Mem, bool),
+    /// (host's address, result) Loads an element.
+    HostElement(Elements),
+    /// (mask, result) The lane's bit.
+    Bit,
+    /// (truth value) Adds the lane's bit to a ballot.
+    Collect(Id),
+    /// (value) Writes the lane's element of a VGPR.
+    SetVgpr(u16),
+    /// (address, value) Stores a permitted element, without an entry in the log.
+    Put(Elements),
+    /// (address, values) Keeps the values of permitted elements, and the host's address, until all lanes' elements are permitted.
+    Stage(Elements),
     /// (result) A constant in a general register.
     Imm(u64),
     /// (result) A constant in a vector register.
@@ -207,6 +231,7 @@ impl Operands<'_> {
                     None => Place::M(home.memory()),
                 },
                 &L::Memory(m, _) => Place::M(m),
+                &L::Fixed(r) => Place::R(r),
                 &L::Line(v, wide) => Place::Line(v, wide),
                 &L::Imm(v) => Place::Imm(v),
                 _ => Place::Imm(0),
@@ -238,6 +263,17 @@ impl Operands<'_> {
             Place::R(r) => Rm::R(r),
             Place::M(m) => Rm::M(m),
             Place::Imm(v) | Place::Line(v, _) => Rm::C(v),
+        }
+    }
+
+    /// Returns an operand of 64 bits, if `wide`. One of 32 bits in memory is loaded to RCX first.
+    fn operand(&self, a: &mut Asm, k: usize, wide: bool) -> Rm {
+        match self.place(k) {
+            Place::M(m) if wide && !self.is_wide(k) => {
+                a.mov(false, RCX, Rm::M(m));
+                Rm::R(RCX)
+            }
+            _ => self.rm(k),
         }
     }
 
@@ -316,7 +352,52 @@ impl L {
                 let line = e.a.every(v, wide);
                 e.a.x(LOAD, p.r(0), 0, line);
             }
-            L::Copy(0) => e.a.mov(true, p.r(1), p.rm(0)),
+            &L::Fixed(r) => e.a.mov(true, p.r(0), Rm::R(r)),
+            &L::OfSlice(m, wide) => {
+                e.a.mov(false, RAX, Rm::R(LANE));
+                e.a.shift_imm(5, false, RAX, 4);
+                let index = Some((RAX, if wide { 8 } else { 4 }));
+                e.a.mov(wide, p.r(0), Rm::M(Mem { index, ..m }));
+            }
+            &L::HostElement(of) => {
+                let class = p.code.class(p.roles[1].0);
+                load_bytes(e.a, class, of.bytes, p.r(1), mem(p.r(0), of.offset));
+            }
+            L::Bit => {
+                let d = p.r(1);
+                e.a.mov(true, RAX, p.rm(0));
+                e.a.shift_by(3, true, d, RAX, LANE);
+                e.a.alu_imm(alu::AND, false, Rm::R(d), 1);
+            }
+            &L::Collect(id) => {
+                let bits = e.slot(id);
+                e.a.shift_by(1, true, RAX, p.r(0), LANE);
+                e.a.g(true, &[0x09], RAX, Rm::M(bits)); // or
+            }
+            &L::SetVgpr(v) => {
+                let class = p.code.class(p.roles[0].0);
+                store_from(e.a, class, p.r(0), vgpr_line(v, 0), false);
+            }
+            &L::Put(of) => {
+                let to = host_memory(e.a, of, p.r(0));
+                store_bytes(e.a, p.code.class(p.roles[1].0), of.bytes, p.r(1), to);
+            }
+            &L::Stage(of) => {
+                let from = host_memory(e.a, of, p.r(0));
+                e.a.lea(RAX, from);
+                e.a.mov(true, RCX, Rm::R(LANE));
+                e.a.shift_imm(4, false, RCX, STAGED_LOG);
+                e.a.store(true, staged(RCX, 0), RAX);
+                for k in 1..p.roles.len() {
+                    let class = p.code.class(p.roles[k].0);
+                    let to = staged(RCX, 4 + 4 * k as i32);
+                    store_from(e.a, class, p.r(k), to, false);
+                }
+            }
+            L::Copy(0) => match p.place(0) {
+                Place::M(m) => e.a.mov(p.is_wide(0), p.r(1), Rm::M(m)),
+                _ => e.a.mov(true, p.r(1), p.rm(0)),
+            },
             L::Copy(_) => e.a.x(X(1, 0, 0, 0x28), p.r(1), 0, H::R(p.r(0))),
             &L::SetHome(home) => set_home(e.a, home, p.r(0)),
             L::InPlace(op, home) => op.in_place(e, p, *home, exits, later),
@@ -414,7 +495,10 @@ impl L {
 
     fn integer(&self, a: &mut Asm, p: &Operands<'_>) {
         match *self {
-            L::Binary(op, wide) => a.alu(op, wide, p.r(1), p.rm(2)),
+            L::Binary(op, wide) => {
+                let by = p.operand(a, 2, wide);
+                a.alu(op, wide, p.r(1), by);
+            }
             L::BinaryImm(op, wide, imm) => a.alu_imm(op, wide, Rm::R(p.r(1)), imm),
             L::ShiftImm(which, wide, by) => a.shift_imm(which, wide, p.r(1), by),
             L::Shift(which) => {
@@ -436,7 +520,10 @@ impl L {
                 a.g(false, &[0x0f, opcode], p.r(2), Rm::R(p.r(1)));
                 a.buf.push(by);
             }
-            L::Multiply(wide) => a.imul(wide, p.r(1), p.rm(2)),
+            L::Multiply(wide) => {
+                let by = p.operand(a, 2, wide);
+                a.imul(wide, p.r(1), by);
+            }
             L::High(signed) => {
                 let (x, y, d) = (p.r(0), p.r(1), p.r(2));
                 if signed {
@@ -462,7 +549,8 @@ impl L {
                 a.setcc(c.cc, p.r(2));
             }
             L::CompareImm(c, imm) => {
-                a.alu_imm(alu::CMP, c.wide, p.rm(0), imm);
+                let first = p.operand(a, 0, c.wide);
+                a.alu_imm(alu::CMP, c.wide, first, imm);
                 a.setcc(c.cc, p.r(1));
             }
             L::CompareSelect(c) => {
@@ -595,11 +683,13 @@ fn compare(a: &mut Asm, c: Compare, p: &Operands<'_>, k: usize) {
     let first = match p.place(k) {
         Place::R(r) => r,
         _ => {
-            a.mov(c.wide, RAX, p.rm(k));
+            let from = p.operand(a, k, c.wide);
+            a.mov(c.wide, RAX, from);
             RAX
         }
     };
-    a.alu(alu::CMP, c.wide, first, p.rm(k + 1));
+    let second = p.operand(a, k + 1, c.wide);
+    a.alu(alu::CMP, c.wide, first, second);
 }
 
 /// Selects between two floats by a mask: `x` where it is set, else `y`.
@@ -667,7 +757,8 @@ fn permit<V: Vectors>(
         e.a.alu(alu::CMP, true, RAX, Rm::M(ctx!(lds.bytes)));
         e.a.jcc(Cc::A, exits.bail);
         if p.roles.len() > 1 {
-            e.a.alu(alu::CMP, true, RAX, p.rm(1));
+            let limit = p.operand(e.a, 1, true);
+            e.a.alu(alu::CMP, true, RAX, limit);
             e.a.jcc(Cc::A, exits.bail);
         }
         return;
@@ -728,6 +819,32 @@ fn store(a: &mut Asm, of: Elements, p: &Operands<'_>) {
     store_bytes(a, p.code.class(p.roles[1].0), of.bytes, value, to);
 }
 
+/// Returns the host's memory of elements. RAX is clobbered.
+fn host_memory(a: &mut Asm, of: Elements, address: Gpr) -> Mem {
+    match of.lds {
+        true => {
+            a.g(false, &[0x8d], RAX, Rm::M(mem(address, of.offset)));
+            a.alu(alu::ADD, true, RAX, Rm::M(ctx!(lds.base)));
+            mem(RAX, 0)
+        }
+        false => guest_memory(address, of.offset),
+    }
+}
+
+/// The logarithm of the bytes that are kept for each lane: an address and up to four values.
+pub(super) const STAGED_LOG: u8 = 5;
+
+/// What is kept for a lane, at an offset. The register has the offset of the lane. The memory is that of the log of loops.
+pub(super) fn staged(lane: Gpr, at: i32) -> Mem {
+    const _: () = assert!(64 << STAGED_LOG <= 16 * LANE_LOG);
+    let m = ctx!(lanes.log);
+    Mem {
+        disp: m.disp + at,
+        index: Some((lane, 1)),
+        ..m
+    }
+}
+
 /// The size of an entry of the log.
 pub(super) const LOGGED: i32 = 16;
 
@@ -742,19 +859,17 @@ pub(super) fn store_bytes(a: &mut Asm, class: Class, bytes: u16, from: u8, to: M
 
 /// Loads an element.
 fn element(a: &mut Asm, of: Elements, p: &Operands<'_>) {
-    let (address, offset) = address_of(a, of, p);
-    let from = match of.lds {
-        true => {
-            a.g(false, &[0x8d], RAX, Rm::M(mem(address, offset)));
-            a.alu(alu::ADD, true, RAX, Rm::M(ctx!(lds.base)));
-            mem(RAX, 0)
-        }
-        false => guest_memory(address, offset),
-    };
-    let (class, r) = (p.code.class(p.roles[p.position(1)].0), p.r(1));
-    match of.bytes {
-        1 => a.g(false, &[0x0f, 0xb6], r, Rm::M(from)),
-        2 => a.g(false, &[0x0f, 0xb7], r, Rm::M(from)),
-        _ => load_to(a, class, r, from, false),
+    let (address, _) = address_of(a, of, p);
+    let from = host_memory(a, of, address);
+    let class = p.code.class(p.roles[p.position(1)].0);
+    load_bytes(a, class, of.bytes, p.r(1), from);
+}
+
+/// Loads a register of a class, with zeros above a number of fewer bits.
+fn load_bytes(a: &mut Asm, class: Class, bytes: u16, to: u8, from: Mem) {
+    match bytes {
+        1 => a.g(false, &[0x0f, 0xb6], to, Rm::M(from)),
+        2 => a.g(false, &[0x0f, 0xb7], to, Rm::M(from)),
+        _ => load_to(a, class, to, from, false),
     }
 }

@@ -5,7 +5,7 @@
 
 use super::halves::Joined;
 use super::in_place::in_place;
-use super::inst::{Compare, Elements, GENERAL, Home, L, What, bit_image, vgpr_image};
+use super::inst::{Compare, Elements, GENERAL, Home, L, LANE, What, bit_image, vgpr_image};
 use super::*;
 use crate::lir::{Remat, Role};
 use crate::passes::VectorOp;
@@ -28,6 +28,9 @@ pub(super) struct Selected {
     pub checks: Vec<What>,
     /// If the loop stores, the places where it accesses memory; the store is the last one.
     pub places: Vec<Place>,
+    /// Of a block that is no loop: the scalars that lanes read, and the ballots that they make.
+    pub scalars: BTreeSet<Id>,
+    pub ballots: Vec<Id>,
 }
 
 /// A place where a lane accesses memory.
@@ -76,21 +79,37 @@ pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
     masks: BTreeSet<u8>,
     /// EXEC stays as it is.
     same_exec: bool,
+    /// The code is for a block that is no loop: its scalars have been computed, and a lane's VGPRs are read and written where they are.
+    pub(super) once: bool,
 }
 
 impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     /// Selects the code of an iteration. `None` if there is none for a part of it.
     pub fn select(e: &'e mut Emit<'a, V>, l: &LaneLoop) -> Option<Selected> {
+        let mut s = LaneSelect::new(e);
+        s.masks = l.masks.iter().map(|m| m.code).collect();
+        s.same_exec = !matches!(l.again, Again::Lane(_));
+        s.make_homes(l);
+        s.iteration(l)?;
+        let code = std::mem::take(&mut s.out.code);
+        s.out.code = in_place(&code);
+        Some(s.out)
+    }
+
+    /// Returns the selection of a block before anything is selected.
+    pub(super) fn new(e: &'e mut Emit<'a, V>) -> LaneSelect<'e, 'a, V> {
+        let ops = e.plan.ops.iter().filter(|op| op.commit.is_none());
         let mut s = LaneSelect {
-            ops: Map::default(),
+            ops: ops.map(|op| (op.id, *op)).collect(),
             values: Default::default(),
             joined: Map::default(),
             addresses: Map::default(),
             reached: Vec::new(),
             bits: Map::default(),
             used_as: Vec::new(),
-            masks: l.masks.iter().map(|m| m.code).collect(),
-            same_exec: !matches!(l.again, Again::Lane(_)),
+            masks: BTreeSet::new(),
+            same_exec: true,
+            once: false,
             out: Selected {
                 code: Code::default(),
                 homes: Vec::new(),
@@ -99,21 +118,13 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
                 bits: BTreeSet::new(),
                 checks: Vec::new(),
                 places: Vec::new(),
+                scalars: BTreeSet::new(),
+                ballots: Vec::new(),
             },
             e,
         };
-        let ops = std::mem::take(&mut s.e.plan.ops);
-        s.ops = ops
-            .iter()
-            .map(|op| (op.id, *op))
-            .filter(|op| op.1.commit.is_none())
-            .collect();
         s.find_uses();
-        s.make_homes(l);
-        s.iteration(l)?;
-        let code = std::mem::take(&mut s.out.code);
-        s.out.code = in_place(&code);
-        Some(s.out)
+        s
     }
 
     pub(super) fn node(&self, id: Id) -> Node {
@@ -512,6 +523,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         let r = match n.op {
             // Constants of 64 bits are also operands of 32 bits.
             Inst::Const(v) => self.imm(v & 0xffff_ffff),
+            _ if self.once && !n.vec => self.computed(id, false)?,
             _ if n.out.bits() <= 32 && self.class_of(id, 4) == 1 => {
                 let x = self.float(id)?;
                 self.result(L::ToGeneral(false), &[(x, Role::Use)], 0)
@@ -529,6 +541,10 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         Some(match n.op {
             Inst::VIn(v) => return self.vgpr(v, 0),
             Inst::SIn(code) => return self.scalar(code),
+            Inst::Affine { base, step } if self.once && n.out != Ty::Bool => {
+                return Some(self.affine(base, step));
+            }
+            Inst::Lane if self.once => self.again_anywhere(L::Fixed(LANE), Remat::Fixed, 0),
             Inst::Lane => self.memory(ctx!(lanes.lane), false, 0),
             Inst::Exec => self.imm(1),
             Inst::Lo | Inst::Hi => {
@@ -598,6 +614,9 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
                 });
             }
         }
+        if self.once {
+            return Some(self.memory(vgpr_line(v, 0), false, class));
+        }
         self.out.vgprs.insert(v);
         Some(self.memory(vgpr_image(v), false, class))
     }
@@ -659,6 +678,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         let r = match n.op {
             Inst::Const(v) => self.imm(v),
             _ if n.out.bits() <= 32 => return self.general(id),
+            _ if self.once && !n.vec => self.computed(id, true)?,
             Inst::Pair => return self.join(x, y),
             Inst::SIn(code) => self.scalars(code)?,
             Inst::Alu(_) if n.out.is_float() => {
@@ -677,10 +697,16 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         if let Some(&r) = self.bits.get(&id) {
             return Some(r);
         }
+        let n = self.node(id);
+        if self.once && !self.e.plan.late[id as usize] && !matches!(n.op, Inst::Const(_)) {
+            let mask = self.computed(id, true)?;
+            let r = self.result(L::Bit, &[(mask, Role::Any)], 0);
+            self.bits.insert(id, r);
+            return Some(r);
+        }
         if !is_mask(self.e.c, &self.e.plan.late, id) {
             return None;
         }
-        let n = self.node(id);
         let r = match n.op {
             Inst::Ballot => self.general(n.args[0])?,
             Inst::Const(v) => self.imm(v & 1),
@@ -973,7 +999,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             offset: first,
         };
         self.push(L::Permit(extent, range, 1), &operands);
-        if !lds && self.e.c.effects.store.is_some() {
+        if !lds && !self.once && self.e.c.effects.store.is_some() {
             let scalar = matches!(n.op, Inst::SLoad { .. });
             self.reached.push((extent, scalar, address));
         }
@@ -982,6 +1008,9 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
 
     /// Loads an element of a load.
     pub(super) fn element(&mut self, load: Id, k: u8, class: Class) -> Option<VReg> {
+        if let Inst::AffineLoad { .. } = self.node(load).op {
+            return self.affine_element(load, k, class);
+        }
         let address = self.permitted(load)?;
         let (space, bytes, _, offset) = self.shape_of(load)?;
         if class == 1 && bytes != 4 {
