@@ -127,6 +127,22 @@ kernel void volume7(global const float *in, global float *out, int n) {
   out[at] = v;
 }
 
+// A step of a wave in three dimensions.
+kernel void wave_step(global const double *now, global const double *before, global double *next, int n) {
+  int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+  int at = (z * n + y) * n + x;
+  double v = 0;
+  if (x > 1 && y > 1 && z > 1 && x < n - 2 && y < n - 2 && z < n - 2) {
+    double sum = -90.0 * now[at];
+    for (int k = 0; k < 3; k++) {
+      int far = k == 0 ? 1 : k == 1 ? n : n * n;
+      sum += 16.0 * (now[at - far] + now[at + far]) - now[at - 2 * far] - now[at + 2 * far];
+    }
+    v = 2.0 * now[at] - before[at] + 0.01 * sum;
+  }
+  next[at] = v;
+}
+
 // Layers over each other until they are opaque.
 kernel void composite(global const float4 *layers, global float4 *out, int pixels, int n) {
   int i = get_global_id(0);

@@ -733,6 +733,29 @@ const IMAGES: &[Case] = &[
         group: [64, 1, 1],
         args: || vec![units(256 * K, 1), result(256 * K), int(64)],
     },
+    Case {
+        name: "volume7_blocks",
+        file: "images",
+        kernel: "volume7",
+        grid: [64, 64, 64],
+        group: [4, 4, 4],
+        args: || vec![units(256 * K, 1), result(256 * K), int(64)],
+    },
+    Case {
+        name: "wave_step",
+        file: "images",
+        kernel: "wave_step",
+        grid: [64, 64, 64],
+        group: [8, 4, 2],
+        args: || {
+            vec![
+                double_units(256 * K, 1),
+                double_units(256 * K, 2),
+                out(2048 * K, Alike::F64(1e-12)),
+                int(64),
+            ]
+        },
+    },
     line("images", "composite", 1 << 14, 64, || {
         vec![
             units(4 * 16 * 16 * K, 1),

@@ -3,8 +3,10 @@
 //! A block's vector operations become machine instructions ([`super::select`]) once, for the lanes of one register; registers are
 //! allocated ([`crate::lir`]); and the result is encoded for each part of each slice, or for the parts in a loop of four slices.
 
+use super::encode::vex::{H, LOAD, X};
 use super::slice::{SLICE, vgpr_line};
 use super::*;
+use crate::ir::affine::BaseKind;
 use crate::lir::regalloc::{Allocation, CLASSES, Location, Step};
 use crate::lir::{Class, Code};
 
@@ -434,10 +436,11 @@ impl<V: Vectors> Emit<'_, V> {
     /// Emits the code of the slices: all vector values and their effects. `used` marks the used values.
     pub(super) fn vector_code(&mut self, used: &[bool]) {
         let c = self.c;
-        let ballots: Vec<Id> = (0..c.graph.len())
+        let mut ballots: Vec<Id> = (0..c.graph.len())
             .filter(|&at| used[at] && c.graph[at].op == Inst::Ballot)
             .map(|at| at as Id)
             .collect();
+        let done = self.ballots_of_slices(&mut ballots);
         for (i, &b) in ballots.iter().enumerate() {
             if i < BALLOT_REGISTERS {
                 self.a.imm(R8 + i as u8, 0);
@@ -451,15 +454,65 @@ impl<V: Vectors> Emit<'_, V> {
         // The register that collects failed checks is cleared first.
         V::before(self);
         self.uniform_values();
+        self.v.before.resize(self.plan.ops.len(), false);
+        for (before, op) in self.v.before.iter_mut().zip(&self.plan.ops) {
+            *before |= op.commit.is_none() && done.contains(&op.id);
+        }
         let both = V::PARTS == 2 && V::both(self);
         let mut s = select::Select::new(self, both);
         s.slice();
         let (code, kept) = (s.code, s.kept.len());
-        self.run(&code, both, true, 3 * kept);
+        if !code.insts.is_empty() {
+            self.run(&code, both, true, 3 * kept);
+        }
         V::after(self);
         for i in 0..self.v.ballots.len().min(BALLOT_REGISTERS) {
             self.ballot_in(self.v.ballots[i], R8 + i as u8);
         }
+    }
+
+    /// Collects ballots of truth values that are the same in all lanes of a slice at once, and removes them from those that slices collect. Returns
+    /// the truth values that nothing else needs.
+    fn ballots_of_slices(&mut self, ballots: &mut Vec<Id>) -> Vec<Id> {
+        let c = self.c;
+        let mut found = Vec::new();
+        ballots.retain(|&b| {
+            let truth = c.graph[b as usize].args[0];
+            let n = &c.graph[truth as usize];
+            let inner = crate::ir::limited_to_active(&c.graph, n);
+            let of = c.graph[inner.unwrap_or(truth) as usize].op;
+            if let Inst::Affine { base, .. } = of
+                && (inner.is_some() || self.all_active.is_some())
+                && !matches!(
+                    c.affine.ops[base as usize].op,
+                    BaseKind::Scalar(_) | BaseKind::Const(_)
+                )
+            {
+                found.push((b, truth, base));
+                return false;
+            }
+            true
+        });
+        for &(b, _, base) in &found {
+            let (from, to) = (self.base_slot(base), self.slot(b));
+            let a = &mut *self.a;
+            // Four dwords of 32 equal bits become four words.
+            a.x(LOAD, 0, 0, H::M(from));
+            a.x(X(1, 1, 0, 0x6b), 0, 0, H::R(0)); // vpackssdw
+            a.x(X(1, 1, 1, 0x7e), 0, 0, H::R(RAX)); // vmovq
+            if self.all_active.is_none() {
+                a.alu(alu::AND, true, RAX, Rm::M(sgpr_home(EXEC as u8)));
+            }
+            a.store(true, to, RAX);
+        }
+        let collected = |b: Id| found.iter().any(|f| f.0 == b);
+        let unused = |truth: Id| {
+            let reads = |(at, n): (usize, &Node)| {
+                n.inputs().contains(&truth) && self.plan.live[at] && !collected(at as Id)
+            };
+            !c.guards.contains(&truth) && !c.graph.iter().enumerate().any(reads)
+        };
+        found.iter().map(|f| f.1).filter(|&t| unused(t)).collect()
     }
 
     /// Allocates registers and emits the code of all slices with active lanes. `both`: the code is for both halves. `fewer`: the
