@@ -662,6 +662,7 @@ fn disabled_optimisations_change_code_only() {
         v_xor_b32 v17, 3, v0\nv_mul_u32_u24 v17, v17, v17\nv_and_b32 v17, 0xff0, v17\nglobal_load_dwordx4 v[20:23], v17, s[4:5]\n\
         s_waitcnt vmcnt(0)\nv_and_b32 v18, 0xfc, v10\nds_add_u32 v18, v11\n\
         v_add_co_u32 v12, vcc, v12, v13\nv_addc_co_u32 v14, vcc, v14, v20, vcc\n\
+        v_add_co_u32 v27, vcc, v14, v12\nv_addc_co_u32 v14, vcc, v14, v27, vcc\n\
         v_lshrrev_b32 v21, 24, v21\nv_and_b32 v21, 0xff, v21\nv_lshrrev_b32 v22, 20, v22\nv_and_b32 v22, 0xfff, v22\nv_and_b32 v22, 0x1fff, v22\nv_and_b32 v22, 0x3fff, v22\nv_mul_f32 v23, v23, v16\n\
         s_waitcnt lgkmcnt(0)\ns_barrier\nv_lshlrev_b32 v24, 2, v0\nds_read_b32 v25, v24\ns_waitcnt lgkmcnt(0)\n\
         v_xor_b32 v14, v14, v12\nv_xor_b32 v14, v14, v10\nv_add_u32 v14, v14, v25\nv_add_u32 v14, v14, v21\nv_add_u32 v14, v14, v22\n\

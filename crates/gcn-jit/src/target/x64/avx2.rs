@@ -123,7 +123,7 @@ impl VectorIsa for Avx2 {
     }
 
     fn bits(e: &mut Emit<'_, Avx2>, at: At, r: u8) {
-        e.mask_of_bits(at, r, RAX);
+        e.mask_of_bits(at, r);
     }
 
     fn broadcast(a: &mut Asm, r: u8, bytes: u8, from: Mem) {

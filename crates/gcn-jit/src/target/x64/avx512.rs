@@ -144,7 +144,7 @@ impl VectorIsa for Avx512 {
     }
 
     fn bits(e: &mut Emit<'_, Avx512>, at: At, truth: u8) {
-        let m = e.at(at, RAX);
+        let m = e.at(at);
         e.a.kload16(truth, m);
     }
 

@@ -4,7 +4,7 @@
 //! allocated ([`crate::lir`]); and the result is encoded for each part of each slice, or for the parts in a loop of four slices.
 
 use super::encode::vex::{H, LOAD, X};
-use super::slice::{SLICE, vgpr_line};
+use super::slice::{SLICE, SLICE_BITS, vgpr_line};
 use super::*;
 use crate::ir::affine::BaseKind;
 use crate::lir::regalloc::{Allocation, CLASSES, Location, Step};
@@ -222,8 +222,8 @@ impl<V: Vectors> Emit<'_, V> {
         n
     }
 
-    /// Returns the current lanes' memory. In loops, `t` and the flags are clobbered if elements are narrower than 8 bytes.
-    pub(super) fn at(&mut self, at: At, t: Gpr) -> Mem {
+    /// Returns the current lanes' memory.
+    pub(super) fn at(&mut self, at: At) -> Mem {
         let m = plus(at.mem, at.half * self.v.half as i32);
         if at.slice == 0 {
             return m;
@@ -232,14 +232,10 @@ impl<V: Vectors> Emit<'_, V> {
             return plus(m, at.slice * self.slice as i32);
         }
         let index = match at.slice {
-            64 => (SLICE, 8),
+            2 => (SLICE_BITS, 1),
+            4 => (SLICE_BITS, 2),
             8 => (SLICE, 1),
-            bytes => {
-                self.a.mov(false, t, Rm::R(SLICE));
-                let by = (8 / bytes).trailing_zeros() as u8;
-                self.a.shift_imm(5, false, t, by);
-                (t, 1)
-            }
+            _ => (SLICE, 8),
         };
         Mem {
             index: Some(index),
@@ -530,8 +526,10 @@ impl<V: Vectors> Emit<'_, V> {
         if self.all_active.is_some() {
             V::all_active(self.a);
         }
+        self.leave_slice_bits();
         if self.looped {
             self.a.imm(SLICE, 0);
+            self.a.imm(SLICE_BITS, 0);
         }
         let top = self.a.here();
         for slice in 0..slices {
@@ -539,7 +537,7 @@ impl<V: Vectors> Emit<'_, V> {
                 (self.slice, self.v.half) = (slice, half);
                 let over = self.a.label();
                 if self.all_active.is_none() {
-                    let m = self.at(EXEC_BITS, RAX);
+                    let m = self.at(EXEC_BITS);
                     match halves {
                         1 => self.a.cmp16_zero(m),
                         _ => self.a.cmp8(m, 0),
@@ -556,6 +554,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
         self.v.half = 0;
         if self.looped {
+            self.a.alu_imm(alu::ADD, false, Rm::R(SLICE_BITS), 2);
             self.a.alu_imm(alu::ADD, false, Rm::R(SLICE), 8);
             self.a.alu_imm(alu::CMP, false, Rm::R(SLICE), 32);
             self.a.jcc(Cc::Ne, top);
@@ -596,6 +595,10 @@ impl<V: Vectors> Emit<'_, V> {
         let c = self.c;
         let kept: usize = self.v.kept.iter().map(Vec::len).sum();
         let lines = std::mem::take(&mut self.v.indexed);
+        // The writes may be skipped, but not this.
+        if !lines.is_empty() {
+            self.leave_slice_bits();
+        }
         for (w, line) in c.effects.indexed.iter().zip(lines) {
             let over = self.a.label();
             self.sload(RAX, w.number);
@@ -627,12 +630,12 @@ impl<V: Vectors> Emit<'_, V> {
                     Deferred::InRegister(n) => e.v.kept[e.slice as usize][n],
                     Deferred::Line(line) => {
                         let r = names[k % free];
-                        let from = e.at(At::dwords(line_mem(line)), RAX);
+                        let from = e.at(At::dwords(line_mem(line)));
                         V::Op::reload(e.a, 0, r, from);
                         r
                     }
                 };
-                let to = e.at(At::dwords(vgpr_line(v, 0)), RAX);
+                let to = e.at(At::dwords(vgpr_line(v, 0)));
                 V::Op::spill(e.a, 0, r, to);
             }
         };

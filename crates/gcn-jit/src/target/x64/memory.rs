@@ -739,7 +739,7 @@ impl<V: Vectors> Emit<'_, V> {
             slice: 8,
             half: 0,
         };
-        let from = self.at(slot, RAX);
+        let from = self.at(slot);
         self.a.mov(true, RAX, Rm::M(from));
     }
 

@@ -5,7 +5,7 @@
 //! values) are read where they are used.
 
 use super::range::ExactOut;
-use super::slice::SLICE;
+use super::slice::{SLICE, SLICE_BITS};
 use super::*;
 use crate::passes::lists::Lists;
 
@@ -424,6 +424,13 @@ impl<V: Vectors> Emit<'_, V> {
     pub(super) fn leave_regs(&mut self, from: u32) {
         for r in BANK {
             self.leave_reg(r, from);
+        }
+    }
+
+    /// Frees the register that code for slices needs besides [`SLICE`], which holds no scalar in blocks that loop over slices.
+    pub(super) fn leave_slice_bits(&mut self) {
+        if self.looped {
+            self.leave_reg(SLICE_BITS, self.s.now);
         }
     }
 

@@ -45,21 +45,21 @@ impl Shared {
         use super::machine::Machine;
         match self {
             &Shared::Load(at) => {
-                let m = e.at(at, RAX);
+                let m = e.at(at);
                 V::Op::reload(e.a, 0, p.r(0), m);
             }
             &Shared::Store(at) => {
-                let m = e.at(at, RAX);
+                let m = e.at(at);
                 V::Op::spill(e.a, 0, p.r(0), m);
             }
             Shared::StoreAll(all) => {
                 for (k, &at) in all.iter().enumerate() {
-                    let m = e.at(at, RAX);
+                    let m = e.at(at);
                     V::Op::spill(e.a, 0, p.r(k), m);
                 }
             }
             &Shared::Broadcast(at, bytes) => {
-                let m = e.at(at, RAX);
+                let m = e.at(at);
                 V::broadcast(e.a, p.r(0), bytes, m);
             }
             &Shared::Bits(at) => V::bits(e, at, V::truth(p, 0)),
@@ -72,12 +72,12 @@ impl Shared {
             }
             &Shared::VgprAt(number, at) => {
                 e.vgpr_at(number);
-                let m = e.at(at, RCX);
+                let m = e.at(at);
                 V::Op::reload(e.a, 0, p.r(0), m);
             }
             &Shared::StoreVgprAt(number, at) => {
                 e.vgpr_at(number);
-                let m = e.at(at, RCX);
+                let m = e.at(at);
                 V::Op::spill(e.a, 0, p.r(0), m);
             }
             Shared::Keep => {
@@ -280,13 +280,8 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
 
     /// Broadcasts an element of 4 or 8 bytes to all lanes.
     pub fn broadcast(&mut self, at: At, bytes: u8) -> VReg {
-        // A computed address cannot be another instruction's memory operand.
-        let again = match at.slice != 0 && self.e.looped {
-            true => Remat::Value,
-            false => V::BROADCAST,
-        };
         self.code
-            .push_remat(Shared::Broadcast(at, bytes).into(), again, 0)
+            .push_remat(Shared::Broadcast(at, bytes).into(), V::BROADCAST, 0)
     }
 
     /// Loads truth values from bits in memory.

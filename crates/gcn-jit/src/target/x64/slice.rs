@@ -7,6 +7,8 @@ use super::*;
 
 /// In the loop of four iterations, this register holds an eighth of the distance in bytes between the slice's part of a VGPR and the first slice's.
 pub const SLICE: Gpr = R11;
+/// And this one the distance in bytes between the slice's bits of a mask and the first slice's.
+pub const SLICE_BITS: Gpr = RDI;
 
 /// Returns the memory of a slice's 16 lanes of a VGPR.
 pub fn vgpr_line(n: u16, slice: u8) -> Mem {

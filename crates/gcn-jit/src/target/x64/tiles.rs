@@ -273,15 +273,15 @@ impl<V: Vectors> Emit<'_, V> {
     /// Where the part has the first dword of an access that is where it is expected. The next one is expected a step farther. Goes to
     /// the label if it is outside. RCX and RSI are clobbered.
     pub(super) fn tile_next(&mut self, tile: &TileAt, bytes: u8, count: u8, outside: Label) -> Mem {
-        let next = self.at(tile.next, RCX);
+        let next = self.at(tile.next);
         self.a.mov(false, RCX, Rm::M(next));
         let last = 64 - bytes as i32 * count as i32;
         self.a.alu_imm(alu::CMP, false, Rm::R(RCX), last);
         self.a.jcc(Cc::A, outside);
-        let step = self.at(tile.step, RSI);
+        let step = self.at(tile.step);
         self.a.mov(false, RSI, Rm::M(step));
         self.a.alu(alu::ADD, false, RSI, Rm::R(RCX));
-        let next = self.at(tile.next, RCX);
+        let next = self.at(tile.next);
         self.a.store(false, next, RSI);
         self.tile_memory(tile, bytes)
     }
@@ -292,7 +292,7 @@ impl<V: Vectors> Emit<'_, V> {
         let apart = tile.field(offset_of!(Tile, apart));
         self.a.alu_imm(alu::CMP, false, Rm::M(apart), 0);
         self.a.jcc(Cc::E, other);
-        let (next, step) = (self.at(tile.next, RCX), self.at(tile.step, RSI));
+        let (next, step) = (self.at(tile.next), self.at(tile.step));
         self.a.mov(false, RCX, Rm::M(next));
         self.a.alu(alu::SUB, false, RCX, Rm::M(step));
         self.a.alu_imm(alu::CMP, false, Rm::R(RCX), 60);
@@ -324,7 +324,7 @@ impl<V: Vectors> Emit<'_, V> {
         [again, without]: [Label; 2],
     ) {
         self.a.mov(true, RDX, Rm::M(ctx!(tiles.first)));
-        let bases = self.at(tile.bases, RCX);
+        let bases = self.at(tile.bases);
         self.a.lea(RCX, bases);
         self.a.alu(alu::SUB, true, RCX, Rm::R(RDX));
         self.a.store(true, ctx!(tiles.part), RCX);

@@ -34,7 +34,7 @@ impl Machine<Avx2> for M {
                 e.a.y(LOAD, p.r(0), 0, H::L(line));
             }
             &M::Affine(at, lines) => {
-                let m = e.at(at, RAX);
+                let m = e.at(at);
                 e.a.y(BROADCASTD, p.r(0), 0, H::M(m));
                 let line = lines[e.v.half as usize];
                 e.a.y(ADDD, p.r(0), p.r(0), H::L(line));
@@ -58,7 +58,7 @@ impl Machine<Avx2> for M {
 impl VexMachine for M {
     fn in_memory(&self, e: &mut Emit<'_, Avx2>) -> Option<H> {
         match *self {
-            M::Shared(Shared::Load(at)) => Some(H::M(e.at(at, RAX))),
+            M::Shared(Shared::Load(at)) => Some(H::M(e.at(at))),
             M::Plain(Plain::Line(line)) => Some(H::L(line)),
             M::HalfLine(lines) => Some(H::L(lines[e.v.half as usize])),
             _ => None,
@@ -73,8 +73,8 @@ impl Emit<'_, Avx2> {
     }
 
     /// Loads the truth values of 8 lanes from bits in memory.
-    pub(super) fn mask_of_bits(&mut self, at: At, r: u8, t: Gpr) {
-        let m = self.at(at, t);
+    pub(super) fn mask_of_bits(&mut self, at: At, r: u8) {
+        let m = self.at(at);
         let line = self.a.line(BIT_OF_LANE);
         self.a.y(BROADCASTB, r, 0, H::M(m));
         self.a.y(AND, r, r, line);
@@ -86,13 +86,13 @@ impl Emit<'_, Avx2> {
         self.a.y(MOVMSKPS, to, 0, H::R(r));
     }
 
-    /// Tests the bits of active lanes in a register. `t` is clobbered.
-    pub(super) fn test_active(&mut self, active: At, bits: Gpr, t: Gpr) {
+    /// Tests the bits of active lanes in a register.
+    pub(super) fn test_active(&mut self, active: At, bits: Gpr) {
         if self.no_inactive_lanes() {
             self.a.test(false, bits, bits);
             return;
         }
-        let m = self.at(active, t);
+        let m = self.at(active);
         self.a.test8(m, bits);
     }
 
@@ -102,19 +102,19 @@ impl Emit<'_, Avx2> {
             self.a.imm(to, 0xff);
             return;
         }
-        let m = self.at(active, to);
+        let m = self.at(active);
         self.a.movzx8(to, m);
     }
 
-    /// Compares the active lanes with all lanes: not equal if one is inactive. `t` is clobbered.
-    pub(super) fn compare_all_active(&mut self, active: At, t: Gpr) {
-        let m = self.at(active, t);
+    /// Compares the active lanes with all lanes: not equal if one is inactive.
+    pub(super) fn compare_all_active(&mut self, active: At) {
+        let m = self.at(active);
         self.a.cmp8(m, 0xff);
     }
 
     fn check_lanes(&mut self, active: At, r: u8) {
         self.bits_of(RCX, r);
-        self.test_active(active, RCX, RAX);
+        self.test_active(active, RCX);
         let restart = self.restart();
         self.a.jcc(Cc::Ne, restart);
     }

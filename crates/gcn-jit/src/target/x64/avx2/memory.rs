@@ -33,9 +33,9 @@ impl Emit<'_, Avx2> {
         other: Label,
     ) {
         self.tile_on(tile, other);
-        let bases = self.at(tile.bases, RCX);
+        let bases = self.at(tile.bases);
         self.a.y(SUBD, u, lo, H::M(bases));
-        let next = self.at(tile.next, RCX);
+        let next = self.at(tile.next);
         self.a.y(BROADCASTD, w, 0, H::M(next));
         self.a.y(EQD, u, u, H::R(w));
         let high = tile.field(offset_of!(Tile, high));
@@ -54,7 +54,7 @@ impl Emit<'_, Avx2> {
         }
         self.bits_of(RCX, u);
         self.a.alu_imm(alu::XOR, false, Rm::R(RCX), 0xff);
-        self.test_active(l.active, RCX, RAX);
+        self.test_active(l.active, RCX);
         self.a.jcc(Cc::Ne, other);
         let from = self.tile_next(tile, l.bytes, l.count, other);
         for (&d, &n) in loaded.iter().zip(&l.wanted) {
@@ -82,7 +82,7 @@ impl Emit<'_, Avx2> {
         self.a.y(MINUD, u, u, H::R(t));
         self.a.y(EQD, u, u, H::R(t));
         self.bits_of(RCX, u);
-        self.test_active(l.active, RCX, RAX);
+        self.test_active(l.active, RCX);
         self.a.jcc(Cc::Ne, within);
         self.a.bind(done);
         let (dword, tile, active) = ((l.bytes, l.count) == (4, 1), *tile, l.active);
@@ -92,11 +92,11 @@ impl Emit<'_, Avx2> {
             if let Some(data) = data.filter(|_| dword) {
                 let other = e.a.label();
                 if e.all_active.is_none() {
-                    e.compare_all_active(active, RCX);
+                    e.compare_all_active(active);
                     e.a.jcc(Cc::Ne, other);
                 }
                 e.tile_last(&tile, other);
-                let bases = e.at(tile.bases, RSI);
+                let bases = e.at(tile.bases);
                 e.a.y(SUBD, t, lo, H::M(bases));
                 e.a.alu(
                     alu::ADD,
@@ -173,7 +173,7 @@ impl Emit<'_, Avx2> {
                 self.bits_of(RCX, u);
             }
         }
-        self.test_active(l.active, RCX, RAX);
+        self.test_active(l.active, RCX);
         self.a.jcc(Cc::Ne, outside);
         self.a.mov(true, RAX, Rm::M(start));
         self.of_host(RAX);
@@ -207,11 +207,11 @@ impl Emit<'_, Avx2> {
             self.bits_of(RDX, u);
         }
         self.a.alu(alu::AND, false, RDX, Rm::R(RCX));
-        self.test_active(active, RDX, RAX);
+        self.test_active(active, RDX);
         self.a.jcc(Cc::Ne, unknown);
         let both = self.a.label();
         self.a.alu_imm(alu::XOR, false, Rm::R(RCX), 0xff);
-        self.test_active(active, RCX, RAX);
+        self.test_active(active, RCX);
         self.a.jcc(Cc::Ne, both);
         self.exchange_ranges(ranges);
         self.a.jmp(again);
@@ -265,7 +265,7 @@ impl Emit<'_, Avx2> {
             self.a.alu_imm(alu::XOR, false, Rm::R(RDX), 0xff);
             self.a.alu(alu::OR, false, RCX, Rm::R(RDX));
         }
-        self.test_active(l.active, RCX, RAX);
+        self.test_active(l.active, RCX);
         self.a.jcc(Cc::Ne, from);
         self.a.mov(true, RAX, Rm::M(ctx!(lds.base)));
         index
@@ -275,7 +275,7 @@ impl Emit<'_, Avx2> {
     /// are long. Jumps to `apart` where they are not. RCX and temporary registers are clobbered.
     fn first_lane(&mut self, l: &Lanes, index: u8, [u, w]: [u8; 2], apart: Label) {
         if self.all_active.is_none() {
-            self.compare_all_active(l.active, RCX);
+            self.compare_all_active(l.active);
             self.a.jcc(Cc::Ne, apart);
         }
         let log = (l.bytes * l.count).trailing_zeros() as usize;
@@ -629,7 +629,7 @@ impl Emit<'_, Avx2> {
                     for &d in loaded {
                         self.a.y(XOR, d, d, H::R(d));
                     }
-                    let m = self.at(active, RCX);
+                    let m = self.at(active);
                     self.a.cmp8(m, 0);
                     self.a.jcc(Cc::E, done);
                 }
@@ -722,7 +722,7 @@ impl Emit<'_, Avx2> {
         let (some, done) = (self.a.label(), self.a.label());
         if self.with(Optional::OneByOne) {
             if self.all_active.is_none() {
-                self.compare_all_active(active, RCX);
+                self.compare_all_active(active);
                 self.a.jcc(Cc::Ne, some);
             }
             self.scatter_all(bytes, data, to, offset, [t, w]);
@@ -899,13 +899,13 @@ impl Emit<'_, Avx2> {
             return;
         }
         let (from, back) = (self.a.label(), self.a.label());
-        self.compare_all_active(active, RCX);
+        self.compare_all_active(active);
         self.a.jcc(Cc::Ne, from);
         self.a.y(STORE, r, 0, H::M(at));
         self.a.bind(back);
         self.section(move |e| {
             e.a.bind(from);
-            e.mask_of_bits(active, t, RCX);
+            e.mask_of_bits(active, t);
             e.a.y(MASKSTORE, r, t, H::M(at));
             e.a.jmp(back);
         });
@@ -1094,7 +1094,7 @@ impl Accesses for Avx2 {
             let apart = e.a.label();
             if l.in_rows() && l.wanted.len() > 1 {
                 if e.all_active.is_none() {
-                    e.compare_all_active(l.active, RCX);
+                    e.compare_all_active(l.active);
                     e.a.jcc(Cc::Ne, apart);
                 }
                 e.gather_rows(&loaded, &l.wanted, index, [t, u, w], offset);
@@ -1162,7 +1162,7 @@ impl Accesses for Avx2 {
             let masked = e.all_active.is_none();
             let (from, back) = (e.a.label(), e.a.label());
             if masked {
-                e.compare_all_active(a.active, RAX);
+                e.compare_all_active(a.active);
             }
             e.affine_address(a.address);
             if Shape::of(a.step, a.bytes, 1, false) != Some(Shape::Dense) {
@@ -1196,7 +1196,7 @@ impl Accesses for Avx2 {
                 e.section(move |e| {
                     e.a.bind(from);
                     if a.bytes == 4 {
-                        e.mask_of_bits(a.active, t, RCX);
+                        e.mask_of_bits(a.active, t);
                         e.a.y(MASKLOAD, d, t, at);
                     } else {
                         e.load_lanes(a, d);
@@ -1253,7 +1253,7 @@ impl Accesses for Avx2 {
             let triples = data.len() == 3 && (a.bytes, a.step) == (4, 12);
             if triples && e.with(Optional::Triples) {
                 if e.all_active.is_none() {
-                    e.compare_all_active(a.active, RCX);
+                    e.compare_all_active(a.active);
                     e.a.jcc(Cc::Ne, apart);
                 }
                 e.fetch(a, true);
@@ -1262,7 +1262,7 @@ impl Accesses for Avx2 {
             }
             if e.reversed(a) {
                 if e.all_active.is_none() {
-                    e.compare_all_active(a.active, RCX);
+                    e.compare_all_active(a.active);
                     e.a.jcc(Cc::Ne, apart);
                 }
                 e.fetch(a, true);
@@ -1296,7 +1296,7 @@ impl Accesses for Avx2 {
         let masked = e.all_active.is_none();
         let (from, back) = (e.a.label(), e.a.label());
         if masked {
-            e.compare_all_active(a.active, RCX);
+            e.compare_all_active(a.active);
             e.a.jcc(Cc::Ne, from);
         }
         e.store_dense(a.bytes, &data, temps, offset);
@@ -1335,7 +1335,7 @@ impl Accesses for Avx2 {
         // The distances are known; what inactive lanes would read may not be mapped.
         let (from, back) = (e.a.label(), e.a.label());
         if masked {
-            e.compare_all_active(a.active, RCX);
+            e.compare_all_active(a.active);
             e.a.jcc(Cc::Ne, from);
         }
         let half = if a.first { e.v.half } else { 1 };

@@ -172,7 +172,7 @@ impl Emit<'_, Avx2> {
         };
         match kind {
             Kind::Narrow => self.a.y(LOAD, r[0], 0, H::M(from)),
-            Kind::Bool => self.mask_of_bits(At::same(from), r[0], RAX),
+            Kind::Bool => self.mask_of_bits(At::same(from), r[0]),
             Kind::Wide => {
                 for (k, &r) in r.iter().enumerate() {
                     let by = 16 * k as i32;
@@ -198,7 +198,7 @@ impl SlowPaths for Avx2 {
         // RCX gets the active lanes for which the fast path's condition does not hold.
         e.bits_of(RCX, p.r(0));
         e.a.alu_imm(alu::XOR, false, Rm::R(RCX), 0xff);
-        e.test_active(slow.active, RCX, RAX);
+        e.test_active(slow.active, RCX);
         let (from, back) = (e.a.label(), e.a.label());
         e.a.jcc(Cc::Ne, from);
         e.a.bind(back);
@@ -215,7 +215,7 @@ impl SlowPaths for Avx2 {
         e.section(move |e| {
             e.a.bind(from);
             if !e.no_inactive_lanes() {
-                let m = e.at(slow.active, RAX);
+                let m = e.at(slow.active);
                 e.a.movzx8(RAX, m);
                 e.a.alu(alu::AND, false, RCX, Rm::R(RAX));
             }

@@ -37,7 +37,7 @@ impl Emit<'_, Avx2> {
             disp: m.disp + half as i32,
             ..m
         });
-        self.mask_of_bits(at, r, RCX);
+        self.mask_of_bits(at, r);
     }
 }
 

@@ -125,7 +125,7 @@ impl Machine<Avx512> for M {
                 let d = p.r(0);
                 e.distances(d, step);
                 let base = match from {
-                    From::Memory(at) => Rm::B(e.at(at, RAX)),
+                    From::Memory(at) => Rm::B(e.at(at)),
                     From::Constant(v) => Rm::C(v as u64),
                 };
                 e.a.z(op::ADDD, d, d, base);
@@ -199,8 +199,8 @@ impl Emit<'_, Avx512> {
             Location::Slot(s) => Rm::M(self.spill_slot(s, M::SLOT)),
             Location::Memory(inst) => match p.code.insts[inst as usize].op {
                 M::Constant(v, _) => Rm::C(v),
-                M::Shared(Shared::Load(at)) => Rm::M(self.at(at, RAX)),
-                M::Shared(Shared::Broadcast(at, _)) => Rm::B(self.at(at, RAX)),
+                M::Shared(Shared::Load(at)) => Rm::M(self.at(at)),
+                M::Shared(Shared::Broadcast(at, _)) => Rm::B(self.at(at)),
                 _ => {
                     self.mistaken();
                     Rm::R(0)

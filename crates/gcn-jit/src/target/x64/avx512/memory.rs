@@ -38,9 +38,9 @@ impl Emit<'_, Avx512> {
     fn tile_load(&mut self, l: &Lanes, tile: &TileAt, loaded: &[u8], r: Regs, other: Label) {
         let Regs { lo, u, k, k2, .. } = r;
         self.tile_on(tile, other);
-        let bases = self.at(tile.bases, RCX);
+        let bases = self.at(tile.bases);
         self.a.z(op::SUBD, u, lo, Rm::M(bases));
-        let next = self.at(tile.next, RCX);
+        let next = self.at(tile.next);
         self.a.zi(op::CMPD, k, u, Rm::B(next), keep(K_EXEC), 4);
         let high = tile.field(offset_of!(Tile, high));
         match (r.hi, l.scalar) {
@@ -91,7 +91,7 @@ impl Emit<'_, Avx512> {
             if let Some(data) = data.filter(|_| dword) {
                 let other = e.a.label();
                 e.tile_last(&tile, other);
-                let bases = e.at(tile.bases, RSI);
+                let bases = e.at(tile.bases);
                 e.a.z(op::SUBD, t, t, Rm::M(bases));
                 let offset = tile.field(offset_of!(Tile, offset));
                 e.a.z(op::SUBD, t, t, Rm::B(offset));
