@@ -1,12 +1,12 @@
 //! The vector code of a block for one active lane after the other.
 //!
 //! Vector code takes as long for one active lane of a part as for all of them, and loads and stores at lanes' own addresses need as many instructions as
-//! there are lanes anyhow. So where few lanes are active, scalar code for each of them is faster. It is a variant of the block, which runs if EXEC has at most
-//! so many lanes as the code of both makes worth it ([`LaneBlock::most`]). Scalars are computed as in the plain block: those that do not depend on
+//! there are lanes anyhow. So where few lanes are active, scalar code for each of them is faster. It is a variant of the block, which runs if it is estimated
+//! to take less time than vector code for the lanes in EXEC ([`LaneBlock::costs`]). Scalars are computed as in the plain block: those that do not depend on
 //! lanes before the first lane, the others after the last one.
 //!
 //! If something fails (see [`super`]), the VGPRs are restored, and the plain block runs. What lanes have stored may stay: the plain block
-//! stores the same again, because it loads nothing that it may have stored.
+//! stores the same again, because it loads nothing that it may have stored. If it does, nothing is stored before the last lane.
 
 use super::inst::{FLOATS, LANE, ONCE, TODO};
 use super::*;
@@ -63,6 +63,13 @@ pub(in super::super) fn is_possible(c: &Block) -> bool {
         None => c.graph.iter().any(own),
     };
     nothing_else && stays && fits && e.vgprs.len() <= LANE_VGPRS
+}
+
+/// Returns true if what lanes store waits for the last lane: it has several elements, or the plain block might load it as a scalar if it ran afterwards.
+fn stages(c: &Block) -> bool {
+    let loads = |n: &Node| matches!(n.op, Inst::SLoad { .. });
+    let several = c.effects.store.as_ref().is_some_and(|s| s.data.len() > 1);
+    several || c.graph.iter().any(loads)
 }
 
 impl<V: Vectors> LaneSelect<'_, '_, V> {
@@ -219,8 +226,7 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
         }
         // Of several elements, the first ones of all lanes are stored before the second ones, and a fault comes between them. So all addresses are
         // checked before anything is stored; then the order makes no difference if two lanes have all their elements in common, or none.
-        let staged = s.data.len() > 1;
-        if staged {
+        if s.data.len() > 1 {
             let size = s.bytes as i32 * s.data.len() as i32;
             if size & (size - 1) != 0 {
                 return None;
@@ -236,14 +242,11 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
         self.push(L::Permit(of(0, s.data.len()), range, 2), &operands);
         let mut operands = vec![(address, Role::Use)];
         operands.extend(values.iter().map(|&value| (value, Role::Use)));
-        self.push(
-            if staged {
-                L::Stage(of(0, 1))
-            } else {
-                L::Put(of(0, 1))
-            },
-            &operands,
-        );
+        let store = match stages(self.e.c) {
+            true => L::Stage(of(0, 1)),
+            false => L::Put(of(0, 1)),
+        };
+        self.push(store, &operands);
         Some(())
     }
 }
@@ -329,7 +332,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Stores what was staged for all active lanes.
     fn put_staged(&mut self) {
-        let Some(s) = self.c.effects.store.as_ref().filter(|s| s.data.len() > 1) else {
+        let Some(s) = self.c.effects.store.as_ref().filter(|_| stages(self.c)) else {
             return;
         };
         let a = &mut *self.a;
