@@ -310,7 +310,7 @@ impl<V: Vectors> Emit<'_, V> {
     pub(in super::super) fn unless_few_lanes(&mut self, [lane, part]: [u32; 2], other: Label) {
         // All bits but the highest one of each part.
         let bits = 16 / V::PARTS as u32;
-        let lower = !(u64::MAX / ((1 << bits) - 1) << (bits - 1));
+        let lower = !((u64::MAX / ((1 << bits) - 1)) << (bits - 1));
         let a = &mut *self.a;
         a.mov(true, RAX, Rm::M(sgpr_home(EXEC as u8)));
         a.imm(RCX, lower);
