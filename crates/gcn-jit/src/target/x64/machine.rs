@@ -501,12 +501,11 @@ impl<V: Vectors> Emit<'_, V> {
             }
             a.store(true, to, RAX);
         }
-        let collected = |b: Id| found.iter().any(|f| f.0 == b);
+        // Besides ballots, only guards use truth values at the block's end.
+        let end = self.plan.ops.len() as u32;
         let unused = |truth: Id| {
-            let reads = |(at, n): (usize, &Node)| {
-                n.inputs().contains(&truth) && self.plan.live[at] && !collected(at as Id)
-            };
-            !c.guards.contains(&truth) && !c.graph.iter().enumerate().any(reads)
+            let only_at_end = self.plan.uses[truth as usize].iter().all(|&at| at == end);
+            only_at_end && !c.guards.contains(&truth)
         };
         found.iter().map(|f| f.1).filter(|&t| unused(t)).collect()
     }
