@@ -80,10 +80,12 @@ fn a_barrier_of_the_whole_grid() {
 /// As many waves as the chip holds can meet at a barrier; one more never starts, which is reported.
 #[test]
 fn a_barrier_of_as_many_waves_as_there_is_room_for() {
-    let (result, words) = run(&grid_barrier(2560, ""), 2560, 64, 2, |_| {});
+    // Compiled waves spin fast, and another thread may have to begin hundreds of them meanwhile.
+    let longer = |l: &mut Launch| l.max_instructions = Some(4_000_000_000);
+    let (result, words) = run(&grid_barrier(2560, ""), 2560, 64, 2, longer);
     result.unwrap();
     assert_eq!(words[0], 2560);
-    let (result, _) = run(&grid_barrier(2561, ""), 2561, 64, 3, |_| {});
+    let (result, _) = run(&grid_barrier(2561, ""), 2561, 64, 3, longer);
     let error = result.unwrap_err();
     let RunError::Livelock { waves, others } = &error else {
         panic!("{error}")
