@@ -144,11 +144,10 @@ impl LaneLoop {
     }
 }
 
-/// Returns true if a block has no effects but on registers and on memory, loads from or stores to lanes' own addresses, and reads nothing of
-/// other lanes.
-fn is_of_lanes(block: &Block) -> bool {
+/// Returns true if a block changes nothing but registers, and memory by at most one store: code for single lanes has no other effects.
+pub(crate) fn has_effects_of_lanes(block: &Block) -> bool {
     let e = &block.effects;
-    let nothing_else = e.indexed.is_empty()
+    e.indexed.is_empty()
         && e.mode.is_none()
         && e.deferred_stores.is_empty()
         && e.rows.is_empty()
@@ -157,7 +156,13 @@ fn is_of_lanes(block: &Block) -> bool {
         && e.accesses.is_empty()
         && block.skipped.is_empty()
         && block.assumed.is_empty()
-        && !block.polls;
+        && !block.polls
+}
+
+/// Returns true if a block has no effects but on registers and on memory, loads from or stores to lanes' own addresses, and reads nothing of
+/// other lanes.
+fn is_of_lanes(block: &Block) -> bool {
+    let e = &block.effects;
     let of_other_lanes = |n: &Node| {
         matches!(
             n.op,
@@ -175,7 +180,7 @@ fn is_of_lanes(block: &Block) -> bool {
         }
         None => block.graph.iter().any(own),
     };
-    nothing_else && accesses && !block.graph.iter().any(of_other_lanes)
+    has_effects_of_lanes(block) && accesses && !block.graph.iter().any(of_other_lanes)
 }
 
 /// Returns the value of 64 bits of which two values are the halves.

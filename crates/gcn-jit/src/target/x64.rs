@@ -298,7 +298,6 @@ fn emit_for<V: Vectors>(
     let mut starts = Vec::with_capacity(region.blocks.len());
     let mut out = RegionOutput::default();
     let repeats = in_loops(&region.blocks);
-    let by_lane = lanes::block::are_possible(region, &style);
     let numbers = Numbers::of(&region.blocks);
     for (number, block) in region.blocks.iter().enumerate() {
         starts.push(a.buf.len());
@@ -320,7 +319,7 @@ fn emit_for<V: Vectors>(
             Emit::<V>::empty_tiles(&mut a);
             a.bind(label);
         }
-        let few = by_lane && lanes::block::is_possible(block);
+        let few = common.few_lanes && lanes::block::is_possible(block);
         let variants = [
             (block.all_active.as_deref(), Kind::Variant),
             (block.assuming_less.as_deref(), Kind::Variant),
@@ -582,6 +581,8 @@ pub(crate) struct Common {
     tile_call: Label,
     /// The routines that call the helpers for loops that run lane by lane: to choose, to look up memory, to look for conflicts.
     lanes_call: Option<[Label; 3]>,
+    /// Blocks may have code for single lanes.
+    few_lanes: bool,
     tiles: Tiles,
     /// Of blocks whose loop has tiles: the loop, and where jumps within it go.
     inner: Map<u64, (usize, Label)>,
@@ -636,8 +637,8 @@ impl Common {
             offset_of!(Ctx, lanes.range),
             offset_of!(Ctx, lanes.conflicts),
         ];
-        let by_lane = region.blocks.iter().any(|c| c.lane_loop.is_some())
-            || lanes::block::are_possible(region, &style);
+        let few_lanes = lanes::block::are_possible(region, &style);
+        let by_lane = few_lanes || region.blocks.iter().any(|c| c.lane_loop.is_some());
         let lanes_call = by_lane.then(|| helpers.map(|h| slow_call::<V>(a, h)));
         let common = Common {
             slow,
@@ -646,6 +647,7 @@ impl Common {
             exact_call: slow_call::<V>(a, offset_of!(Ctx, lookup.exact)),
             tile_call: slow_call::<V>(a, offset_of!(Ctx, tiles.helper)),
             lanes_call,
+            few_lanes,
             tiles,
             inner,
             labels: labels_of(&region.blocks, a),

@@ -9,10 +9,12 @@
 //! stores the same again, because it loads nothing that it may have stored. If it does, nothing is stored before the last lane.
 
 use super::inst::{FLOATS, LANE, ONCE, TODO};
+use super::select::stored;
 use super::*;
 use crate::ir::affine::{Base, BaseKind};
 use crate::lir::regalloc::Allocation;
 use crate::lir::{Remat, Role};
+use crate::passes::lane_loop::has_effects_of_lanes;
 
 /// The code of a lane.
 pub(in super::super) struct LaneBlock {
@@ -39,17 +41,6 @@ pub(in super::super) fn are_possible(region: &Region, style: &Style<'_>) -> bool
 /// Returns true if a block loads from or stores to lanes' own addresses, and has no other effects but on registers.
 pub(in super::super) fn is_possible(c: &Block) -> bool {
     let e = &c.effects;
-    let nothing_else = e.indexed.is_empty()
-        && e.mode.is_none()
-        && e.deferred_stores.is_empty()
-        && e.rows.is_empty()
-        && e.wave_helper.is_none()
-        && e.lane_inserts.is_empty()
-        && e.accesses.is_empty()
-        && c.skipped.is_empty()
-        && c.assumed.is_empty()
-        && c.affine.store.is_none()
-        && !c.polls;
     // A variant that leaves the region goes to the plain block instead.
     let stays = matches!(
         c.terminator,
@@ -62,7 +53,11 @@ pub(in super::super) fn is_possible(c: &Block) -> bool {
         Some(s) => !s.in_order && !c.graph.iter().any(|n| own(n) || affine(n)),
         None => c.graph.iter().any(own),
     };
-    nothing_else && stays && fits && e.vgprs.len() <= LANE_VGPRS
+    has_effects_of_lanes(c)
+        && c.affine.store.is_none()
+        && stays
+        && fits
+        && e.vgprs.len() <= LANE_VGPRS
 }
 
 /// Returns true if what lanes store waits for the last lane: it has several elements, or the plain block might load it as a scalar if it ran afterwards.
@@ -196,25 +191,11 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
         let Some(s) = &self.e.c.effects.store else {
             return Some(());
         };
-        let mut values = Vec::new();
-        for &id in &s.data {
-            let class = if s.bytes == 4 {
-                self.class_of(id, 4)
-            } else {
-                0
-            };
-            values.push(match (s.bytes, class) {
-                (8.., _) => return None,
-                (_, 1) => self.float(id)?,
-                _ => self.general(id)?,
-            });
+        if s.bytes == 8 {
+            return None;
         }
+        let values = self.stored_values(s)?;
         let lds = s.space == Space::Lds;
-        let of = |k: usize, count: usize| Elements {
-            lds,
-            bytes: s.bytes as u16 * count as u16,
-            offset: s.offset + (k * s.bytes as usize) as i32,
-        };
         let mut operands = Vec::new();
         let address = match lds {
             true => self.general(s.lo)?,
@@ -239,12 +220,12 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
             self.push(L::Leave(true), &[(low, Role::Use)]);
         }
         let range = (!lds).then(|| self.e.new_range());
-        self.push(L::Permit(of(0, s.data.len()), range, 2), &operands);
+        self.push(L::Permit(stored(s, 0, s.data.len()), range, 2), &operands);
         let mut operands = vec![(address, Role::Use)];
         operands.extend(values.iter().map(|&value| (value, Role::Use)));
         let store = match stages(self.e.c) {
-            true => L::Stage(of(0, 1)),
-            false => L::Put(of(0, 1)),
+            true => L::Stage(stored(s, 0, 1)),
+            false => L::Put(stored(s, 0, 1)),
         };
         self.push(store, &operands);
         Some(())
@@ -314,7 +295,7 @@ impl<V: Vectors> Emit<'_, V> {
         let a = &mut *self.a;
         a.mov(true, RAX, Rm::M(sgpr_home(EXEC as u8)));
         a.imm(RCX, lower);
-        // The highest bit of a part becomes 1 if it is, or if another one carries to it.
+        // The highest bit of each part becomes 1 if a lane of the part is active.
         a.mov(true, RDX, Rm::R(RAX));
         a.alu(alu::AND, true, RDX, Rm::R(RCX));
         a.alu(alu::ADD, true, RDX, Rm::R(RCX));
@@ -323,7 +304,7 @@ impl<V: Vectors> Emit<'_, V> {
         a.popcnt(RAX, RAX);
         a.popcnt(RDX, RDX);
         a.imul_imm(false, RAX, RAX, lane as i32);
-        // The lower bits are 1 in all parts.
+        // All other bits are 1, and do not count.
         a.alu_imm(alu::SUB, false, Rm::R(RDX), lower.count_ones() as i32);
         a.imul_imm(false, RDX, RDX, part as i32);
         a.alu(alu::CMP, false, RAX, Rm::R(RDX));

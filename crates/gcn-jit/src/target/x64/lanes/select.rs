@@ -7,6 +7,7 @@ use super::halves::Joined;
 use super::in_place::in_place;
 use super::inst::{Compare, Elements, GENERAL, Home, L, LANE, What, bit_image, vgpr_image};
 use super::*;
+use crate::ir::region::Store;
 use crate::lir::{Remat, Role};
 use crate::passes::VectorOp;
 use crate::passes::lane_loop::{Again, LaneLoop, is_mask};
@@ -331,31 +332,24 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         Some(())
     }
 
+    /// Returns the values of a store.
+    pub(super) fn stored_values(&mut self, s: &Store) -> Option<Vec<VReg>> {
+        let value = |&id: &Id| match s.bytes == 4 && self.class_of(id, 4) == 1 {
+            true => self.float(id),
+            false => self.general(id),
+        };
+        s.data.iter().map(value).collect()
+    }
+
     /// Selects the loop's store, if there is one. Everything that the iteration loads has been loaded before.
     fn store(&mut self, sets: &[(Home, VReg)]) -> Option<()> {
         let c = self.e.c;
         let Some(s) = &c.effects.store else {
             return Some(());
         };
-        let mut values = Vec::new();
-        for &id in &s.data {
-            let class = if s.bytes == 4 {
-                self.class_of(id, 4)
-            } else {
-                0
-            };
-            values.push(match class {
-                1 => self.float(id)?,
-                _ => self.general(id)?,
-            });
-        }
+        let values = self.stored_values(s)?;
         let address = self.join(s.lo, s.hi)?;
-        let of = |k: usize, count: usize| Elements {
-            lds: false,
-            bytes: s.bytes as u16 * count as u16,
-            offset: s.offset + (k * s.bytes as usize) as i32,
-        };
-        let (all, range) = (of(0, s.data.len()), self.e.new_range());
+        let (all, range) = (stored(s, 0, s.data.len()), self.e.new_range());
         self.push(L::Permit(all, Some(range), 2), &[(address, Role::Any)]);
         self.reached.push((all, false, address));
         for (of, scalar, address) in std::mem::take(&mut self.reached) {
@@ -371,7 +365,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         }
         for (k, value) in values.into_iter().enumerate() {
             let operands = [(address, Role::Use), (value, Role::Use)];
-            self.push(L::Store(of(k, 1)), &operands);
+            self.push(L::Store(stored(s, k, 1)), &operands);
         }
         Some(())
     }
@@ -1027,6 +1021,15 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             &[(address, Role::Any), (d, Role::Early)],
         );
         Some(d)
+    }
+}
+
+/// Returns elements of a store: this many, from the one with this number on.
+pub(super) fn stored(s: &Store, first: usize, count: usize) -> Elements {
+    Elements {
+        lds: s.space == Space::Lds,
+        bytes: s.bytes as u16 * count as u16,
+        offset: s.offset + (first * s.bytes as usize) as i32,
     }
 }
 
