@@ -446,6 +446,8 @@ pub struct LaneRun {
     pub saved: [[u32; 64]; LANE_VGPRS],
     /// The fuel that is not for these lanes, because the log must suffice.
     pub held: i64,
+    /// The fuel of the lane that is set aside until it is computed again for how many iterations its accesses are permitted.
+    pub aside: i64,
     /// The lowest and the highest address of the lane's accesses at each place.
     pub reached: [[u64; 2]; LANE_ACCESSES],
     /// The ranges of all lanes' accesses at each place: the first address, and that after the last one.

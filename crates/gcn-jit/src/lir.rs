@@ -12,7 +12,7 @@ pub(crate) mod regalloc;
 mod tests;
 
 /// A virtual register.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct VReg(pub u32);
 
 /// A bank of host registers, by number.
@@ -137,6 +137,34 @@ impl<O> Code<O> {
     /// Returns how the instruction that defines a register can be rematerialized.
     pub fn remat(&self, reg: VReg) -> Remat {
         self.insts[self.origin[reg.0 as usize] as usize].remat
+    }
+
+    /// Removes instructions, whose results nothing reads. The others keep their order and their registers.
+    pub fn remove(&mut self, removed: &[bool]) {
+        let insts = std::mem::take(&mut self.insts);
+        let operands = std::mem::take(&mut self.operands);
+        self.origin.fill(u32::MAX);
+        for (inst, _) in insts.into_iter().zip(removed).filter(|i| !i.1) {
+            let of = &operands[inst.first as usize..][..inst.count as usize];
+            self.push_as(inst.op, inst.remat, of);
+        }
+    }
+
+    /// Returns which instructions have results that nothing reads, not even an instruction that has an effect.
+    pub fn dead(&self) -> Vec<bool> {
+        let mut read = vec![false; self.classes.len()];
+        let mut dead = vec![false; self.insts.len()];
+        for at in (0..self.insts.len()).rev() {
+            let operands = self.operands(at as u32);
+            let mut results = operands.iter().filter(|o| matches!(o.1, Role::Def | Role::Early | Role::Tied));
+            dead[at] = results.clone().count() > 0 && results.all(|o| !read[o.0.0 as usize]);
+            if !dead[at] {
+                for o in operands.iter().filter(|o| matches!(o.1, Role::Use | Role::Any)) {
+                    read[o.0.0 as usize] = true;
+                }
+            }
+        }
+        dead
     }
 
     /// Returns the operands of an instruction.

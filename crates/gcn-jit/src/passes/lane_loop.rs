@@ -50,6 +50,9 @@ pub(crate) struct LaneLoop {
     pub again: Again,
     /// SCC when the loop is left, if it is live then. As long as the loop goes on, it is the opposite.
     pub scc: Option<bool>,
+    /// The mask among these of lanes that have left: a lane goes on as long as its bit is clear, and only active lanes' bits are set. The code of lanes
+    /// does not compute it, if it has no active lanes at the beginning.
+    pub left: Option<u8>,
 }
 
 /// The lane's bit of a mask in an iteration in which the lane is not active.
@@ -73,6 +76,7 @@ impl LaneLoop {
             sgprs: Vec::new(),
             again: Again::All(when, again_if),
             scc: None,
+            left: None,
         };
         let late = demand::late(block);
         if let Some(scc) = block.effects.scc {
@@ -130,6 +134,7 @@ impl LaneLoop {
                 return None;
             }
             found.again = Again::Lane(mask);
+            found.left = found.left_by(block, mask);
         } else if late[when as usize] {
             let mask = goes_on(when).filter(|&mask| is_mask(block, &late, mask))?;
             if inactive(block, mask) != Inactive::Bit(false) {
@@ -141,6 +146,28 @@ impl LaneLoop {
             return None;
         }
         Some(found)
+    }
+
+    /// Returns the mask to which lanes are added that the new EXEC does not have any more.
+    fn left_by(&self, block: &Block, exec: Id) -> Option<u8> {
+        let n = &block.graph[exec as usize];
+        let is = |id: Id, code: u16| matches!(block.graph[id as usize].op, Inst::SIn(c) if c as u16 == code);
+        let [a, b, _] = n.args;
+        if n.op != Inst::Alu(Op::And) {
+            return None;
+        }
+        let other = match (is(a, EXEC), is(b, EXEC)) {
+            (true, _) => &block.graph[b as usize],
+            (_, true) => &block.graph[a as usize],
+            _ => return None,
+        };
+        let mask = self
+            .masks
+            .iter()
+            .find(|m| other.op == Inst::Alu(Op::Not) && other.args[0] == m.value)?;
+        let value = &block.graph[mask.value as usize];
+        let adds = value.op == Inst::Alu(Op::Or) && value.args[..2].iter().any(|&id| is(id, mask.code as u16));
+        adds.then_some(mask.code)
     }
 }
 

@@ -26,12 +26,14 @@ mod floats;
 mod halves;
 mod in_place;
 mod inst;
+mod limits;
 mod select;
 
 use inst::{
     Elements, Exits, Home, L, LOG, LookUp, Operands, What, load_to, register, spill_slot,
     store_from,
 };
+use limits::Limit;
 use select::{By, LaneSelect, Selected, Steps};
 
 /// The options of the passes for the code of lanes.
@@ -176,22 +178,32 @@ impl<V: Vectors> Emit<'_, V> {
         };
         self.choose(choose, vector);
         let (next, done, out) = (self.a.label(), self.a.label(), self.a.label());
-        let (end, bail) = (self.a.label(), self.a.label());
+        let (end, spent, bail) = (self.a.label(), self.a.label(), self.a.label());
         let more = self.a.here();
         self.before_lanes(&l, vector);
         self.a.bind(next);
         self.begin_lane(&selected, done);
+        let mut later = Vec::new();
+        let limited = self.a.here();
+        if !selected.limits.is_empty() {
+            self.limit(&selected, spent, &mut later);
+        }
         let again = self.a.here();
         self.a.alu_imm(alu::SUB, true, Rm::R(FUEL), c.insns as i32);
         self.a.jcc(Cc::S, out);
-        let mut later = Vec::new();
         let exits = Exits { bail, again };
         self.lane_steps(&selected.code, &allocated, exits, &mut later);
+        self.fuel_set_aside(&selected);
         self.a.bind(end);
         self.check_at_end(&selected, bail);
         self.end_lane(&l, &selected, next, bail);
         self.a.bind(out);
         self.a.alu_imm(alu::ADD, true, Rm::R(FUEL), c.insns as i32);
+        if !selected.limits.is_empty() {
+            self.fuel_set_aside(&selected);
+            self.a.jmp(limited);
+        }
+        self.a.bind(spent);
         self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
         self.a.imm(RCX, 1);
         self.a.shift_by(1, true, RCX, RCX, RDX);
@@ -284,6 +296,10 @@ impl<V: Vectors> Emit<'_, V> {
         a.mov(true, RAX, Rm::M(sgpr_home(EXEC as u8)));
         a.test(true, RAX, RAX);
         a.jcc(Cc::E, vector);
+        if let Some(left) = l.left {
+            a.g(true, &[0x85], RAX, Rm::M(sgpr_home(left))); // test
+            a.jcc(Cc::Ne, vector);
+        }
         a.store(true, ctx!(lanes.exec), RAX);
         a.store(true, ctx!(lanes.todo), RAX);
         if let Some(s) = &c.effects.store {
@@ -553,6 +569,12 @@ impl<V: Vectors> Emit<'_, V> {
         for &(code, _) in &l.sgprs {
             a.mov(false, RAX, Rm::M(ctx!(lanes.last, 4 * code as usize)));
             a.store(false, sgpr_home(code), RAX);
+        }
+        if let Some(left) = l.left {
+            a.mov(true, RAX, Rm::M(ctx!(lanes.alive)));
+            a.g(true, &[0xf7], 2, Rm::R(RAX)); // not
+            a.alu(alu::AND, true, RAX, Rm::M(ctx!(lanes.exec)));
+            a.store(true, ctx!(lanes.masks, 4 * left as usize), RAX);
         }
         for &Mask { code, inactive, .. } in &l.masks {
             if inactive == Some(false) {

@@ -90,7 +90,7 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
                 };
                 let (a, b) = (self.float(x)?, self.float(y)?);
                 let (a, b) = (negated(self, a, op.neg[0]), negated(self, b, op.neg[1]));
-                self.result(L::Float2(code, wide), &[(a, Role::Use), (b, Role::Any)], 1)
+                self.result(L::Float2(code, wide), &[(a, Role::Any), (b, Role::Any)], 1)
             }
             Op::Fma => {
                 let (a, b, c) = (self.float(x)?, self.float(y)?, self.float(w)?);
@@ -108,7 +108,7 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
             }
             Op::Mad => {
                 let (a, b, c) = (self.float(x)?, self.float(y)?, self.float(w)?);
-                let t = self.result(L::Float2(0x59, wide), &[(a, Role::Use), (b, Role::Any)], 1);
+                let t = self.result(L::Float2(0x59, wide), &[(a, Role::Any), (b, Role::Any)], 1);
                 let t = negated(self, t, op.neg[0] != op.neg[1]);
                 let c = negated(self, c, op.neg[2]);
                 self.result(L::Float2(0x58, wide), &[(t, Role::Use), (c, Role::Any)], 1)

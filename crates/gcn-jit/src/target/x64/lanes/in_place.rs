@@ -3,6 +3,7 @@
 use super::inst::{Home, L, What};
 use super::*;
 use crate::lir::{Remat, Role};
+use std::collections::BTreeSet;
 
 /// Lets operations whose results are kept for the next iteration, and whose old values nothing reads afterwards, write these where they are kept.
 pub(super) fn in_place(code: &Code<L>) -> Code<L> {
@@ -22,6 +23,7 @@ pub(super) fn in_place(code: &Code<L>) -> Code<L> {
     }
     let mut writes: Map<u32, Home> = Map::default();
     let mut sets: Map<u32, u32> = Map::default();
+    let sunk = sunk(code, home_of);
     for at in 0..count {
         let L::SetHome(home) = code.insts[at as usize].op else {
             continue;
@@ -38,7 +40,8 @@ pub(super) fn in_place(code: &Code<L>) -> Code<L> {
             Some((_, Role::Def)) => !matches!(op, L::Home(_)),
             _ => false,
         };
-        let read_later = last.get(&home.what).is_some_and(|&at| at > by);
+        let place = if sunk.contains(&by) { at } else { by };
+        let read_later = last.get(&home.what).is_some_and(|&at| at > place);
         if home.register.is_some() && fits && !read_later && !writes.contains_key(&by) {
             writes.insert(by, home);
             sets.insert(at, by);
@@ -49,11 +52,14 @@ pub(super) fn in_place(code: &Code<L>) -> Code<L> {
     let mut map =
         |out: &mut Code<L>, r: VReg| *regs.entry(r.0).or_insert_with(|| out.reg(code.class(r)));
     for at in 0..count {
+        let at = match sets.get(&at) {
+            Some(&by) if sunk.contains(&by) => by,
+            None if writes.contains_key(&at) && sunk.contains(&at) => continue,
+            Some(_) => continue,
+            None => at,
+        };
         let inst = &code.insts[at as usize];
         let operands = code.operands(at);
-        if sets.contains_key(&at) {
-            continue;
-        }
         match writes.get(&at) {
             Some(&home) => {
                 let mut new = Vec::new();
@@ -90,4 +96,37 @@ pub(super) fn in_place(code: &Code<L>) -> Code<L> {
         }
     }
     out
+}
+
+/// Returns the operations that add to what is kept, or combine it otherwise with what does not change, and whose results nothing reads before they are
+/// kept. They come last, so that what is kept has its old value as long as possible.
+fn sunk(code: &Code<L>, home_of: impl Fn(VReg) -> Option<What>) -> BTreeSet<u32> {
+    let count = code.insts.len() as u32;
+    let mut first_read: Map<VReg, u32> = Map::default();
+    for at in (0..count).rev() {
+        for &(r, role) in code.operands(at) {
+            if matches!(role, Role::Use | Role::Any) {
+                first_read.insert(r, at);
+            }
+        }
+    }
+    let mut sunk = BTreeSet::new();
+    for at in 0..count {
+        let L::SetHome(home) = code.insts[at as usize].op else {
+            continue;
+        };
+        let value = code.operands(at)[0].0;
+        let by = code.origin(value);
+        let operands = code.operands(by);
+        let steps = matches!(code.insts[by as usize].op, L::BinaryImm(..) | L::Binary(..));
+        let unchanging = |r: VReg| matches!(code.origin_of(r).op, L::Memory(..) | L::Imm(_));
+        if steps
+            && home_of(operands[0].0) == Some(home.what)
+            && operands[2..].iter().all(|o| unchanging(o.0))
+            && first_read.get(&value) == Some(&at)
+        {
+            sunk.insert(by);
+        }
+    }
+    sunk
 }

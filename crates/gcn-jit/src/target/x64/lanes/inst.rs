@@ -72,6 +72,14 @@ pub(super) struct Compare {
     pub wide: bool,
 }
 
+impl Compare {
+    /// Returns the comparison that holds where this one does, or where it does not if `not`.
+    pub fn unless(self, not: bool) -> Compare {
+        let cc = if not { self.cc.not() } else { self.cc };
+        Compare { cc, ..self }
+    }
+}
+
 /// An element at an address, or several.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elements {
@@ -190,6 +198,9 @@ pub(super) enum L {
     InPlace(Box<L>, Home),
     /// (condition) The end of an iteration: another one follows if the condition is this.
     Again(bool),
+    /// (x, y) The same: another one follows if x compares to y.
+    AgainIf(Compare),
+    AgainIfImm(Compare, i32),
 }
 
 /// An operand's place.
@@ -420,6 +431,15 @@ impl L {
                 }
                 e.a.jcc(if when { Cc::Ne } else { Cc::E }, exits.again);
             }
+            &L::AgainIf(c) => {
+                compare(e.a, c, p, 0);
+                e.a.jcc(c.cc, exits.again);
+            }
+            &L::AgainIfImm(c, imm) => {
+                let first = p.operand(e.a, 0, c.wide);
+                e.a.alu_imm(alu::CMP, c.wide, first, imm);
+                e.a.jcc(c.cc, exits.again);
+            }
             L::Extreme(..) | L::ToInteger { .. } => self.partial(e.a, p, exits),
             _ if self.is_float() => self.float(e.a, p),
             _ => self.integer(e.a, p),
@@ -598,8 +618,20 @@ impl L {
             },
             L::ToGeneral(wide) => a.x(X(1, 1, wide as u8, 0x7e), p.r(0), 0, H::R(p.r(1))),
             L::Float2(op, wide) => {
+                let first = match p.place(0) {
+                    Place::R(r) => r,
+                    Place::M(m) => {
+                        load_to(a, 1, TEMP, m, wide);
+                        TEMP
+                    }
+                    _ => {
+                        let line = p.h(a, 0);
+                        a.x(LOAD, TEMP, 0, line);
+                        TEMP
+                    }
+                };
                 let b = p.h(a, 1);
-                a.x(float(op, wide), p.r(2), p.r(0), b);
+                a.x(float(op, wide), p.r(2), first, b);
             }
             L::Root(wide) => a.x(float(0x51, wide), p.r(1), p.r(0), H::R(p.r(0))),
             L::Round(wide, mode) => {

@@ -5,6 +5,7 @@
 
 use super::halves::Joined;
 use super::in_place::in_place;
+use super::limits::is_small;
 use super::inst::{Compare, Elements, GENERAL, Home, L, LANE, What, bit_image, vgpr_image};
 use super::*;
 use crate::ir::region::Store;
@@ -27,6 +28,8 @@ pub(super) struct Selected {
     pub bits: BTreeSet<u8>,
     /// The floats that may be no NaNs when the lane leaves the loop.
     pub checks: Vec<What>,
+    /// The accesses that are permitted for several iterations at once.
+    pub limits: Vec<Limit>,
     /// If the loop stores, the places where it accesses memory; the store is the last one.
     pub places: Vec<Place>,
     /// Of a block that is no loop: the scalars that lanes read, and the ballots that they make.
@@ -78,6 +81,8 @@ pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
     used_as: Vec<[bool; 2]>,
     /// The masks that the loop changes.
     masks: BTreeSet<u8>,
+    /// The one of them of lanes that have left ([`LaneLoop::left`]): the lane's bit is 0 at the beginning of an iteration.
+    left: Option<u8>,
     /// EXEC stays as it is.
     same_exec: bool,
     /// The code is for a block that is no loop: its scalars have been computed, and a lane's VGPRs are read and written where they are.
@@ -89,10 +94,12 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     pub fn select(e: &'e mut Emit<'a, V>, l: &LaneLoop) -> Option<Selected> {
         let mut s = LaneSelect::new(e);
         s.masks = l.masks.iter().map(|m| m.code).collect();
+        s.left = l.left;
         s.same_exec = !matches!(l.again, Again::Lane(_));
         s.make_homes(l);
         s.iteration(l)?;
-        let code = std::mem::take(&mut s.out.code);
+        let mut code = std::mem::take(&mut s.out.code);
+        code.remove(&code.dead());
         s.out.code = in_place(&code);
         Some(s.out)
     }
@@ -109,6 +116,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             bits: Map::default(),
             used_as: Vec::new(),
             masks: BTreeSet::new(),
+            left: None,
             same_exec: true,
             once: false,
             out: Selected {
@@ -118,6 +126,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
                 vgprs: BTreeSet::new(),
                 bits: BTreeSet::new(),
                 checks: Vec::new(),
+                limits: Vec::new(),
                 places: Vec::new(),
                 scalars: BTreeSet::new(),
                 ballots: Vec::new(),
@@ -245,7 +254,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             push(read, What::Sgpr(code), 0);
             k += 1;
         }
-        for m in &l.masks {
+        for m in l.masks.iter().filter(|m| Some(m.code) != l.left) {
             push(true, What::Bit(m.code), 0);
         }
         let mut kept = [c.effects.store.is_some() as usize, 0];
@@ -320,16 +329,69 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             Again::Lane(mask) | Again::Alike(mask) => self.goes_on(mask)?,
             Again::All(id, when) => (self.general(id)?, when),
         };
-        let again = self.copied(again, 0);
+        let (end, operands) = self.end(again, when);
         for (home, r) in &mut sets {
             *r = self.copied(*r, home.class);
         }
         self.store(&sets)?;
+        self.limit(&sets);
         for (home, r) in sets {
             self.push(L::SetHome(home), &[(r, Role::Use)]);
         }
-        self.push(L::Again(when), &[(again, Role::Any)]);
+        self.push(end, &operands);
         Some(())
+    }
+
+    /// Lets accesses at addresses that change by steps be permitted for several iterations at once.
+    fn limit(&mut self, sets: &[(Home, VReg)]) {
+        let mut removed = vec![false; self.out.code.insts.len()];
+        for (at, removed) in removed.iter_mut().enumerate() {
+            let L::Permit(of, Some(range), need) = self.out.code.insts[at].op else {
+                continue;
+            };
+            let address = self.out.code.operands(at as u32)[0].0;
+            let Some(steps) = self.steps(address, sets) else {
+                continue;
+            };
+            if !steps.home.wide() && !is_small(steps.by) {
+                continue;
+            }
+            self.out.limits.push(Limit {
+                of,
+                range,
+                need,
+                steps,
+            });
+            *removed = true;
+        }
+        self.out.code.remove(&removed);
+    }
+
+    /// Returns the end of an iteration, after which another one follows if a truth value is `when`. It is a comparison, if the truth value is one.
+    fn end(&mut self, again: VReg, mut when: bool) -> (L, Vec<(VReg, Role)>) {
+        let code = &self.out.code;
+        let (mut at, mut r) = (code.origin(again), again);
+        while let L::BinaryImm(alu::XOR, false, 1) = code.insts[at as usize].op {
+            r = code.operands(at)[0].0;
+            at = code.origin(r);
+            when = !when;
+        }
+        let (op, count) = match code.insts[at as usize].op {
+            L::Compare(c) => (L::AgainIf(c.unless(!when)), 2),
+            L::CompareImm(c, imm) => (L::AgainIfImm(c.unless(!when), imm), 1),
+            _ => (L::Again(when), 0),
+        };
+        let of: Vec<VReg> = match count {
+            0 => vec![r],
+            _ => code.operands(at)[..count].iter().map(|o| o.0).collect(),
+        };
+        // What iterations keep has its new value at the end.
+        let operands = of.into_iter().map(|r| match self.out.code.origin_of(r).op {
+            L::Home(home) => self.copied(r, home.class),
+            _ => r,
+        });
+        let operands = operands.map(|r| (r, Role::Any)).collect();
+        (op, operands)
     }
 
     /// Returns the values of a store.
@@ -705,6 +767,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             Inst::Ballot => self.general(n.args[0])?,
             Inst::Const(v) => self.imm(v & 1),
             Inst::SIn(code) if code as u16 == EXEC => self.imm(1),
+            Inst::SIn(code) if self.left == Some(code) => self.imm(0),
             Inst::SIn(code) if self.masks.contains(&code) => {
                 let home = self.home(What::Bit(code))?;
                 self.kept_value(home)
@@ -729,11 +792,14 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             }
             Inst::Alu(o) => {
                 // The lane is active: EXEC has its bit.
-                let exec =
-                    |s: &Self, id: Id| matches!(s.node(id).op, Inst::SIn(c) if c as u16 == EXEC);
-                match (o, exec(self, n.args[0]), exec(self, n.args[1])) {
-                    (Op::And, true, _) => self.bit(n.args[1])?,
-                    (Op::And, _, true) => self.bit(n.args[0])?,
+                let neutral = |id: Id| match self.node(id).op {
+                    Inst::SIn(c) if c as u16 == EXEC => o == Op::And,
+                    Inst::SIn(c) => o != Op::And && self.left == Some(c),
+                    _ => false,
+                };
+                match (neutral(n.args[0]), neutral(n.args[1])) {
+                    (true, _) => self.bit(n.args[1])?,
+                    (_, true) => self.bit(n.args[0])?,
                     _ => {
                         let (a, b) = (self.bit(n.args[0])?, self.bit(n.args[1])?);
                         self.commutes(L::Binary(bitwise(o)?, false), a, b, 0)
