@@ -139,6 +139,12 @@ impl<O> Code<O> {
         self.insts[self.origin[reg.0 as usize] as usize].remat
     }
 
+    /// Lets an instruction read another register as one of its operands.
+    pub fn replace_operand(&mut self, at: u32, k: usize, reg: VReg) {
+        let first = self.insts[at as usize].first as usize;
+        self.operands[first + k].0 = reg;
+    }
+
     /// Removes instructions, whose results nothing reads. The others keep their order and their registers.
     pub fn remove(&mut self, removed: &[bool]) {
         let insts = std::mem::take(&mut self.insts);
@@ -156,10 +162,15 @@ impl<O> Code<O> {
         let mut dead = vec![false; self.insts.len()];
         for at in (0..self.insts.len()).rev() {
             let operands = self.operands(at as u32);
-            let mut results = operands.iter().filter(|o| matches!(o.1, Role::Def | Role::Early | Role::Tied));
+            let mut results = operands
+                .iter()
+                .filter(|o| matches!(o.1, Role::Def | Role::Early | Role::Tied));
             dead[at] = results.clone().count() > 0 && results.all(|o| !read[o.0.0 as usize]);
             if !dead[at] {
-                for o in operands.iter().filter(|o| matches!(o.1, Role::Use | Role::Any)) {
+                for o in operands
+                    .iter()
+                    .filter(|o| matches!(o.1, Role::Use | Role::Any))
+                {
                     read[o.0.0 as usize] = true;
                 }
             }

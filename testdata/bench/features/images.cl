@@ -157,3 +157,15 @@ kernel void composite(global const float4 *layers, global float4 *out, int pixel
   }
   out[i] = (float4)(c, 1 - through);
 }
+
+// The mean of nine pixels, with the border's pixels repeated.
+kernel void mean9(global const float *in, global float *out, int width, int height) {
+  int x = get_global_id(0), y = get_global_id(1);
+  if (x >= width || y >= height)
+    return;
+  float sum = 0;
+  for (int j = -1; j <= 1; j++)
+    for (int i = -1; i <= 1; i++)
+      sum += in[clamp(y + j, 0, height - 1) * width + clamp(x + i, 0, width - 1)];
+  out[y * width + x] = sum / 9;
+}

@@ -189,3 +189,19 @@ kernel void compact_scan(global const int *in, global int *out, global int *coun
   if (l == 63)
     counts[get_group_id(0)] = tile[63];
 }
+
+// A product of matrices, tile by tile of 8 by 8 elements.
+kernel void tile_product(global const float *a, global const float *b, global float *c, int n) {
+  local float rows[8][8], columns[8][8];
+  int x = get_local_id(0), y = get_local_id(1);
+  float sum = 0;
+  for (int k = 0; k < n; k += 8) {
+    rows[y][x] = a[get_global_id(1) * n + k + x];
+    columns[y][x] = b[(k + y) * n + get_global_id(0)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = 0; i < 8; i++)
+      sum += rows[y][i] * columns[i][x];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  c[get_global_id(1) * n + get_global_id(0)] = sum;
+}

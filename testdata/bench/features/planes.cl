@@ -111,3 +111,10 @@ kernel void sums_of_columns(global const uchar *in, int pitch, global int *out, 
 TILE(dilate_tile_bytes, uchar, 0, max)
 TILE(erode_tile_shorts, short, 0x7fff, min)
 TILE(dilate_tile_floats, float, -1e30f, fmax)
+
+// Adds the product of two vectors to the lower half of a matrix.
+kernel void rank_one(global float *m, global const float *a, global const float *b, float scale, int n) {
+  int x = get_global_id(0), y = get_global_id(1);
+  if (x < n && y < n && x <= y)
+    m[y * n + x] += scale * a[x] * b[y];
+}

@@ -476,6 +476,15 @@ const TABLES: &[Case] = &[
 ];
 
 const LOCAL: &[Case] = &[
+    plane("local", "tile_product", [128, 128], [8, 8], || {
+        let n = 16 * K;
+        vec![
+            units(n, 1),
+            units(n, 2),
+            out(4 * n, Alike::F32(1e-3)),
+            int(128),
+        ]
+    }),
     plane("local", "tile_transpose", [512, 512], [16, 16], || {
         vec![units(256 * K, 1), zeros(K * K), int(512)]
     }),
@@ -756,6 +765,9 @@ const IMAGES: &[Case] = &[
             ]
         },
     },
+    plane("images", "mean9", [512, 512], [8, 8], || {
+        vec![units(256 * K, 1), result(256 * K), int(512), int(510)]
+    }),
     line("images", "composite", 1 << 14, 64, || {
         vec![
             units(4 * 16 * 16 * K, 1),
@@ -767,6 +779,15 @@ const IMAGES: &[Case] = &[
 ];
 
 const PLANES: &[Case] = &[
+    plane("planes", "rank_one", [512, 512], [8, 8], || {
+        vec![
+            Arg::Buffer(random_floats(256 * K, 1), Alike::F32(1e-4)),
+            units(512, 2),
+            units(512, 3),
+            float(0.5),
+            int(511),
+        ]
+    }),
     plane("planes", "blur_planes", [128, 64], [16, 16], || {
         let n = 256 * K;
         vec![units(n, 1), result(n), int(128), int(64), int(32)]

@@ -38,6 +38,9 @@ impl Memory {
         });
         let start = fit.ok_or(out_of_memory)?;
         self.map_linear(&mut book, start, count, perm)?;
+        for page in [start - 1, start + count] {
+            self.arena.touch(page);
+        }
         let addr = self.linear_base + start * PAGE_SIZE;
         book.regions.insert(addr, (base + start, count));
         book.sizes.insert(addr, size);

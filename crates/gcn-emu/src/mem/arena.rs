@@ -91,6 +91,14 @@ impl Arena {
         }
     }
 
+    /// Lets the host provide a page that the guest may not access. A vector instruction of the host that loads or stores some of its elements is slow
+    /// (hundreds of cycles) where one of the others is in a page that was never touched.
+    pub(super) fn touch(&self, page: u64) {
+        if !GUARDED && let Owner::Map(_) = self.owner {
+            self.u8((page * PAGE_SIZE) as usize).fetch_or(0, Relaxed);
+        }
+    }
+
     /// Returns the host address of an offset.
     #[inline]
     pub(super) fn address(&self, offset: usize) -> *mut u8 {

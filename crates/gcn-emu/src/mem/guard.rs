@@ -29,9 +29,14 @@ const _: () = assert!(!GUARDED || ARENA_GUARD > FARTHEST);
 /// Inaccessible bytes on each side of a [`Guarded`].
 const GUARD: usize = 64 << 10;
 
-/// The size in bytes of the [`Guarded`] mappings that are cached for reuse: enough for all of LDS, and for all VGPRs of a wave.
-const USUAL: usize = super::LDS_MOST;
-const _: () = assert!(USUAL >= 256 * 64 * 4);
+/// Accessible bytes on each side of the elements of a [`Guarded`], in which nothing is. A vector instruction of the host that loads or stores some of
+/// its elements is slow (hundreds of cycles) where one of the others is inaccessible, or in a page that was never touched.
+const MARGIN: usize = if GUARDED { 0 } else { 64 };
+
+/// The size in bytes of the [`Guarded`] mappings that are cached for reuse: enough for all of LDS, and for all VGPRs of a wave, with their margins.
+/// It is a multiple of any host's page.
+pub(super) const USUAL: usize = if GUARDED { 1 } else { 2 } * super::LDS_MOST;
+const _: () = assert!(super::LDS_MOST >= 256 * 64 * 4);
 
 /// The maximum number of cached mappings.
 const MOST_CACHED: usize = if GUARDED { 4096 } else { 64 };
@@ -157,13 +162,20 @@ impl Backing {
         }
     }
 
-    /// Returns the address of the last `bytes` bytes.
+    /// Returns the address of the last `bytes` bytes before the margin at the end. There is a margin before them, too. Both margins are touched.
     fn last(&mut self, bytes: usize) -> *mut u8 {
         let start = match self {
             Backing::Mapped(mapping) => mapping.start(),
             Backing::Heap(words) => words.as_mut_ptr().cast(),
         };
-        start.wrapping_add(self.len() - bytes)
+        let at = self.len() - bytes - MARGIN;
+        if MARGIN > 0 {
+            for byte in [at - MARGIN, at + bytes] {
+                // SAFETY: the memory has `len` bytes, which are `bytes` and at least two margins; `self` owns them.
+                unsafe { start.add(byte).write_volatile(0) };
+            }
+        }
+        start.wrapping_add(at)
     }
 }
 
@@ -185,7 +197,7 @@ mod private {
 }
 
 /// Numbers in host memory, between inaccessible pages. The last one is at the end (exactly in a guarded build,
-/// otherwise within 64 bytes), and the first one is at a multiple of 64 bytes if the total size is such a multiple.
+/// otherwise within 128 bytes), and the first one is at a multiple of 64 bytes if the total size is such a multiple.
 pub struct Guarded<T: Plain> {
     /// The memory. `None` if there were never any elements.
     backing: Option<Backing>,
@@ -230,8 +242,9 @@ impl<T: Plain> Guarded<T> {
         if len == 0 {
             return;
         }
-        let backing = self.backing.take().filter(|backing| backing.len() >= taken);
-        let backing = backing.unwrap_or_else(|| Backing::new(taken));
+        let all = taken + 2 * MARGIN;
+        let backing = self.backing.take().filter(|backing| backing.len() >= all);
+        let backing = backing.unwrap_or_else(|| Backing::new(all));
         let at = self.backing.insert(backing).last(taken);
         self.at = NonNull::new(at.cast()).unwrap_or(NonNull::dangling());
         self.len = len;

@@ -166,7 +166,8 @@ impl LaneLoop {
             .iter()
             .find(|m| other.op == Inst::Alu(Op::Not) && other.args[0] == m.value)?;
         let value = &block.graph[mask.value as usize];
-        let adds = value.op == Inst::Alu(Op::Or) && value.args[..2].iter().any(|&id| is(id, mask.code as u16));
+        let adds = value.op == Inst::Alu(Op::Or)
+            && value.args[..2].iter().any(|&id| is(id, mask.code as u16));
         adds.then_some(mask.code)
     }
 }

@@ -23,6 +23,7 @@ use encode::vex::{H, LOAD, STORE};
 
 pub(super) mod block;
 mod floats;
+mod fold;
 mod halves;
 mod in_place;
 mod inst;
@@ -245,6 +246,7 @@ impl<V: Vectors> Emit<'_, V> {
                         locations: allocated.locations(code, inst, locations),
                         roles: code.operands(inst),
                         kept: None,
+                        element: None,
                     };
                     let op = code.insts[inst as usize].op.clone();
                     op.encode(self, &operands, exits, later);

@@ -194,6 +194,8 @@ pub(super) enum L {
     Store(Elements),
     /// (a)
     SetHome(Home),
+    /// An instruction one of whose operands, by number, is a permitted element in memory. The operand is its address.
+    From(Box<L>, usize, Elements),
     /// An instruction whose result is where it is kept for the next iteration, and no operand.
     InPlace(Box<L>, Home),
     /// (condition) The end of an iteration: another one follows if the condition is this.
@@ -219,6 +221,8 @@ pub(super) struct Operands<'o> {
     pub roles: &'o [(VReg, Role)],
     /// The position of a result that is no operand, and its register.
     pub kept: Option<(usize, u8)>,
+    /// The position of an operand that is an element in memory.
+    pub element: Option<(usize, Mem)>,
 }
 
 impl Operands<'_> {
@@ -230,6 +234,9 @@ impl Operands<'_> {
     fn place(&self, k: usize) -> Place {
         if let Some((_, r)) = self.kept.filter(|kept| kept.0 == k) {
             return Place::R(r);
+        }
+        if let Some((_, m)) = self.element.filter(|element| element.0 == k) {
+            return Place::M(m);
         }
         let k = self.position(k);
         let class = self.code.class(self.roles[k].0);
@@ -412,6 +419,11 @@ impl L {
             L::Copy(_) => e.a.x(X(1, 0, 0, 0x28), p.r(1), 0, H::R(p.r(0))),
             &L::SetHome(home) => set_home(e.a, home, p.r(0)),
             L::InPlace(op, home) => op.in_place(e, p, *home, exits, later),
+            L::From(op, k, of) => {
+                let (address, _) = address_of(e.a, *of, p, *k);
+                let element = Some((*k, guest_memory(address, of.offset)));
+                op.encode(e, &Operands { element, ..*p }, exits, later);
+            }
             &L::Permit(of, range, need) => permit(e, of, (range, need), p, exits, later),
             &L::Element(of) => element(e.a, of, p),
             &L::Reach(of, place) => reach(e.a, of, place, p),
@@ -458,6 +470,7 @@ impl L {
             | L::Select
             | L::Fma(..)
             | L::FmaTo(..) => (1, true),
+            L::From(op, ..) => op.result(operands),
             _ => (operands, false),
         }
     }
@@ -760,11 +773,11 @@ fn set_home(a: &mut Asm, home: Home, from: u8) {
     }
 }
 
-/// Returns the register and the constant whose sum is the address of elements. RAX is clobbered.
-fn address_of(a: &mut Asm, of: Elements, p: &Operands<'_>) -> (Gpr, i32) {
-    match p.place(0) {
+/// Returns the register and the constant whose sum is the address of elements, which is an operand. RAX is clobbered.
+fn address_of(a: &mut Asm, of: Elements, p: &Operands<'_>, k: usize) -> (Gpr, i32) {
+    match p.place(k) {
         Place::R(r) => return (r, of.offset),
-        Place::M(m) => a.mov(p.is_wide(0) && !of.lds, RAX, Rm::M(m)),
+        Place::M(m) => a.mov(p.is_wide(k) && !of.lds, RAX, Rm::M(m)),
         Place::Imm(v) | Place::Line(v, _) => a.imm(RAX, v),
     }
     (RAX, of.offset)
@@ -780,7 +793,7 @@ fn permit<V: Vectors>(
     later: &mut Vec<LookUp>,
 ) {
     let bytes = of.bytes as i32;
-    let (address, offset) = address_of(e.a, of, p);
+    let (address, offset) = address_of(e.a, of, p, 0);
     let at = mem(address, offset);
     let Some(range) = range else {
         // Addresses of LDS are numbers of 32 bits.
@@ -817,7 +830,7 @@ fn permit<V: Vectors>(
 
 /// Widens the range of the lane's accesses at a place.
 fn reach(a: &mut Asm, of: Elements, place: u8, p: &Operands<'_>) {
-    let (address, offset) = address_of(a, of, p);
+    let (address, offset) = address_of(a, of, p, 0);
     if offset != 0 || address != RAX {
         a.lea(RAX, mem(address, offset));
     }
@@ -891,7 +904,7 @@ pub(super) fn store_bytes(a: &mut Asm, class: Class, bytes: u16, from: u8, to: M
 
 /// Loads an element.
 fn element(a: &mut Asm, of: Elements, p: &Operands<'_>) {
-    let (address, _) = address_of(a, of, p);
+    let (address, _) = address_of(a, of, p, 0);
     let from = host_memory(a, of, address);
     let class = p.code.class(p.roles[p.position(1)].0);
     load_bytes(a, class, of.bytes, p.r(1), from);

@@ -3,10 +3,11 @@
 //! Values are computed on demand, from what the iteration changes and from its loads. Addresses are halves of 32 bits in the IR; here they become
 //! numbers of 64 bits again (`halves.rs`).
 
+use super::fold;
 use super::halves::Joined;
 use super::in_place::in_place;
-use super::limits::is_small;
 use super::inst::{Compare, Elements, GENERAL, Home, L, LANE, What, bit_image, vgpr_image};
+use super::limits::is_small;
 use super::*;
 use crate::ir::region::Store;
 use crate::lir::{Remat, Role};
@@ -100,6 +101,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         s.iteration(l)?;
         let mut code = std::mem::take(&mut s.out.code);
         code.remove(&code.dead());
+        fold::elements(&mut code);
         s.out.code = in_place(&code);
         Some(s.out)
     }
