@@ -449,8 +449,14 @@ impl Memory {
     }
 
     fn set_state(&self, page: u64, state: u8) -> Result<(), MemError> {
-        self.note_code(Perm(self.state(page) | state));
-        self.pages.fill(page, 1, state)?;
+        self.set_states(page, 1, state)
+    }
+
+    /// Sets the state of consecutive pages.
+    fn set_states(&self, first: u64, count: u64, state: u8) -> Result<(), MemError> {
+        let before = (first..first + count).fold(0, |all, page| all | self.state(page));
+        self.note_code(Perm(before | state));
+        self.pages.fill(first, count, state)?;
         self.mapping.store(0, SeqCst);
         Ok(())
     }

@@ -43,12 +43,6 @@ impl Gpu {
         if calls || wants(ValueKind::HiddenHeapV1) {
             self.open_heap()?;
         }
-        let mut alloc = |size: u64, align: u64| -> Result<u64, MemError> {
-            let at = self.memory.alloc(size, align, Perm::RW)?;
-            regions.push(at);
-            Ok(at)
-        };
-        let queue = alloc(PAGE_SIZE, 64)?;
         let slots = (shape.resident * shape.waves_of(launch.group)) as u64;
         let scratch = match slots * shape.wave_scratch {
             0 => 0,
@@ -56,8 +50,19 @@ impl Gpu {
                 let why = format!("it needs {bytes} bytes of scratch for {slots} waves at a time");
                 return Err(fail(why));
             }
-            bytes => alloc(bytes, 256)?,
+            bytes => {
+                // Waves find what earlier ones have left there, and so do those of the next dispatch.
+                let at = self.memory.alloc_unspecified(bytes, 256, Perm::RW)?;
+                regions.push(at);
+                at
+            }
         };
+        let mut alloc = |size: u64, align: u64| -> Result<u64, MemError> {
+            let at = self.memory.alloc(size, align, Perm::RW)?;
+            regions.push(at);
+            Ok(at)
+        };
+        let queue = alloc(PAGE_SIZE, 64)?;
         let multigrid = match wants(ValueKind::HiddenMultigridSyncArg) {
             true => alloc(128, 64)?,
             false => 0,

@@ -3,6 +3,13 @@
 use super::arena::Owner;
 use super::*;
 
+/// What is in memory that is mapped.
+#[derive(Clone, Copy)]
+enum Contents {
+    Zeros,
+    Unspecified,
+}
+
 impl Memory {
     /// Returns the number of bytes that may still be mapped.
     pub fn free_bytes(&self) -> u64 {
@@ -16,6 +23,25 @@ impl Memory {
     /// # Errors
     /// [`MemError::OutOfMemory`], [`MemError::BadAlign`].
     pub fn alloc(&self, size: u64, align: u64, perm: Perm) -> Result<u64, MemError> {
+        self.alloc_with(size, align, perm, Contents::Zeros)
+    }
+
+    /// Like [`Memory::alloc`], but what is in the memory is unspecified: zeros, or what memory that was freed had. This takes less time for much memory
+    /// of which little is used.
+    ///
+    /// # Errors
+    /// As [`Memory::alloc`].
+    pub fn alloc_unspecified(&self, size: u64, align: u64, perm: Perm) -> Result<u64, MemError> {
+        self.alloc_with(size, align, perm, Contents::Unspecified)
+    }
+
+    fn alloc_with(
+        &self,
+        size: u64,
+        align: u64,
+        perm: Perm,
+        contents: Contents,
+    ) -> Result<u64, MemError> {
         if !align.is_power_of_two() {
             return Err(MemError::BadAlign(align));
         }
@@ -37,7 +63,7 @@ impl Memory {
             (start + count < first + len).then_some(start)
         });
         let start = fit.ok_or(out_of_memory)?;
-        self.map_linear(&mut book, start, count, perm)?;
+        self.map_linear(&mut book, start, count, perm, contents)?;
         for page in [start - 1, start + count] {
             self.arena.touch(page);
         }
@@ -70,7 +96,7 @@ impl Memory {
         }
         for page in first..end {
             match self.own_page(page) {
-                Some(own) => self.map_linear(&mut book, own, 1, perm)?,
+                Some(own) => self.map_linear(&mut book, own, 1, perm, Contents::Zeros)?,
                 None => self.map_far(&mut book, page, perm)?,
             }
         }
@@ -98,16 +124,24 @@ impl Memory {
             let at = (start - self.own.start) * PAGE_SIZE;
             range.discard(at as usize, ((end - start) * PAGE_SIZE) as usize);
         }
-        for page in first..first + count {
-            if let Some(own) = self.own_page(page) {
-                self.unmap_linear(&mut book, own)?;
-            } else if let Some(far) = self.far_mut().remove(&page) {
+        let mut page = first;
+        while page < first + count {
+            let own = |page: u64| self.own_page(page).filter(|_| page < first + count);
+            if let Some(start) = own(page) {
+                let next = (page..).find(|&page| own(page).is_none());
+                let end = next.unwrap_or(first + count);
+                self.unmap_linear(&mut book, start, end - page)?;
+                page = end;
+                continue;
+            }
+            if let Some(far) = self.far_mut().remove(&page) {
                 self.note_code(far.perm);
                 let page = far.page - self.origin / PAGE_SIZE;
                 self.arena.confine(page, 1, Perm::NONE);
                 book.pool_free.push(page);
                 book.budget += 1;
             }
+            page += 1;
         }
         Ok(())
     }
@@ -219,6 +253,7 @@ impl Memory {
         start: u64,
         count: u64,
         perm: Perm,
+        contents: Contents,
     ) -> Result<(), MemError> {
         self.commit(start, count)?;
         if let Some((&first, &len)) = book.gaps.range(..=start).next_back() {
@@ -230,26 +265,31 @@ impl Memory {
                 book.gaps.insert(start + count, first + len - start - count);
             }
         }
-        for page in start..start + count {
-            self.take(book, page)?;
-            self.set_state(page, self.write_protected(USED | MAPPED | perm.0))?;
+        if let Contents::Zeros = contents {
+            for page in start..start + count {
+                self.clear(page);
+            }
         }
+        let state = self.write_protected(USED | MAPPED | perm.0);
+        self.set_states(start, count, state)?;
+        book.budget -= count;
         self.arena.confine(start, count, perm);
         Ok(())
     }
 
-    fn unmap_linear(&self, book: &mut Book, page: u64) -> Result<(), MemError> {
-        // With host addresses `free` has returned the page to the host, which zeroes it.
+    /// Unmaps consecutive pages of the linear part.
+    fn unmap_linear(&self, book: &mut Book, start: u64, count: u64) -> Result<(), MemError> {
+        // With host addresses `free` has returned the pages to the host, which zeroes them.
         let state = if self.is_of_host() { 0 } else { USED };
-        self.set_state(page, state)?;
-        self.arena.confine(page, 1, Perm::NONE);
-        book.budget += 1;
-        let (mut first, mut len) = (page, 1);
-        if let Some(after) = book.gaps.remove(&(page + 1)) {
+        self.set_states(start, count, state)?;
+        self.arena.confine(start, count, Perm::NONE);
+        book.budget += count;
+        let (mut first, mut len) = (start, count);
+        if let Some(after) = book.gaps.remove(&(start + count)) {
             len += after;
         }
-        if let Some((&before, &n)) = book.gaps.range(..page).next_back()
-            && before + n == page
+        if let Some((&before, &n)) = book.gaps.range(..start).next_back()
+            && before + n == start
         {
             first = before;
             len += n;
@@ -278,13 +318,18 @@ impl Memory {
 
     /// Counts a page of the arena against the budget and makes sure that it is zero.
     fn take(&self, book: &mut Book, page: u64) -> Result<(), MemError> {
+        self.clear(page);
+        self.set_state(page, USED)?;
+        book.budget -= 1;
+        Ok(())
+    }
+
+    /// Makes sure that a page that is not mapped is zero.
+    fn clear(&self, page: u64) {
         if self.state(page) & USED != 0 {
             self.arena.confine(page, 1, Perm::WRITE);
             self.arena.zero_page(page + self.origin / PAGE_SIZE);
         }
-        self.set_state(page, USED)?;
-        book.budget -= 1;
-        Ok(())
     }
 }
 
