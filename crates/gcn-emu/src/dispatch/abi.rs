@@ -43,6 +43,12 @@ impl Gpu {
         if calls || wants(ValueKind::HiddenHeapV1) {
             self.open_heap()?;
         }
+        // What is in scratch and in buffers for messages does not matter.
+        let mut alloc_unspecified = |size: u64, align: u64| -> Result<u64, MemError> {
+            let at = self.memory.alloc_unspecified(size, align, Perm::RW)?;
+            regions.push(at);
+            Ok(at)
+        };
         let slots = (shape.resident * shape.waves_of(launch.group)) as u64;
         let scratch = match slots * shape.wave_scratch {
             0 => 0,
@@ -50,13 +56,24 @@ impl Gpu {
                 let why = format!("it needs {bytes} bytes of scratch for {slots} waves at a time");
                 return Err(fail(why));
             }
-            bytes => {
-                // Waves find what earlier ones have left there, and so do those of the next dispatch.
-                let at = self.memory.alloc_unspecified(bytes, 256, Perm::RW)?;
-                regions.push(at);
-                at
-            }
+            // Waves find what earlier ones have left there, and so do those of the next dispatch.
+            bytes => alloc_unspecified(bytes, 256)?,
         };
+        let waves = shape.waves_of(launch.group);
+        // Workgroups that print have their own arguments, which point to their own buffer.
+        let residents = if prints || calls { shape.resident } else { 1 };
+        let mut channels = Vec::new();
+        for _ in 0..residents {
+            let mut channel = Channel::default();
+            if prints {
+                channel.printf = Some(alloc_unspecified(PRINTF_BYTES, 64)?);
+            }
+            let hostcall = match calls {
+                true => Some(alloc_unspecified(Hostcall::bytes(waves), 64)?),
+                false => None,
+            };
+            channels.push((channel, hostcall));
+        }
         let mut alloc = |size: u64, align: u64| -> Result<u64, MemError> {
             let at = self.memory.alloc(size, align, Perm::RW)?;
             regions.push(at);
@@ -67,24 +84,9 @@ impl Gpu {
             true => alloc(128, 64)?,
             false => 0,
         };
-        // Workgroups that print have their own arguments, which point to their own buffer.
-        let residents = if prints || calls { shape.resident } else { 1 };
         let arguments_stride = shape.kernarg_size.next_multiple_of(shape.kernarg_align);
         let kernarg = alloc(arguments_stride * residents as u64, shape.kernarg_align)?;
         let packet = alloc(64 * residents as u64, 64)?;
-        let waves = shape.waves_of(launch.group);
-        let mut channels = Vec::new();
-        for _ in 0..residents {
-            let mut channel = Channel::default();
-            if prints {
-                channel.printf = Some(alloc(PRINTF_BYTES, 64)?);
-            }
-            let hostcall = match calls {
-                true => Some(alloc(Hostcall::bytes(waves), 64)?),
-                false => None,
-            };
-            channels.push((channel, hostcall));
-        }
         let memory = &self.memory;
         let channels = channels.into_iter().map(|(mut channel, hostcall)| {
             if let Some(at) = channel.printf {

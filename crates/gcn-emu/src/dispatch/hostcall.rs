@@ -67,7 +67,7 @@ impl Hostcall {
             + Hostcall::packets(waves) * PAYLOAD_BYTES
     }
 
-    /// Lays the buffer out at `at`, with all packets free.
+    /// Lays the buffer out at `at`, with all packets free. Whatever is there does not matter.
     ///
     /// # Errors
     /// If memory is not mapped there.
@@ -75,6 +75,9 @@ impl Hostcall {
         let packets = Hostcall::packets(waves);
         let headers = at + SIGNAL + SIGNAL_BYTES;
         let payloads = (headers + packets * HEADER_BYTES).next_multiple_of(64);
+        for word in (at..payloads).step_by(8) {
+            memory.store_u64(word, 0)?;
+        }
         memory.store_u64(at + HEADERS, headers)?;
         memory.store_u64(at + PAYLOADS, payloads)?;
         memory.store_u64(at + DOORBELL, at + SIGNAL)?;
