@@ -287,7 +287,7 @@ pub struct Memory {
     /// Incremented when a thread waits until the workers have seen a change of the mapping.
     epoch: AtomicU64,
     /// The threads that run kernels.
-    workers: Mutex<Vec<Arc<AtomicU64>>>,
+    workers: workers::Workers,
 }
 
 /// The record of mapped memory. `pages` and `far` are changed only while its lock is held.
@@ -422,7 +422,7 @@ impl Memory {
             code_changes: AtomicU64::new(0),
             about_code: Mutex::new(None),
             epoch: AtomicU64::new(0),
-            workers: Mutex::default(),
+            workers: workers::Workers::default(),
         }
     }
 

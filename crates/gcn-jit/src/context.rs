@@ -216,6 +216,8 @@ pub struct GuestMemory {
     pub bytes: u64,
     /// The bits of guest addresses that are part of host addresses: see [`ALIAS`](gcn_emu::mem::ALIAS).
     pub host_bits: u64,
+    /// Nonzero: other threads may access memory meanwhile.
+    pub shared: u8,
 }
 
 /// The LDS of the workgroup.

@@ -227,7 +227,9 @@ impl Gpu {
                 shared: &shared,
                 thread,
                 engine,
-                accesses: self.memory.worker(),
+                accesses: self
+                    .memory
+                    .worker(shared.threads == 1 && !launch.outside_stores),
                 control,
                 answered: control.map_or(0, Control::asked),
                 observer,

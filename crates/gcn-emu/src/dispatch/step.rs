@@ -321,7 +321,7 @@ impl Stepper {
                 printed: printed.clone(),
             })),
             printed,
-            at_work: gpu.memory.register(),
+            at_work: gpu.memory.register(false),
             gpu,
             setup,
             launch,

@@ -6,8 +6,8 @@
 
 use super::Memory;
 use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The epoch of a thread that runs nothing now.
@@ -28,27 +28,62 @@ pub(crate) struct Worker<'m> {
 /// A thread's current work. While this exists, the thread may access mapped pages.
 pub(crate) struct AtWork<'w>(&'w AtomicU64);
 
+/// A registered thread: its [`Worker::since`], and whether its dispatch has no other thread, and no code outside the dispatch stores meanwhile.
+type Registered = (Arc<AtomicU64>, bool);
+
+/// The registered threads.
+#[derive(Default)]
+pub(super) struct Workers {
+    all: Mutex<Vec<Registered>>,
+    /// There is one thread, and nothing else stores while it is at work.
+    exclusive: AtomicBool,
+}
+
+impl Workers {
+    fn lock(&self) -> MutexGuard<'_, Vec<Registered>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds out again whether there is one thread alone. Returns true if there was one, and is none any more.
+    fn count(&self, all: &[Registered]) -> bool {
+        let now = matches!(all, [(_, true)]);
+        self.exclusive.swap(now, SeqCst) && !now
+    }
+}
+
 impl Memory {
-    /// Registers another thread that will run kernels.
-    pub(crate) fn worker(&self) -> Worker<'_> {
+    /// Registers another thread that will run kernels. `alone`: its dispatch has no other thread, and no code outside the dispatch stores meanwhile.
+    pub(crate) fn worker(&self, alone: bool) -> Worker<'_> {
         Worker {
             memory: self,
-            since: self.register(),
+            since: self.register(alone),
         }
     }
 
     /// Registers a thread as [`Memory::worker`] does. The registration borrows nothing, so it can be moved from thread to thread.
-    pub(crate) fn register(&self) -> Arc<AtomicU64> {
+    pub(crate) fn register(&self, alone: bool) -> Arc<AtomicU64> {
         let since = Arc::new(AtomicU64::new(IDLE));
-        let mut workers = (self.workers.lock()).unwrap_or_else(PoisonError::into_inner);
-        workers.push(since.clone());
+        let mut all = self.workers.lock();
+        all.push((since.clone(), alone && !self.is_of_host()));
+        let shares = self.workers.count(&all);
+        drop(all);
+        if shares {
+            // The other thread learns of this one when it begins its next work.
+            self.settle();
+        }
         since
     }
 
     /// Removes the registration of a thread that runs no more kernels.
     pub(crate) fn unregister(&self, since: &Arc<AtomicU64>) {
-        let mut workers = (self.workers.lock()).unwrap_or_else(PoisonError::into_inner);
-        workers.retain(|w| !Arc::ptr_eq(w, since));
+        let mut all = self.workers.lock();
+        all.retain(|w| !Arc::ptr_eq(&w.0, since));
+        self.workers.count(&all);
+    }
+
+    /// Returns true if nothing but the registered thread that asks accesses the memory until its current work ends.
+    pub fn is_exclusive(&self) -> bool {
+        self.workers.exclusive.load(SeqCst)
     }
 
     /// Records that a registered thread begins work, which has not read the page map yet.
@@ -64,9 +99,8 @@ impl Memory {
     /// The work of a thread takes at most a time slice.
     pub(super) fn settle(&self) {
         let now = self.epoch.fetch_add(1, SeqCst) + 1;
-        let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
-        let workers = workers.clone();
-        for worker in workers {
+        let workers = self.workers.lock().clone();
+        for (worker, _) in workers {
             let mut polls = 0;
             while worker.load(SeqCst) < now {
                 polls += 1;

@@ -965,6 +965,7 @@ impl Jit {
         ctx.memory.host_bits = if linear.aliased { !ALIAS } else { u64::MAX };
         ctx.memory.pages = linear.pages;
         ctx.memory.bytes = linear.bytes;
+        ctx.memory.shared = !machine.memory.is_exclusive() as u8;
         let mapping = machine.memory.mapping();
         if ctx.remembered.mapping != mapping {
             ctx.remembered.mapping = mapping;

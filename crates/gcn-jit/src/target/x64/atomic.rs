@@ -183,10 +183,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.mov(true, RSI, Rm::R(RAX));
         self.of_host(RSI);
         let location = Rm::M(guest_memory(RSI, 0));
-        let lock = |e: &mut Self, opcode: &[u8]| {
-            e.a.buf.push(0xf0);
-            e.a.g(false, opcode, RCX, location);
-        };
+        let lock = |e: &mut Self, opcode: &[u8]| e.atomically(false, opcode, RCX, location);
         match j.op {
             AtomicOp::Min | AtomicOp::Max => {
                 // Nothing is written if the value does not change.
@@ -459,6 +456,19 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
+    /// Executes an instruction that reads and writes memory, atomically if other threads may access it.
+    fn atomically(&mut self, wide: bool, opcode: &[u8], r: Gpr, location: Rm) {
+        let (shared, done) = (self.a.label(), self.a.label());
+        self.a.cmp8(ctx!(memory.shared), 0);
+        self.a.jcc(Cc::Ne, shared);
+        self.a.g(wide, opcode, r, location);
+        self.a.jmp(done);
+        self.a.bind(shared);
+        self.a.buf.push(0xf0); // lock
+        self.a.g(wide, opcode, r, location);
+        self.a.bind(done);
+    }
+
     /// Executes the atomic of lane RCX at RDI + RDX. The old value replaces its staged data. RAX, RSI and R9 are clobbered.
     fn lane_in_memory(&mut self, (op, signed): (AtomicOp, bool), wide: bool, found: bool) {
         let location = Rm::M(Mem {
@@ -467,10 +477,7 @@ impl<V: Vectors> Emit<'_, V> {
             disp: 0,
         });
         self.staged_data(RSI, DATA, wide);
-        let lock = |e: &mut Self, opcode: &[u8], r: Gpr| {
-            e.a.buf.push(0xf0);
-            e.a.g(wide, opcode, r, location);
-        };
+        let lock = |e: &mut Self, opcode: &[u8], r: Gpr| e.atomically(wide, opcode, r, location);
         let plain: Option<&[u8]> = match op {
             AtomicOp::Add => Some(&[0x01]),
             AtomicOp::Sub => Some(&[0x29]),
@@ -490,9 +497,17 @@ impl<V: Vectors> Emit<'_, V> {
                 self.a.mov(true, RAX, Rm::R(RSI));
             }
             (AtomicOp::Swap, _) => {
+                let (shared, done) = (self.a.label(), self.a.label());
+                self.a.cmp8(ctx!(memory.shared), 0);
+                self.a.jcc(Cc::Ne, shared);
+                self.a.mov(wide, RAX, location);
+                self.a.g(wide, &[0x89], RSI, location); // mov
+                self.a.jmp(done);
+                self.a.bind(shared);
                 // XCHG is atomic without a prefix.
                 self.a.g(wide, &[0x87], RSI, location);
                 self.a.mov(true, RAX, Rm::R(RSI));
+                self.a.bind(done);
             }
             (AtomicOp::CmpSwap, _) => {
                 self.staged_data(R9, DATA + 2, wide);
