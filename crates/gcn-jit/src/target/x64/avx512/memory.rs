@@ -1059,6 +1059,44 @@ impl Emit<'_, Avx512> {
         }
     }
 
+    /// Stores a dword of each lane where lanes are two or four dwords apart: as parts of registers, of which the other dwords are not written. RCX and
+    /// RDX are clobbered.
+    fn store_spread(&mut self, step: i32, data: u8, at: Mem, [t, u, _]: [u8; 3], k: u8) {
+        let places: u64 = match step {
+            8 => 0x5555_5555,
+            _ => 0x1111_1111_1111_1111,
+        };
+        let all_active = self.all_active.is_some();
+        if all_active {
+            self.a.imm(RCX, places & 0xffff);
+            self.a.gpr_to_k(k, RCX);
+        } else {
+            self.a.k_to_gpr(RCX, K_EXEC);
+            self.a.imm(RDX, places);
+            self.a.pdep(RCX, RCX, RDX);
+        }
+        let store = |e: &mut Self, r: u8, by: i32| {
+            if !all_active {
+                e.a.gpr_to_k(k, RCX);
+                e.a.shift_imm(5, true, RCX, 16);
+            }
+            let to = Rm::M(plus(at, by));
+            e.a.zk(op::MOVDQU32_ST, r, 0, to, keep(k));
+        };
+        let mixes = [Mix::ZipLow, Mix::ZipHigh];
+        for (half, mix) in (0..).zip(mixes) {
+            self.mix(mix, t, data, Rm::R(data));
+            if step == 8 {
+                store(self, t, 64 * half);
+                continue;
+            }
+            for (quarter, mix) in (0..).zip(mixes) {
+                self.mix(mix, u, t, Rm::R(t));
+                store(self, u, 128 * half + 64 * quarter);
+            }
+        }
+    }
+
     /// Elements of 16 lanes to memory from `at` on, one lane's after the other's: one to four of 4 bytes, or a smaller one; three of all lanes. All of it
     /// may be written. RCX and RDX are clobbered.
     fn store_elements(&mut self, bytes: u8, data: &[u8], at: Mem, [t, u, v]: [u8; 3], k: u8) {
@@ -1321,6 +1359,11 @@ impl Accesses for Avx512 {
             if within_register(a.step) && a.count == 1 {
                 e.fetch(a, true);
                 e.store_close(a, data[0], t, k);
+                return;
+            }
+            if let (4, &[d], 8 | 16) = (a.bytes, &data[..], a.step) {
+                e.fetch(a, true);
+                e.store_spread(a.step, d, address_plus(a.offset), temps, k);
                 return;
             }
             let (apart, done) = (e.a.label(), e.a.label());
