@@ -381,6 +381,24 @@ fn random_loops_that_store() {
     }
 }
 
+/// Numbers of 32 bits that are far from memory's elements, or wrap: what is accessed is checked in each iteration.
+#[test]
+fn indices_beyond_memory_fault() {
+    for start in ["0x60000000", "0x7ffffff8", "0x80000008", "-8", "0x3ffffff8"] {
+        for step in ["1", "-1", "s20"] {
+            let again = format!(
+                "v_xor_b32 v2, 5, v1\nv_add_u32 v2, {start}, v2\ns_mov_b32 s20, 40\nagain:\nv_ashrrev_i32 v3, 31, v2\nv_lshlrev_b64 v[4:5], 2, v[2:3]\n\
+                 v_mov_b32 v6, s5\nv_add_co_u32 v4, vcc, s4, v4\nv_addc_co_u32 v5, vcc, v6, v5, vcc\nglobal_load_dword v21, v[4:5], off\n\
+                 v_add_u32 v2, {step}, v2\ns_waitcnt vmcnt(0)\nv_add_u32 v20, v20, v21\n\
+                 s_add_u32 s20, s20, -1\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc1 again\n"
+            );
+            // Where the first elements are, the launch may end well.
+            let fault = run(&again);
+            assert!(fault.is_some() || start == "-8", "{again}");
+        }
+    }
+}
+
 #[test]
 fn loops_longer_than_a_time_slice() {
     let load = "v_and_b32 v10, 0x1ffc, v20\nglobal_load_dword v21, v10, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v20, v20, v21\n\

@@ -491,6 +491,30 @@ fn lanes_in_reverse_order() {
 }
 
 /// Waves are observed in a long loop, and go on inside of a block. No code is compiled in which blocks begin there.
+/// Lanes that store a dword of each two or four, up to the end of the buffer, with all lanes active and with some: the other dwords stay.
+#[test]
+fn one_dword_of_several() {
+    for log in [3, 4] {
+        let most = (BYTES as u32 >> log).min(ITEMS);
+        for mask in [
+            "",
+            "v_cmp_gt_u32 vcc, s9, v0\ns_and_b64 exec, exec, vcc\n",
+            "v_and_b32 v7, 5, v0\nv_cmp_ne_u32 vcc, 4, v7\ns_and_b64 exec, exec, vcc\n",
+        ] {
+            for offset in [0, 4] {
+                let body = format!(
+                    "v_cmp_gt_u32 vcc, {most:#x}, v1\ns_and_b64 exec, exec, vcc\n{mask}v_add_u32 v2, s8, v1\nv_lshlrev_b32 v3, 2, v1\n\
+                     v_lshlrev_b32 v2, {log}, v2\nglobal_load_dword v4, v3, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v5, 1, v4\n\
+                     global_store_dword v2, v5, s[6:7] offset:{offset}"
+                );
+                let last = (BYTES as u32 >> log) - most;
+                let stats = same(&body, &[[0, 40], [0, 64], [last, 40], [last, 64]]);
+                assert!(stats.is_none_or(|s| s.interpreted < 300), "{stats:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_long_loop_keeps_its_blocks() {
     let body = "v_mov_b32 v2, 0\ns_mov_b32 s12, 0\nagain:\nv_add_u32 v2, s12, v2\ns_mul_i32 s13, s12, 3\nv_xor_b32 v2, s13, v2\n\

@@ -804,3 +804,52 @@ fn the_journal_records_stores_of_compiled_code() {
         assert!((0..4).all(writable) && stores(0).is_none());
     }
 }
+
+/// A thread that works alone is told of another one before that begins.
+#[test]
+fn exclusive_work_ends_before_another_thread_begins() {
+    let memory = Memory::new(MIB).unwrap();
+    assert!(!memory.is_exclusive());
+    let first = memory.worker(true);
+    assert!(memory.is_exclusive());
+    let work = first.begin();
+    let begun = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|s| {
+        let other = s.spawn(|| {
+            let second = memory.worker(true);
+            begun.store(true, std::sync::atomic::Ordering::SeqCst);
+            assert!(!memory.is_exclusive());
+            drop(second);
+        });
+        while memory.is_exclusive() {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(!begun.load(std::sync::atomic::Ordering::SeqCst));
+        drop(work);
+        other.join().unwrap();
+    });
+    assert!(memory.is_exclusive());
+    drop(first);
+    // Others of the dispatch, or code outside it, may store.
+    let shared = memory.worker(false);
+    assert!(!memory.is_exclusive());
+    drop(shared);
+}
+
+#[test]
+fn unspecified_contents_cost_no_clearing() {
+    let memory = Memory::new(MIB).unwrap();
+    let a = memory.alloc(3 * PAGE_SIZE, 1, Perm::RW).unwrap();
+    memory.store_u32(a + PAGE_SIZE, 7).unwrap();
+    memory.free(a).unwrap();
+    assert_eq!(fault(memory.load_u8(a)), FaultKind::Unmapped);
+    let b = memory
+        .alloc_unspecified(3 * PAGE_SIZE, 1, Perm::RW)
+        .unwrap();
+    assert_eq!((b, memory.load_u32(b + PAGE_SIZE).unwrap()), (a, 7));
+    memory.free(b).unwrap();
+    let c = memory.alloc(3 * PAGE_SIZE, 1, Perm::RW).unwrap();
+    assert_eq!((c, memory.load_u32(c + PAGE_SIZE).unwrap()), (a, 0));
+    assert_eq!(memory.free_bytes(), MIB - 3 * PAGE_SIZE);
+}

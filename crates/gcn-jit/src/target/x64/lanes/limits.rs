@@ -53,7 +53,7 @@ impl<V: Vectors> Emit<'_, V> {
     /// The number of iterations becomes the one for which an access is permitted, if that is smaller.
     fn limit_of(&mut self, l: &Limit, later: &mut Vec<LookUp>) {
         let (one, done) = (self.a.label(), self.a.label());
-        self.address(l, one);
+        self.address(l);
         let (from, back, known) = (self.a.label(), self.a.label(), self.a.label());
         self.check_tag(l.range, from);
         self.within(l.range);
@@ -83,22 +83,27 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.bind(done);
     }
 
-    /// RCX becomes the address of the next iteration's access. Goes to `one` if later ones may not be that plus steps. RSI is clobbered.
-    fn address(&mut self, l: &Limit, one: Label) {
+    /// RCX becomes the address of the next iteration's access. If later ones may not be that plus steps, the number of iterations becomes 1. RSI is
+    /// clobbered.
+    fn address(&mut self, l: &Limit) {
         let steps = &l.steps;
         let a = &mut *self.a;
         kept_integer(a, RCX, &steps.home);
         if !steps.home.wide() {
-            // The number must stay far from where it wraps.
+            // Before the last iteration, the number must stay far from where it wraps.
+            let far = a.label();
+            let (least, span) = match (steps.signed, steps.by) {
+                (true, _) => (-(1 << 30), i32::MAX),
+                (false, By::Imm(1..)) => (0, i32::MAX),
+                _ => (1 << 29, 1 << 30),
+            };
+            a.g(false, &[0x8d], STEP, Rm::M(mem(RCX, -least)));
+            a.alu_imm(alu::CMP, false, Rm::R(STEP), span);
+            a.jcc(Cc::Be, far);
+            a.imm(COUNT, 1);
+            a.bind(far);
             if steps.signed {
-                a.g(false, &[0x8d], STEP, Rm::M(mem(RCX, 1 << 30)));
-                a.test(false, STEP, STEP);
-                a.jcc(Cc::S, one);
                 a.movsxd(RCX, Rm::R(RCX));
-            } else {
-                a.g(false, &[0x8d], STEP, Rm::M(mem(RCX, -(1 << 29))));
-                a.alu_imm(alu::CMP, false, Rm::R(STEP), 1 << 30);
-                a.jcc(Cc::A, one);
             }
             if steps.shift > 0 {
                 a.shift_imm(4, true, RCX, steps.shift);
