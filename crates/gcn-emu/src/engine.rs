@@ -105,8 +105,7 @@ impl Pattern {
 
 /// The known patterns of v0, v1 and v2 of a wave that is about to run its first instruction. The other VGPRs are 0.
 ///
-/// They are computed once for the waves of a dispatch. Lanes that were never active hold zeros, so the last wave of a
-/// workgroup of, say, 100 work-items has no pattern in its v0.
+/// They are computed once for the waves of a dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EntryVgprs(pub [Pattern; 3]);
 

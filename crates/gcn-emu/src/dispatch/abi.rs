@@ -615,13 +615,18 @@ impl Setup<'_> {
         let first = wave * LANES;
         let lanes = (items - first.min(items)).min(LANES);
         state.set_exec(if lanes == LANES { !0 } else { (1 << lanes) - 1 });
-        for lane in 0..lanes {
-            let item = (first + lane) as u32;
-            let id = [
+        // What lanes without a work-item have is unspecified. Their numbers continue the last work-item's row (or column, if rows have one work-item), so
+        // that what compiled code assumes of the numbers of 16 lanes also holds for the last wave of a workgroup.
+        let along = size.iter().position(|&n| n > 1).unwrap_or(0);
+        for lane in 0..LANES {
+            let beyond = (lane + 1).saturating_sub(lanes) as u32;
+            let item = (first + lane) as u32 - beyond;
+            let mut id = [
                 item % size[0],
                 item / size[0] % size[1],
                 item / (size[0] * size[1]),
             ];
+            id[along] += beyond;
             for (d, id) in id
                 .into_iter()
                 .enumerate()
