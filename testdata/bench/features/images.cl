@@ -169,3 +169,19 @@ kernel void mean9(global const float *in, global float *out, int width, int heig
       sum += in[clamp(y + j, 0, height - 1) * width + clamp(x + i, 0, width - 1)];
   out[y * width + x] = sum / 9;
 }
+
+// Sums of 17 pixels of a column, which a workgroup of one column loads first.
+kernel void column_window(global const float *in, global float *out, int width, int height) {
+  local float tile[256 + 16];
+  int x = get_global_id(0), y = get_global_id(1), l = get_local_id(1);
+  tile[8 + l] = in[y * width + x];
+  if (l < 8)
+    tile[l] = in[max(y - 8, 0) * width + x];
+  if (l >= 248)
+    tile[l + 16] = in[min(y + 8, height - 1) * width + x];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float sum = 0;
+  for (int i = 0; i < 17; i++)
+    sum += tile[l + i];
+  out[y * width + x] = sum / 17;
+}

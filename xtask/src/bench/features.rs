@@ -765,6 +765,9 @@ const IMAGES: &[Case] = &[
             ]
         },
     },
+    plane("images", "column_window", [1024, 1024], [1, 256], || {
+        vec![units(1024 * K, 1), result(1024 * K), int(1024), int(1024)]
+    }),
     plane("images", "mean9", [512, 512], [8, 8], || {
         vec![units(256 * K, 1), result(256 * K), int(512), int(510)]
     }),

@@ -514,12 +514,28 @@ impl<V: Vectors> Emit<'_, V> {
     /// number of registers that hold values of other slices.
     pub(super) fn run(&mut self, code: &Code<V::Op>, both: bool, ballots: bool, fewer: usize) {
         if let Some(out) = self.allocate(code, V::REGISTERS, fewer) {
-            self.each_slice(both, |e| e.steps(code, &out), ballots);
+            /// The most instructions of a part that is not skipped where it has no active lanes: a branch that is mispredicted takes as long.
+            const SHORT: usize = 16;
+            let skips = code.insts.len() > SHORT || self.accesses_memory();
+            self.each_slice(both, skips, |e| e.steps(code, &out), ballots);
         }
     }
 
-    /// Emits code for each part of each slice, or in a loop of four slices. Parts without active lanes are skipped.
-    pub(super) fn each_slice(&mut self, both: bool, code: impl Fn(&mut Self), ballots: bool) {
+    /// Returns true if lanes of the block access memory.
+    fn accesses_memory(&self) -> bool {
+        let c = self.c;
+        let loads = |n: &Node| matches!(n.op, Inst::Group { .. } | Inst::AffineLoad { .. });
+        c.effects.store.is_some() || c.affine.store.is_some() || c.graph.iter().any(loads)
+    }
+
+    /// Emits code for each part of each slice, or in a loop of four slices. Parts without active lanes are skipped if `skips`.
+    pub(super) fn each_slice(
+        &mut self,
+        both: bool,
+        skips: bool,
+        code: impl Fn(&mut Self),
+        ballots: bool,
+    ) {
         let slices = if self.looped { 1 } else { 4 };
         let halves = if both { 1 } else { V::PARTS };
         if self.all_active.is_some() {
@@ -537,11 +553,13 @@ impl<V: Vectors> Emit<'_, V> {
                 let over = self.a.label();
                 if self.all_active.is_none() {
                     let m = self.at(EXEC_BITS);
-                    match halves {
-                        1 => self.a.cmp16_zero(m),
-                        _ => self.a.cmp8(m, 0),
+                    if skips {
+                        match halves {
+                            1 => self.a.cmp16_zero(m),
+                            _ => self.a.cmp8(m, 0),
+                        }
+                        self.a.jcc(Cc::E, over);
                     }
-                    self.a.jcc(Cc::E, over);
                     V::active(self.a, m);
                 }
                 code(self);
@@ -638,7 +656,7 @@ impl<V: Vectors> Emit<'_, V> {
                 V::Op::spill(e.a, 0, r, to);
             }
         };
-        self.each_slice(false, copy, false);
+        self.each_slice(false, true, copy, false);
     }
 
     /// Stages operands of a wave-wide helper that are the same within a slice.
