@@ -91,6 +91,16 @@ fn kept_integer(a: &mut Asm, to: Gpr, home: &Home) {
     }
 }
 
+/// A register becomes what is added to a number in each iteration, with a sign.
+fn load_step(a: &mut Asm, to: Gpr, steps: &Steps) {
+    match steps.by {
+        By::Imm(by) => a.imm(to, by as i64 as u64),
+        By::Memory(m, true) => a.mov(true, to, Rm::M(m)),
+        By::Memory(m, false) if steps.home.wide() => a.mov(false, to, Rm::M(m)),
+        By::Memory(m, false) => a.movsxd(to, Rm::M(m)),
+    }
+}
+
 /// Records the range between the first and the last of the lane's accesses at an address that changes by steps. RAX: the lane's first VGPR, as it was
 /// at the beginning. RCX, RSI, RDI and R8 are clobbered.
 fn record_steps(a: &mut Asm, steps: &Steps, of: Elements, to: [Mem; 2]) {
@@ -108,12 +118,7 @@ fn record_steps(a: &mut Asm, steps: &Steps, of: Elements, to: [Mem; 2]) {
         What::Bit(_) => {}
     }
     kept_integer(a, RSI, home);
-    match steps.by {
-        By::Imm(by) => a.imm(RDI, by as i64 as u64),
-        By::Memory(m, true) => a.mov(true, RDI, Rm::M(m)),
-        By::Memory(m, false) if wide => a.mov(false, RDI, Rm::M(m)),
-        By::Memory(m, false) => a.movsxd(RDI, Rm::M(m)),
-    }
+    load_step(a, RDI, steps);
     a.alu(alu::SUB, wide, RSI, Rm::R(RDI));
     let (known, unknown) = (a.label(), a.label());
     if !wide {

@@ -158,12 +158,8 @@ impl<V: Vectors> Emit<'_, V> {
                 }
                 a.imm(STEP, size);
             }
-            By::Memory(m, wide) => {
-                match wide {
-                    true => a.mov(true, STEP, Rm::M(m)),
-                    false if steps.home.wide() => a.mov(false, STEP, Rm::M(m)),
-                    false => a.movsxd(STEP, Rm::M(m)),
-                }
+            By::Memory(..) => {
+                load_step(a, STEP, steps);
                 if !steps.home.wide() {
                     a.lea(RAX, mem(STEP, MOST));
                     a.alu_imm(alu::CMP, true, Rm::R(RAX), 2 * MOST);
