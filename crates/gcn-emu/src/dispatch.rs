@@ -42,6 +42,7 @@ pub struct Gpu {
     /// Makes engines that leave memory accesses to the interpreter, which reports them to the probe.
     recording_engine: EngineMaker,
     dispatches: AtomicU64,
+    work: schedule::Work,
     output: host::Output,
     heap: OnceLock<Arc<hostcall::Heap>>,
     /// The resources of global wave sync as dispatches from queues left them.
@@ -492,6 +493,7 @@ impl Gpu {
             engine: Arc::new(engine),
             recording_engine: Arc::new(|| Box::new(Interp::new())),
             dispatches: AtomicU64::new(0),
+            work: schedule::Work::default(),
             output: Mutex::new(Box::new(std::io::stdout())),
             heap: OnceLock::new(),
             wave_sync: WaveSync::default(),

@@ -28,6 +28,8 @@ pub const OWN_RANGES: u32 = 1536;
 pub const TILES: usize = 8;
 /// What may be spent on a tile before it has been of use, in dwords that each lane would have loaded meanwhile.
 pub const TILE_BUDGET: i32 = 128;
+/// What a tile may cost at least after one, two, four and so on of a dispatch's batches: two accesses of all parts' lanes.
+pub const TILE_AGAIN: i32 = 48;
 /// The number of operands of a wave-wide helper.
 pub const STAGED: usize = WaveHelper::OPERANDS;
 
@@ -356,6 +358,8 @@ pub struct TileTable {
     /// For each: whether it has memory, and what is left of its budget.
     pub on: [u8; TILES],
     pub budget: [i32; TILES],
+    /// How many batches of the dispatch have begun.
+    pub binds: u32,
     pub helper: usize,
     /// Where the bases of the part are that the helper is asked for, from the first tile on.
     pub part: usize,
@@ -385,6 +389,8 @@ pub struct LaneLoopChoice {
     pub since: u64,
     pub entries: u32,
     pub most: u32,
+    /// The number of those that are being timed, which is smaller if it may tell already.
+    pub timing: u32,
     /// How often in succession a dispatch ended before all of them had run.
     pub broken: u32,
     /// Nonzero: one more entry comes before those that are timed, because the first one after a change of code is slow.
@@ -396,6 +402,8 @@ pub struct LaneLoopChoice {
     pub holds: u32,
     /// The dispatch in which the entries began that are timed together ([`LaneRun::dispatch`]).
     pub dispatch: u32,
+    /// The number of the last choice of all engines that this one knows.
+    pub seen: u32,
 }
 
 /// The places at which a loop accesses memory, for the helper that looks for conflicts.

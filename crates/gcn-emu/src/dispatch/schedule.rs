@@ -41,8 +41,12 @@ pub(super) const PATIENCE: u32 = 16;
 /// The maximum number of workgroups that a thread takes at a time.
 pub(super) const BATCH: u64 = 64;
 
-/// Instructions that a dispatch runs on one thread before the others are started: starting them takes as long.
+/// Instructions that a dispatch runs on one thread before the others are started: starting them takes as long. If an earlier dispatch of the kernel
+/// tells that it has more, all threads are started at once.
 const ALONE: u64 = 1 << 14;
+
+/// Instructions that a thread takes at least at a time, if that is known: fewer take less time than taking them does.
+const LEAST: u64 = 1 << 12;
 
 /// The longest loop, in instructions, that is recognised as waiting.
 pub(super) const LOOP: usize = 256;
@@ -89,6 +93,35 @@ fn waves_before(shape: &Shape, group: [u32; 3]) -> u64 {
         last as u64 * row(0, z) + row(last, z)
     };
     z as u64 * plane(0) + y as u64 * row(0, z) + x as u64 * waves([0, y, z])
+}
+
+/// The instructions per wave of kernels that have run.
+#[derive(Debug, Default)]
+pub(super) struct Work(Mutex<HashMap<u64, u64>>);
+
+impl Work {
+    /// The maximum number of kernels.
+    const KERNELS: usize = 1 << 12;
+
+    /// Returns about how many instructions a dispatch will have, if its kernel has run before.
+    fn expected(&self, setup: &Setup<'_>) -> Option<u64> {
+        let shape = &*setup.shape;
+        let each = *lock(&self.0).get(&setup.entry)?;
+        let waves = (shape.total - shape.first).saturating_mul(shape.waves_of(shape.group) as u64);
+        Some(each.saturating_mul(waves))
+    }
+
+    /// Notes what a dispatch had.
+    fn done(&self, setup: &Setup<'_>, stats: &Stats) {
+        let Some(each) = stats.instructions.checked_div(stats.waves) else {
+            return;
+        };
+        let mut known = lock(&self.0);
+        if known.len() >= Work::KERNELS {
+            known.clear();
+        }
+        known.insert(setup.entry, each);
+    }
 }
 
 impl Gpu {
@@ -179,6 +212,7 @@ impl Gpu {
             true => 1,
             false => setup.shape.threads,
         };
+        let known = self.work.expected(setup);
         let shared = Shared {
             setup,
             middle: setup.own(setup.shape.groups.map(|n| n / 2), 0),
@@ -203,6 +237,11 @@ impl Gpu {
             error: Mutex::new(None),
             epoch: AtomicU64::new(0),
             threads,
+            known: known.is_some(),
+            least: known.map_or(1, |instructions| {
+                let groups = setup.shape.total - setup.shape.first;
+                (LEAST.saturating_mul(groups) / instructions.max(1)).clamp(1, BATCH)
+            }),
             lds,
             stuck: (0..threads)
                 .map(|_| Mutex::new(Report::default()))
@@ -259,17 +298,19 @@ impl Gpu {
         // If the host refuses threads, this one does the work.
         match Threads::take(threads - 1) {
             None => add(work(0, None)),
-            Some(others) => others.in_place_scope(|scope| {
-                let (work, add) = (&work, &add);
-                let help = || {
-                    for thread in 1..threads {
-                        scope.spawn(move |_| add(work(thread, None)));
+            Some(others) => {
+                let first = |help: &dyn Fn()| {
+                    let long = known.is_some_and(|instructions| instructions >= ALONE);
+                    if long {
+                        help();
                     }
+                    add(work(0, Some(help).filter(|_| !long)));
                 };
-                add(work(0, Some(&help)));
-            }),
+                others.run(threads - 1, first, |thread| add(work(thread, None)));
+            }
         }
         let stats = stats.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.work.done(setup, &stats);
         shared.serve();
         let closed = match &setup.host {
             Some(host) => host.close(&self.output),
@@ -325,6 +366,10 @@ struct Shared<'a> {
     epoch: AtomicU64,
     /// Host threads.
     threads: usize,
+    /// Whether the dispatch is long is known.
+    known: bool,
+    /// The number of workgroups that a thread takes at least at a time.
+    least: u64,
     /// Bytes of LDS of a workgroup.
     lds: u32,
     /// For each thread: the report whether its waves can continue.
@@ -775,7 +820,7 @@ impl Worker<'_> {
         // Enough workgroups and slots are left for the other threads.
         let share = match self.shared.threads as u64 {
             1 => BATCH,
-            threads => (left / (4 * threads)).clamp(1, BATCH),
+            threads => (left / (4 * threads)).clamp(shared.least, BATCH),
         };
         let share = share.min(left);
         let room = starts.slots.len().div_ceil(self.shared.threads);
@@ -1012,9 +1057,9 @@ impl Worker<'_> {
         let end = self.gather(group);
         loop {
             let budget = match self.help {
-                None => slice * PATIENCE as u64,
                 // The engine must return soon.
-                Some(_) => slice / 4 + ALONE,
+                Some(_) if !shared.known => slice / 4 + ALONE,
+                _ => slice * PATIENCE as u64,
             };
             let given = shared.share(budget);
             let mut fuel = given;
@@ -1079,8 +1124,14 @@ impl Worker<'_> {
                 }
                 return Ok(None);
             }
-            if stop == GroupStop::Paused && !helped && self.help.is_none() {
-                continue;
+            if stop == GroupStop::Paused && !helped {
+                // A wave's time slice is longer than was permitted, so it may be about to run for long.
+                if given == budget {
+                    self.get_help();
+                }
+                if self.help.is_none() {
+                    continue;
+                }
             }
             self.begin(group);
             for progress in &mut group.progress {
@@ -1273,9 +1324,14 @@ impl Worker<'_> {
         if let Some(progress) = &self.shared.launch.observers.progress {
             progress.instructions.fetch_add(given - left, Relaxed);
         }
-        if self.help.is_some() && self.stats.instructions >= ALONE {
-            self.help.take().into_iter().for_each(|help| help());
+        if self.stats.instructions >= ALONE {
+            self.get_help();
         }
+    }
+
+    /// Starts the other threads, if they have not been started.
+    fn get_help(&mut self) {
+        self.help.take().into_iter().for_each(|help| help());
     }
 
     /// Runs a wave for up to `fuel` instructions.

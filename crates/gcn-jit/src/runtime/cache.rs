@@ -13,6 +13,7 @@ use crate::passes::optional::{LeftOut, Optional};
 use crate::runtime::disk::Store;
 use crate::runtime::engine::{Jit, JitStats};
 use crate::runtime::grid::GridHistory;
+use crate::runtime::lane_loops::SharedChoices;
 use crate::runtime::profile::{Piece, RegionCode, Report};
 use crate::target::Level;
 use crate::target::x64::grid::GridCode;
@@ -325,6 +326,7 @@ struct Shared {
     most: usize,
     /// What regions for waves that start do not assume, by keys without caution.
     cautions: Mutex<HashMap<Key, Vec<Caution>>>,
+    choices: SharedChoices,
     /// The folder in which regions are saved for other processes.
     store: Option<Arc<Store>>,
 }
@@ -349,6 +351,7 @@ impl Library {
             dropped: AtomicU64::new(0),
             most,
             cautions: Mutex::default(),
+            choices: SharedChoices::default(),
             store: None,
         }))
     }
@@ -365,6 +368,11 @@ impl Library {
     /// Returns the folder in which its regions are saved for other processes.
     pub fn store(&self) -> Option<Arc<Store>> {
         self.0.store.clone()
+    }
+
+    /// The choices of its engines between codes of loops.
+    pub fn choices(&self) -> &SharedChoices {
+        &self.0.choices
     }
 
     /// Returns the number of times that all regions were dropped.
@@ -421,7 +429,7 @@ impl Made {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::context::LiveIns;
 use crate::context::Tally;
-use crate::context::{Ctx, TILE_BUDGET, TILES, TimeSlice};
+use crate::context::{Ctx, TILE_AGAIN, TILE_BUDGET, TILES, TimeSlice};
 use crate::frontend;
 use crate::ir::region::Region;
 use crate::passes::Dump;
@@ -972,9 +972,17 @@ impl Jit {
             ctx.remembered.ranges.fill([0; 2]);
         }
         ctx.tries = machine.memory.tries() as u32;
-        ctx.lanes.dispatch = self.code.session as u32;
+        if ctx.lanes.dispatch != self.code.session as u32 {
+            ctx.lanes.dispatch = self.code.session as u32;
+            (ctx.tiles.budget, ctx.tiles.binds) = ([TILE_BUDGET; TILES], 0);
+        }
+        ctx.tiles.binds += 1;
+        if ctx.tiles.binds.is_power_of_two() {
+            for budget in &mut ctx.tiles.budget {
+                *budget = (*budget).max(TILE_AGAIN);
+            }
+        }
         ctx.lanes.always = self.testing.lane_loops;
-        ctx.tiles.budget = [TILE_BUDGET; TILES];
         ctx.lds.base = machine.lds.as_mut_ptr();
         ctx.lds.bytes = machine.lds.len() as u64;
         assert!(machine.lds.len() <= LDS_MOST && LDS_MOST < i32::MAX as usize);
@@ -1060,6 +1068,7 @@ impl Jit {
                 SLICE
             },
             names: &mut self.names,
+            choices: self.code.library.choices(),
         };
         ctx.call.host = &mut host as *mut Host<'_, '_> as usize;
         let entered = &self.code.regions[region as usize];

@@ -2,6 +2,7 @@
 
 use crate::context::{AroundRequest, Ctx, TimeSlice};
 use crate::runtime::engine::fetch;
+use crate::runtime::lane_loops::SharedChoices;
 use gcn_emu::engine::{Engine, Machine, Stop};
 use gcn_emu::group::next_time_slice;
 use gcn_emu::interp::Interp;
@@ -20,6 +21,7 @@ pub(crate) struct Host<'a, 'm> {
     pub(crate) interpreted: &'a mut u64,
     pub(crate) slice: u64,
     pub(crate) names: &'a mut Option<HashMap<&'static str, u64>>,
+    pub(crate) choices: &'a SharedChoices,
 }
 
 /// The context of compiled code, and the state that its helpers work on.

@@ -2,11 +2,15 @@
 //!
 //! Which one is faster depends on the data: on how long lanes stay in the loop, and on where they load from. So both are timed. After
 //! some entries in vector code they take turns; then the faster one runs for many entries, and both are timed again. Both leave the same state.
+//! Engines tell each other their choices.
 
 use crate::context::{Ctx, LANE_LOOPS, LANE_TIMES, LaneLoopChoice, Places};
+use crate::runtime::cache::lock;
 use crate::runtime::helpers::{AROUND, page_states, parts, permitted};
 use crate::runtime::profile::ticks;
 use gcn_emu::mem::MAPPED;
+use std::collections::HashMap;
+use std::sync::Mutex;
 
 /// The first entries run vector code and do not decide: memory comes to the cache, and accesses learn how lanes move. They are this many, or take
 /// this many ticks.
@@ -19,27 +23,83 @@ const FEWEST: u32 = 3;
 const MOST: u32 = 31;
 /// Which of the timed entries run lane by lane, in an order that no period of the waves' work resembles.
 const BY_LANE: [u32; LANE_TIMES] = [0, 1, 1, 0, 1, 0, 0, 1];
+/// If one code takes this many times as long, few times tell: two of the slower one.
+const MUCH: u64 = 2;
+/// If the lanes' code takes this many times as long, the fewest entries tell.
+const HOPELESS: u64 = 8;
 /// For how many times as many entries as are timed together a choice holds: the first one, which may be made before the data are in the cache, and
 /// later ones.
 const FIRST_HOLDS: u32 = 8;
 const HOLDS: u32 = 256;
 
+/// The last choice that an engine made for a loop.
+#[derive(Clone, Copy, Default)]
+struct Shared {
+    /// How many choices have been made for the loop.
+    number: u32,
+    by_lane: u32,
+    entries: u32,
+    holds: u32,
+}
+
+/// The last choices of all engines that share compiled code, by the loops' addresses.
+#[derive(Default)]
+pub(crate) struct SharedChoices(Mutex<HashMap<u64, Shared>>);
+
+impl SharedChoices {
+    /// The maximum number of loops.
+    const LOOPS: usize = 1 << 12;
+
+    /// Chooses the code for the next entries, as another engine did, or as their times tell.
+    fn choose(&self, choice: &mut LaneLoopChoice, now: u64, dispatch: u32) {
+        let mut all = lock(&self.0);
+        let known = all.get(&choice.tag).copied().unwrap_or_default();
+        if known.number != choice.seen {
+            *choice = LaneLoopChoice {
+                tag: choice.tag,
+                left: (known.holds * known.entries).saturating_sub(1),
+                by_lane: known.by_lane,
+                entries: known.entries,
+                most: MOST,
+                holds: known.holds,
+                seen: known.number,
+                ..LaneLoopChoice::default()
+            };
+            return;
+        }
+        if choice.choose(now, dispatch) {
+            if all.len() >= SharedChoices::LOOPS {
+                all.clear();
+            }
+            choice.seen = known.number.wrapping_add(1).max(1);
+            let made = Shared {
+                number: choice.seen,
+                by_lane: choice.by_lane,
+                entries: choice.entries,
+                holds: choice.holds,
+            };
+            all.insert(choice.tag, made);
+        }
+    }
+}
+
 impl LaneLoopChoice {
     /// Chooses the code for the next entries. The entries since the last choice have ended, and with them what came between them, which does
-    /// not depend on the choice.
-    fn choose(&mut self, now: u64, dispatch: u32) {
+    /// not depend on the choice. Returns true if the times tell which code is faster.
+    fn choose(&mut self, now: u64, dispatch: u32) -> bool {
         let elapsed = now.wrapping_sub(self.since);
         // Between dispatches the host does something else.
         let timed = self.taken > 0 && self.dispatch == dispatch;
         if self.warms != 0 && timed {
             (self.warms, self.since) = (0, now);
-            self.left = self.entries - 1;
-            return;
+            self.left = self.timing - 1;
+            return false;
         }
         (self.since, self.dispatch) = (now, dispatch);
+        let probed = timed && self.timing < self.entries;
         if self.entries == 0 {
             if !self.begin(elapsed, timed) {
-                return;
+                return false;
             }
         } else if !timed && self.taken > 0 {
             // These entries are timed again, and fewer together if dispatches may not have as many.
@@ -52,28 +112,73 @@ impl LaneLoopChoice {
             if self.entries > self.most.max(1) {
                 (self.entries, self.taken) = (self.most.max(1), 0);
             }
-        } else if timed && elapsed < TICKS && self.entries < self.most {
+        } else if timed && !probed && elapsed < TICKS && self.entries < self.most {
             self.entries = (2 * self.entries + 1).min(self.most);
             self.taken = 0;
         } else if timed {
             self.broken = 0;
             let at = (self.taken as usize - 1) % LANE_TIMES;
-            self.times[at] = elapsed / self.entries as u64;
+            self.times[at] = elapsed / self.timing as u64;
+            if probed && self.times[at] / HOPELESS < self.times[0] {
+                // More entries must tell.
+                self.taken -= 1;
+            }
         }
-        if self.taken as usize == LANE_TIMES {
-            self.taken = 0;
-            self.by_lane = self.lanes_are_faster() as u32;
-            self.holds = (self.holds * 4).clamp(FIRST_HOLDS, HOLDS);
-            self.left = self.holds * self.entries - 1;
-            return;
+        if let Some(by_lane) = self.faster(probed) {
+            self.decide(by_lane);
+            return true;
         }
         self.by_lane = BY_LANE[self.taken as usize % LANE_TIMES];
+        self.timing = match self.taken {
+            1 if !probed => FEWEST.min(self.entries),
+            _ => self.entries,
+        };
         self.taken += 1;
         self.warms = (self.most > 0) as u32;
         self.left = match self.warms {
-            0 => self.entries - 1,
+            0 => self.timing - 1,
             _ => 0,
         };
+        false
+    }
+
+    /// Lets entries run in one code until both are timed again: the longer, the more time it takes to time the slower one.
+    fn decide(&mut self, by_lane: bool) {
+        let [least, most] =
+            [self.times_of(0), self.times_of(1)].map(|times| times.min().unwrap_or(1));
+        let (least, most) = (least.min(most).max(1), least.max(most));
+        let slower = (most / least).min(HOLDS as u64) as u32;
+        self.by_lane = by_lane as u32;
+        self.holds = (self.holds * 4)
+            .max(FIRST_HOLDS * slower)
+            .clamp(FIRST_HOLDS, HOLDS);
+        self.left = self.holds * self.entries - 1;
+        self.taken = 0;
+    }
+
+    /// The times of an entry in one code that were taken.
+    fn times_of(&self, by_lane: u32) -> impl Iterator<Item = u64> {
+        let times = self.times.iter().zip(BY_LANE).take(self.taken as usize);
+        times.filter(move |t| t.1 == by_lane).map(|t| *t.0)
+    }
+
+    /// Returns true if the lanes' code is faster, false if vector code is, and `None` if more times are needed to tell. `probed`: the last time
+    /// is of few entries.
+    fn faster(&self, probed: bool) -> Option<bool> {
+        // One of the times may be long because of work of the host.
+        let much_less = |a: u32, b: u32| {
+            let (worst, best) = (self.times_of(a).max(), self.times_of(b).min());
+            worst
+                .zip(best)
+                .is_some_and(|(worst, best)| worst < best / MUCH)
+        };
+        match self.taken {
+            2 if probed => Some(false),
+            3.. if much_less(0, 1) => Some(false),
+            4.. if much_less(1, 0) => Some(true),
+            n if n as usize == LANE_TIMES => Some(self.lanes_are_faster()),
+            _ => None,
+        }
     }
 
     /// Counts one of the first entries: how long it took is known if `timed`. Returns true if the next ones are timed.
@@ -98,10 +203,9 @@ impl LaneLoopChoice {
     /// Compares the times. The longest one of each code does not count: work of the host is in it. Lanes must be faster by a sixth, because vector
     /// code becomes faster the longer it runs.
     fn lanes_are_faster(&self) -> bool {
-        let of = |by_lane: u32| {
-            let times = self.times.iter().zip(BY_LANE);
-            let times = times.filter(|t| t.1 == by_lane).map(|t| *t.0);
-            times.clone().sum::<u64>() - times.max().unwrap_or(0)
+        let of = |by_lane| {
+            let longest = self.times_of(by_lane).max();
+            self.times_of(by_lane).sum::<u64>() - longest.unwrap_or(0)
         };
         let [all, lanes] = [of(0), of(1)];
         lanes < all - all / 6
@@ -114,7 +218,7 @@ impl LaneLoopChoice {
 /// As of [`parts`].
 pub(crate) unsafe extern "sysv64" fn choose(ctx: *mut Ctx, slot: u64) -> u64 {
     // SAFETY: the caller's.
-    let (ctx, _) = unsafe { parts(ctx) };
+    let (ctx, host) = unsafe { parts(ctx) };
     let tag = ctx.lanes.lane;
     let choice = &mut ctx.lanes.choices[slot as usize % LANE_LOOPS];
     if choice.tag != tag {
@@ -123,7 +227,7 @@ pub(crate) unsafe extern "sysv64" fn choose(ctx: *mut Ctx, slot: u64) -> u64 {
             ..LaneLoopChoice::default()
         };
     }
-    choice.choose(ticks(), ctx.lanes.dispatch);
+    (host.choices).choose(choice, ticks(), ctx.lanes.dispatch);
     if ctx.lanes.always {
         choice.by_lane = 1;
     }
@@ -273,6 +377,37 @@ mod tests {
         assert!(!changed(2, 7, [end, end + 1]) && !changed(2, 7, NONE));
         // Inactive lanes do not count.
         assert!(!changed(2, 1, [start, end]));
+    }
+
+    #[test]
+    fn much_slower_code_runs_a_few_times() {
+        let mut choice = LaneLoopChoice::default();
+        let by_lane = enter(&mut choice, [10, 300], (4000, 64));
+        assert!(by_lane < 10, "{by_lane}");
+        let mut choice = LaneLoopChoice::default();
+        let by_lane = enter(&mut choice, [300, 10], (4000, 64));
+        assert!(by_lane > 3800, "{by_lane}");
+    }
+
+    #[test]
+    fn engines_learn_from_each_other() {
+        let all = SharedChoices::default();
+        let mut choices = [LaneLoopChoice::default(); 2];
+        let (mut now, mut slow) = ([0, 0], [0, 0]);
+        // The first engine runs alone at the beginning.
+        for n in 0..20_000 {
+            for (e, choice) in choices.iter_mut().enumerate().take(1 + (n > 2000) as usize) {
+                choice.tag = 1;
+                let (left, ask) = choice.left.overflowing_sub(1);
+                choice.left = left;
+                if ask {
+                    all.choose(choice, now[e], 0);
+                }
+                now[e] += if choice.by_lane == 0 { 20_000 } else { 10_000 };
+                slow[e] += (choice.by_lane == 0) as u32;
+            }
+        }
+        assert!(slow[0] < 500 && slow[1] < 100, "{slow:?}");
     }
 
     #[test]
