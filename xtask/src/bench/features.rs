@@ -102,7 +102,7 @@ const K: usize = 1 << 10;
 pub fn all() -> Vec<Case> {
     [
         LOOPS, LARGE, ROWS, PRIVATE, TYPES, TABLES, LOCAL, ATOMICS, GATHER, IMAGES, PLANES, MATH,
-        SHORT, SPECIAL,
+        SHORT, SPECIAL, SOLVERS,
     ]
     .concat()
 }
@@ -1021,6 +1021,270 @@ const SPECIAL: &[Case] = &[
             double_units(16 * K, 1),
             exact(zeros),
             out(128 * K, Alike::F64(1e-12)),
+        ]
+    }),
+];
+
+/// A sparse matrix by rows of 1 to 31 elements, each of which has its diagonal: the starts and the columns.
+fn sparse(rows: u32, seed: u64) -> (Vec<u32>, Vec<u32>) {
+    let starts = starts(rows as usize, seed, 1, 31);
+    let mut random = Random(seed + 1);
+    let mut columns = Vec::new();
+    for row in 0..rows {
+        let count = starts[row as usize + 1] - starts[row as usize];
+        columns.push(row);
+        // Most are near the diagonal.
+        columns.extend((1..count).map(|_| match random.word() % 4 {
+            0 => random.word() % rows,
+            _ => (row + random.word() % 256) % rows,
+        }));
+    }
+    (starts, columns)
+}
+
+const SOLVERS: &[Case] = &[
+    line("solvers", "sparse_solve", 1 << 13, 128, || {
+        let (starts, columns) = sparse(1 << 14, 1);
+        vec![
+            as_words(&starts),
+            as_words(&columns),
+            units(columns.len(), 2),
+            units(1 << 14, 3),
+            units(1 << 14, 4),
+            result(1 << 14),
+            int(1 << 14),
+        ]
+    }),
+    line("solvers", "sparse_solve_f64", 1 << 13, 64, || {
+        let (starts, columns) = sparse(1 << 13, 1);
+        vec![
+            as_words(&starts),
+            as_words(&columns),
+            double_units(columns.len(), 2),
+            double_units(1 << 13, 3),
+            out(1 << 16, Alike::F64(1e-9)),
+            int(1 << 13),
+        ]
+    }),
+    line("solvers", "next_level", 1 << 16, 256, || {
+        let nodes = 1 << 16;
+        let starts = starts(nodes as usize, 1, 0, 12);
+        let edges = starts[nodes as usize] as usize;
+        let mut random = Random(2);
+        let now = (0..nodes).map(|_| (random.word() % 4 == 0) as u8);
+        vec![
+            as_words(&starts),
+            numbers(edges, 3, nodes),
+            exact(now.collect()),
+            zeros(nodes as usize),
+            exact(words(nodes as usize, |i| (i % 3 == 0) as u32)),
+            int(5),
+            int(nodes),
+        ]
+    }),
+    line("solvers", "nearest_centre", 1 << 14, 256, || {
+        vec![
+            units(16 * K * 16, 1),
+            units(5 * 16, 2),
+            zeros(64 * K),
+            int(16 << 10),
+            int(5),
+            int(16),
+        ]
+    }),
+    line("solvers", "gain_of_centre", 1 << 14, 256, || {
+        let n = 16 * K;
+        vec![
+            units(n * 32, 1),
+            units(n, 2),
+            between(n, 3, 0.0, 8.0),
+            result(n),
+            zeros(n),
+            int(32),
+            int(77),
+        ]
+    }),
+    line("solvers", "listed_forces", 1 << 13, 128, || {
+        let n = 8 * K;
+        vec![
+            units(4 * n, 1),
+            numbers(64 * n, 2, n as u32),
+            out(16 * n, Alike::F32(1e-3)),
+            int(64),
+            int(n as u32),
+        ]
+    }),
+    line("solvers", "cell_flows", 192 * 320, 192, || {
+        let n: usize = 192 * 320;
+        let mut random = Random(1);
+        let other = |i: usize| match random.word() % 32 {
+            0 => u32::MAX,
+            1 => u32::MAX - 1,
+            by => (i as u32 % n as u32 + by * 7) % n as u32,
+        };
+        let mut random = Random(2);
+        let state = floats(4 * n, |i| random.unit() + [1.0, 0.0, 0.0, 3.0][i / n]);
+        vec![
+            exact(words(4 * n, other)),
+            units(8 * n, 3),
+            exact(state),
+            out(16 * n, Alike::F32(1e-3)),
+            int(n as u32),
+        ]
+    }),
+    plane("solvers", "lattice_step", [254, 254], [127, 1], || {
+        let n = 64 * K;
+        vec![
+            between(9 * n, 1, 0.5, 1.0),
+            out(36 * n, Alike::F32(1e-3)),
+            int(256),
+            int(256),
+        ]
+    }),
+    plane("solvers", "heat_layers", [256, 256], [64, 4], || {
+        let n = 512 * K;
+        vec![
+            units(n, 1),
+            units(n, 2),
+            result(n),
+            int(256),
+            int(256),
+            int(8),
+        ]
+    }),
+    line("solvers", "diffuse_table", 1 << 17, 256, || {
+        let (rows, columns) = (512u32, 256u32);
+        let n = (rows * columns) as usize;
+        let before = |n: u32| exact(words(n as usize, |i| (i as u32).saturating_sub(1)));
+        let after = |n: u32| exact(words(n as usize, |i| (i as u32 + 1).min(n - 1)));
+        vec![
+            between(n, 1, 0.5, 1.0),
+            before(rows),
+            after(rows),
+            before(columns),
+            after(columns),
+            result(n),
+            out(4 * n, Alike::F32(1e-2)),
+            int(rows),
+            int(columns),
+        ]
+    }),
+    plane("solvers", "factor_inside", [240, 240], [16, 16], || {
+        vec![out_units(64 * K, 1), int(256)]
+    }),
+    line("solvers", "factor_diagonal", 256 * 16, 16, || {
+        let mut random = Random(1);
+        let own = |i: usize| if i % 256 % 17 == 0 { 9.0 } else { 0.0 };
+        let all = floats(64 * K, |i| random.unit() + own(i));
+        vec![Arg::Buffer(all, Alike::F32(1e-3))]
+    }),
+    plane("solvers", "layer_sums", [16, 1 << 15], [16, 16], || {
+        let n = 32 * K;
+        vec![units(n, 1), units(16 * n, 2), result(n), int(16)]
+    }),
+    line("solvers", "first_above", 1 << 13, 128, || {
+        let n = 512;
+        let rising = floats(n, |i| (i + 1) as f32 / n as f32);
+        vec![
+            exact(rising),
+            units(8 * K, 1),
+            units(n, 2),
+            zeros(32 * K),
+            int(n as u32),
+        ]
+    }),
+    plane("solvers", "block_differences", [120, 60], [60, 1], || {
+        vec![
+            bytes(512 * 256, 1),
+            bytes(512 * 256, 2),
+            zeros(2 * 120 * 60 * 64),
+            int(512),
+            int(8),
+        ]
+    }),
+    line("solvers", "column_pairs", 128, 64, || {
+        vec![
+            units(128 * 128, 1),
+            out(4 * 128 * 128, Alike::F32(1e-3)),
+            int(128),
+            int(128),
+        ]
+    }),
+    line("solvers", "row_sweep", 512, 64, || {
+        let n = 512 * 512;
+        let matrix = |seed, from: f32, to: f32| {
+            let mut random = Random(seed);
+            let all = floats(n, |_| from + (to - from) * random.unit());
+            Arg::Buffer(all, Alike::F32(1e-2))
+        };
+        vec![
+            matrix(1, 0.0, 1.0),
+            between(n, 2, 0.0, 1.0),
+            matrix(3, 4.0, 5.0),
+            int(512),
+        ]
+    }),
+    line("solvers", "project_columns", 1024, 256, || {
+        vec![out_units(512 * K, 1), units(512, 2), int(512), int(1024)]
+    }),
+    line("solvers", "merge_runs", 1 << 10, 64, || {
+        let mut random = Random(1);
+        let mut last = 0;
+        let rising = words(128 * K, |i| {
+            last = if i % 64 == 0 { 0 } else { last } + random.word() % 100;
+            last
+        });
+        vec![exact(rising), zeros(512 * K), int(64)]
+    }),
+    line("solvers", "tree_descend", 1 << 16, 64, || {
+        let nodes = 1 + 64 + 64 * 64;
+        let key = |i: usize| {
+            let (node, at) = (i / 64, i as i32 % 64);
+            let (from, step) = match node {
+                0 => (0, 4096),
+                1..=64 => ((node as i32 - 1) * 4096, 64),
+                _ => ((node as i32 - 65) * 64, 1),
+            };
+            (from + (at + 1) * step) as u32
+        };
+        let child = |i: usize| if i < 65 * 64 { i as u32 + 1 } else { i as u32 };
+        vec![
+            exact(words(nodes * 64, key)),
+            exact(words(nodes * 64, child)),
+            numbers(K, 1, 1 << 18),
+            zeros(4 * K),
+            int(3),
+        ]
+    }),
+    line("solvers", "cheapest_ways", 256 * 128, 256, || {
+        let columns = 128 * (256 - 32);
+        vec![
+            numbers(16 * columns, 1, 10),
+            numbers(columns, 2, 10),
+            zeros(4 * columns),
+            int(columns as u32),
+            int(16),
+        ]
+    }),
+    line("solvers", "align_tile", 512 * 16, 16, || {
+        vec![
+            numbers(512 * 256, 1, 20),
+            numbers(512 * 16, 2, 100),
+            numbers(512 * 16, 3, 100),
+            zeros(4 * 512 * 256),
+            int(10),
+        ]
+    }),
+    line("solvers", "angle_bins", 1 << 12, 128, || {
+        let limits = floats(20, |i| 3.0 - 3.5 * i as f32 / 20.0);
+        vec![
+            between(4 * K, 1, -1.0, 1.0),
+            between(4 * K, 2, -1.0, 1.0),
+            between(4 * K, 3, -1.0, 1.0),
+            exact(limits),
+            out(256, Alike::Mostly(0.9)),
+            int(256),
+            int(20),
         ]
     }),
 ];
