@@ -34,7 +34,7 @@ impl Shape {
     }
 }
 
-const SHAPES: [Shape; 6] = [
+const SHAPES: [Shape; 9] = [
     Shape {
         grid: [64 * 150, 1, 1],
         group: [64, 1, 1],
@@ -60,6 +60,19 @@ const SHAPES: [Shape; 6] = [
     Shape {
         grid: [8, 8 * 60, 2],
         group: [8, 8, 1],
+    },
+    // One slice of lanes, all of them or some, and two slices.
+    Shape {
+        grid: [16 * 100 + 5, 1, 1],
+        group: [16, 1, 1],
+    },
+    Shape {
+        grid: [5 * 40, 3, 1],
+        group: [5, 2, 1],
+    },
+    Shape {
+        grid: [4 * 12 + 1, 8 * 10, 1],
+        group: [4, 8, 1],
     },
 ];
 
@@ -367,6 +380,16 @@ fn one_gives_way_and_one_runs_for_long() {
     let extra = "s_cmp_eq_u32 s6, 7\ns_cbranch_scc0 ok\ns_sleep 1\nok:\n\
         s_cmp_eq_u32 s6, 13\ns_cbranch_scc0 on\ns_mov_b32 s12, 50000\n\
         again:\ns_sub_u32 s12, s12, 1\ns_cmp_lg_u32 s12, 0\ns_cbranch_scc1 again\nv_mov_b32 v9, s12\non:";
+    let count = Transaction { extra, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn some_activate_all_lanes() {
+    // What lanes without a work-item compute is read by the others.
+    let extra = "s_and_b32 s12, s6, 15\ns_cmp_eq_u32 s12, 6\ns_cbranch_scc0 on\n\
+        s_mov_b64 s[14:15], exec\ns_mov_b64 exec, -1\nv_add_u32 v9, s6, v0\nv_cmp_lt_u32 vcc, 1, v9\n\
+        s_mov_b64 exec, s[14:15]\nv_readlane_b32 s13, v9, 37\nv_mov_b32 v10, s13\nv_mov_b32 v11, vcc_hi\non:";
     let count = Transaction { extra, ..TRIAL }.run();
     assert!(levels().is_empty() || count > 500, "{count}");
 }

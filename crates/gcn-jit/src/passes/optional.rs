@@ -74,11 +74,13 @@ pub enum Optional {
     Rounds,
     /// Blocks that access lanes' own addresses have code for single lanes, which runs where few are active.
     FewLanes,
+    /// Waves of workgroups of up to 32 work-items have code for their lanes only.
+    Narrow,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 35] = [
+    pub const ALL: [Optional; 36] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::LoopVariants,
@@ -114,6 +116,7 @@ impl Optional {
         Optional::LaneLoops,
         Optional::Rounds,
         Optional::FewLanes,
+        Optional::Narrow,
     ];
 
     /// Its name, as `--disable-pass` takes it.
@@ -154,6 +157,7 @@ impl Optional {
             Optional::LaneLoops => "lane_loops",
             Optional::Rounds => "rounds",
             Optional::FewLanes => "few_lanes",
+            Optional::Narrow => "narrow",
         }
     }
 

@@ -16,6 +16,7 @@ use crate::runtime::grid::GridHistory;
 use crate::runtime::lane_loops::SharedChoices;
 use crate::runtime::profile::{Piece, RegionCode, Report};
 use crate::target::Level;
+use crate::target::x64::SLICES;
 use crate::target::x64::grid::GridCode;
 use gcn_emu::engine::{Code, Engine, EntryVgprs, Machine, Stop};
 use gcn_emu::group::{Group, GroupStop, Groups};
@@ -38,6 +39,8 @@ pub(crate) struct Key {
     pub entry: Option<EntryVgprs>,
     /// How much less the code assumes than it could ([`Library::caution`]).
     pub caution: u8,
+    /// The number of slices of 16 lanes in which lanes may be active.
+    pub slices: u8,
 }
 
 impl Key {
@@ -49,6 +52,7 @@ impl Key {
             vgprs,
             entry: None,
             caution: 0,
+            slices: SLICES,
         }
     }
 

@@ -18,7 +18,7 @@ use crate::runtime::profile::{self, Report, ticks};
 use crate::runtime::reentry::Paused;
 use crate::runtime::{batch, grid, lane_loops, recorded, tiles, wave_helper};
 use crate::target::Level;
-use crate::target::x64;
+use crate::target::x64::{self, SLICES};
 use gcn_emu::engine::{Code, EXACT_SLICE, Engine, EntryVgprs, Machine, Stop, instruction};
 use gcn_emu::group::{Group, GroupStop, Groups};
 use gcn_emu::interp::Interp;
@@ -99,7 +99,7 @@ impl Exit {
     /// Returns true if the block was rolled back: the interpreter runs it, or it runs later.
     pub(crate) fn rolled_back(self, stopped: &Option<Stop>) -> bool {
         match self.why() {
-            x64::EXIT_RESTART | x64::EXIT_NOT_AFFINE | x64::EXIT_ALONE => true,
+            x64::EXIT_RESTART | x64::EXIT_NOT_AFFINE | x64::EXIT_ALONE | x64::EXIT_WIDE => true,
             x64::EXIT_STOP => matches!(stopped, Some(Stop::Retry | Stop::Fault(_))),
             _ => false,
         }
@@ -205,6 +205,8 @@ pub struct Jit {
 pub(crate) struct KnownCode {
     pub(crate) regions: Vec<CachedRegion>,
     pub(crate) entries: Table<Entry>,
+    /// Keys of code for some slices whose waves activate lanes of others.
+    pub(crate) wide: HashSet<Key>,
     /// Where its regions come from.
     pub(crate) library: Library,
     /// The number of dispatches that the engine has served. Code is compared with memory once in each.
@@ -677,7 +679,7 @@ impl Jit {
             entry,
             affine: entry.is_some() && !self.left_out.has(Optional::Affine),
             // Counts are those of plain blocks.
-            left_out: self.left_out_of(&caution),
+            left_out: self.left_out_of(key, &caution),
             distrusted: caution.distrusted,
             steps: self.steps.clone(),
             sgprs: *sgprs.now,
@@ -702,7 +704,7 @@ impl Jit {
             entry: pc,
             ids: &ids,
         });
-        let style = self.style(exact, machine, dump.as_ref());
+        let style = self.style(key, exact, machine, dump.as_ref());
         let mut emitted = x64::emit(&region, style, batch);
         if emitted.as_ref().err() == Some(&x64::Refused::TooLarge) && request.affine {
             // Without affine values it may fit.
@@ -736,8 +738,11 @@ impl Jit {
     }
 
     /// The optimisations that a region is without.
-    fn left_out_of(&self, caution: &Caution) -> LeftOut {
+    fn left_out_of(&self, key: Key, caution: &Caution) -> LeftOut {
         let mut left_out = self.left_out;
+        if key.slices < SLICES {
+            left_out = left_out.and(Optional::AllActive);
+        }
         // Counts are those of plain blocks.
         if self.counts.is_some() {
             left_out = left_out.and(Optional::Joined);
@@ -751,6 +756,7 @@ impl Jit {
     /// The options of a region's code.
     fn style<'d>(
         &self,
+        key: Key,
         exact: bool,
         machine: &Machine<'_>,
         dump: Option<&'d Dump>,
@@ -765,6 +771,7 @@ impl Jit {
                 false => self.left_out.and(Optional::OneByOne),
             },
             few_lanes: self.testing.few_lanes,
+            slices: key.slices,
             dump,
         }
     }
@@ -1138,6 +1145,12 @@ impl Jit {
             }
             which => {
                 wave.pc = start;
+                if which == x64::EXIT_WIDE {
+                    // Later waves have code for all lanes.
+                    let key = region.key;
+                    self.code.wide.insert(key);
+                    self.invalidate_wave_entries();
+                }
                 let again = which == x64::EXIT_RESTART;
                 self.stats.restarts += again as u64;
                 // Counted first: the wave may end in the block.
@@ -1268,7 +1281,7 @@ impl Jit {
         let why = exit.why();
         if matches!(
             why,
-            x64::EXIT_RESTART | x64::EXIT_NOT_AFFINE | x64::EXIT_ALONE
+            x64::EXIT_RESTART | x64::EXIT_NOT_AFFINE | x64::EXIT_ALONE | x64::EXIT_WIDE
         ) {
             // The state that the block reads must be unchanged.
             let mut ends = [&from, &*wave].map(|wave| {

@@ -2,10 +2,11 @@
 //! continues in compiled code.
 
 use crate::context::{LINE, TimeSlice};
+use crate::passes::optional::Optional;
 use crate::runtime::cache::{Compiled, Key};
 use crate::runtime::engine::{CodePointer, Entry, Exit, Jit, Scalars, must_interpret};
 use crate::target::Level;
-use crate::target::x64::EXIT_NEXT;
+use crate::target::x64::{EXIT_NEXT, SLICES};
 use gcn_emu::engine::{Engine, Machine, Stop};
 use gcn_emu::group::{self, Doing, Group, GroupStop, GroupWave, Like, Starts};
 use gcn_emu::wave::{LANES, WaveState};
@@ -111,6 +112,15 @@ pub(crate) fn tell_ends(machine: &Machine<'_>, first: u64, waves: &[GroupWave]) 
         if wave.doing == Doing::Ended {
             machine.global.ended(number);
         }
+    }
+}
+
+/// Returns the number of slices for which a wave of a workgroup without other waves has code. Code for three would hardly be shorter than for all four.
+fn slices_of(exec: u64) -> u8 {
+    match exec.checked_ilog2().unwrap_or(0) {
+        0..16 => 1,
+        16..32 => 2,
+        _ => SLICES,
     }
 }
 
@@ -466,10 +476,18 @@ impl Jit {
             return Some(at);
         }
         let state = like.state();
-        let key = Key {
+        let wide = Key {
             entry: Some(like.entry()),
             ..Key::plain(state.pc, state.mode, like.vgprs() as u16)
         };
+        let narrow = Key {
+            slices: slices_of(state.exec()),
+            ..wide
+        };
+        // The last workgroup may have fewer lanes than the others.
+        let alone = starts.like.len() == 1 && !self.code.entries.contains_key(&wide);
+        let possible = !self.left_out.has(Optional::Narrow) && !self.code.wide.contains(&narrow);
+        let key = if alone && possible { narrow } else { wide };
         loop {
             match self.code.entries.get(&key).copied() {
                 Some(Entry::Code(at)) => {

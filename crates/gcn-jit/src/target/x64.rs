@@ -36,6 +36,10 @@ pub const EXIT_BARRIER: u64 = 4;
 pub const EXIT_STOP: u64 = 5;
 /// A guard of an affine value failed: code without affine values continues with the block.
 pub const EXIT_NOT_AFFINE: u64 = 6;
+/// Lanes are active for which there is no code ([`Style::slices`]).
+pub const EXIT_WIDE: u64 = 9;
+/// The number of slices of a wave, of 16 lanes each.
+pub const SLICES: u8 = 4;
 /// The next time slice must not begin now. There is no block's number.
 pub const EXIT_NEXT: u64 = 7;
 /// The interpreter must run the block outside compiled code.
@@ -124,6 +128,8 @@ pub struct Style<'a> {
     pub left_out: LeftOut,
     /// For tests: blocks run lane by lane that can, however many lanes are active.
     pub few_lanes: bool,
+    /// The number of slices in which lanes may be active.
+    pub slices: u8,
     /// Receives the plans of blocks.
     pub dump: Option<&'a Dump>,
 }
@@ -139,6 +145,7 @@ impl Style<'_> {
             aliased: false,
             left_out: Default::default(),
             few_lanes: false,
+            slices: SLICES,
             dump: None,
         }
     }
@@ -593,6 +600,8 @@ pub(crate) struct Common {
     /// See [`Style::aliased`].
     aliased: bool,
     left_out: LeftOut,
+    /// See [`Style::slices`].
+    slices: u8,
     /// Where waves of a batch begin.
     begin: Option<Label>,
 }
@@ -666,6 +675,7 @@ impl Common {
             precise: region.precise,
             aliased: style.aliased,
             left_out: style.left_out,
+            slices: style.slices,
             begin,
         };
         (common, batch)
@@ -898,6 +908,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.alu_imm(alu::CMP, true, on, -1);
             self.a.jcc(Cc::Ne, plain);
         }
+        self.unless_wide();
         if let (Some(l), Some(other)) = (&self.lane_block, self.other) {
             let costs = l.costs;
             self.unless_few_lanes(costs, other);
@@ -950,6 +961,26 @@ impl<V: Vectors> Emit<'_, V> {
             }
             self.leave(EXIT_RESTART);
         }
+    }
+
+    /// Emits a test that only lanes of the slices are active for which there is code.
+    fn unless_wide(&mut self) {
+        let exec = sgpr_home(EXEC as u8);
+        match self.common.slices {
+            1 => self.a.test_imm(true, Rm::M(exec), -1 << 16),
+            2 => self
+                .a
+                .alu_imm(alu::CMP, false, Rm::M(machine::plus(exec, 4)), 0),
+            _ => return,
+        }
+        if let Some(other) = self.other {
+            self.a.jcc(Cc::Ne, other);
+            return;
+        }
+        let few = self.a.label();
+        self.a.jcc(Cc::E, few);
+        self.leave(EXIT_WIDE);
+        self.a.bind(few);
     }
 
     /// Counts how often lanes left a loop within the rounds that the block has: 64 for each time, and half of all if they stay. The block pauses
@@ -1055,7 +1086,8 @@ impl<V: Vectors> Emit<'_, V> {
             false => 0,
         };
         let operations = (self.plan.ops.len() + masks).saturating_sub(kept);
-        self.looped = V::looped(operations) && self.with(Optional::SliceLoop);
+        let all_slices = self.common.slices == SLICES;
+        self.looped = all_slices && V::looped(operations) && self.with(Optional::SliceLoop);
         let bases = !c.affine.ops.is_empty();
         if vectors || bases {
             self.before_vectors();

@@ -657,6 +657,12 @@ impl Asm {
         self.b(value);
     }
 
+    /// Tests bits of a constant, which is sign-extended.
+    pub fn test_imm(&mut self, wide: bool, rm: Rm, imm: i32) {
+        self.g_after(wide, &[0xf7], 0, rm, 4);
+        self.d(imm as u32);
+    }
+
     /// Tests 8 bits of memory and of a register.
     pub fn test8(&mut self, m: Mem, r: Gpr) {
         self.rex(false, r, &Rm::M(m), true);

@@ -520,7 +520,7 @@ impl<V: Vectors> Emit<'_, V> {
     /// Saves the VGPRs that the loop changes, or gives them their old values back.
     fn copy_changed(&mut self, back: bool) {
         for (k, w) in self.c.effects.vgprs.iter().enumerate() {
-            for part in 0..8 {
+            for part in 0..2 * self.common.slices as i32 {
                 let own = plus(vgpr_line(w.0, 0), 32 * part);
                 let saved = plus(ctx!(lanes.saved, 256 * k), 32 * part);
                 let (from, to) = if back { (saved, own) } else { (own, saved) };

@@ -536,7 +536,7 @@ impl<V: Vectors> Emit<'_, V> {
         code: impl Fn(&mut Self),
         ballots: bool,
     ) {
-        let slices = if self.looped { 1 } else { 4 };
+        let slices = if self.looped { 1 } else { self.common.slices };
         let halves = if both { 1 } else { V::PARTS };
         if self.all_active.is_some() {
             V::all_active(self.a);
@@ -568,6 +568,9 @@ impl<V: Vectors> Emit<'_, V> {
                     self.rotate_ballots(16 / halves);
                 }
             }
+        }
+        if ballots && self.common.slices < SLICES {
+            self.rotate_ballots(16 * (SLICES - self.common.slices));
         }
         self.v.half = 0;
         if self.looped {
@@ -669,11 +672,11 @@ impl<V: Vectors> Emit<'_, V> {
         self.each_part(&code);
     }
 
-    /// Emits code for each part of each slice, with active lanes or without.
+    /// Emits code for each part of each slice, with active lanes or without. These are all four, because the bases of affine values are tested in all.
     pub(super) fn each_part(&mut self, code: &Code<V::Op>) {
         let looped = std::mem::take(&mut self.looped);
         if let Some(out) = self.allocate(code, V::REGISTERS, 0) {
-            for slice in 0..4 {
+            for slice in 0..SLICES {
                 for half in 0..V::PARTS {
                     (self.slice, self.v.half) = (slice, half);
                     self.steps(code, &out);
