@@ -64,7 +64,10 @@ impl<V: Vectors> Emit<'_, V> {
             return;
         }
         if self.repeats {
-            self.fetch_at_pace(stride, offset, stores);
+            match self.looped {
+                true => self.fetch_at_pace(stride, offset, stores),
+                false => self.fetch_at_common_pace(stride, offset, address, stores),
+            }
             return;
         }
         self.fetch_lines(stride, address_plus(offset + AHEAD * 64 * stride), stores);
@@ -96,7 +99,42 @@ impl<V: Vectors> Emit<'_, V> {
         };
         self.a.lea(RCX, ahead);
         self.fetch_lines(stride, mem(RCX, 0), stores);
-        // A row of a matrix that does not begin at a cache line ends in one more line.
+        self.fetch_end(stride, stores);
+    }
+
+    /// As [`Emit::fetch_at_pace`], for an affine access of a block whose slices are not a loop: all slices move as far as the first one that has code.
+    fn fetch_at_common_pace(&mut self, stride: i32, offset: i32, address: u16, stores: bool) {
+        if !self.with(Optional::Pace) {
+            return;
+        }
+        let key = (address, offset, stores);
+        let known = self.v.paces.get(&key).copied();
+        let number = known.unwrap_or(self.out.paces.next_multiple_of(2));
+        let [last, step] = [0, 1].map(|k| ctx!(remembered.paces, 8 * (number % PACES + k)));
+        if known.is_none() {
+            self.out.paces = number + 2;
+            self.v.paces.insert(key, number);
+            self.a.mov(true, RCX, Rm::R(RAX));
+            self.a.alu(alu::SUB, true, RCX, Rm::M(last));
+            self.a.store(true, last, RAX);
+            self.a.shift_imm(4, true, RCX, AHEAD.ilog2() as u8);
+            self.a.store(true, step, RCX);
+        } else {
+            self.a.mov(true, RCX, Rm::M(step));
+        }
+        let first = Mem {
+            index: Some((RCX, 1)),
+            ..address_plus(offset)
+        };
+        self.fetch_lines(stride, first, stores);
+        if self.slice + 1 == self.common.slices {
+            self.a.lea(RCX, first);
+            self.fetch_end(stride, stores);
+        }
+    }
+
+    /// Prefetches one more line if memory at RCX does not begin at one, as a row of a matrix often does not.
+    fn fetch_end(&mut self, stride: i32, stores: bool) {
         let aligned = self.a.label();
         self.a.g(false, &[0xf6], 0, Rm::R(RCX));
         self.a.buf.push(63);

@@ -155,6 +155,8 @@ pub(crate) struct State<V: VectorIsa> {
     pub before: Vec<bool>,
     /// The code belongs to no slice: it computes values that all lanes share, active or not.
     pub everywhere: bool,
+    /// The numbers of the remembered addresses of affine accesses: by the address, a constant, and whether it is stored to.
+    pub paces: Map<(u16, i32, bool), usize>,
     sections: Vec<Section<V>>,
     /// The exit to code without affine values.
     pub leave: Option<Label>,
@@ -173,6 +175,7 @@ impl<V: VectorIsa> Default for State<V> {
             uniform: Map::default(),
             before: Vec::new(),
             everywhere: false,
+            paces: Map::default(),
             sections: Vec::new(),
             leave: None,
         }
