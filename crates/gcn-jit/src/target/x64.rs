@@ -559,6 +559,17 @@ fn slow_call<V: Vectors>(a: &mut Asm, helper: usize) -> Label {
     label
 }
 
+/// Returns true if blocks of a region access rows of dwords.
+fn has_rows(region: &Region) -> bool {
+    let row = |n: &Node| matches!(n.op, Inst::Row(_));
+    let of = |c: &Block| !c.effects.rows.is_empty() || c.graph.iter().any(row);
+    let variants = |c: &Block| {
+        [&c.all_active, &c.assuming_less, &c.joined].map(|v| v.as_deref().is_some_and(of))
+    };
+    let mut all = region.blocks.iter().chain(&region.continuations);
+    all.any(|c| of(c) || variants(c).contains(&true))
+}
+
 /// Makes a label for each block, by its start.
 fn labels_of(blocks: &[Block], a: &mut Asm) -> Map<u64, Label> {
     blocks.iter().map(|c| (c.start, a.label())).collect()
@@ -588,6 +599,8 @@ pub(crate) struct Common {
     tile_call: Label,
     /// The routines that call the helpers for loops that run lane by lane: to choose, to look up memory, to look for conflicts.
     lanes_call: Option<[Label; 3]>,
+    /// The routine that looks up the memory around a row, if the region accesses any.
+    row_call: Option<Label>,
     /// Blocks may have code for single lanes.
     few_lanes: bool,
     tiles: Tiles,
@@ -656,6 +669,7 @@ impl Common {
             exact_call: slow_call::<V>(a, offset_of!(Ctx, lookup.exact)),
             tile_call: slow_call::<V>(a, offset_of!(Ctx, tiles.helper)),
             lanes_call,
+            row_call: has_rows(region).then(|| slow_call::<V>(a, offset_of!(Ctx, lanes.range))),
             few_lanes,
             tiles,
             inner,
@@ -745,6 +759,8 @@ struct OutOfLine {
     scalar: Vec<range::ScalarOut>,
     /// The accesses that ask when the page map refuses them.
     exact: Vec<range::ExactOut>,
+    /// The accesses to rows.
+    rows: Vec<range::RowOut>,
 }
 
 /// The code of a block under construction.
@@ -777,6 +793,8 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     pub slice: u8,
     pub looped: bool,
     out_of_line: OutOfLine,
+    /// The ranges of the rows that are loaded, and of those that are stored.
+    row_ranges: [Option<range::Range>; 2],
     /// The region's numbers of this block's slow paths.
     call_of: Map<u16, u32>,
     /// It is the [grid variant](grid), and what that begins with.
@@ -814,6 +832,7 @@ impl<'a, V: Vectors> Emit<'a, V> {
             slice: 0,
             looped: false,
             out_of_line: OutOfLine::default(),
+            row_ranges: [None; 2],
             call_of: Map::default(),
             is_grid: false,
             grid: None,

@@ -128,7 +128,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.sload(RAX, address);
         self.add_slice(offset);
         let restart = self.restart();
-        self.check_range(64, need, restart);
+        self.row_range(need, restart);
         self.of_host(RAX);
         guest_memory(RAX, 0)
     }

@@ -161,6 +161,15 @@ pub(crate) struct ScalarOut {
     bad: Label,
 }
 
+/// The slow path of an access to a row, after the block.
+pub(crate) struct RowOut {
+    from: Label,
+    back: Label,
+    range: Range,
+    need: u8,
+    bad: Label,
+}
+
 /// The out-of-line code of an access that the page map refuses: it asks the runtime.
 pub(crate) struct ExactOut {
     pub from: Label,
@@ -247,8 +256,60 @@ impl<V: Vectors> Emit<'_, V> {
         });
     }
 
+    /// Jumps to `bad` if 64 bytes at RAX may not be accessed as `need` says. The rows that a block accesses are mostly in one array, so all have one
+    /// range, which is more than a page. RCX, RDX and RSI are clobbered.
+    pub(super) fn row_range(&mut self, need: u8, bad: Label) {
+        let Some(range) = self.row_ranges[(need > 1) as usize] else {
+            let range = self.new_range();
+            self.row_ranges[(need > 1) as usize] = Some(range);
+            return self.row_range(need, bad);
+        };
+        let (from, back) = (self.a.label(), self.a.label());
+        self.check_tag(range, from);
+        self.a.mov(true, RCX, Rm::R(RAX));
+        self.a.alu(alu::SUB, true, RCX, Rm::M(range.start()));
+        self.a.alu(alu::CMP, true, RCX, Rm::M(range.bytes()));
+        self.a.jcc(Cc::Ae, from);
+        self.a.bind(back);
+        self.out_of_line.rows.push(RowOut {
+            from,
+            back,
+            range,
+            need,
+            bad,
+        });
+    }
+
+    /// Emits the code after the block that looks up the memory around rows.
+    fn rows_out_of_line(&mut self) {
+        const BYTES: i32 = 64;
+        for out in std::mem::take(&mut self.out_of_line.rows) {
+            self.a.bind(out.from);
+            let exact = self.a.label();
+            if let Some(call) = self.common.row_call {
+                self.a.store(true, ctx!(lookup.address), RAX);
+                self.ask_range((BYTES as u64) << 32 | out.need as u64, out.range);
+                self.a.call_label(call);
+                self.a.test(false, RAX, RAX);
+                self.a.jcc(Cc::Ne, exact);
+                self.tag(out.range);
+                self.a.mov(true, RAX, Rm::M(ctx!(lookup.address)));
+                self.a.jmp(out.back);
+            }
+            self.a.bind(exact);
+            self.a.mov(true, RAX, Rm::M(ctx!(lookup.address)));
+            let refused = self.a.label();
+            self.check_pages(BYTES, out.need, refused, out.bad);
+            self.a.jmp(out.back);
+            self.a.bind(refused);
+            self.ask_exact(BYTES, out.need, None, out.bad);
+            self.a.jmp(out.back);
+        }
+    }
+
     /// Emits the code after the block, which looks up the page of the first byte and remembers it.
     pub(super) fn scalar_out_of_line(&mut self) {
+        self.rows_out_of_line();
         for out in std::mem::take(&mut self.out_of_line.scalar) {
             self.a.bind(out.from);
             let refused = self.a.label();
