@@ -12,7 +12,7 @@ pub(crate) mod regalloc;
 mod tests;
 
 /// A virtual register.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct VReg(pub u32);
 
 /// A bank of host registers, by number.

@@ -347,6 +347,17 @@ fn run(again: &str) -> Option<String> {
     kernel.check(true)
 }
 
+/// A sum of two NaNs is the first one, also if the first operand is loaded.
+#[test]
+fn nans_that_are_loaded_come_first() {
+    check(
+        "s_mov_b32 s20, 3\nagain:\nv_and_b32 v10, 0x1ffc, v23\nv_mov_b32 v13, s5\n\
+         v_add_co_u32 v12, vcc, s4, v10\nglobal_load_dword v26, v[12:13], off offset:16\n\
+         s_waitcnt vmcnt(0)\nv_add_f32 v26, v26, v31\ns_add_u32 s20, s20, -1\ns_cmp_lg_u32 s20, 0\n\
+         s_cbranch_scc1 again\n",
+    );
+}
+
 #[test]
 fn random_loops() {
     let mut r = Rng::seeded(setting("SEED", 1));

@@ -69,3 +69,9 @@ kernel void complex_multiply(global const float2 *a, global const float2 *b, glo
   float2 x = a[i], y = b[i];
   out[i] = (float2)(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
 }
+
+// More memory than the caches have.
+kernel void stretch_float4(global const float4 *in, global float4 *out, float4 low, float4 factor) {
+  int i = get_global_id(0);
+  out[i] = (in[i] - low) * factor;
+}

@@ -950,6 +950,14 @@ const SHORT: &[Case] = &[
             int(n as u32),
         ]
     }),
+    line("short", "stretch_float4", 1 << 20, 64, || {
+        vec![
+            units(4 * K * K, 1),
+            result(4 * K * K),
+            vector(&[0.1, 0.2, 0.3, 0.0]),
+            vector(&[1.5, 2.0, 1.0, 1.0]),
+        ]
+    }),
     line("short", "threshold", 1 << 19, 256, || {
         vec![units(512 * K, 1), zeros(512 * K), float(0.6), int(500_000)]
     }),

@@ -109,6 +109,9 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
             Op::Mad => {
                 let (a, b, c) = (self.float(x)?, self.float(y)?, self.float(w)?);
                 let t = self.result(L::Float2(0x59, wide), &[(a, Role::Any), (b, Role::Any)], 1);
+                if op.check {
+                    self.checked.insert(t);
+                }
                 let t = negated(self, t, op.neg[0] != op.neg[1]);
                 let c = negated(self, c, op.neg[2]);
                 self.result(L::Float2(0x58, wide), &[(t, Role::Use), (c, Role::Any)], 1)
@@ -148,8 +151,11 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
             }
             _ => return None,
         };
-        if op.check && !self.lasts(id, o, &op) {
-            self.push(L::Check(wide), &[(r, Role::Use)]);
+        if op.check {
+            self.checked.insert(r);
+            if !self.lasts(id, o, &op) {
+                self.push(L::Check(wide), &[(r, Role::Use)]);
+            }
         }
         Some(r)
     }

@@ -3,9 +3,11 @@
 use super::inst::L;
 use super::*;
 use crate::lir::Role;
+use std::collections::BTreeSet;
 
-/// Lets operations on floats load operands that nothing else reads.
-pub(super) fn elements(code: &mut Code<L>) {
+/// Lets operations on floats load operands that nothing else reads. The operands of sums and products change places for that only if their results are
+/// checked for NaNs: of two NaNs the host gives the first one.
+pub(super) fn elements(code: &mut Code<L>, checked: &BTreeSet<VReg>) {
     let count = code.insts.len() as u32;
     let mut reads: Map<VReg, u32> = Map::default();
     for at in 0..count {
@@ -26,7 +28,7 @@ pub(super) fn elements(code: &mut Code<L>) {
         let op = &code.insts[at as usize].op;
         // The operand that may be in memory, and the one with which it may change places.
         let (k, other) = match op {
-            L::Float2(0x58 | 0x59, _) => (1, Some(0)),
+            L::Float2(0x58 | 0x59, _) if checked.contains(&code.operands(at)[2].0) => (1, Some(0)),
             L::Float2(..) => (1, None),
             L::Fma(..) => (3, None),
             L::FmaTo(..) => (3, Some(2)),

@@ -78,6 +78,8 @@ pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
     /// If the loop stores: what it accesses, whether it is a scalar, and the address.
     reached: Vec<(Elements, bool, VReg)>,
     bits: Map<Id, VReg>,
+    /// The floats that may be no NaNs.
+    pub(super) checked: BTreeSet<VReg>,
     /// For each value: whether floats, and other operations, read it.
     used_as: Vec<[bool; 2]>,
     /// The masks that the loop changes.
@@ -101,7 +103,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         s.iteration(l)?;
         let mut code = std::mem::take(&mut s.out.code);
         code.remove(&code.dead());
-        fold::elements(&mut code);
+        fold::elements(&mut code, &s.checked);
         s.out.code = in_place(&code);
         Some(s.out)
     }
@@ -116,6 +118,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             addresses: Map::default(),
             reached: Vec::new(),
             bits: Map::default(),
+            checked: BTreeSet::new(),
             used_as: Vec::new(),
             masks: BTreeSet::new(),
             left: None,
