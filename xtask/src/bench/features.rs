@@ -1079,7 +1079,7 @@ const SOLVERS: &[Case] = &[
         let starts = starts(nodes as usize, 1, 0, 12);
         let edges = starts[nodes as usize] as usize;
         let mut random = Random(2);
-        let now = (0..nodes).map(|_| (random.word() % 4 == 0) as u8);
+        let now = (0..nodes).map(|_| (random.word().is_multiple_of(4)) as u8);
         vec![
             as_words(&starts),
             numbers(edges, 3, nodes),
@@ -1182,7 +1182,13 @@ const SOLVERS: &[Case] = &[
     }),
     line("solvers", "factor_diagonal", 256 * 16, 16, || {
         let mut random = Random(1);
-        let own = |i: usize| if i % 256 % 17 == 0 { 9.0 } else { 0.0 };
+        let own = |i: usize| {
+            if (i % 256).is_multiple_of(17) {
+                9.0
+            } else {
+                0.0
+            }
+        };
         let all = floats(64 * K, |i| random.unit() + own(i));
         vec![Arg::Buffer(all, Alike::F32(1e-3))]
     }),
