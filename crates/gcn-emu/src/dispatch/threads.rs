@@ -264,6 +264,22 @@ mod tests {
         first.run(1, first_work, wait);
     }
 
+    /// A thread is kept from a processor only until it begins.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn threads_may_work_on_all_processors() {
+        use rustix::thread::sched_getaffinity;
+        let all = sched_getaffinity(None).expect("its processors");
+        let threads = Threads::take(3).expect("threads");
+        for _ in 0..20 {
+            let seen = Mutex::new(Vec::new());
+            let see = |_| lock(&seen).push(sched_getaffinity(None).expect("its processors"));
+            threads.run(3, |start| start(), see);
+            let seen = seen.into_inner().expect("all have ended");
+            assert!(seen.len() == 3 && seen.iter().all(|own| *own == all));
+        }
+    }
+
     #[test]
     fn a_dispatch_has_all_the_threads_that_it_wants() {
         for wanted in [1, 2, 3, 200] {
