@@ -402,7 +402,7 @@ pub struct LaneLoopChoice {
     pub holds: u32,
     /// The dispatch in which the entries began that are timed together ([`LaneRun::dispatch`]).
     pub dispatch: u32,
-    /// The number of the last choice of all engines that this one knows.
+    /// How many choices all engines had made for the loop when this engine last looked.
     pub seen: u32,
 }
 

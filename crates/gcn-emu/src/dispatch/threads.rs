@@ -139,12 +139,13 @@ impl Drop for Threads {
 #[cfg(target_os = "linux")]
 mod places {
     use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};
-    use std::sync::{Mutex, OnceLock};
 
     /// Up to this number of threads, all are kept apart from the thread that wakes them.
     const FEW: usize = 4;
 
+    /// Where a thread works.
     #[derive(Default)]
     struct Place {
         /// The thread, as the operating system numbers it; 0 if it has not started.
@@ -156,8 +157,10 @@ mod places {
     }
 
     impl Place {
-        fn leave(&self, thread: Option<Pid>, processor: usize) {
+        /// Keeps the thread from a processor until it begins, if it may work on another one.
+        fn leave(&self, processor: usize) {
             let mut whole = super::lock(&self.whole);
+            let thread = Pid::from_raw(self.thread.load(Relaxed));
             let Ok(all) = sched_getaffinity(thread) else {
                 return;
             };
@@ -172,20 +175,19 @@ mod places {
         }
     }
 
-    pub(super) struct Places(Vec<OnceLock<Place>>);
+    pub(super) struct Places(Vec<Place>);
 
     impl Places {
         pub(super) fn of(threads: usize) -> Places {
-            Places((0..threads).map(|_| OnceLock::new()).collect())
+            Places((0..threads).map(|_| Place::default()).collect())
         }
 
         fn get(&self, thread: Option<usize>) -> Option<&Place> {
-            self.0.get(thread?)?.get()
+            self.0.get(thread?)
         }
 
         pub(super) fn started(&self, thread: usize) {
             if let Some(place) = self.0.get(thread) {
-                let place = place.get_or_init(Place::default);
                 place.processor.store(sched_getcpu(), Relaxed);
                 place.thread.store(gettid().as_raw_pid(), Relaxed);
             }
@@ -196,10 +198,10 @@ mod places {
         pub(super) fn leave_this_processor(&self) {
             let here = sched_getcpu();
             let few = self.0.len() <= FEW;
-            for place in self.0.iter().filter_map(OnceLock::get) {
-                let thread = Pid::from_raw(place.thread.load(Relaxed));
-                if thread.is_some() && (few || place.processor.load(Relaxed) == here) {
-                    place.leave(thread, here);
+            let started = |place: &&Place| place.thread.load(Relaxed) != 0;
+            for place in self.0.iter().filter(started) {
+                if few || place.processor.load(Relaxed) == here {
+                    place.leave(here);
                 }
             }
         }

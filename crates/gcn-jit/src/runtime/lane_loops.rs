@@ -32,19 +32,9 @@ const HOPELESS: u64 = 8;
 const FIRST_HOLDS: u32 = 8;
 const HOLDS: u32 = 256;
 
-/// The last choice that an engine made for a loop.
-#[derive(Clone, Copy, Default)]
-struct Shared {
-    /// How many choices have been made for the loop.
-    number: u32,
-    by_lane: u32,
-    entries: u32,
-    holds: u32,
-}
-
 /// The last choices of all engines that share compiled code, by the loops' addresses.
 #[derive(Default)]
-pub(crate) struct SharedChoices(Mutex<HashMap<u64, Shared>>);
+pub(crate) struct SharedChoices(Mutex<HashMap<u64, LaneLoopChoice>>);
 
 impl SharedChoices {
     /// The maximum number of loops.
@@ -53,30 +43,25 @@ impl SharedChoices {
     /// Chooses the code for the next entries, as another engine did, or as their times tell.
     fn choose(&self, choice: &mut LaneLoopChoice, now: u64, dispatch: u32) {
         let mut all = lock(&self.0);
-        let known = all.get(&choice.tag).copied().unwrap_or_default();
-        if known.number != choice.seen {
-            *choice = LaneLoopChoice {
-                tag: choice.tag,
-                left: (known.holds * known.entries).saturating_sub(1),
-                by_lane: known.by_lane,
-                entries: known.entries,
-                most: MOST,
-                holds: known.holds,
-                seen: known.number,
-                ..LaneLoopChoice::default()
-            };
+        let known = all.get(&choice.tag).copied();
+        let known = known.unwrap_or(LaneLoopChoice {
+            tag: choice.tag,
+            ..LaneLoopChoice::default()
+        });
+        if known.seen != choice.seen {
+            *choice = known;
             return;
         }
         if choice.choose(now, dispatch) {
             if all.len() >= SharedChoices::LOOPS {
                 all.clear();
             }
-            choice.seen = known.number.wrapping_add(1).max(1);
-            let made = Shared {
-                number: choice.seen,
-                by_lane: choice.by_lane,
-                entries: choice.entries,
-                holds: choice.holds,
+            choice.seen = choice.seen.wrapping_add(1).max(1);
+            // Another engine may have more entries in a dispatch.
+            let made = LaneLoopChoice {
+                most: MOST,
+                broken: 0,
+                ..*choice
             };
             all.insert(choice.tag, made);
         }

@@ -559,15 +559,11 @@ fn slow_call<V: Vectors>(a: &mut Asm, helper: usize) -> Label {
     label
 }
 
-/// Returns true if blocks of a region access rows of dwords.
+/// Returns true if blocks of a region access rows of dwords. Variants access what the plain blocks do.
 fn has_rows(region: &Region) -> bool {
     let row = |n: &Node| matches!(n.op, Inst::Row(_));
-    let of = |c: &Block| !c.effects.rows.is_empty() || c.graph.iter().any(row);
-    let variants = |c: &Block| {
-        [&c.all_active, &c.assuming_less, &c.joined].map(|v| v.as_deref().is_some_and(of))
-    };
-    let mut all = region.blocks.iter().chain(&region.continuations);
-    all.any(|c| of(c) || variants(c).contains(&true))
+    let mut blocks = region.blocks.iter();
+    blocks.any(|c| !c.effects.rows.is_empty() || c.graph.iter().any(row))
 }
 
 /// Makes a label for each block, by its start.

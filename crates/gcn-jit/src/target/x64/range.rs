@@ -230,6 +230,23 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
+    /// `distance` becomes the distance of an address from the range's start, and flags tell whether it is below the range's length.
+    pub(super) fn within(&mut self, range: Range, address: Gpr, distance: Gpr) {
+        self.a.mov(true, distance, Rm::R(address));
+        self.a.alu(alu::SUB, true, distance, Rm::M(range.start()));
+        self.a.alu(alu::CMP, true, distance, Rm::M(range.bytes()));
+    }
+
+    /// Jumps to the first label that is returned if an access at RAX is not within what is remembered; the second one comes next. RCX is clobbered.
+    fn remembered(&mut self, range: Range) -> [Label; 2] {
+        let (from, back) = (self.a.label(), self.a.label());
+        self.check_tag(range, from);
+        self.within(range, RAX, RCX);
+        self.a.jcc(Cc::Ae, from);
+        self.a.bind(back);
+        [from, back]
+    }
+
     /// Checks that a scalar load of `bytes` bytes at RAX is permitted. RCX, RDX and RSI are clobbered.
     pub(super) fn scalar_range(&mut self, bytes: i32) {
         let restart = self.restart();
@@ -239,13 +256,7 @@ impl<V: Vectors> Emit<'_, V> {
     /// Like [`Emit::scalar_range`], for an access that needs the permissions `need` (1 read, 2 write): jumps to `bad` if it is not permitted.
     pub(super) fn range_of(&mut self, bytes: i32, need: u8, bad: Label) {
         let range = self.new_range();
-        let (from, back) = (self.a.label(), self.a.label());
-        self.check_tag(range, from);
-        self.a.mov(true, RCX, Rm::R(RAX));
-        self.a.alu(alu::SUB, true, RCX, Rm::M(range.start()));
-        self.a.alu(alu::CMP, true, RCX, Rm::M(range.bytes()));
-        self.a.jcc(Cc::Ae, from);
-        self.a.bind(back);
+        let [from, back] = self.remembered(range);
         self.out_of_line.scalar.push(ScalarOut {
             from,
             back,
@@ -259,18 +270,13 @@ impl<V: Vectors> Emit<'_, V> {
     /// Jumps to `bad` if 64 bytes at RAX may not be accessed as `need` says. The rows that a block accesses are mostly in one array, so all have one
     /// range, which is more than a page. RCX, RDX and RSI are clobbered.
     pub(super) fn row_range(&mut self, need: u8, bad: Label) {
-        let Some(range) = self.row_ranges[(need > 1) as usize] else {
-            let range = self.new_range();
-            self.row_ranges[(need > 1) as usize] = Some(range);
-            return self.row_range(need, bad);
+        let stores = (need > 1) as usize;
+        let range = match self.row_ranges[stores] {
+            Some(range) => range,
+            None => self.new_range(),
         };
-        let (from, back) = (self.a.label(), self.a.label());
-        self.check_tag(range, from);
-        self.a.mov(true, RCX, Rm::R(RAX));
-        self.a.alu(alu::SUB, true, RCX, Rm::M(range.start()));
-        self.a.alu(alu::CMP, true, RCX, Rm::M(range.bytes()));
-        self.a.jcc(Cc::Ae, from);
-        self.a.bind(back);
+        self.row_ranges[stores] = Some(range);
+        let [from, back] = self.remembered(range);
         self.out_of_line.rows.push(RowOut {
             from,
             back,
@@ -286,8 +292,8 @@ impl<V: Vectors> Emit<'_, V> {
         for out in std::mem::take(&mut self.out_of_line.rows) {
             self.a.bind(out.from);
             let exact = self.a.label();
+            self.a.store(true, ctx!(lookup.address), RAX);
             if let Some(call) = self.common.row_call {
-                self.a.store(true, ctx!(lookup.address), RAX);
                 self.ask_range((BYTES as u64) << 32 | out.need as u64, out.range);
                 self.a.call_label(call);
                 self.a.test(false, RAX, RAX);

@@ -56,12 +56,12 @@ impl<V: Vectors> Emit<'_, V> {
         self.address(l);
         let (from, back, known) = (self.a.label(), self.a.label(), self.a.label());
         self.check_tag(l.range, from);
-        self.within(l.range);
+        self.within(l.range, RCX, RDX);
         self.a.jcc(Cc::B, known);
         self.a.jmp(from);
         self.a.bind(back);
         self.a.mov(true, RCX, Rm::M(ctx!(lookup.address)));
-        self.within(l.range);
+        self.within(l.range, RCX, RDX);
         self.a.jcc(Cc::B, known);
         // This access is permitted, but there is no range around it.
         self.a.bind(one);
@@ -120,13 +120,6 @@ impl<V: Vectors> Emit<'_, V> {
         if l.of.offset != 0 {
             a.alu_imm(alu::ADD, true, Rm::R(RCX), l.of.offset);
         }
-    }
-
-    /// RDX becomes the distance of the address in RCX from the range's start, and flags tell whether it is below the range's length.
-    fn within(&mut self, range: Range) {
-        self.a.mov(true, RDX, Rm::R(RCX));
-        self.a.alu(alu::SUB, true, RDX, Rm::M(range.start()));
-        self.a.alu(alu::CMP, true, RDX, Rm::M(range.bytes()));
     }
 
     /// RAX becomes the number of iterations after this one for which an access is permitted. The distance from the range's start is in RDX, and below the
