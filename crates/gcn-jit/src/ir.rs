@@ -51,6 +51,8 @@ pub enum Inst {
     VgprAt,
     /// The value of another lane of the same 16 lanes: a hexadecimal digit for each lane.
     Shuffle(u64),
+    /// The dwords of two scalars of 64 bits, one in each lane, again and again: as many lanes later, a lane has the same one.
+    Cycle,
     /// The lane's bit of a scalar.
     MaskOf,
     /// A scalar with the lanes' truth values as bits.
@@ -152,9 +154,12 @@ impl Node {
             | Inst::VgprAt
             | Inst::Shuffle(_)
             | Inst::Row(_) => 1,
-            Inst::Pair | Inst::Shld(_) | Inst::Shrd(_) | Inst::Group { .. } | Inst::FastPath(_) => {
-                2
-            }
+            Inst::Pair
+            | Inst::Cycle
+            | Inst::Shld(_)
+            | Inst::Shrd(_)
+            | Inst::Group { .. }
+            | Inst::FastPath(_) => 2,
             Inst::Alu(op) => op.arity(),
         }
     }

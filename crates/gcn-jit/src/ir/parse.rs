@@ -176,6 +176,7 @@ fn node(text: &str) -> Result<Node, String> {
         "read_lanes" => Inst::LanesIn(vgpr(words.next()?)?),
         "vgpr_at" => Inst::VgprAt,
         "shuffle" => Inst::Shuffle(words.number()? as u64),
+        "cycle" => Inst::Cycle,
         "mask_of" => Inst::MaskOf,
         "ballot" => Inst::Ballot,
         "shld" => Inst::Shld(words.number()? as u8),

@@ -61,6 +61,7 @@ impl fmt::Display for Node {
             Inst::LanesIn(v) => write!(f, "read_lanes v{v}"),
             Inst::VgprAt => write!(f, "vgpr_at"),
             Inst::Shuffle(digits) => write!(f, "shuffle {digits:#x}"),
+            Inst::Cycle => write!(f, "cycle"),
             Inst::MaskOf => write!(f, "mask_of"),
             Inst::Ballot => write!(f, "ballot"),
             Inst::Shld(by) => write!(f, "shld {by}"),
@@ -105,6 +106,7 @@ impl fmt::Display for Node {
                     | Inst::Lo
                     | Inst::Hi
                     | Inst::VgprAt
+                    | Inst::Cycle
                     | Inst::MaskOf
                     | Inst::Ballot
                     | Inst::ShrLane

@@ -143,7 +143,7 @@ fn value(b: &Block, id: Id, node: &Node) -> Verified {
         Inst::Const(_) | Inst::SIn(_) | Inst::SccIn => {
             rule!(!node.vec, "%{id} is scalar but has lanes");
         }
-        Inst::VIn(_) | Inst::Lane | Inst::Exec | Inst::MaskOf | Inst::Row(_) => {
+        Inst::VIn(_) | Inst::Lane | Inst::Exec | Inst::Cycle | Inst::MaskOf | Inst::Row(_) => {
             rule!(node.vec, "%{id} has lanes but is scalar");
         }
         Inst::LaneIn(_) | Inst::Ballot | Inst::SLoad { .. } => {

@@ -298,6 +298,7 @@ fn moves_freely(node: &Node) -> bool {
             | Inst::Shld(_)
             | Inst::Shrd(_)
             | Inst::ShrLane
+            | Inst::Cycle
             | Inst::MaskOf
             | Inst::Shuffle(_)
             | Inst::Group { .. }

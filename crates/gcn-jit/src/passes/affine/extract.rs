@@ -271,6 +271,7 @@ fn pure(op: Inst) -> bool {
             | Inst::Pair
             | Inst::Lo
             | Inst::Hi
+            | Inst::Cycle
             | Inst::MaskOf
             | Inst::Ballot
             | Inst::Shld(_)

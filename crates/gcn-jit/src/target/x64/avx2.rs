@@ -43,6 +43,7 @@ const REGISTERS: u8 = 16;
 
 const BROADCASTB: X = X(2, 1, 0, 0x78);
 const GATHERDD: X = X(2, 1, 0, 0x90);
+const PSHUFD: X = X(1, 1, 0, 0x70);
 const UNPCKLQ: X = X(1, 1, 0, 0x6c);
 const UNPCKHQ: X = X(1, 1, 0, 0x6d);
 const MOVD_TO: X = X(1, 1, 0, 0x7e);

@@ -170,6 +170,7 @@ pub mod op {
     pub const EXTRACT256: E = en(3, 1, 1, 0x3b, 32);
     pub const INSERT256: E = en(3, 1, 1, 0x3a, 32);
     pub const INSERT128: E = en(3, 1, 0, 0x38, 16);
+    pub const PSHUFD: E = e(1, 1, 0, 0x70);
     pub const UNPCKLD: E = e(1, 1, 0, 0x62);
     pub const UNPCKHD: E = e(1, 1, 0, 0x6a);
     pub const UNPCKLQ: E = e(1, 1, 1, 0x6c);

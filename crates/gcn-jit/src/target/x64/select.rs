@@ -734,9 +734,25 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
             return;
         }
         match n.op {
+            Inst::Cycle => {
+                let halves = [x, y].map(|id| match self.e.konst(id) {
+                    Some(v) => V::constant(self, v, true),
+                    None => {
+                        let at = At::same(self.e.smem(id));
+                        self.broadcast(at, 8)
+                    }
+                });
+                let r = V::interleaved(self, halves);
+                self.define(id, r);
+            }
             Inst::MaskOf => {
-                let m = self.e.smem(x);
-                let r = self.bits(At::bits(m));
+                let r = match self.e.konst(x) {
+                    Some(bits) if bits == bits.rotate_left(16) => V::lanes_of(self, bits as u16),
+                    _ => {
+                        let m = self.e.smem(x);
+                        self.bits(At::bits(m))
+                    }
+                };
                 self.define(id, r);
             }
             Inst::Pair => {
@@ -861,6 +877,14 @@ pub(crate) fn bounds_of_tiny_as_f32(round: Round) -> [(u64, u8); 2] {
         Round::MinusInf => [toward_zero, away_from_zero],
         Round::Zero => [toward_zero; 2],
     }
+}
+
+/// Returns the immediate of VPSHUFD, if a [shuffle](Inst::Shuffle) does the same within each four lanes.
+pub(super) fn each_four(digits: u64) -> Option<u8> {
+    let digit = |lane: u64| digits >> (4 * lane) & 15;
+    let same = (0..16).all(|lane| digit(lane) == (lane & !3) + (digit(lane % 4) & 3));
+    let four = (0..4).map(|lane| (digit(lane) as u8 & 3) << (2 * lane));
+    same.then(|| four.sum())
 }
 
 /// Returns the predicate of a host's comparison of floats. All are quiet, and false for NaNs but for the last one.

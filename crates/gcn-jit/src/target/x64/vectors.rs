@@ -160,6 +160,8 @@ pub(crate) trait Selection: VectorIsa {
     fn active_lanes(s: &mut Select<'_, '_, Self>) -> VReg;
     fn same_truth(s: &mut Select<'_, '_, Self>, value: bool) -> VReg;
     fn scalar_truth(s: &mut Select<'_, '_, Self>, id: Id) -> VReg;
+    /// Returns truth values that are the same in all slices: the lanes' bits of a number.
+    fn lanes_of(s: &mut Select<'_, '_, Self>, bits: u16) -> VReg;
 
     /// Returns how an instruction reads a truth value.
     fn truth_role(_: &Select<'_, '_, Self>, _: VReg) -> Role {
@@ -189,6 +191,9 @@ pub(crate) trait Selection: VectorIsa {
 
     /// Returns a VGPR's old values in the lanes that `lanes` numbers.
     fn lanes_in(s: &mut Select<'_, '_, Self>, v: u16, lanes: Id) -> VReg;
+
+    /// Returns a qword of the first value and one of the second, again and again. Each value has the same qword everywhere.
+    fn interleaved(s: &mut Select<'_, '_, Self>, of: [VReg; 2]) -> VReg;
 
     /// Returns the values of the slice's lanes that the digits number.
     fn shuffle(s: &mut Select<'_, '_, Self>, digits: u64, x: Id) -> VReg;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ir::affine::Base;
 use crate::lir::{Remat, Role, VReg};
-use crate::target::x64::select::predicate_of;
+use crate::target::x64::select::{each_four, predicate_of};
 
 /// A constant in a register.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -407,7 +407,19 @@ impl Selection for Avx2 {
         d
     }
 
+    fn lanes_of(s: &mut Select<'_, '_>, bits: u16) -> VReg {
+        s.by_lane(|lane| if bits >> lane & 1 != 0 { u32::MAX } else { 0 })
+    }
+
+    fn interleaved(s: &mut Select<'_, '_>, [a, b]: [VReg; 2]) -> VReg {
+        s.two(UNPCKLQ, a, b)
+    }
+
     fn shuffle(s: &mut Select<'_, '_>, digits: u64, x: Id) -> VReg {
+        if let Some(four) = each_four(digits) {
+            let a = s.val(x);
+            return s.one_of(PSHUFD, 1, a, Some(four));
+        }
         let half = s.half() as u64;
         let digit = |lane: u64| digits >> (4 * lane) & 15;
         let Some(_) = s.now else {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ir::affine::Base;
-use crate::target::x64::select::{predicate_of, rounding_of};
+use crate::target::x64::select::{each_four, predicate_of, rounding_of};
 
 /// A constant in a register.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,7 +16,7 @@ pub(crate) enum Constant {
     Scalar(Id),
     Active,
     ActiveUpper,
-    OddLanes,
+    Lanes(u16),
 }
 
 impl Select<'_, '_> {
@@ -203,6 +203,10 @@ impl Select<'_, '_> {
 
     fn truth_constant(&mut self, which: Constant, op: M, again: Remat) -> VReg {
         self.constant(which, |_| (op, again, 1))
+    }
+
+    fn lanes_of(&mut self, bits: u16) -> VReg {
+        self.truth_constant(Constant::Lanes(bits), M::MaskBits(bits), Remat::Value)
     }
 
     fn active_upper(&mut self) -> VReg {
@@ -427,7 +431,7 @@ impl Select<'_, '_> {
         let odd = self.two_regs(e, a, b);
         // The upper halves are combined: those of even lanes are shifted down, those of odd lanes are in place.
         let even = down(self, even);
-        let lanes = self.truth_constant(Constant::OddLanes, M::MaskBits(0xaaaa), Remat::Value);
+        let lanes = self.lanes_of(0xaaaa);
         self.blend(op::BLENDD, lanes, even, odd)
     }
 
@@ -882,7 +886,19 @@ impl Selection for Avx512 {
         d
     }
 
+    fn lanes_of(s: &mut Select<'_, '_>, bits: u16) -> VReg {
+        s.lanes_of(bits)
+    }
+
+    fn interleaved(s: &mut Select<'_, '_>, [a, b]: [VReg; 2]) -> VReg {
+        s.two_regs(op::UNPCKLQ, a, b)
+    }
+
     fn shuffle(s: &mut Select<'_, '_>, digits: u64, x: Id) -> VReg {
+        if let Some(four) = each_four(digits) {
+            let a = s.val(x);
+            return s.one_of(op::PSHUFD, Some(four), (a, Role::Use));
+        }
         // The digits of even lanes are in the lower half, those of odd lanes in the upper half.
         let mut packed = 0u64;
         for lane in 0..16 {

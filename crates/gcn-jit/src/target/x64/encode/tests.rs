@@ -127,6 +127,7 @@ fn rows() -> Vec<Row> {
         EXTRACT256 Vextracti64x4 RmReg, i;
         INSERT256 Vinserti64x4 RegVRm, i;
         INSERT128 Vinserti32x4 RegVRm, i;
+        PSHUFD Vpshufd RegRm, b i;
         UNPCKLD Vpunpckldq RegVRm, b;
         UNPCKHD Vpunpckhdq RegVRm, b;
         UNPCKLQ Vpunpcklqdq RegVRm, b;
