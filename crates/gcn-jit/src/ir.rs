@@ -51,7 +51,7 @@ pub enum Inst {
     VgprAt,
     /// The value of another lane of the same 16 lanes: a hexadecimal digit for each lane.
     Shuffle(u64),
-    /// The dwords of two scalars of 64 bits, one in each lane, again and again: as many lanes later, a lane has the same one.
+    /// The four dwords of two scalars of 64 bits: lane n has dword n modulo 4.
     Cycle,
     /// The lane's bit of a scalar.
     MaskOf,

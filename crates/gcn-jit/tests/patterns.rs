@@ -555,6 +555,15 @@ fn elements_of_vectors() {
         four(&|v| format!("v_add_f32 v{v}, v{v}, v{}\n", 31 - v)),
         four(&|v| format!("v_xor_b32 v{v}, v{v}, v1\n")),
         "v_add_f32 v12, v12, v16\nv_mul_f32 v13, v13, v17\n".into(),
+        // Each element has scalars of its own, by kernel arguments, constants and both.
+        four(&|v| format!("v_sub_f32 v{v}, v{v}, s{}\nv_mul_f32 v{v}, s{}, v{v}\n", v + 12, 38 - v)),
+        four(&|v| format!("v_add_f32 v{v}, 0x3f{:02x}0000, v{v}\nv_max_i32 v{v}, s{}, v{v}\n", v, v + 12)),
+        "v_add_f32 v12, s24, v12\nv_add_f32 v13, 1.0, v13\nv_add_f32 v14, v4, v14\nv_add_f32 v15, s25, v15\n".into(),
+        // The last element stays as it is, two are exchanged, and all become a sum of others.
+        "v_mul_f32 v12, s24, v12\nv_mul_f32 v13, s25, v13\nv_mul_f32 v14, s26, v14\n".into(),
+        "v_swap_b32 v12, v14\nv_mul_f32 v13, s9, v13\n".into(),
+        "v_fma_f32 v14, v12, s24, v13\nv_mov_b32 v12, v14\nv_mov_b32 v13, v14\n".into(),
+        four(&|v| format!("v_lshlrev_b32 v{v}, {}, v{v}\n", v - 10)),
         // One element is used again.
         four(&|v| format!("v_add_f32 v{v}, v{v}, s9\n"))
             + "v_lshlrev_b32 v9, 2, v1\nglobal_store_dword v9, v13, s[6:7] offset:0x800\n",
@@ -568,9 +577,10 @@ fn elements_of_vectors() {
     for body in bodies {
         for (to, offset) in [("s[6:7]", 0), ("s[4:5]", 0), ("s[4:5]", 0x70)] {
             let body = format!(
-                "s_mov_b32 s9, 0x3fc00000\nv_mov_b32 v4, 1.0\nv_cmp_gt_u32 vcc, 0xe6a, v1\ns_and_saveexec_b64 s[12:13], vcc\n\
+                "s_load_dwordx4 s[24:27], s[4:5], 0x100\ns_mov_b32 s9, 0x3fc00000\nv_mov_b32 v4, 1.0\n\
+                 v_cmp_gt_u32 vcc, 0xe6a, v1\ns_and_saveexec_b64 s[12:13], vcc\n\
                  s_cbranch_execz done\nv_lshlrev_b32 v8, 4, v1\nglobal_load_dwordx4 v[12:15], v8, s[4:5]\n\
-                 global_load_dwordx4 v[16:19], v8, s[4:5] offset:0x40\ns_waitcnt vmcnt(0)\n{body}\
+                 global_load_dwordx4 v[16:19], v8, s[4:5] offset:0x40\ns_waitcnt vmcnt(0) & lgkmcnt(0)\n{body}\
                  global_store_dwordx4 v8, v[12:15], {to} offset:{offset}\ndone:\nv_mov_b32 v8, 0\nglobal_store_dword v8, v4, s[6:7]"
             );
             let fault = same_with_fault(&body, &before).1;

@@ -1,10 +1,11 @@
 //! Handles accesses of several dwords per lane that are contiguous over lanes, such as vectors or colours. If computations do the same to each of a
-//! lane's elements, or almost the same, values can have the order of memory: then loads and stores need no transposition of lanes and
+//! lane's elements, or almost the same, values can have the order of memory. Then loads and stores need no transposition of lanes and
 //! elements, which takes more instructions than most such computations.
 //!
-//! The values of a group of elements take as many registers in the order of memory as before. Each has all elements of a fraction of the lanes, so
-//! what differs between elements differs between a register's lanes: scalars are joined to a vector ([`Inst::Cycle`]), exchanged elements
-//! are a shuffle, and where elements have different operations, both are computed for all elements and selected from.
+//! A vector of four elements has four values, one for each element. In the order of memory it has four values, too: each has all elements of a fourth
+//! of the lanes. So what differs between elements differs between the lanes of a value. Different scalars are joined ([`Inst::Cycle`]),
+//! exchanged elements are a shuffle, and where elements have different operations, each operation is computed for all elements, and the results are
+//! selected from.
 
 use crate::hash::Map;
 use crate::ir::region::{Block, Store};
@@ -15,8 +16,13 @@ use gcn_isa::shape::Ty;
 /// The values of a lane's elements. `None`: a value of this element is not needed.
 type Group = Vec<Option<Id>>;
 
-/// The most values that are added to a block for a group of stores.
+/// The most values that are added to a block for a group of stores, and the most operations from a load to a store.
 const MOST: usize = 400;
+
+/// The number of instructions in which two or four elements are transposed, about.
+fn transposition(count: usize) -> usize {
+    if count == 2 { 2 } else { 10 }
+}
 
 /// Values in the order of memory under construction.
 struct Elements<'a> {
@@ -28,8 +34,10 @@ struct Elements<'a> {
     /// The values in the order of memory of each group.
     made: Map<Group, Vec<Id>>,
     loads: Vec<Id>,
-    /// Cached results of [`Elements::is_shared`].
-    shared: Map<Id, bool>,
+    /// For each value of the block: all 16 lanes of a slice have the same.
+    shared: Vec<bool>,
+    /// The number of operations between a store and the values that are looked at.
+    depth: usize,
 }
 
 /// Gives loads and stores the order of memory where that does not change results.
@@ -86,7 +94,8 @@ fn together(c: &mut Block, stores: &[usize], count: usize) -> bool {
         new: Vec::new(),
         made: Map::default(),
         loads: Vec::new(),
-        shared: Map::default(),
+        shared: shared(c),
+        depth: 0,
     };
     let mut values = Vec::new();
     for &n in stores {
@@ -100,15 +109,11 @@ fn together(c: &mut Block, stores: &[usize], count: usize) -> bool {
         values.push(of_store);
     }
     let Elements { new, loads, .. } = e;
-    let transpositions = match count {
-        2 => 2,
-        _ => 10,
-    };
-    let before = operations(c) + transpositions * (loads.len() + stores.len());
+    let most = operations(c) + transposition(count) * (loads.len() + stores.len());
     let old = c.graph.len();
     c.graph.extend(new);
     exchange(c, stores, &mut values);
-    if operations(c) > before || !only_new_values_read(c, &loads, old, stores) {
+    if operations(c) > most || !only_new_values_read(c, &loads, old, stores) {
         exchange(c, stores, &mut values);
         c.graph.truncate(old);
         return false;
@@ -169,6 +174,29 @@ fn only_new_values_read(c: &Block, loads: &[Id], new: usize, stores: &[usize]) -
         .any(|(n, _)| reads(n))
 }
 
+/// Returns, for each value of a block, whether all 16 lanes of a slice have the same.
+fn shared(c: &Block) -> Vec<bool> {
+    let mut shared = Vec::with_capacity(c.graph.len());
+    for n in &c.graph {
+        let is_shared = match n.op {
+            _ if !n.vec => true,
+            Inst::Affine { step, .. } => step == 0,
+            Inst::VIn(v) => c.affine.state.get(&v) == Some(&0),
+            Inst::Part(_) => matches!(
+                c.graph[n.args[0] as usize].op,
+                Inst::AffineLoad {
+                    broadcast: true,
+                    ..
+                }
+            ),
+            Inst::Alu(_) => n.inputs().iter().all(|&id| shared[id as usize]),
+            _ => false,
+        };
+        shared.push(is_shared);
+    }
+    shared
+}
+
 /// Returns true if an operation's operands may be different scalars in the lanes of a register.
 fn takes_any(op: Op) -> bool {
     use Op::*;
@@ -194,36 +222,37 @@ impl Elements<'_> {
         (self.c.graph.len() + at) as Id
     }
 
-    /// Returns the values of a group of elements in the order of memory, one for each register. `None` if there are none.
+    /// Returns the values of a group of elements in the order of memory. `None` if there are none.
     fn values(&mut self, group: &Group) -> Option<Vec<Id>> {
         if let Some(made) = self.made.get(group) {
             return Some(made.clone());
         }
-        let all: Vec<Id> = group.iter().flatten().copied().collect();
-        let &first = all.first()?;
+        if self.new.len() > MOST || self.depth > MOST {
+            return None;
+        }
+        self.depth += 1;
+        let first = *group.iter().flatten().next()?;
         let n = *self.node(first);
-        let values = if all.iter().all(|&id| id == first) && self.is_shared(first) {
+        let all = |is: &dyn Fn(Id) -> bool| group.iter().flatten().all(|&id| is(id));
+        let values = if all(&|id| id == first) && self.shared[first as usize] {
             vec![first; self.count]
-        } else if let Some(other) = all.iter().find(|&&id| !self.alike(first, id)) {
-            debug_assert!(*other != first);
+        } else if !all(&|id| self.alike(first, id)) {
             self.selected(group, first)?
         } else if !n.vec {
-            vec![self.cycle(group)?; self.count]
+            vec![self.cycle(group, first)?; self.count]
         } else {
             match n.op {
-                Inst::Part(_) => self.parts(group, n.args[0])?,
+                Inst::Part(_) => self.parts(group, n)?,
                 Inst::Alu(op) => self.computed(group, n, op)?,
                 _ => return None,
             }
         };
-        if self.new.len() > MOST {
-            return None;
-        }
+        self.depth -= 1;
         self.made.insert(group.clone(), values.clone());
         Some(values)
     }
 
-    /// Returns true if one way leads to the values of two elements in the order of memory.
+    /// Returns true if two elements can have the same operation in the order of memory.
     fn alike(&self, a: Id, b: Id) -> bool {
         let (n, m) = (self.node(a), self.node(b));
         let kinds = match (n.op, m.op) {
@@ -236,8 +265,9 @@ impl Elements<'_> {
         kinds && (!n.vec || (n.ty, n.out) == (m.ty, m.out))
     }
 
-    /// Elements of a load.
-    fn parts(&mut self, group: &Group, load: Id) -> Option<Vec<Id>> {
+    /// Elements of a load, of which the first one is given.
+    fn parts(&mut self, group: &Group, first: Node) -> Option<Vec<Id>> {
+        let load = first.args[0];
         if !self.is_dense_load(load) {
             return None;
         }
@@ -251,47 +281,29 @@ impl Elements<'_> {
                 _ => k,
             })
             .collect();
-        let graph = &self.c.graph;
-        let mut parts = Vec::new();
-        for k in 0..self.count {
-            let part = Node {
-                op: Inst::Part(k as u8),
-                ty: Ty::B32,
-                out: Ty::B32,
-                vec: true,
-                args: [load, 0, 0],
-            };
-            let same = |n: &Node| n.op == part.op && n.args[0] == load;
-            let found = graph.iter().position(same);
-            parts.push((found, part));
-        }
+        let exchanged = !numbers.iter().copied().eq(0..self.count);
         let digits = (0..16).map(|lane| {
             let of = lane - lane % self.count + numbers[lane % self.count];
             (of as u64) << (4 * lane)
         });
-        let digits: u64 = digits.sum();
-        let exchanged = numbers.iter().enumerate().any(|(k, &n)| n != k);
-        let mut values = Vec::new();
-        for (found, part) in parts {
-            let part = found.map_or_else(|| self.push(part), |at| at as Id);
-            values.push(match exchanged {
-                true => self.push(Node {
-                    op: Inst::Shuffle(digits),
-                    args: [part, 0, 0],
-                    ..*self.node_or_new(part)
+        let op = Inst::Shuffle(digits.sum());
+        let values = (0..self.count).map(|k| {
+            let op_of_part = Inst::Part(k as u8);
+            let is_part = |n: &Node| n.op == op_of_part && n.args[0] == load;
+            let part = match self.c.graph.iter().position(is_part) {
+                Some(at) => at as Id,
+                None => self.push(Node {
+                    op: op_of_part,
+                    ..first
                 }),
+            };
+            let args = [part, 0, 0];
+            match exchanged {
+                true => self.push(Node { op, args, ..first }),
                 false => part,
-            });
-        }
-        Some(values)
-    }
-
-    fn node_or_new(&self, id: Id) -> &Node {
-        let old = self.c.graph.len();
-        match (id as usize).checked_sub(old) {
-            Some(at) => &self.new[at],
-            None => self.node(id),
-        }
+            }
+        });
+        Some(values.collect())
     }
 
     /// The same operation on all elements.
@@ -300,8 +312,11 @@ impl Elements<'_> {
         for k in 0..op.arity() {
             let of_element = |id: &Option<Id>| id.map(|id| self.node(id).args[k]);
             let group: Group = group.iter().map(of_element).collect();
-            let all: Vec<Id> = group.iter().flatten().copied().collect();
-            if !takes_any(op) && all.iter().any(|&id| id != all[0] && !self.node(id).vec) {
+            let mut scalars = group.iter().flatten().filter(|&&id| !self.node(id).vec);
+            let same = scalars
+                .next()
+                .is_none_or(|first| scalars.all(|id| id == first));
+            if !same && !takes_any(op) {
                 return None;
             }
             operands.push(self.values(&group)?);
@@ -316,10 +331,9 @@ impl Elements<'_> {
         Some(values.collect())
     }
 
-    /// A vector of different scalars.
-    fn cycle(&mut self, group: &Group) -> Option<Id> {
-        let any = *group.iter().flatten().next()?;
-        let scalars: Vec<Id> = group.iter().map(|id| id.unwrap_or(any)).collect();
+    /// A vector of different scalars, of which the first one is given.
+    fn cycle(&mut self, group: &Group, first: Id) -> Option<Id> {
+        let scalars: Vec<Id> = group.iter().map(|id| id.unwrap_or(first)).collect();
         let narrow = |&id: &Id| {
             let n = self.node(id);
             n.out.bits() == 32 || matches!(n.op, Inst::Const(_))
@@ -357,17 +371,15 @@ impl Elements<'_> {
 
     /// Elements that are like the first one, and others.
     fn selected(&mut self, group: &Group, first: Id) -> Option<Vec<Id>> {
-        let like = |e: &Self, id: Id| e.alike(first, id);
-        let of = |e: &Self, wanted: bool| -> Group {
-            let ids = group.iter();
-            ids.map(|id| id.filter(|&id| like(e, id) == wanted))
-                .collect()
-        };
-        let (firsts, others) = (of(self, true), of(self, false));
-        let narrow = |id: &Id| self.node(*id).out.bits() == 32 || !self.node(*id).vec;
+        let narrow = |&id: &Id| self.node(id).out.bits() == 32 || !self.node(id).vec;
         if !group.iter().flatten().all(narrow) {
             return None;
         }
+        let alike = |wanted: bool| -> Group {
+            let of = |id: &Option<Id>| id.filter(|&id| self.alike(first, id) == wanted);
+            group.iter().map(of).collect()
+        };
+        let (firsts, others) = (alike(true), alike(false));
         let lanes = (0..64).filter(|lane| firsts[lane % self.count].is_some());
         let bits = lanes.map(|lane| 1 << lane).sum();
         let (a, b) = (self.values(&firsts)?, self.values(&others)?);
@@ -385,13 +397,11 @@ impl Elements<'_> {
             vec: true,
             args: [bits, 0, 0],
         });
-        let out = self.node(first).out;
-        let ty = if out.bits() == 32 { out } else { Ty::B32 };
         let select = |(&a, &b): (&Id, &Id)| {
             self.push(Node {
                 op: Inst::Alu(Op::Select),
-                ty,
-                out: ty,
+                ty: Ty::B32,
+                out: Ty::B32,
                 vec: true,
                 args: [mask, a, b],
             })
@@ -410,29 +420,5 @@ impl Elements<'_> {
             } => count as usize == self.count && dense(self.c, address, self.count),
             _ => false,
         }
-    }
-
-    /// Returns true if all 16 lanes have the same value.
-    fn is_shared(&mut self, id: Id) -> bool {
-        if let Some(&known) = self.shared.get(&id) {
-            return known;
-        }
-        let n = *self.node(id);
-        let shared = match n.op {
-            _ if !n.vec => true,
-            Inst::Affine { step, .. } => step == 0,
-            Inst::VIn(v) => self.c.affine.state.get(&v) == Some(&0),
-            Inst::Part(_) => matches!(
-                self.node(n.args[0]).op,
-                Inst::AffineLoad {
-                    broadcast: true,
-                    ..
-                }
-            ),
-            Inst::Alu(_) => n.inputs().iter().all(|&id| self.is_shared(id)),
-            _ => false,
-        };
-        self.shared.insert(id, shared);
-        shared
     }
 }

@@ -256,6 +256,16 @@ fn the_same_of_each_element_is_computed_in_the_order_of_memory() {
         .collect();
     let longer = format!("  %8 = add.f32 %5, %6 : lanes f32\n{longer}");
     assert!(!kept_in_order(&longer, [15, 15]));
+    // Chains of any length are looked at.
+    let chains: String = (8..10_000)
+        .map(|n| {
+            format!(
+                "  %{n} = add.f32 %{}, %7 : lanes f32\n",
+                if n < 10 { n - 3 } else { n - 2 }
+            )
+        })
+        .collect();
+    assert!(!kept_in_order(&chains, [9998, 9999]));
     // An element has another use.
     assert!(!kept_in_order("  v9 = %6 active\n", [5, 6]));
     let beside = both("add.f32 %5, %7", "add.f32 %6, %7");

@@ -192,7 +192,7 @@ pub(crate) trait Selection: VectorIsa {
     /// Returns a VGPR's old values in the lanes that `lanes` numbers.
     fn lanes_in(s: &mut Select<'_, '_, Self>, v: u16, lanes: Id) -> VReg;
 
-    /// Returns a qword of the first value and one of the second, again and again. Each value has the same qword everywhere.
+    /// Returns a vector whose qwords are those of the two values by turns. Each value has the same qword everywhere.
     fn interleaved(s: &mut Select<'_, '_, Self>, of: [VReg; 2]) -> VReg;
 
     /// Returns the values of the slice's lanes that the digits number.

@@ -205,10 +205,6 @@ impl Select<'_, '_> {
         self.constant(which, |_| (op, again, 1))
     }
 
-    fn lanes_of(&mut self, bits: u16) -> VReg {
-        self.truth_constant(Constant::Lanes(bits), M::MaskBits(bits), Remat::Value)
-    }
-
     fn active_upper(&mut self) -> VReg {
         self.truth_constant(Constant::ActiveUpper, M::MaskActiveUpper, Remat::Value)
     }
@@ -431,7 +427,7 @@ impl Select<'_, '_> {
         let odd = self.two_regs(e, a, b);
         // The upper halves are combined: those of even lanes are shifted down, those of odd lanes are in place.
         let even = down(self, even);
-        let lanes = self.lanes_of(0xaaaa);
+        let lanes = Avx512::lanes_of(self, 0xaaaa);
         self.blend(op::BLENDD, lanes, even, odd)
     }
 
@@ -887,7 +883,7 @@ impl Selection for Avx512 {
     }
 
     fn lanes_of(s: &mut Select<'_, '_>, bits: u16) -> VReg {
-        s.lanes_of(bits)
+        s.truth_constant(Constant::Lanes(bits), M::MaskBits(bits), Remat::Value)
     }
 
     fn interleaved(s: &mut Select<'_, '_>, [a, b]: [VReg; 2]) -> VReg {
