@@ -90,9 +90,10 @@ impl<const LANES: usize> Request<LANES> {
     fn rows(&self, step: i32) -> Option<Rows<LANES>> {
         let start = self.start(step);
         let (mut least, mut lowest, mut highest, mut farthest) = (u32::MAX, u32::MAX, 0, 0);
-        let bases = self.lo.map(|lo| lo.wrapping_sub(start));
-        for (lo, base) in self.lo.iter().zip(&bases) {
-            least = least.min(*lo);
+        let mut bases = self.lo;
+        for base in &mut bases {
+            least = least.min(*base);
+            *base = base.wrapping_sub(start);
             lowest = lowest.min(*base);
             highest = highest.max(*base);
             farthest = farthest.max(base.wrapping_sub(self.range[0] as u32));
@@ -161,7 +162,7 @@ unsafe fn tile_of<const LANES: usize>(ctx: *mut Ctx, what: u64) -> u64 {
     }
     let first = active.trailing_zeros() as usize;
     let (lo, high) = (&ctx.addresses[0].0, &ctx.addresses[1].0);
-    let mut lo: Lanes<LANES> = std::array::from_fn(|lane| lo[lane]);
+    let mut lo: Lanes<LANES> = *lo.first_chunk().unwrap_or(&[0; LANES]);
     if active.count_ones() as usize != LANES {
         let one = lo[first];
         for (lane, lo) in lo.iter_mut().enumerate() {
@@ -283,14 +284,15 @@ impl Tile {
         let rows = r.rows(step)?;
         let ahead = BYTES as isize * step.signum() as isize;
         for group in 0..LANES / 8 {
-            let of_lane = |k: usize| {
-                let above = rows.bases[8 * group + k] - rows.lowest;
-                rows.host.wrapping_add(above as u64) as *const u8
-            };
+            let mut of_lanes = [std::ptr::null(); 8];
+            for (row, base) in of_lanes.iter_mut().zip(&rows.bases[8 * group..]) {
+                let above = base - rows.lowest;
+                *row = rows.host.wrapping_add(above as u64) as *const u8;
+            }
             let to = self.columns[0][slice].0[8 * (half + group)..].as_mut_ptr();
             // SAFETY: each row has 64 bytes that the access may read, and each of the 16 columns, 64 dwords from one to the next, eight
             // dwords of these lanes.
-            unsafe { transpose(std::array::from_fn(of_lane), to, ahead) };
+            unsafe { transpose(of_lanes, to, ahead) };
         }
         *self.bases_of(part)? = rows.bases;
         let start = r.start(step);
@@ -376,37 +378,43 @@ fn apart<const LANES: usize>(bases: &Lanes<LANES>) -> bool {
     up || down
 }
 
+/// Returns the columns of four rows, in each half.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn four([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+    let low = [_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d)];
+    let high = [_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d)];
+    [
+        _mm256_unpacklo_epi64(low[0], low[1]),
+        _mm256_unpackhi_epi64(low[0], low[1]),
+        _mm256_unpacklo_epi64(high[0], high[1]),
+        _mm256_unpackhi_epi64(high[0], high[1]),
+    ]
+}
+
 /// Writes 16 dwords of each of eight rows as columns, 64 dwords from one to the next, and prefetches what is `ahead` of the rows.
 ///
 /// # Safety
 /// The host has AVX2. Each row has 64 bytes, and there is room for the columns.
 #[target_feature(enable = "avx2")]
 unsafe fn transpose(rows: [*const u8; 8], to: *mut u32, ahead: isize) {
+    // Written out, because the standard library's functions are not compiled for AVX2, and would not become part of this one.
+    let [a, b, c, d, e, f, g, h] = rows;
     for half in 0..2 {
         // SAFETY: the caller's.
-        let r: [__m256i; 8] =
-            std::array::from_fn(|k| unsafe { _mm256_loadu_si256(rows[k].add(32 * half).cast()) });
-        let low = |a: usize| _mm256_unpacklo_epi32(r[a], r[a + 1]);
-        let high = |a: usize| _mm256_unpackhi_epi32(r[a], r[a + 1]);
-        let four = |a: usize| {
-            let (l, h) = ([low(a), low(a + 2)], [high(a), high(a + 2)]);
-            [
-                _mm256_unpacklo_epi64(l[0], l[1]),
-                _mm256_unpackhi_epi64(l[0], l[1]),
-                _mm256_unpacklo_epi64(h[0], h[1]),
-                _mm256_unpackhi_epi64(h[0], h[1]),
-            ]
-        };
-        let (x, y) = (four(0), four(4));
-        for k in 0..4 {
-            let columns = [
-                _mm256_permute2x128_si256::<0x20>(x[k], y[k]),
-                _mm256_permute2x128_si256::<0x31>(x[k], y[k]),
-            ];
-            for (n, column) in columns.into_iter().enumerate() {
-                // SAFETY: the caller's.
-                unsafe { _mm256_storeu_si256(to.add(64 * (8 * half + k + 4 * n)).cast(), column) };
+        let load = |row: *const u8| unsafe { _mm256_loadu_si256(row.add(32 * half).cast()) };
+        let x = four([load(a), load(b), load(c), load(d)]);
+        let y = four([load(e), load(f), load(g), load(h)]);
+        let mut k = 0;
+        while k < 4 {
+            let low = _mm256_permute2x128_si256::<0x20>(x[k], y[k]);
+            let high = _mm256_permute2x128_si256::<0x31>(x[k], y[k]);
+            // SAFETY: the caller's.
+            unsafe {
+                _mm256_storeu_si256(to.add(64 * (8 * half + k)).cast(), low);
+                _mm256_storeu_si256(to.add(64 * (8 * half + k + 4)).cast(), high);
             }
+            k += 1;
         }
     }
     for row in rows {
