@@ -4,7 +4,7 @@
 //! asks here. Once all lanes have moved by the same few bytes, each lane's next 64 bytes are read. Nothing in a tile outlives what may change
 //! memory: code that others' writes may become visible in empties it, and stores of the loop write to it or empty it.
 
-use crate::context::{Ctx, PARTS, TILE_BUDGET, Tile, TileParts};
+use crate::context::{Ctx, TILE_BUDGET, Tile, TileParts};
 use crate::runtime::helpers::parts;
 use std::arch::x86_64::*;
 use std::mem::offset_of;
@@ -47,12 +47,14 @@ impl<const LANES: usize> Request<LANES> {
     fn moved(&self, bases: &Lanes<LANES>) -> (u32, bool) {
         let first = self.first();
         let by = self.lo[first].wrapping_sub(bases[first]);
-        let mut other = 0;
-        for (lane, (lo, base)) in self.lo.iter().zip(bases).enumerate() {
-            let inactive = (self.active >> lane & 1).wrapping_sub(1);
-            other |= (lo.wrapping_sub(*base) ^ by) & !inactive;
+        let mut other = _mm256_setzero_si256();
+        for at in (0..LANES).step_by(8) {
+            let moved = _mm256_sub_epi32(eight(&self.lo[at..]), eight(&bases[at..]));
+            let wrong = _mm256_xor_si256(moved, _mm256_set1_epi32(by as i32));
+            let active = lanes_of(self.active >> at);
+            other = _mm256_or_si256(other, _mm256_and_si256(wrong, active));
         }
-        (by, other == 0)
+        (by, is_zero(other))
     }
 
     /// Returns true if the lanes' lines meet in few sets of a cache, where they drive each other out before their next elements are
@@ -89,15 +91,21 @@ impl<const LANES: usize> Request<LANES> {
     #[target_feature(enable = "avx2")]
     fn rows(&self, step: i32) -> Option<Rows<LANES>> {
         let start = self.start(step);
-        let (mut least, mut lowest, mut highest, mut farthest) = (u32::MAX, u32::MAX, 0, 0);
         let mut bases = self.lo;
-        for base in &mut bases {
-            least = least.min(*base);
-            *base = base.wrapping_sub(start);
-            lowest = lowest.min(*base);
-            highest = highest.max(*base);
-            farthest = farthest.max(base.wrapping_sub(self.range[0] as u32));
+        let (mut low, mut low_base) = (_mm256_set1_epi32(-1), _mm256_set1_epi32(-1));
+        let (mut high_base, mut far) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+        for at in (0..LANES).step_by(8) {
+            let lo = eight(&self.lo[at..]);
+            let base = _mm256_sub_epi32(lo, _mm256_set1_epi32(start as i32));
+            let distance = _mm256_sub_epi32(base, _mm256_set1_epi32(self.range[0] as i32));
+            put_eight(&mut bases[at..], base);
+            low = _mm256_min_epu32(low, lo);
+            low_base = _mm256_min_epu32(low_base, base);
+            high_base = _mm256_max_epu32(high_base, base);
+            far = _mm256_max_epu32(far, distance);
         }
+        let (least, lowest) = (least_of(low), least_of(low_base));
+        let (highest, farthest) = (greatest_of(high_base), greatest_of(far));
         // The range has the first bytes of accesses of four bytes or more.
         if least < start || farthest as u64 + (BYTES as u64 - 4) >= self.range[1] {
             return None;
@@ -322,15 +330,14 @@ impl TileParts {
     #[target_feature(enable = "avx2")]
     fn set(&mut self, at: usize, lanes: u32, last: u32, [from, to]: [u32; 2], apart: bool) {
         // Of two parts with common bytes, each has the other's bit.
-        for other in 0..PARTS {
-            let both = self.from[other].max(from) < self.to[other].min(to);
-            let mine = (both as u32) << at;
-            self.common[other] = self.common[other] & !(1 << at) | mine;
-        }
-        let mut all = 0;
-        for (other, common) in self.common.iter().enumerate() {
-            all |= (common >> at & 1) << other;
-        }
+        let both_from = _mm256_max_epu32(eight(&self.from), _mm256_set1_epi32(from as i32));
+        let both_to = _mm256_min_epu32(eight(&self.to), _mm256_set1_epi32(to as i32));
+        let none = _mm256_cmpeq_epi32(_mm256_max_epu32(both_from, both_to), both_from);
+        let mine = _mm256_set1_epi32(1 << at);
+        let others = _mm256_andnot_si256(mine, eight(&self.common));
+        let common = _mm256_or_si256(others, _mm256_andnot_si256(none, mine));
+        put_eight(&mut self.common, common);
+        let all = !_mm256_movemask_ps(_mm256_castsi256_ps(none)) as u32 & 0xff;
         let itself = (to != 0 && !apart) as u32;
         self.common[at] = all & !(1 << at) | itself << at;
         (self.lanes[at], self.last[at]) = (lanes, last);
@@ -340,11 +347,10 @@ impl TileParts {
     /// Returns the first byte of all parts, and the one after the last.
     #[target_feature(enable = "avx2")]
     fn extent(&self) -> (u32, u32) {
-        let (mut from, mut to) = (u32::MAX, 0);
-        for (f, t) in self.from.iter().zip(&self.to) {
-            from = from.min(if *t == 0 { u32::MAX } else { *f });
-            to = to.max(*t);
-        }
+        let to = eight(&self.to);
+        let nothing = _mm256_cmpeq_epi32(to, _mm256_setzero_si256());
+        let from = _mm256_or_si256(eight(&self.from), nothing);
+        let (from, to) = (least_of(from), greatest_of(to));
         if to == 0 { (0, 0) } else { (from, to) }
     }
 
@@ -369,13 +375,77 @@ fn accesses(next: u32, step: u32, size: u32) -> u32 {
 }
 
 /// Returns true if no two lanes' memory overlaps, as is found where each lane is above the one before it, or each below.
+#[target_feature(enable = "avx2")]
 fn apart<const LANES: usize>(bases: &Lanes<LANES>) -> bool {
-    let (mut up, mut down) = (true, true);
-    for (a, b) in bases.iter().zip(&bases[1..]) {
-        up &= *b >= *a && b - a >= BYTES;
-        down &= *a >= *b && a - b >= BYTES;
+    let bytes = _mm256_set1_epi32(BYTES as i32);
+    let is_far = |above: __m256i, below: __m256i| {
+        let distance = _mm256_sub_epi32(above, below);
+        let order = _mm256_cmpeq_epi32(_mm256_max_epu32(above, below), above);
+        let far = _mm256_cmpeq_epi32(_mm256_max_epu32(distance, bytes), distance);
+        _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_and_si256(order, far))) as u32
+    };
+    let (mut up, mut down) = (0, 0);
+    let next = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
+    for at in (0..LANES).step_by(8) {
+        let these = eight(&bases[at..]);
+        let others = match bases[at..].get(1..9) {
+            Some(others) => eight(others),
+            // The last lane has none after it.
+            None => _mm256_permutevar8x32_epi32(these, next),
+        };
+        up |= is_far(others, these) << at;
+        down |= is_far(these, others) << at;
     }
-    up || down
+    let pairs = (1 << (LANES - 1)) - 1;
+    up & pairs == pairs || down & pairs == pairs
+}
+
+// These and `four` below are functions of their own because iterators of the standard library, which are not compiled for AVX2, become
+// loops over single numbers.
+
+/// The first eight numbers of a slice.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn eight(of: &[u32]) -> __m256i {
+    // SAFETY: the slice has so many.
+    unsafe { _mm256_loadu_si256(of[..8].as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn put_eight(to: &mut [u32], what: __m256i) {
+    // SAFETY: the slice has so many.
+    unsafe { _mm256_storeu_si256(to[..8].as_mut_ptr().cast(), what) }
+}
+
+/// All ones in the lanes whose bits are set.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn lanes_of(bits: u32) -> __m256i {
+    let bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(bits as i32), bit), bit)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is_zero(of: __m256i) -> bool {
+    _mm256_testz_si256(of, of) != 0
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn least_of(of: __m256i) -> u32 {
+    let of = _mm256_min_epu32(of, _mm256_permute2x128_si256::<1>(of, of));
+    let of = _mm256_min_epu32(of, _mm256_shuffle_epi32::<0x4e>(of));
+    let of = _mm256_min_epu32(of, _mm256_shuffle_epi32::<0xb1>(of));
+    _mm256_extract_epi32::<0>(of) as u32
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn greatest_of(of: __m256i) -> u32 {
+    let ones = _mm256_set1_epi32(-1);
+    !least_of(_mm256_xor_si256(of, ones))
 }
 
 /// Returns the columns of four rows, in each half.
