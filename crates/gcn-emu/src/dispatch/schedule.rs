@@ -49,10 +49,16 @@ const ALONE: u64 = 1 << 14;
 const LEAST: u64 = 1 << 12;
 
 /// The longest loop, in instructions, that is recognised as waiting.
-pub(super) const LOOP: usize = 256;
+const LOOP: usize = 256;
 
-/// The number of time slices after which a wave is observed in any case. Then it has run for much longer than observing it takes.
-const OBSERVED_AFTER: u32 = 4;
+/// The number of time slices after which a wave is observed in any case, and for all of [`LOOP`]. Then it has run for much longer than
+/// observing it takes.
+const OBSERVED_AFTER: u32 = 8;
+
+/// The longest loop that is recognised in a wave that has had fewer, and how many of its iterations are enough: of a loop that computes,
+/// none ends with the registers as they were.
+const EARLY_LOOP: usize = 64;
+const EARLY_RETURNS: usize = 4;
 
 /// The number of rounds that a workgroup still gets after a later one has failed. It may fail in them, too: the lowest
 /// failure is the one that is reported.
@@ -627,6 +633,34 @@ impl Observations {
         }
         self.early += 1;
         self.early.is_power_of_two() && self.early.trailing_zeros().is_multiple_of(2)
+    }
+}
+
+/// How long a wave is observed.
+#[derive(Clone)]
+pub(super) struct Observing {
+    /// Where that began, and how often the wave may come back there.
+    pc: u64,
+    returns: usize,
+    /// The number of instructions.
+    steps: usize,
+}
+
+impl Observing {
+    pub(super) fn new(wave: &GroupWave) -> Observing {
+        let (returns, steps) = match wave.time_slices < OBSERVED_AFTER {
+            true => (EARLY_RETURNS, EARLY_LOOP),
+            false => (LOOP, LOOP),
+        };
+        let pc = wave.state.pc;
+        Observing { pc, returns, steps }
+    }
+
+    /// Counts an instruction that the wave has run. Returns true if that was the last one.
+    pub(super) fn ends(&mut self, wave: &GroupWave) -> bool {
+        self.returns -= (wave.state.pc == self.pc) as usize;
+        self.steps -= 1;
+        self.returns == 0 || self.steps == 0
     }
 }
 
@@ -1415,11 +1449,15 @@ impl Worker<'_> {
     /// Compiled code leaves dead registers with stale values; after one iteration of the loop, they are right. Returns how the wave
     /// stopped, unless the fuel was used up.
     fn settle_registers(&mut self, group: &mut Group, w: usize) -> Result<Option<Stop>, RunError> {
-        for _ in 0..LOOP {
+        let mut observing = Observing::new(&group.waves[w]);
+        loop {
             match self.observers(group, w)? {
                 Stop::Limit | Stop::Yield => {}
                 Stop::Retry => break,
                 stop => return Ok(Some(stop)),
+            }
+            if observing.ends(&group.waves[w]) {
+                break;
             }
         }
         // Other waves may have seen its effects.
@@ -1448,9 +1486,11 @@ impl Worker<'_> {
         let lds = known.then(|| group.lds.clone());
         let before = group.waves[w].state.clone();
         let mut pcs = [0; LOOP];
-        let (mut recurs, mut stop) = (false, Stop::Limit);
+        let mut recurs = false;
+        let mut stop;
         let mut steps = 0;
-        while steps < LOOP {
+        let mut observing = Observing::new(&group.waves[w]);
+        loop {
             pcs[steps] = group.waves[w].state.pc;
             steps += 1;
             stop = self.observers(group, w)?;
@@ -1459,7 +1499,8 @@ impl Worker<'_> {
             }
             let state = &group.waves[w].state;
             recurs = state.pc == before.pc && same(state, &before);
-            if recurs || stop == Stop::Retry {
+            let ends = observing.ends(&group.waves[w]);
+            if recurs || stop == Stop::Retry || ends {
                 break;
             }
         }

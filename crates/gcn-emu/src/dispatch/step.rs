@@ -12,8 +12,8 @@ use super::abi::{Own, Setup, Shape};
 use super::host::{HostState, Output};
 use super::observers::Who;
 use super::schedule::{
-    self, BATCH, Batch, Group, LISTED, LOOP, PATIENCE, Spot, WaveProgress, list, note_time_slice,
-    same, starts,
+    self, BATCH, Batch, Group, LISTED, Observing, PATIENCE, Spot, WaveProgress, list,
+    note_time_slice, same, starts,
 };
 use super::stuck::{self, StuckWave, Traits};
 use super::{Gpu, Launch, Loaded, Packet, Queue, RunError, Stats, WaveLocation};
@@ -141,9 +141,7 @@ enum Slice {
         left: u64,
     },
     /// The wave may be in a loop. Its registers are not compared yet.
-    Settle {
-        ran: usize,
-    },
+    Settle(Observing),
     Probe(Box<Probing>),
 }
 
@@ -155,6 +153,7 @@ struct Probing {
     lds: Option<Lds>,
     before: WaveState,
     pcs: Vec<u64>,
+    observing: Observing,
 }
 
 /// The result of a round.
@@ -715,7 +714,7 @@ impl Stepper {
                 self.end_time_slice(w, stop);
             }
             Position::TimeSlice {
-                slice: Some(Slice::Settle { .. }),
+                slice: Some(Slice::Settle(_)),
                 ..
             } => self.settle_registers(w, used, stop),
             Position::TimeSlice {
@@ -1053,6 +1052,7 @@ impl Stepper {
         progress.retries = false;
         let (observed, watched) = (progress.suspect || progress.waits, progress.watched);
         let wanted = group.waves[w].time_slice(EXACT_SLICE);
+        let observing = Observing::new(&group.waves[w]);
         self.settle();
         let slice = match (observed, watched) {
             (false, _) => {
@@ -1062,7 +1062,7 @@ impl Stepper {
                 }
                 Slice::Plain { left }
             }
-            (true, false) => Slice::Settle { ran: 0 },
+            (true, false) => Slice::Settle(observing),
             (true, true) => match self.probing(w) {
                 Some(probing) => Slice::Probe(Box::new(probing)),
                 None => return,
@@ -1092,6 +1092,7 @@ impl Stepper {
             // The copy is made only for a loop that is already known.
             lds: group.progress[w].waits.then(|| group.lds.clone()),
             pcs: vec![before.pc],
+            observing: Observing::new(&group.waves[w]),
             before,
         })
     }
@@ -1101,16 +1102,17 @@ impl Stepper {
         self.take(used);
         let Position::TimeSlice {
             moved,
-            slice: Some(Slice::Settle { ran }),
+            slice: Some(Slice::Settle(observing)),
             ..
         } = &mut self.state.at
         else {
             return;
         };
-        *ran += 1;
-        let (moved, ran) = (*moved, *ran);
+        let group = self.state.now.as_ref();
+        let ends = group.is_none_or(|group| observing.ends(&group.waves[w]));
+        let moved = *moved;
         match stop {
-            Stop::Limit | Stop::Yield if ran < LOOP => {
+            Stop::Limit | Stop::Yield if !ends => {
                 if self.limited() && self.state.fuel == 0 {
                     self.limit(w);
                 }
@@ -1153,7 +1155,8 @@ impl Stepper {
         let state = &group.waves[w].state;
         let goes_on = matches!(stop, Stop::Limit | Stop::Yield | Stop::Retry);
         let recurs = goes_on && state.pc == probing.before.pc && same(state, &probing.before);
-        if goes_on && !recurs && *stop != Stop::Retry && probing.pcs.len() < LOOP {
+        let ends = goes_on && probing.observing.ends(&group.waves[w]);
+        if goes_on && !recurs && *stop != Stop::Retry && !ends {
             probing.pcs.push(state.pc);
             if limited && self.state.fuel == 0 {
                 self.limit(w);
