@@ -183,8 +183,11 @@ fn what_waits_for_ever_is_told() {
             assert!(text.contains(part), "{text}");
         }
     }
+    // A loop that is longer than what is recognised early.
+    let long = format!("again:\n{}s_branch again", "s_mov_b32 s9, 1\n".repeat(100));
     // An empty loop; a lock that is never freed; a lock in LDS.
     for body in [
+        &long,
         "again:\ns_branch again",
         "again:\nv_mov_b32 v4, 1\nv_mov_b32 v5, 0\nglobal_atomic_cmpswap v6, v[2:3], v[4:5], off glc\ns_waitcnt vmcnt(0)\n\
          v_cmp_eq_u32 vcc, 7, v6\ns_cbranch_vccz again",

@@ -101,9 +101,9 @@ fn waves_that_work_stay_in_compiled_code() {
     };
     let stats = gpu.dispatch(&loaded, "k", &launch).unwrap();
     assert!(stats.instructions > 64 * 120_000);
-    // 512 instructions of each wave that is observed.
+    // Twice four iterations of four instructions of each wave that is observed, and a few before the code is there.
     let interpreted = cache.stats().interpreted;
-    assert!(interpreted < 10 * 512, "{interpreted} were interpreted");
+    assert!(interpreted < 10 * 64, "{interpreted} were interpreted");
     for lane in [0, 63] {
         let got = gpu.memory.load_u32(buffer + 4 * lane).unwrap();
         assert_eq!(got, 30000 * lane as u32);
