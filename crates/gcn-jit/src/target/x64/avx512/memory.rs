@@ -250,6 +250,20 @@ impl Emit<'_, Avx512> {
         self.a.zi(op::CMPD, k2, u, Rm::R(v), keep(k), 4);
         self.a.kortest(k2, k2);
         self.a.jcc(Cc::Ne, apart);
+        let (other, done) = (self.a.label(), self.a.label());
+        if l.bytes == 4 {
+            // Two rows of eight are read without what is around them: reading what an earlier wave has just stored beside them would
+            // have to wait for that.
+            self.unless_all_active(other);
+            self.a.k_to_gpr(RDX, k);
+            self.a.alu_imm(alu::CMP, false, Rm::R(RDX), 0xff00);
+            self.a.jcc(Cc::Ne, other);
+            let rows = self.two_rows([u, v], offset);
+            self.a.evex(op::MOVDQU32.l(1), d, 0, rows[0], ALL, None);
+            self.a.zi(op::INSERT256, d, d, rows[1], ALL, 1);
+            self.a.jmp(done);
+            self.a.bind(other);
+        }
         self.a.kop(kop::ANDN, k2, k, K_EXEC);
         let load = match l.bytes {
             1 => op::PMOVZXBD,
@@ -262,6 +276,21 @@ impl Emit<'_, Avx512> {
             let from = Rm::M(indexed(RAX, by, offset));
             self.a.zk(load, d, 0, from, lanes);
         }
+        self.a.bind(done);
+    }
+
+    /// Returns where two rows of eight dwords are. The registers have their distances from RAX, less the places, in their lanes 0. RCX and RDX
+    /// are clobbered.
+    fn two_rows(&mut self, of: [u8; 2], offset: i32) -> [Rm; 2] {
+        for (run, by) in of.into_iter().zip([RCX, RDX]) {
+            self.a.evex(op::MOVD_ST.l(0), run, 0, Rm::R(by), ALL, None);
+            self.a.movsxd(by, Rm::R(by));
+        }
+        let second = offset + 32;
+        [
+            Rm::M(indexed(RAX, RCX, offset)),
+            Rm::M(indexed(RAX, RDX, second)),
+        ]
     }
 
     /// Stores an element of each lane by halves, where the active lanes' distances in `u`, less their places, are equal in the lower
@@ -274,9 +303,19 @@ impl Emit<'_, Avx512> {
         self.a.zi(op::CMPD, k, u, Rm::R(v), keep(K_EXEC), 4);
         self.a.kortest(k, k);
         self.a.jcc(Cc::Ne, apart);
+        self.a.zi(op::EXTRACT128, u, 0, Rm::R(v), ALL, 2);
+        let (other, done) = (self.a.label(), self.a.label());
+        if l.bytes == 4 {
+            self.unless_all_active(other);
+            let rows = self.two_rows([v, u], l.offset);
+            self.a
+                .evex(op::MOVDQU32_ST.l(1), data, 0, rows[0], ALL, None);
+            self.a.zi(op::EXTRACT256, data, 0, rows[1], ALL, 1);
+            self.a.jmp(done);
+            self.a.bind(other);
+        }
         self.a.evex(op::MOVD_ST.l(0), v, 0, Rm::R(RCX), ALL, None);
-        self.a.zi(op::EXTRACT128, v, 0, Rm::R(v), ALL, 2);
-        self.a.evex(op::MOVD_ST.l(0), v, 0, Rm::R(RDX), ALL, None);
+        self.a.evex(op::MOVD_ST.l(0), u, 0, Rm::R(RDX), ALL, None);
         // The upper eight lanes' opmask, and the lower eight's.
         self.a.kshiftr(k, K_EXEC, 16);
         self.a.kshiftr(k2, K_EXEC, 8);
@@ -292,6 +331,7 @@ impl Emit<'_, Avx512> {
             let to = Rm::M(indexed(RAX, by, l.offset));
             self.a.zk(store, data, 0, to, keep(lanes));
         }
+        self.a.bind(done);
     }
 
     /// Distances less the places of 16 lanes' elements of so many bytes one after the other.
