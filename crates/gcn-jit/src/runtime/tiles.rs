@@ -594,8 +594,29 @@ mod tests {
             assert!(!w.look(pitch, 0, 0xffff));
             assert!(!w.look(pitch, 4, 0xffff), "{pitch}");
         }
-        assert!(apart(&[0, 64, 192]) && apart(&[192, 64, 0]));
-        assert!(!apart(&[0, 60, 192]) && !apart(&[0, 128, 64]));
+        let rows = |pitch: i32, wrong: u32| -> [u32; 16] {
+            std::array::from_fn(|lane| {
+                let close = if lane as u32 == wrong {
+                    4 * pitch.signum()
+                } else {
+                    0
+                };
+                (0x10000 + lane as i32 * pitch - close) as u32
+            })
+        };
+        // SAFETY: the tests run where there is AVX2.
+        let is_apart = |bases: &[u32; 16]| unsafe { apart(bases) };
+        for pitch in [64, -64, 1024, -1024] {
+            assert!(is_apart(&rows(pitch, 99)), "{pitch}");
+            // Any lane may be too close to the one before it.
+            for wrong in (1..16).filter(|_| pitch.abs() == 64) {
+                assert!(!is_apart(&rows(pitch, wrong)), "{pitch}, lane {wrong}");
+            }
+        }
+        assert!(!is_apart(&rows(60, 99)) && !is_apart(&rows(0, 99)));
+        let mut back = rows(1024, 99);
+        back[9] = 0;
+        assert!(!is_apart(&back));
     }
 
     #[test]

@@ -303,7 +303,7 @@ impl Emit<'_, Avx512> {
         self.a.zi(op::CMPD, k, u, Rm::R(v), keep(K_EXEC), 4);
         self.a.kortest(k, k);
         self.a.jcc(Cc::Ne, apart);
-        self.a.zi(op::EXTRACT128, u, 0, Rm::R(v), ALL, 2);
+        self.a.zi(op::EXTRACT128, v, 0, Rm::R(u), ALL, 2);
         let (other, done) = (self.a.label(), self.a.label());
         if l.bytes == 4 {
             self.unless_all_active(other);
