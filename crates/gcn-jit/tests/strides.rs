@@ -261,6 +261,39 @@ fn rows_of_eight_lanes() {
     }
 }
 
+/// Elements of LDS that some lanes share: four, eight or sixteen of them, as the columns of a tile are read; lanes beyond a limit are inactive, and
+/// some addresses lie beyond the end.
+#[test]
+fn elements_that_lanes_share() {
+    for (size, load, last) in [(4, "b32", 5), (8, "b64", 6), (16, "b128", 8)] {
+        for (by, lanes) in [(3, 64), (3, 61), (3, 5), (2, 64), (4, 64)] {
+            let body = format!(
+                "v_lshlrev_b32 v2, 2, v0\nv_add_u32 v3, 0x70605, v1\nds_write_b32 v2, v3\nds_write_b32 v2, v1 offset:256\n\
+                 v_lshrrev_b32 v4, {by}, v0\nv_mul_lo_u32 v4, v4, s8\nv_add_u32 v4, s9, v4\ns_waitcnt lgkmcnt(0)\n\
+                 v_cmp_gt_u32 vcc, {lanes}, v0\nv_mov_b32 v5, 1\nv_mov_b32 v{last}, 1\ns_and_saveexec_b64 s[14:15], vcc\n\
+                 ds_read_{load} v{registers}, v4\ns_waitcnt lgkmcnt(0)\ns_mov_b64 exec, s[14:15]\n\
+                 v_mul_lo_u32 v5, v5, 5\nv_add_u32 v5, v5, v{last}\nv_lshlrev_b32 v4, 2, v1\nglobal_store_dword v4, v5, s[6:7]",
+                registers = if size == 4 {
+                    "5".into()
+                } else {
+                    format!("[5:{last}]")
+                },
+            );
+            same(
+                &body,
+                &[
+                    [size, 0],
+                    [32, 0],
+                    [48, 16],
+                    [0, 64],
+                    [u32::MAX - 15, 256],
+                    [64, 496],
+                ],
+            );
+        }
+    }
+}
+
 /// Bytes and words that lanes store to random addresses of LDS, some beyond its end.
 #[test]
 fn small_elements_in_lds() {

@@ -279,6 +279,34 @@ impl Emit<'_, Avx512> {
         self.a.bind(done);
     }
 
+    /// Loads the dwords that the lower eight lanes share, and those that the upper eight share, as two rows of a workgroup read a tile's column. Jumps
+    /// to `apart` if they share none, or some are inactive. `t` stays. RCX, RDX, `u`, `v` and `k` are clobbered.
+    fn two_elements(&mut self, l: &Lanes, loaded: &[u8], r: Regs, apart: Label) {
+        let Regs { t, u, v, k, .. } = r;
+        self.unless_all_active(apart);
+        self.first_of_eight(v, t);
+        self.a.zi(op::CMPD, k, t, Rm::R(v), ALL, 4);
+        self.a.kortest(k, k);
+        self.a.jcc(Cc::Ne, apart);
+        self.a.zi(op::EXTRACT128, v, 0, Rm::R(u), ALL, 2);
+        for (first, by) in [(v, RCX), (u, RDX)] {
+            self.a
+                .evex(op::MOVD_ST.l(0), first, 0, Rm::R(by), ALL, None);
+        }
+        for (&d, &n) in loaded.iter().zip(&l.wanted) {
+            let [low, high] = [RCX, RDX].map(|by| Rm::M(indexed(RAX, by, 4 * n as i32)));
+            self.a.evex(op::BCASTD.l(1), d, 0, low, ALL, None);
+            self.a.evex(op::BCASTD.l(1), v, 0, high, ALL, None);
+            self.a.zi(op::INSERT256, d, d, Rm::R(v), ALL, 1);
+        }
+    }
+
+    /// The lower eight lanes become lane 0's number, and the upper eight lane 8's.
+    fn first_of_eight(&mut self, to: u8, of: u8) {
+        self.a.zi(op::SHUFPS, to, of, Rm::R(of), ALL, 0);
+        self.a.zi(op::SHUF128, to, to, Rm::R(to), ALL, 0xa0);
+    }
+
     /// Returns where two rows of eight dwords are. The registers have their distances from RAX, less the places, in their lanes 0. RCX and RDX
     /// are clobbered.
     fn two_rows(&mut self, of: [u8; 2], offset: i32) -> [Rm; 2] {
@@ -298,8 +326,7 @@ impl Emit<'_, Avx512> {
     /// opmasks are clobbered.
     fn store_halves(&mut self, l: &Lanes, data: u8, r: Regs, apart: Label) {
         let Regs { u, v, k, k2, .. } = r;
-        self.a.zi(op::SHUFPS, v, u, Rm::R(u), ALL, 0);
-        self.a.zi(op::SHUF128, v, v, Rm::R(v), ALL, 0xa0);
+        self.first_of_eight(v, u);
         self.a.zi(op::CMPD, k, u, Rm::R(v), keep(K_EXEC), 4);
         self.a.kortest(k, k);
         self.a.jcc(Cc::Ne, apart);
@@ -1251,6 +1278,12 @@ impl Accesses for Avx512 {
                 if l.consecutive() && l.count == 1 && !loaded.is_empty() {
                     let apart = e.a.label();
                     e.two_runs(l, loaded[0], regs, offset, apart);
+                    e.a.jmp(back);
+                    e.a.bind(apart);
+                }
+                if l.computed && l.bytes == 4 && range.is_none() && !loaded.is_empty() {
+                    let apart = e.a.label();
+                    e.two_elements(l, &loaded, regs, apart);
                     e.a.jmp(back);
                     e.a.bind(apart);
                 }
