@@ -115,6 +115,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
         mode: s.mode,
         live_in,
         precise: s.precise,
+        narrow_rows: s.entry.as_ref().is_some_and(|e| e.0[0] == Pattern::Any),
     };
     if cfg!(debug_assertions)
         && let Err(rule) = verify::region(&region)

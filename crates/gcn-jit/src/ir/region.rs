@@ -452,6 +452,8 @@ pub struct Region {
     /// Every register is written at the end of every block, and a block that is left early has written none, because an
     /// observer reads the registers after a fault.
     pub precise: bool,
+    /// The region is for waves that start where their 16 lanes are of several rows of a workgroup. Each row has an element of its own in columns.
+    pub narrow_rows: bool,
 }
 
 impl Region {

@@ -599,6 +599,8 @@ pub(crate) struct Common {
     row_call: Option<Label>,
     /// Blocks may have code for single lanes.
     few_lanes: bool,
+    /// See [`Region::narrow_rows`].
+    narrow_rows: bool,
     tiles: Tiles,
     /// Of blocks whose loop has tiles: the loop, and where jumps within it go.
     inner: Map<u64, (usize, Label)>,
@@ -683,6 +685,7 @@ impl Common {
             waits,
             default,
             precise: region.precise,
+            narrow_rows: region.narrow_rows,
             aliased: style.aliased,
             left_out: style.left_out,
             slices: style.slices,

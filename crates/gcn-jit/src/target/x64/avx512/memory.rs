@@ -279,9 +279,9 @@ impl Emit<'_, Avx512> {
         self.a.bind(done);
     }
 
-    /// Loads the dwords that the lower eight lanes share, and those that the upper eight share, as two rows of a workgroup read a tile's column. Jumps
+    /// Loads the dwords that the lower eight lanes share, and those that the upper eight share, as two rows of a workgroup read a column. Jumps
     /// to `apart` if they share none, or some are inactive. `t` stays. RCX, RDX, `u`, `v` and `k` are clobbered.
-    fn two_elements(&mut self, l: &Lanes, loaded: &[u8], r: Regs, apart: Label) {
+    fn two_elements(&mut self, l: &Lanes, loaded: &[u8], r: Regs, offset: i32, apart: Label) {
         let Regs { t, u, v, k, .. } = r;
         self.unless_all_active(apart);
         self.first_of_eight(v, t);
@@ -294,7 +294,8 @@ impl Emit<'_, Avx512> {
                 .evex(op::MOVD_ST.l(0), first, 0, Rm::R(by), ALL, None);
         }
         for (&d, &n) in loaded.iter().zip(&l.wanted) {
-            let [low, high] = [RCX, RDX].map(|by| Rm::M(indexed(RAX, by, 4 * n as i32)));
+            let at = |by: Gpr| Rm::M(indexed(RAX, by, offset + 4 * n as i32));
+            let [low, high] = [RCX, RDX].map(at);
             self.a.evex(op::BCASTD.l(1), d, 0, low, ALL, None);
             self.a.evex(op::BCASTD.l(1), v, 0, high, ALL, None);
             self.a.zi(op::INSERT256, d, d, Rm::R(v), ALL, 1);
@@ -1281,9 +1282,10 @@ impl Accesses for Avx512 {
                     e.a.jmp(back);
                     e.a.bind(apart);
                 }
-                if l.computed && l.bytes == 4 && range.is_none() && !loaded.is_empty() {
+                let shared = range.is_none() || e.common.narrow_rows;
+                if l.computed && l.bytes == 4 && shared && !loaded.is_empty() {
                     let apart = e.a.label();
-                    e.two_elements(l, &loaded, regs, apart);
+                    e.two_elements(l, &loaded, regs, offset, apart);
                     e.a.jmp(back);
                     e.a.bind(apart);
                 }
