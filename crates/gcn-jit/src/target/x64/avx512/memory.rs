@@ -239,6 +239,25 @@ impl Emit<'_, Avx512> {
         self.a.alu(alu::ADD, true, RAX, Rm::R(RCX));
     }
 
+    /// Loads what the lanes of two rows of a workgroup access, if that may be what they are, and goes to `back`, or on if they are not.
+    fn load_two_rows(&mut self, l: &Lanes, loaded: &[u8], r: Regs, offset: i32, back: Label) {
+        let Some(&first) = loaded.first() else {
+            return;
+        };
+        if l.consecutive() && l.count == 1 {
+            let apart = self.a.label();
+            self.two_runs(l, first, r, offset, apart);
+            self.a.jmp(back);
+            self.a.bind(apart);
+        }
+        if l.computed && l.bytes == 4 && (l.range.is_none() || self.common.narrow_rows) {
+            let apart = self.a.label();
+            self.two_elements(l, loaded, r, offset, apart);
+            self.a.jmp(back);
+            self.a.bind(apart);
+        }
+    }
+
     /// Loads an element of each lane where the lanes are two runs whose elements follow each other: those of two rows of a workgroup or of a tile.
     /// Jumps to `apart` where they are not. `u`: the distances less the places; `k`: the active lanes where that is not as in lane 0. `t`
     /// stays. RCX, RDX, `v` and opmasks are clobbered.
@@ -1276,19 +1295,7 @@ impl Accesses for Avx512 {
                     e.a.jmp(back);
                 }
                 e.a.bind(apart);
-                if l.consecutive() && l.count == 1 && !loaded.is_empty() {
-                    let apart = e.a.label();
-                    e.two_runs(l, loaded[0], regs, offset, apart);
-                    e.a.jmp(back);
-                    e.a.bind(apart);
-                }
-                let shared = range.is_none() || e.common.narrow_rows;
-                if l.computed && l.bytes == 4 && shared && !loaded.is_empty() {
-                    let apart = e.a.label();
-                    e.two_elements(l, &loaded, regs, offset, apart);
-                    e.a.jmp(back);
-                    e.a.bind(apart);
-                }
+                e.load_two_rows(l, &loaded, regs, offset, back);
                 if let Some(tile) = tile {
                     e.may_ask_for_tile(&tile, ask);
                     e.a.bind(without);
