@@ -452,7 +452,8 @@ pub struct Region {
     /// Every register is written at the end of every block, and a block that is left early has written none, because an
     /// observer reads the registers after a fault.
     pub precise: bool,
-    /// The region is for waves that start where their 16 lanes are of several rows of a workgroup. Each row has an element of its own in columns.
+    /// The region is for waves that start at its entry, and 16 lanes of a wave cover several rows of a workgroup: it has fewer than 16 work-items in
+    /// the first dimension. Lanes of a row often read the same element.
     pub narrow_rows: bool,
 }
 

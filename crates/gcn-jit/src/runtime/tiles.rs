@@ -400,8 +400,7 @@ fn apart<const LANES: usize>(bases: &Lanes<LANES>) -> bool {
     up & pairs == pairs || down & pairs == pairs
 }
 
-// These and `four` below are functions of their own because iterators of the standard library, which are not compiled for AVX2, become
-// loops over single numbers.
+// The compiler does not turn loops over lanes into vector code where they find several extremes or test bits, so that is written as such.
 
 /// The first eight numbers of a slice.
 #[inline]
@@ -468,15 +467,13 @@ fn four([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
 /// The host has AVX2. Each row has 64 bytes, and there is room for the columns.
 #[target_feature(enable = "avx2")]
 unsafe fn transpose(rows: [*const u8; 8], to: *mut u32, ahead: isize) {
-    // Written out, because the standard library's functions are not compiled for AVX2, and would not become part of this one.
     let [a, b, c, d, e, f, g, h] = rows;
     for half in 0..2 {
         // SAFETY: the caller's.
         let load = |row: *const u8| unsafe { _mm256_loadu_si256(row.add(32 * half).cast()) };
         let x = four([load(a), load(b), load(c), load(d)]);
         let y = four([load(e), load(f), load(g), load(h)]);
-        let mut k = 0;
-        while k < 4 {
+        for k in 0..4 {
             let low = _mm256_permute2x128_si256::<0x20>(x[k], y[k]);
             let high = _mm256_permute2x128_si256::<0x31>(x[k], y[k]);
             // SAFETY: the caller's.
@@ -484,7 +481,6 @@ unsafe fn transpose(rows: [*const u8; 8], to: *mut u32, ahead: isize) {
                 _mm256_storeu_si256(to.add(64 * (8 * half + k)).cast(), low);
                 _mm256_storeu_si256(to.add(64 * (8 * half + k + 4)).cast(), high);
             }
-            k += 1;
         }
     }
     for row in rows {

@@ -342,7 +342,7 @@ impl Emit<'_, Avx512> {
     }
 
     /// Stores an element of each lane by halves, where the active lanes' distances in `u`, less their places, are equal in the lower
-    /// eight lanes, and in the upper eight: those of two rows of a workgroup. Jumps to `apart` where they are not. `t` stays. RCX, RDX, `v` and
+    /// eight lanes, and in the upper eight: those of two rows of a workgroup. Jumps to `apart` where they are not. `t` stays. RCX, RDX, `u`, `v` and
     /// opmasks are clobbered.
     fn store_halves(&mut self, l: &Lanes, data: u8, r: Regs, apart: Label) {
         let Regs { u, v, k, k2, .. } = r;
