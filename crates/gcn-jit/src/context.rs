@@ -374,6 +374,8 @@ pub const LANE_SPILLS: usize = 64;
 /// overwrite.
 pub const LANE_ACCESSES: usize = 8;
 pub const LANE_LOG: usize = 4096;
+/// The iterations of a loop of several blocks that lanes run at a time.
+pub const LANE_ROUNDS: usize = 1024;
 
 /// Whether a loop runs lane by lane, and what its times were.
 #[repr(C)]
@@ -436,6 +438,8 @@ pub const LANE_TIMES: usize = 8;
 pub struct LaneRun {
     /// The lane's registers that are not in host registers: VGPRs, scalars that change, and its bits of masks by half their codes.
     pub vgprs: [u32; 256],
+    /// Its VGPRs as upper halves of numbers of 64 bits.
+    pub highs: [u64; 256],
     pub sgprs: [u32; 128],
     pub bits: [u64; 64],
     /// The new masks, by half their codes.
@@ -464,6 +468,14 @@ pub struct LaneRun {
     pub accessed: [[[u64; 2]; 64]; LANE_ACCESSES],
     /// Addresses to which the loop has stored, and the bytes that were there before.
     pub log: [[u64; 2]; LANE_LOG],
+    /// For a loop of several blocks, which of them lanes have come to in each iteration: a bit for each block that not all lanes come to. Zeros between
+    /// loops.
+    pub marks: [u8; LANE_ROUNDS],
+    /// The addresses of the marks after those of the iterations that lanes may run, that the lane may run for now, and after those of the lane that was
+    /// longest in the loop.
+    pub marks_end: u64,
+    pub marks_limit: u64,
+    pub marks_last: u64,
     pub choices: [LaneLoopChoice; LANE_LOOPS],
     /// The number of the dispatch.
     pub dispatch: u32,

@@ -12,6 +12,7 @@ mod cross_lane;
 mod indexing;
 mod insn;
 mod joined;
+mod loops;
 mod memory;
 mod modes;
 mod parts;
@@ -24,8 +25,8 @@ use crate::hash::Map;
 use crate::ir::affine::{AffineVgprs, Trust};
 use crate::ir::fast_path;
 use crate::ir::region::{
-    AccessRecord, AssumedCompare, Block, Effects, FpEnv, IndexedWrite, LiveLanes, Region, Store,
-    Terminator, WaveHelper, WaveHelperCall,
+    AccessRecord, AssumedCompare, Block, Effects, FpEnv, IndexedWrite, LiveLanes, LoopBlocks,
+    Region, Store, Terminator, WaveHelper, WaveHelperCall,
 };
 use crate::ir::{Found, Graph, Id, Inst, Unsupported, verify};
 use crate::passes::Dump;

@@ -47,6 +47,8 @@ pub(crate) enum Remat {
     Memory,
     /// Like `Value`, and the result is in a register that is not allocated: [`Role::Any`] names the instruction.
     Fixed,
+    /// Like `Fixed`, and instructions read the register as they do those that are allocated: [`Role::Use`] names the instruction, too.
+    Register,
 }
 
 /// An instruction.

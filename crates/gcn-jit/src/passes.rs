@@ -7,6 +7,7 @@
 pub(crate) mod affine;
 mod demand;
 pub(crate) mod lane_loop;
+pub(crate) mod lane_paths;
 pub(crate) mod lists;
 pub(crate) mod optional;
 mod pressure;

@@ -170,6 +170,95 @@ fn body(r: &mut Rng, pieces: usize) -> String {
     body
 }
 
+/// Instructions of a loop, some of them under conditions: of lanes, with or without a branch, or of the wave. `n`: the number of the next label.
+fn branching(r: &mut Rng, pieces: usize, depth: u32, n: &mut u32) -> String {
+    let mut code = String::new();
+    let part = |r: &mut Rng, code: &mut String| {
+        let pieces = r.below(pieces + 1);
+        for _ in 0..pieces {
+            *code += &piece(r);
+            code.push('\n');
+        }
+    };
+    part(r, &mut code);
+    if depth == 0 {
+        return code;
+    }
+    let label = *n;
+    *n += 1;
+    let mask = format!("s[{}:{}]", 38 + 2 * depth, 39 + 2 * depth);
+    let compare = format!("{} vcc, {}, {}\n", r.of(&COMPARE), vgpr(r), vgpr(r));
+    let skip = |r: &mut Rng, to: &str| match r.below(3) {
+        0 => String::new(),
+        _ => format!("s_cbranch_execz {to}{label}\n"),
+    };
+    let fewer = r.below(pieces + 1);
+    let inner = branching(r, fewer, depth - 1, n);
+    match r.below(5) {
+        0 | 1 => {
+            let over = skip(r, "end");
+            code += &format!(
+                "{compare}s_and_saveexec_b64 {mask}, vcc\n{over}{inner}end{label}:\ns_or_b64 exec, exec, {mask}\n"
+            );
+        }
+        2 | 3 => {
+            let other = branching(r, fewer, depth - 1, n);
+            let (over, end) = (skip(r, "else"), skip(r, "end"));
+            code += &format!(
+                "{compare}s_and_saveexec_b64 {mask}, vcc\ns_xor_b64 {mask}, exec, {mask}\n{over}{inner}else{label}:\n\
+                 s_or_saveexec_b64 {mask}, {mask}\ns_xor_b64 exec, exec, {mask}\n{end}{other}end{label}:\ns_or_b64 exec, exec, {mask}\n"
+            );
+        }
+        _ => {
+            code += &format!(
+                "s_bitcmp1_b32 s20, {}\ns_cbranch_scc1 end{label}\n{inner}end{label}:\n",
+                r.below(3)
+            );
+        }
+    }
+    part(r, &mut code);
+    code
+}
+
+/// A loop with branches, which lanes leave at its end, or before.
+fn looped_with_branches(r: &mut Rng, pieces: usize, count: usize) -> String {
+    let mut n = 0;
+    let depth = 1 + r.below(2) as u32;
+    let body = branching(r, pieces, depth, &mut n) + &load(r) + "\n";
+    let counts = match r.below(2) {
+        0 => "s_add_u32 s20, s20, -1\n",
+        _ => "",
+    };
+    let leave = match r.below(2) {
+        0 => "v_add_u32 v14, -1, v14\nv_cmp_ge_i32 vcc, 0, v14\ns_or_b64 s[22:23], vcc, s[22:23]\ns_andn2_b64 exec, exec, s[22:23]\n".to_owned(),
+        // As many lanes stay as by the other one, or fewer.
+        _ => format!(
+            "v_add_u32 v14, -1, v14\nv_cmp_lt_i32 vcc, 0, v14\ns_and_b64 exec, exec, vcc\n{}",
+            if r.below(2) == 0 { "v_cmp_ne_u32 vcc, v22, v23\ns_and_b64 exec, exec, vcc\n" } else { "" }
+        ),
+    };
+    let some = match r.below(3) {
+        0 => "v_and_b32 v9, 5, v1\nv_cmp_ne_u32 vcc, 4, v9\ns_and_b64 exec, exec, vcc\n",
+        _ => "",
+    };
+    let before = format!("s_mov_b32 s20, {count}\ns_mov_b64 s[22:23], 0\n{some}");
+    let rest = match r.below(3) {
+        // The loop is left at its end, in the middle, or where its code begins.
+        0 => format!("again:\n{body}{counts}{leave}s_cbranch_execnz again\n"),
+        1 => {
+            let more = branching(r, pieces / 2, 1, &mut n);
+            format!(
+                "again:\n{body}{leave}s_cbranch_execz done\n{more}{counts}s_branch again\ndone:\n"
+            )
+        }
+        _ => format!(
+            "s_branch again\nlatch:\n{counts}{leave}s_cbranch_execz done\nagain:\n{body}s_branch latch\ndone:\n"
+        ),
+    };
+    // Nothing reads what SCC is in the loop.
+    format!("{before}{rest}s_mov_b64 exec, -1\ns_cmp_eq_u32 s20, 1\n")
+}
+
 /// Where the rows of lanes begin in the buffer that loops store to, after the registers.
 const ROWS: u32 = 64 * ITEMS + 4096;
 /// The distances from one lane's row to the next, in bytes.
@@ -366,6 +455,18 @@ fn random_loops() {
         let body = body(&mut r, pieces);
         let count = 1 + r.below(9);
         check(&looped(&mut r, count, &body));
+    }
+}
+
+#[test]
+fn random_loops_with_branches() {
+    let mut r = Rng::seeded(setting("SEED", 1));
+    for _ in 0..setting("LOOPS", 150) {
+        let (pieces, count) = (1 + r.below(6), 1 + r.below(9));
+        // Some lanes are in the loop for more iterations than there are marks for.
+        let longer = if r.below(20) == 0 { 200 } else { 1 };
+        let again = looped_with_branches(&mut r, pieces, count);
+        check(&format!("v_mul_u32_u24 v14, {longer}, v14\n{again}"));
     }
 }
 

@@ -35,6 +35,27 @@ pub(super) struct ControlFlow {
     loop_heads: HashSet<u64>,
     /// The first and the last block of each loop whose blocks all have variants.
     short_loops: Vec<[u64; 2]>,
+    entered: Entered,
+}
+
+/// The loops that may run for one lane after the other, as the starts of their blocks. Where waves enter them, it is chosen whether they do.
+pub(super) struct Entered(Vec<Vec<u64>>);
+
+impl Entered {
+    pub fn of(blocks: &[Block]) -> Entered {
+        let loops = blocks.iter().filter_map(|c| c.lane_loop.as_ref());
+        Entered(
+            loops
+                .map(|l| l.blocks.iter().map(|c| c.start).collect())
+                .collect(),
+        )
+    }
+
+    /// Returns true if a variant that begins at an address must end where a block begins, because waves enter a loop there.
+    pub fn ends(&self, start: u64, pc: u64) -> bool {
+        let mut loops = self.0.iter();
+        loops.any(|l| l[0] == pc && !l.contains(&start))
+    }
 }
 
 impl ControlFlow {
@@ -53,6 +74,7 @@ impl ControlFlow {
             starts: blocks.iter().map(|c| c.start).collect(),
             loop_heads: blocks.iter().flat_map(back).collect(),
             short_loops: loops.filter(short).collect(),
+            entered: Entered::of(blocks),
         }
     }
 
@@ -342,7 +364,8 @@ impl<'a> Tracer<'a> {
                 let ends = match pc == start {
                     true => begun(over) >= rounds,
                     false => {
-                        over.contains(&pc) || !over.is_empty() && flow.loop_heads.contains(&pc)
+                        let loops = flow.loop_heads.contains(&pc) || flow.entered.ends(start, pc);
+                        over.contains(&pc) || !over.is_empty() && loops
                     }
                 };
                 if ends || over.len() >= most {

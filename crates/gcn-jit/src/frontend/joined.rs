@@ -327,6 +327,7 @@ impl<'a> Tracer<'a> {
             }
         }
         let starts: HashSet<u64> = blocks.iter().map(|c| c.start).collect();
+        let entered = all_active::Entered::of(blocks);
         let within = |pc: u64| loops.iter().any(|l| (l.0..=l.1).contains(&pc));
         let mut found: Vec<(usize, Block, Vec<u64>)> = Vec::new();
         let mut inside: HashSet<u64> = HashSet::new();
@@ -342,7 +343,8 @@ impl<'a> Tracer<'a> {
             let stops = |pc: u64| {
                 let begin = |l: &&(u64, u64)| l.0 == pc;
                 let mut of = loops.iter().filter(begin).peekable();
-                of.peek().is_some() && of.all(|l| !(l.0..=l.1).contains(&c.start))
+                let all = of.peek().is_some() && of.all(|l| !(l.0..=l.1).contains(&c.start));
+                all || entered.ends(c.start, pc)
             };
             if matches!(c.terminator, Terminator::Jump(pc) if pc == c.start || stops(pc)) {
                 continue;

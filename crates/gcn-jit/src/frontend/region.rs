@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::passes::lane_loop::LaneLoop;
+use crate::passes::lane_paths::LanePaths;
 
 /// The maximum number of instructions of a region.
 const REGION_INSNS: usize = 16_000;
@@ -59,18 +60,18 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
                 .collect()
         };
         let mut assumable = assumable_of(&blocks, &state);
-        let mut loops = code.lane_loops(s, &blocks);
+        let mut loops = code.lane_loops(s, &blocks, entry);
         if !affine::take(&mut blocks, state) {
             // The first blocks have no deferred stores, which need affine addresses.
             blocks = code.blocks(s, usual).0;
             (state, at) = affine_states(&blocks);
             assumable = assumable_of(&blocks, &state);
-            loops = code.lane_loops(s, &blocks);
+            loops = code.lane_loops(s, &blocks, entry);
             let taken = affine::take(&mut blocks, state);
             debug_assert!(taken, "a deferred store has no affine address");
         }
         for (at, lane_loop) in loops {
-            let part = |c: &&Block| (lane_loop.start..lane_loop.end).contains(&c.start);
+            let part = |c: &&Block| lane_loop.contains(c.start);
             let mut parts = blocks.iter().filter(part);
             // The next blocks rely on the guards, which code for single lanes does not check.
             if parts.all(|c| c.affine.guards.is_empty() && !stores_beside(c)) {
@@ -271,20 +272,52 @@ impl Code {
     }
 
     /// Returns the loops that can run for one lane after the other, with the positions of their first blocks. A loop is one block, or it would be one if
-    /// it did not store after it has loaded.
-    fn lane_loops(&self, s: &CompileRequest<'_>, blocks: &[Block]) -> Vec<(usize, Box<Block>)> {
+    /// it did not store after it has loaded, or several that do not store.
+    fn lane_loops(
+        &self,
+        s: &CompileRequest<'_>,
+        blocks: &[Block],
+        entry: u64,
+    ) -> Vec<(usize, Box<LoopBlocks>)> {
         if s.precise || s.left_out.has(Optional::LaneLoops) {
             return Vec::new();
         }
+        let single = |c: &Block| {
+            Box::new(LoopBlocks {
+                blocks: vec![c.clone()],
+                live: !0,
+                scc: true,
+            })
+        };
         let possible = |c: &&Block| LaneLoop::of(c).is_some();
         let copies = blocks.iter().enumerate().filter(|(_, c)| possible(c));
-        let mut loops: Vec<_> = copies.map(|(at, c)| (at, Box::new(c.clone()))).collect();
+        let mut loops: Vec<_> = copies.map(|(at, c)| (at, single(c))).collect();
         for run in self.runs() {
-            if loops.iter().all(|l| l.1.start != run.code.start)
+            if loops.iter().all(|l| l.1.blocks[0].start != run.code.start)
                 && let Some(block) = self.storing_loop(run, s)
                 && let Some(at) = blocks.iter().position(|c| c.start == block.start)
             {
-                loops.push((at, Box::new(block)));
+                loops.push((at, single(&block)));
+            }
+        }
+        for of_several in loops::of_several_blocks(blocks, entry) {
+            let of_several: Vec<_> = of_several.iter().map(|&k| &blocks[k]).collect();
+            let first = of_several[0].start;
+            let mut after = of_several.iter().flat_map(|c| c.targets());
+            let outside = |pc: &u64| *pc == first || of_several.iter().all(|c| c.start != *pc);
+            let live_at = |pc: u64| self.live.get(pc).map_or((!0, true), |l| (l.s, l.scc));
+            let ends = after.by_ref().filter(outside).map(live_at);
+            let (live, scc) = ends.fold((0, false), |all, l| (all.0 | l.0, all.1 | l.1));
+            let found = LoopBlocks {
+                blocks: of_several.into_iter().cloned().collect(),
+                live,
+                scc,
+            };
+            if let Some(at) = blocks.iter().position(|c| c.start == first)
+                && blocks[at].lane_loop.is_none()
+                && LanePaths::of(&found).is_some()
+            {
+                loops.push((at, Box::new(found)));
             }
         }
         loops

@@ -280,9 +280,27 @@ pub struct Block {
     pub continued: Vec<u64>,
     /// The variant that runs otherwise, which continues over changes of EXEC.
     pub joined: Option<Box<Block>>,
-    /// The block as it was before the affine pass, if it is a loop that can run for one lane after the other
-    /// ([`lane_loop`](crate::passes::lane_loop)).
-    pub lane_loop: Option<Box<Block>>,
+    /// The loop that begins with this block, if it can run for one lane after the other ([`lane_loop`](crate::passes::lane_loop),
+    /// [`lane_paths`](crate::passes::lane_paths)).
+    pub lane_loop: Option<Box<LoopBlocks>>,
+}
+
+/// A loop that can run for one lane after the other.
+#[derive(Clone)]
+pub struct LoopBlocks {
+    /// The blocks as they were before the affine pass. An iteration begins with the first one, and each of the others comes after those that lead to it.
+    pub blocks: Vec<Block>,
+    /// The scalar registers that are live where an iteration begins or where the wave continues after the loop, a bit for each code.
+    pub live: u128,
+    /// SCC is live there.
+    pub scc: bool,
+}
+
+impl LoopBlocks {
+    /// Returns true if the code at an address belongs to the loop.
+    pub fn contains(&self, pc: u64) -> bool {
+        self.blocks.iter().any(|c| (c.start..c.end).contains(&pc))
+    }
 }
 
 impl Block {

@@ -12,7 +12,7 @@ pub(crate) enum Location {
     Reg(u8),
     /// A spill slot.
     Slot(u16),
-    /// The memory operand of an instruction that reads it ([`Remat::Memory`]).
+    /// The memory operand of an instruction that reads it ([`Remat::Memory`]), or its register that is not allocated ([`Remat::Register`]).
     Memory(u32),
 }
 
@@ -155,6 +155,9 @@ impl<O> State<'_, O> {
                     let r = self.tie(reg, to, dies)?;
                     self.next[to.0 as usize] = self.after[first + k + 1];
                     Location::Reg(r)
+                }
+                (Role::Use, None) if self.remat(reg) == Remat::Register => {
+                    Location::Memory(code.origin[reg.0 as usize])
                 }
                 (Role::Use, None) => Location::Reg(self.load(reg)?),
                 (Role::Any, _) => self.any(reg, after)?,
@@ -317,7 +320,7 @@ impl<O> State<'_, O> {
 
     /// Returns the location of a value, which may be in memory.
     fn any(&mut self, reg: VReg, after: u32) -> Option<Location> {
-        if self.remat(reg) == Remat::Fixed {
+        if matches!(self.remat(reg), Remat::Fixed | Remat::Register) {
             return Some(Location::Memory(self.code.origin[reg.0 as usize]));
         }
         let r = self.reg[reg.0 as usize];

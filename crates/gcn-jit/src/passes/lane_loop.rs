@@ -56,8 +56,8 @@ pub(crate) struct LaneLoop {
 }
 
 /// The lane's bit of a mask in an iteration in which the lane is not active.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Inactive {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Inactive {
     Bit(bool),
     /// As the pair of scalar registers has it at the iteration's start.
     Same(u8),
@@ -190,29 +190,36 @@ pub(crate) fn has_effects_of_lanes(block: &Block) -> bool {
 /// Returns true if a block has no effects but on registers and on memory, loads from or stores to lanes' own addresses, and reads nothing of
 /// other lanes.
 fn is_of_lanes(block: &Block) -> bool {
-    let e = &block.effects;
-    let of_other_lanes = |n: &Node| {
+    let accesses = match &block.effects.store {
+        Some(s) => {
+            let to_memory = matches!(s.space, Space::Global | Space::Flat);
+            to_memory && [s.lo, s.hi].iter().any(|&id| block.graph[id as usize].vec)
+        }
+        None => loads_of_lanes(block),
+    };
+    has_effects_of_lanes(block) && accesses && !reads_other_lanes(block)
+}
+
+/// Returns true if a block loads from lanes' own addresses.
+pub(crate) fn loads_of_lanes(block: &Block) -> bool {
+    let vec = |id: &Id| block.graph[*id as usize].vec;
+    let own = |n: &Node| matches!(n.op, Inst::Group { .. }) && n.inputs().iter().any(vec);
+    block.graph.iter().any(own)
+}
+
+/// Returns true if lanes read values of others.
+pub(crate) fn reads_other_lanes(block: &Block) -> bool {
+    let reads = |n: &Node| {
         matches!(
             n.op,
             Inst::LaneIn(_) | Inst::LanesIn(_) | Inst::VgprAt | Inst::Shuffle(_) | Inst::Row(_)
         )
     };
-    let own = |n: &Node| {
-        let vec = |id: &Id| block.graph[*id as usize].vec;
-        matches!(n.op, Inst::Group { .. }) && n.inputs().iter().any(vec)
-    };
-    let accesses = match &e.store {
-        Some(s) => {
-            let to_memory = matches!(s.space, Space::Global | Space::Flat);
-            to_memory && [s.lo, s.hi].iter().any(|&id| block.graph[id as usize].vec)
-        }
-        None => block.graph.iter().any(own),
-    };
-    has_effects_of_lanes(block) && accesses && !block.graph.iter().any(of_other_lanes)
+    block.graph.iter().any(reads)
 }
 
 /// Returns the value of 64 bits of which two values are the halves.
-fn halves_of(block: &Block, low: Id, high: Id) -> Option<Id> {
+pub(crate) fn halves_of(block: &Block, low: Id, high: Id) -> Option<Id> {
     let (a, b) = (&block.graph[low as usize], &block.graph[high as usize]);
     let halves = a.op == Inst::Lo && b.op == Inst::Hi && a.args[0] == b.args[0];
     halves.then_some(a.args[0])
@@ -239,14 +246,21 @@ pub(crate) fn is_mask(block: &Block, late: &[bool], id: Id) -> bool {
 
 /// Returns the lane's bit of a mask, or a lane's truth value, in an iteration in which the lane is not active.
 fn inactive(block: &Block, id: Id) -> Inactive {
+    inactive_if(block, id, &|code| match code as u16 {
+        EXEC => Inactive::Bit(false),
+        _ => Inactive::Same(code),
+    })
+}
+
+/// Returns the lane's bit of a mask, or a lane's truth value, if the lane is not active in a block. `before` has its bits of masks at the block's start.
+pub(crate) fn inactive_if(block: &Block, id: Id, before: &dyn Fn(u8) -> Inactive) -> Inactive {
     let n = &block.graph[id as usize];
-    let of = |k: usize| inactive(block, n.args[k]);
+    let of = |k: usize| inactive_if(block, n.args[k], before);
     use Inactive::{Bit, Unknown};
     match n.op {
         Inst::Const(v) => Bit(v & 1 != 0),
         Inst::Exec => Bit(false),
-        Inst::SIn(code) if code as u16 == EXEC => Bit(false),
-        Inst::SIn(code) => Inactive::Same(code),
+        Inst::SIn(code) => before(code),
         Inst::Ballot => of(0),
         Inst::Alu(Op::Select) if !n.vec && of(1) == of(2) => of(1),
         Inst::Alu(Op::Not) => match of(0) {

@@ -11,7 +11,7 @@ use crate::hash::Map;
 use crate::ir::affine::BaseKind;
 use crate::ir::fast_path::Call;
 use crate::ir::grid::Builder;
-use crate::ir::region::{Block, FpEnv, LiveLanes, Region, Terminator};
+use crate::ir::region::{Block, FpEnv, LiveLanes, LoopBlocks, Region, Terminator};
 use crate::ir::{Id, Inst, Node};
 use crate::passes::Dump;
 use crate::passes::optional::{LeftOut, Optional};
@@ -310,15 +310,19 @@ fn emit_for<V: Vectors>(
         starts.push(a.buf.len());
         a.bind(common.labels[&block.start]);
         if let Some(&(again, _)) = common.again.get(&block.start) {
-            if let Some(c) = block
+            if let Some(l) = block
                 .lane_loop
                 .as_deref()
                 .filter(|_| !style.tally && !style.aliased)
             {
+                let c = &l.blocks[0];
                 let plan = passes::plan(c, &lanes::options(), None);
                 let at = numbers.of_block(c, number);
                 let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), at, plan);
-                e.lane_loop(again);
+                match l.blocks.len() {
+                    1 => e.lane_loop(again),
+                    _ => e.lane_paths(l, again),
+                }
             }
             a.bind(again);
         }
@@ -577,8 +581,8 @@ pub(crate) struct Common {
     labels: Map<u64, Label>,
     /// The code of continuations.
     continuations: Map<u64, Label>,
-    /// Of loops that can run lane by lane, by their starts: where their next iteration begins, for all lanes, and the addresses of the loop's code.
-    again: Map<u64, (Label, std::ops::Range<u64>)>,
+    /// Of loops that can run lane by lane, by their starts: where their next iteration begins, for all lanes, and the addresses of the loop's blocks.
+    again: Map<u64, (Label, Vec<std::ops::Range<u64>>)>,
     exit: Label,
     barrier: Label,
     ended: Label,
@@ -675,8 +679,9 @@ impl Common {
             continuations: labels_of(&region.continuations, a),
             again: {
                 let loops = region.blocks.iter().filter_map(|c| c.lane_loop.as_ref());
+                let code = |l: &LoopBlocks| l.blocks.iter().map(|c| c.start..c.end).collect();
                 loops
-                    .map(|l| (l.start, (a.label(), l.start..l.end)))
+                    .map(|l| (l.blocks[0].start, (a.label(), code(l))))
                     .collect()
             },
             exit,

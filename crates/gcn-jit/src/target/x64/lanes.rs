@@ -28,6 +28,7 @@ mod halves;
 mod in_place;
 mod inst;
 mod limits;
+mod paths;
 mod select;
 
 use inst::{
@@ -86,6 +87,7 @@ fn load_pair(a: &mut Asm, to: Gpr, v: u16, temporary: Gpr) {
 /// A register becomes an integer that iterations keep.
 fn kept_integer(a: &mut Asm, to: Gpr, home: &Home) {
     match home.register {
+        Some(r) if home.class == 1 => inst::integer_of(a, to, r),
         Some(r) => a.mov(true, to, Rm::R(r)),
         None => a.mov(home.wide(), to, Rm::M(home.memory())),
     }
@@ -351,6 +353,11 @@ impl<V: Vectors> Emit<'_, V> {
             a.mov(false, RCX, Rm::M(of_lane(RAX, v)));
             a.store(false, inst::vgpr_image(v), RCX);
         }
+        for &v in &s.highs {
+            a.mov(false, RCX, Rm::M(of_lane(RAX, v)));
+            a.shift_imm(4, true, RCX, 32);
+            a.store(true, inst::high_image(v), RCX);
+        }
         let bits = s.homes.iter().filter_map(|h| match h.what {
             What::Bit(code) => Some((code, Some(*h))),
             _ => None,
@@ -367,7 +374,11 @@ impl<V: Vectors> Emit<'_, V> {
         for home in &s.homes {
             match (home.what, home.register) {
                 (What::Vgpr(v), Some(r)) => load_to(a, home.class, r, of_lane(RAX, v), false),
-                (What::VgprPair(v), Some(r)) => load_pair(a, r, v, RCX),
+                (What::VgprPair(v), Some(r)) if home.class == 0 => load_pair(a, r, v, RCX),
+                (What::VgprPair(v), Some(r)) => {
+                    load_pair(a, RCX, v, RSI);
+                    inst::float_of(a, r, RCX);
+                }
                 (What::Sgpr(code) | What::SgprPair(code), register) => {
                     let r = register.unwrap_or(RCX);
                     a.mov(home.wide(), r, Rm::M(sgpr_home(code)));
@@ -429,36 +440,13 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
         vgprs_of_lane(self.a);
         self.record(s);
-        let a = &mut *self.a;
         if !s.places.is_empty() {
-            a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
+            self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
         }
         for home in homes {
-            match (home.what, home.register) {
-                (What::Vgpr(v), Some(r)) => store_from(a, home.class, r, of_lane(RAX, v), false),
-                (What::Vgpr(v), None) => {
-                    kept_integer(a, RCX, home);
-                    a.store(false, of_lane(RAX, v), RCX);
-                }
-                (What::VgprPair(v), _) => {
-                    kept_integer(a, RCX, home);
-                    a.store(false, of_lane(RAX, v), RCX);
-                    a.shift_imm(5, true, RCX, 32);
-                    a.store(false, of_lane(RAX, v + 1), RCX);
-                }
-                (What::Bit(code), _) => {
-                    kept_integer(a, RCX, home);
-                    a.shift_by(1, true, RCX, RCX, RDX);
-                    a.g(
-                        true,
-                        &[0x09],
-                        RCX,
-                        Rm::M(ctx!(lanes.masks, 4 * code as usize)),
-                    );
-                }
-                _ => {}
-            }
+            self.write_home(home);
         }
+        let a = &mut *self.a;
         // The scalars are those of the lane that was longest in the loop.
         a.alu(alu::CMP, true, FUEL, Rm::M(ctx!(lanes.least)));
         if let Again::Alike(_) = l.again {
@@ -471,13 +459,48 @@ impl<V: Vectors> Emit<'_, V> {
             a.jcc(Cc::Ge, next);
         }
         a.store(true, ctx!(lanes.least), FUEL);
+        self.write_last(homes);
+        self.a.jmp(next);
+    }
+
+    /// Writes a VGPR of a lane that is done, or its bit of a mask. RAX: its first VGPR. RDX: its number. RCX is clobbered.
+    fn write_home(&mut self, home: &Home) {
+        let a = &mut *self.a;
+        match (home.what, home.register) {
+            (What::Vgpr(v), Some(r)) => store_from(a, home.class, r, of_lane(RAX, v), false),
+            (What::Vgpr(v), None) => {
+                kept_integer(a, RCX, home);
+                a.store(false, of_lane(RAX, v), RCX);
+            }
+            (What::VgprPair(v), _) => {
+                kept_integer(a, RCX, home);
+                a.store(false, of_lane(RAX, v), RCX);
+                a.shift_imm(5, true, RCX, 32);
+                a.store(false, of_lane(RAX, v + 1), RCX);
+            }
+            (What::Bit(code), _) => {
+                kept_integer(a, RCX, home);
+                a.shift_by(1, true, RCX, RCX, RDX);
+                a.g(
+                    true,
+                    &[0x09],
+                    RCX,
+                    Rm::M(ctx!(lanes.masks, 4 * code as usize)),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps the scalars of the lane that has been longest in the loop so far. RCX is clobbered.
+    fn write_last(&mut self, homes: &[Home]) {
+        let a = &mut *self.a;
         for home in homes {
             if let What::Sgpr(code) | What::SgprPair(code) = home.what {
                 kept_integer(a, RCX, home);
                 a.store(home.wide(), ctx!(lanes.last, 4 * code as usize), RCX);
             }
         }
-        a.jmp(next);
     }
 
     /// Emits the look-ups of memory around addresses. `call` calls the helper.
@@ -517,11 +540,17 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Saves the VGPRs that the loop changes, or gives them their old values back.
+    /// Saves the VGPRs that the block changes, or gives them their old values back.
     fn copy_changed(&mut self, back: bool) {
-        for (k, w) in self.c.effects.vgprs.iter().enumerate() {
+        let vgprs: Vec<u16> = self.c.effects.vgprs.iter().map(|w| w.0).collect();
+        self.copy_vgprs(&vgprs, back);
+    }
+
+    /// Saves VGPRs, or gives them their old values back.
+    fn copy_vgprs(&mut self, vgprs: &[u16], back: bool) {
+        for (k, &v) in vgprs.iter().enumerate() {
             for part in 0..2 * self.common.slices as i32 {
-                let own = plus(vgpr_line(w.0, 0), 32 * part);
+                let own = plus(vgpr_line(v, 0), 32 * part);
                 let saved = plus(ctx!(lanes.saved, 256 * k), 32 * part);
                 let (from, to) = if back { (saved, own) } else { (own, saved) };
                 self.a.y(LOAD, part as u8, 0, H::M(from));

@@ -229,7 +229,7 @@ impl<V: Vectors> Emit<'_, V> {
         let own = self.own_loop();
         match (self.common.inner.get(&pc), self.common.again.get(&pc)) {
             (Some(&(l, label)), _) if own == Some(l) => label,
-            (_, Some((label, code))) if code.contains(&self.c.start) => *label,
+            (_, Some((label, code))) if code.iter().any(|c| c.contains(&self.c.start)) => *label,
             _ => self.common.labels[&pc],
         }
     }

@@ -79,7 +79,7 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
 
     /// Returns the lane's number among those of its base, times a constant.
     fn steps_of_lane(&mut self, step: i32, wide: bool) -> VReg {
-        let lane = self.again_anywhere(L::Fixed(LANE), Remat::Fixed, 0);
+        let lane = self.again_anywhere(L::Fixed(LANE), Remat::Register, 0);
         let lane = self.over(L::BinaryImm(alu::AND, false, 15), lane, &[], 0);
         if step > 0 && (step as u32).is_power_of_two() {
             let by = step.trailing_zeros() as u8;

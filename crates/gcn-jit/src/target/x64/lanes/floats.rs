@@ -1,6 +1,7 @@
 //! Selects operations on floats.
 
-use super::inst::{L, What};
+use super::halves::Joined;
+use super::inst::{Home, L, What};
 use super::select::LaneSelect;
 use super::*;
 use crate::lir::{Remat, Role};
@@ -41,6 +42,17 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
         let r = match n.op {
             Inst::Const(v) => self.again_anywhere(L::Line(v, wide), Remat::Memory, 1),
             Inst::VIn(v) => self.vgpr(v, 1)?,
+            Inst::Pair => {
+                let [lo, hi, _] = n.args;
+                match (self.two_elements(lo, hi), self.kept_float(lo, hi)) {
+                    (Some((load, k)), _) => self.elements(load, k, 2, 1)?,
+                    (_, Some(home)) => self.kept_value(home),
+                    _ => {
+                        let a = self.wide(id)?;
+                        self.result(L::ToFloat(true), &[(a, Role::Use)], 1)
+                    }
+                }
+            }
             Inst::Part(_) if n.out.bits() > 32 => return None,
             Inst::Part(k) if self.class_of(id, 4) == 1 => self.element(n.args[0], k, 1)?,
             Inst::SIn(code) if n.out.bits() == 32 && self.home(What::Sgpr(code)).is_none() => {
@@ -67,6 +79,14 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
         };
         self.values[1].insert(id, r);
         Some(r)
+    }
+
+    /// Returns where a number of 64 bits is kept as a float.
+    pub(super) fn kept_float(&self, lo: Id, hi: Id) -> Option<Home> {
+        let Joined::Vgprs(v) = self.halves(lo, hi) else {
+            return None;
+        };
+        self.home(What::VgprPair(v)).filter(|home| home.class == 1)
     }
 
     pub(super) fn float_operation(&mut self, id: Id, o: Op, n: Node) -> Option<VReg> {
@@ -96,7 +116,7 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
                 let (a, b, c) = (self.float(x)?, self.float(y)?, self.float(w)?);
                 let signs = [op.neg[0] != op.neg[1], op.neg[2]];
                 match self.out.code.remat(c) {
-                    Remat::Fixed => {
+                    Remat::Register => {
                         let operands = [(a, Role::Use), (b, Role::Any)];
                         self.over(L::FmaTo(wide, signs), c, &operands, 1)
                     }
@@ -176,7 +196,7 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
             return false;
         };
         let what = What::Vgpr(w.0);
-        if self.home(what).is_none_or(|home| home.class == 0) {
+        if self.shared.contains(&w.0) || self.home(what).is_none_or(|home| home.class == 0) {
             return false;
         }
         self.out.checks.push(what);

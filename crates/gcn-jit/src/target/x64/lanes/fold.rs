@@ -27,19 +27,22 @@ pub(super) fn elements(code: &mut Code<L>, checked: &BTreeSet<VReg>) {
     for at in 0..end as u32 {
         let op = &code.insts[at as usize].op;
         // The operand that may be in memory, and the one with which it may change places.
-        let (k, other) = match op {
-            L::Float2(0x58 | 0x59, _) if checked.contains(&code.operands(at)[2].0) => (1, Some(0)),
-            L::Float2(..) => (1, None),
-            L::Fma(..) => (3, None),
-            L::FmaTo(..) => (3, Some(2)),
+        let (k, other, wide) = match *op {
+            L::Float2(0x58 | 0x59, wide) if checked.contains(&code.operands(at)[2].0) => {
+                (1, Some(0), wide)
+            }
+            L::Float2(_, wide) => (1, None, wide),
+            L::Fma(wide, _) => (3, None, wide),
+            L::FmaTo(wide, _) => (3, Some(2), wide),
             _ => continue,
         };
+        let bytes = if wide { 8 } else { 4 };
         let element = |k: usize| {
             let r = code.operands(at)[k].0;
             let L::Element(of) = code.origin_of(r).op else {
                 return None;
             };
-            (reads.get(&r) == Some(&1) && !of.lds && of.bytes == 4).then_some((r, of))
+            (reads.get(&r) == Some(&1) && !of.lds && of.bytes == bytes).then_some((r, of))
         };
         let (from, of) = match (element(k), other.and_then(element)) {
             (Some(found), _) => found,

@@ -120,7 +120,11 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
             Joined::Value(id) => self.wide(id)?,
             Joined::Vgprs(v) if self.home(What::VgprPair(v)).is_some() => {
                 let home = self.home(What::VgprPair(v))?;
-                self.kept_value(home)
+                let r = self.kept_value(home);
+                match home.class {
+                    0 => r,
+                    _ => self.result(L::ToGeneral(true), &[(r, Role::Use)], 0),
+                }
             }
             Joined::Vgprs(v)
                 if !self.once
@@ -165,6 +169,14 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
                     }
                 }
             }
+            Joined::Halves | Joined::Vgprs(_) if self.unchanging(hi).is_some() => {
+                // The upper half is where it belongs already.
+                let v = self.unchanging(hi)?;
+                self.out.highs.insert(v);
+                let lo = self.general(lo)?;
+                let hi = self.memory(inst::high_image(v), true, 0);
+                self.over(L::Binary(alu::OR, true), lo, &[(hi, Role::Any)], 0)
+            }
             Joined::Halves | Joined::Vgprs(_) | Joined::Sgprs(_) => {
                 let (lo, hi) = (self.general(lo)?, self.general(hi)?);
                 self.two_halves(lo, hi)
@@ -172,6 +184,16 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
         };
         self.joined.insert((lo, hi), r);
         Some(r)
+    }
+
+    /// Returns the VGPR that a value is, if the loop does not change it.
+    fn unchanging(&self, id: Id) -> Option<u16> {
+        let Inst::VIn(v) = self.node(id).op else {
+            return None;
+        };
+        let pair = |v: u16| self.home(What::VgprPair(v)).is_some();
+        let changes = self.home(What::Vgpr(v)).is_some() || pair(v) || pair(v.wrapping_sub(1));
+        (!self.once && !changes).then_some(v)
     }
 
     pub(super) fn constant(&self, lo: Id, hi: Id) -> Option<u64> {

@@ -79,7 +79,7 @@ pub(super) fn in_place(code: &Code<L>) -> Code<L> {
                 out.push(L::InPlace(Box::new(inst.op.clone()), home), &new);
                 if let Some(value) = value {
                     let d = map(&mut out, value);
-                    out.push_remat_to(L::Home(home), Remat::Fixed, d);
+                    out.push_remat_to(L::Home(home), Remat::Register, d);
                 }
             }
             None if inst.remat != Remat::No => {

@@ -61,6 +61,11 @@ pub(super) fn vgpr_image(n: u16) -> Mem {
     ctx!(lanes.vgprs, 4 * n as usize)
 }
 
+/// A VGPR as the upper half of a number of 64 bits.
+pub(super) fn high_image(n: u16) -> Mem {
+    ctx!(lanes.highs, 8 * n as usize)
+}
+
 pub(super) fn bit_image(code: u8) -> Mem {
     ctx!(lanes.bits, 4 * code as usize)
 }
@@ -629,7 +634,8 @@ impl L {
                 Place::M(m) => load_to(a, 1, p.r(1), m, wide),
                 _ => a.x(X(1, 1, wide as u8, 0x6e), p.r(1), 0, H::R(p.r(0))),
             },
-            L::ToGeneral(wide) => a.x(X(1, 1, wide as u8, 0x7e), p.r(0), 0, H::R(p.r(1))),
+            L::ToGeneral(true) => integer_of(a, p.r(1), p.r(0)),
+            L::ToGeneral(false) => a.x(X(1, 1, 0, 0x7e), p.r(0), 0, H::R(p.r(1))),
             L::Float2(op, wide) => {
                 let first = match p.place(0) {
                     Place::R(r) => r,
@@ -721,6 +727,16 @@ impl L {
             _ => {}
         }
     }
+}
+
+/// A vector register becomes the 64 bits of a general one.
+pub(super) fn float_of(a: &mut Asm, to: u8, from: Gpr) {
+    a.x(X(1, 1, 1, 0x6e), to, 0, H::R(from));
+}
+
+/// A general register becomes the lowest 64 bits of a vector register.
+pub(super) fn integer_of(a: &mut Asm, to: Gpr, from: u8) {
+    a.x(X(1, 1, 1, 0x7e), from, 0, H::R(to));
 }
 
 /// Compares two operands.
@@ -915,6 +931,6 @@ fn load_bytes(a: &mut Asm, class: Class, bytes: u16, to: u8, from: Mem) {
     match bytes {
         1 => a.g(false, &[0x0f, 0xb6], to, Rm::M(from)),
         2 => a.g(false, &[0x0f, 0xb7], to, Rm::M(from)),
-        _ => load_to(a, class, to, from, false),
+        _ => load_to(a, class, to, from, bytes == 8),
     }
 }

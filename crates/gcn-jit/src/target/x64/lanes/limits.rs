@@ -14,7 +14,7 @@ pub(super) struct Limit {
 }
 
 /// The number of iterations, and the others that are computed with. No values are kept in these.
-const COUNT: Gpr = R8;
+pub(super) const COUNT: Gpr = R8;
 const STEP: Gpr = RSI;
 
 /// The most by which a number of 32 bits may change in an iteration, and the most iterations if one does: it changes by less than 2^29.
@@ -30,9 +30,7 @@ impl<V: Vectors> Emit<'_, V> {
         let narrow = s.limits.iter().any(|l| !l.steps.home.wide());
         let most = if narrow { ITERATIONS } else { i32::MAX as u64 };
         self.a.imm(COUNT, most);
-        for l in &s.limits {
-            self.limit_of(l, later);
-        }
+        self.limit_count(s, later);
         let a = &mut *self.a;
         a.imul_imm(true, COUNT, COUNT, insns);
         a.imm(RDX, 0);
@@ -41,6 +39,13 @@ impl<V: Vectors> Emit<'_, V> {
         a.cmov(Cc::S, true, RCX, Rm::R(RDX));
         a.store(true, ctx!(lanes.aside), RCX);
         a.alu(alu::SUB, true, FUEL, Rm::R(RCX));
+    }
+
+    /// Limits the number of iterations in [`COUNT`] to those for which all accesses are permitted.
+    pub(super) fn limit_count(&mut self, s: &Selected, later: &mut Vec<LookUp>) {
+        for l in &s.limits {
+            self.limit_of(l, later);
+        }
     }
 
     /// Gives a lane the fuel that was set aside for it.

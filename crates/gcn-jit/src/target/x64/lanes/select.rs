@@ -12,13 +12,15 @@ use super::*;
 use crate::ir::region::Store;
 use crate::lir::{Remat, Role};
 use crate::passes::VectorOp;
-use crate::passes::lane_loop::{Again, LaneLoop, is_mask};
+use crate::passes::lane_loop::{Again, Inactive, LaneLoop, inactive_if, is_mask};
+use crate::passes::lane_paths::Known;
 use std::collections::BTreeSet;
 
 /// The registers that keep values from iteration to iteration.
-const KEPT: [usize; 2] = [5, 7];
+pub(super) const KEPT: [usize; 2] = [5, 7];
 
 /// A lane's iteration as machine instructions.
+#[derive(Default)]
 pub(super) struct Selected {
     pub code: Code<L>,
     pub homes: Vec<Home>,
@@ -27,6 +29,8 @@ pub(super) struct Selected {
     /// The VGPRs that the code reads from the context, and the masks of which it reads the lane's bit.
     pub vgprs: BTreeSet<u16>,
     pub bits: BTreeSet<u8>,
+    /// The VGPRs that the code reads as upper halves of numbers of 64 bits.
+    pub highs: BTreeSet<u16>,
     /// The floats that may be no NaNs when the lane leaves the loop.
     pub checks: Vec<What>,
     /// The accesses that are permitted for several iterations at once.
@@ -81,13 +85,19 @@ pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
     /// The floats that may be no NaNs.
     pub(super) checked: BTreeSet<VReg>,
     /// For each value: whether floats, and other operations, read it.
-    used_as: Vec<[bool; 2]>,
+    pub(super) used_as: Vec<[bool; 2]>,
     /// The masks that the loop changes.
-    masks: BTreeSet<u8>,
+    pub(super) masks: BTreeSet<u8>,
     /// The one of them of lanes that have left ([`LaneLoop::left`]): the lane's bit is 0 at the beginning of an iteration.
     left: Option<u8>,
     /// EXEC stays as it is.
-    same_exec: bool,
+    pub(super) same_exec: bool,
+    /// The lane is active.
+    pub(super) active: bool,
+    /// The lane's bits of masks that are known.
+    pub(super) known: Known,
+    /// The VGPRs that other blocks of the loop change, too.
+    pub(super) shared: BTreeSet<u16>,
     /// The code is for a block that is no loop: its scalars have been computed, and a lane's VGPRs are read and written where they are.
     pub(super) once: bool,
 }
@@ -101,11 +111,16 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         s.same_exec = !matches!(l.again, Again::Lane(_));
         s.make_homes(l);
         s.iteration(l)?;
-        let mut code = std::mem::take(&mut s.out.code);
+        Some(s.finish())
+    }
+
+    /// Returns what has been selected, after the last changes.
+    pub(super) fn finish(mut self) -> Selected {
+        let mut code = std::mem::take(&mut self.out.code);
         code.remove(&code.dead());
-        fold::elements(&mut code, &s.checked);
-        s.out.code = in_place(&code);
-        Some(s.out)
+        fold::elements(&mut code, &self.checked);
+        self.out.code = in_place(&code);
+        self.out
     }
 
     /// Returns the selection of a block before anything is selected.
@@ -123,19 +138,11 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             masks: BTreeSet::new(),
             left: None,
             same_exec: true,
+            active: true,
+            known: Known::new(),
+            shared: BTreeSet::new(),
             once: false,
-            out: Selected {
-                code: Code::default(),
-                homes: Vec::new(),
-                registers: [0; 2],
-                vgprs: BTreeSet::new(),
-                bits: BTreeSet::new(),
-                checks: Vec::new(),
-                limits: Vec::new(),
-                places: Vec::new(),
-                scalars: BTreeSet::new(),
-                ballots: Vec::new(),
-            },
+            out: Selected::default(),
             e,
         };
         s.find_uses();
@@ -349,13 +356,18 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
 
     /// Lets accesses at addresses that change by steps be permitted for several iterations at once.
     fn limit(&mut self, sets: &[(Home, VReg)]) {
+        self.limit_where(|s, address| s.steps(address, sets));
+    }
+
+    /// The same, if it is known how addresses change.
+    pub(super) fn limit_where(&mut self, steps: impl Fn(&Self, VReg) -> Option<Steps>) {
         let mut removed = vec![false; self.out.code.insts.len()];
         for (at, removed) in removed.iter_mut().enumerate() {
             let L::Permit(of, Some(range), need) = self.out.code.insts[at].op else {
                 continue;
             };
             let address = self.out.code.operands(at as u32)[0].0;
-            let Some(steps) = self.steps(address, sets) else {
+            let Some(steps) = steps(self, address) else {
                 continue;
             };
             if !steps.home.wide() && !is_small(steps.by) {
@@ -373,7 +385,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     }
 
     /// Returns the end of an iteration, after which another one follows if a truth value is `when`. It is a comparison, if the truth value is one.
-    fn end(&mut self, again: VReg, mut when: bool) -> (L, Vec<(VReg, Role)>) {
+    pub(super) fn end(&mut self, again: VReg, mut when: bool) -> (L, Vec<(VReg, Role)>) {
         let code = &self.out.code;
         let (mut at, mut r) = (code.origin(again), again);
         while let L::BinaryImm(alu::XOR, false, 1) = code.insts[at as usize].op {
@@ -440,6 +452,14 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     /// Returns how an address changes, if it is a value that the loop keeps and to which it adds what does not change, or a sum of such a value and
     /// others that do not change.
     fn steps(&self, address: VReg, sets: &[(Home, VReg)]) -> Option<Steps> {
+        self.steps_by(address, |home| {
+            let &(_, next) = sets.iter().find(|s| s.0.what == home.what)?;
+            self.step(home, next)
+        })
+    }
+
+    /// The same. `by` tells what is added to a value that the loop keeps.
+    pub(super) fn steps_by(&self, address: VReg, by: impl Fn(Home) -> Option<By>) -> Option<Steps> {
         let code = &self.out.code;
         let mut found = None;
         let mut plus = Vec::new();
@@ -460,37 +480,41 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
                 _ => return None,
             }
         }
-        let (home, shift, signed) = found?;
-        let &(_, next) = sets.iter().find(|s| s.0.what == home.what)?;
+        let (home, shift, signed) = found.filter(|f| f.0.class == 0)?;
+        Some(Steps {
+            home,
+            signed,
+            shift,
+            by: by(home)?,
+            plus,
+        })
+    }
+
+    /// Returns what is added to a value that the loop keeps if this is its next one.
+    pub(super) fn step(&self, home: Home, next: VReg) -> Option<By> {
+        let code = &self.out.code;
         let own = |r: VReg| matches!(code.origin_of(r).op, L::Home(h) if h.what == home.what);
         let operands = code.operands(code.origin(next));
-        let by = match code.origin_of(next).op {
+        match code.origin_of(next).op {
             L::BinaryImm(alu::ADD, wide, by) if wide == home.wide() && own(operands[0].0) => {
-                By::Imm(by)
+                Some(By::Imm(by))
             }
             L::Binary(alu::ADD, wide) if wide == home.wide() => {
                 let [a, b] = [operands[0].0, operands[2].0];
                 let other = if own(a) { b } else { a };
                 match code.origin_of(other).op {
-                    L::Memory(m, bits) if own(a) || own(b) => By::Memory(m, bits),
-                    _ => return None,
+                    L::Memory(m, bits) if own(a) || own(b) => Some(By::Memory(m, bits)),
+                    _ => None,
                 }
             }
-            _ => return None,
-        };
-        Some(Steps {
-            home,
-            signed,
-            shift,
-            by,
-            plus,
-        })
+            _ => None,
+        }
     }
 
     /// Returns a truth value, and the one that it has if the lane's bit of the new EXEC is set.
     pub(super) fn goes_on(&mut self, mask: Id) -> Option<(VReg, bool)> {
         let n = self.node(mask);
-        if n.op == Inst::Alu(Op::And) {
+        if n.op == Inst::Alu(Op::And) && self.active {
             for (k, other) in [(0, 1), (1, 0)] {
                 let exec = matches!(self.node(n.args[k]).op, Inst::SIn(c) if c as u16 == EXEC);
                 let not = self.node(n.args[other]);
@@ -538,7 +562,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
 
     /// Appends an instruction that overwrites one of its operands: what iterations keep, if it is one of them.
     pub(super) fn commutes(&mut self, op: L, a: VReg, b: VReg, class: Class) -> VReg {
-        let kept = |s: &Self, r: VReg| s.out.code.remat(r) == Remat::Fixed;
+        let kept = |s: &Self, r: VReg| s.out.code.remat(r) == Remat::Register;
         let swap = kept(self, b) && !kept(self, a)
             || self.out.code.remat(a) == Remat::Memory && self.out.code.remat(b) == Remat::No;
         let (a, b) = if swap { (b, a) } else { (a, b) };
@@ -555,7 +579,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
 
     pub(super) fn kept_value(&mut self, home: Home) -> VReg {
         let remat = if home.register.is_some() {
-            Remat::Fixed
+            Remat::Register
         } else {
             Remat::Memory
         };
@@ -605,9 +629,9 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             Inst::Affine { base, step } if self.once && n.out != Ty::Bool => {
                 return Some(self.affine(base, step));
             }
-            Inst::Lane if self.once => self.again_anywhere(L::Fixed(LANE), Remat::Fixed, 0),
+            Inst::Lane if self.once => self.again_anywhere(L::Fixed(LANE), Remat::Register, 0),
             Inst::Lane => self.memory(ctx!(lanes.lane), false, 0),
-            Inst::Exec => self.imm(1),
+            Inst::Exec => self.imm(self.active as u64),
             Inst::Lo | Inst::Hi => {
                 let arg = self.node(x);
                 if arg.op == Inst::Pair {
@@ -740,7 +764,10 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             Inst::Const(v) => self.imm(v),
             _ if n.out.bits() <= 32 => return self.general(id),
             _ if self.once && !n.vec => self.computed(id, true)?,
-            Inst::Pair => return self.join(x, y),
+            Inst::Pair => match self.two_elements(x, y) {
+                Some((load, k)) => self.elements(load, k, 2, 0)?,
+                None => return self.join(x, y),
+            },
             Inst::SIn(code) => self.scalars(code)?,
             Inst::Alu(_) if n.out.is_float() => {
                 let f = self.float(id)?;
@@ -769,10 +796,21 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             return None;
         }
         let r = match n.op {
+            Inst::Ballot if !self.active => {
+                let before = |code: u8| match code as u16 {
+                    EXEC => Inactive::Bit(false),
+                    _ => Inactive::Unknown,
+                };
+                match inactive_if(self.e.c, n.args[0], &before) {
+                    Inactive::Bit(bit) => self.imm(bit as u64),
+                    _ => return None,
+                }
+            }
             Inst::Ballot => self.general(n.args[0])?,
             Inst::Const(v) => self.imm(v & 1),
-            Inst::SIn(code) if code as u16 == EXEC => self.imm(1),
+            Inst::SIn(code) if code as u16 == EXEC => self.imm(self.active as u64),
             Inst::SIn(code) if self.left == Some(code) => self.imm(0),
+            Inst::SIn(code) if self.known.contains_key(&code) => self.imm(self.known[&code] as u64),
             Inst::SIn(code) if self.masks.contains(&code) => {
                 let home = self.home(What::Bit(code))?;
                 self.kept_value(home)
@@ -787,7 +825,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             }
             Inst::Alu(Op::Not) => {
                 let a = self.bit(n.args[0])?;
-                self.over(L::BinaryImm(alu::XOR, false, 1), a, &[], 0)
+                self.inverted(a)
             }
             Inst::Alu(Op::Select) => {
                 let condition = self.general(n.args[0])?;
@@ -796,25 +834,38 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
                 self.over(L::Select, b, &operands, 0)
             }
             Inst::Alu(o) => {
-                // The lane is active: EXEC has its bit.
-                let neutral = |id: Id| match self.node(id).op {
-                    Inst::SIn(c) if c as u16 == EXEC => o == Op::And,
-                    Inst::SIn(c) => o != Op::And && self.left == Some(c),
-                    _ => false,
+                let (a, b) = (self.bit(n.args[0])?, self.bit(n.args[1])?);
+                let (known, other) = match (self.known_bit(a), self.known_bit(b)) {
+                    (Some(bit), _) => (Some(bit), b),
+                    (_, known) => (known, a),
                 };
-                match (neutral(n.args[0]), neutral(n.args[1])) {
-                    (true, _) => self.bit(n.args[1])?,
-                    (_, true) => self.bit(n.args[0])?,
-                    _ => {
-                        let (a, b) = (self.bit(n.args[0])?, self.bit(n.args[1])?);
-                        self.commutes(L::Binary(bitwise(o)?, false), a, b, 0)
-                    }
+                match (o, known) {
+                    (Op::And, Some(true)) | (Op::Or | Op::Xor, Some(false)) => other,
+                    (Op::And, Some(false)) => self.imm(0),
+                    (Op::Or, Some(true)) => self.imm(1),
+                    (Op::Xor, Some(true)) => self.inverted(other),
+                    _ => self.commutes(L::Binary(bitwise(o)?, false), a, b, 0),
                 }
             }
             _ => return None,
         };
         self.bits.insert(id, r);
         Some(r)
+    }
+
+    /// Returns a bit that is a constant.
+    pub(super) fn known_bit(&self, r: VReg) -> Option<bool> {
+        match self.out.code.origin_of(r).op {
+            L::Imm(v) => Some(v & 1 != 0),
+            _ => None,
+        }
+    }
+
+    fn inverted(&mut self, a: VReg) -> VReg {
+        match self.known_bit(a) {
+            Some(bit) => self.imm(!bit as u64),
+            None => self.over(L::BinaryImm(alu::XOR, false, 1), a, &[], 0),
+        }
     }
 
     /// Selects an integer operation.
@@ -1076,6 +1127,22 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         if let Inst::AffineLoad { .. } = self.node(load).op {
             return self.affine_element(load, k, class);
         }
+        self.elements(load, k, 1, class)
+    }
+
+    /// Returns the load of which two halves are consecutive dwords that nothing else reads, and the number of the first one.
+    pub(super) fn two_elements(&self, lo: Id, hi: Id) -> Option<(Id, u8)> {
+        let (l, h) = (self.node(lo), self.node(hi));
+        let (Inst::Part(k), Inst::Part(next)) = (l.op, h.op) else {
+            return None;
+        };
+        let bytes = self.shape_of(l.args[0])?.1;
+        let consecutive = l.args[0] == h.args[0] && next == k + 1 && bytes == 4;
+        (consecutive && !self.once).then_some((l.args[0], k))
+    }
+
+    /// Loads consecutive elements of a load as one value.
+    pub(super) fn elements(&mut self, load: Id, k: u8, count: u8, class: Class) -> Option<VReg> {
         let address = self.permitted(load)?;
         let (space, bytes, _, offset) = self.shape_of(load)?;
         if class == 1 && bytes != 4 {
@@ -1083,7 +1150,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         }
         let element = Elements {
             lds: space == Space::Lds,
-            bytes: bytes as u16,
+            bytes: bytes as u16 * count as u16,
             offset: offset + k as i32 * bytes as i32,
         };
         let d = self.reg(class);

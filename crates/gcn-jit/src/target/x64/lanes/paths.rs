@@ -1,0 +1,661 @@
+//! The code of a loop of several blocks for one lane after the other ([`LanePaths`]).
+//!
+//! Each block that a lane comes to is selected and allocated by itself. What blocks change is kept in the same places in all of them. EXEC is
+//! not kept: the lane's bit decides where the lane continues.
+//!
+//! In each iteration a lane marks the blocks that not all lanes come to. From the marks of all lanes follows how many instructions the wave has executed. Lanes
+//! run for as many iterations at a time as there are marks for, and as the wave's fuel certainly suffices for. So no iteration subtracts from it.
+
+use super::halves::Joined;
+use super::inst::{GENERAL, Home, L, What};
+use super::limits::COUNT;
+use super::select::{By, KEPT, LaneSelect, Selected};
+use super::*;
+use crate::context::LANE_ROUNDS;
+use crate::ir::region::LoopBlocks;
+use crate::lir::Role;
+use crate::passes::lane_paths::{Changes, End, LanePaths, Place, To, Value};
+use std::collections::BTreeSet;
+
+/// The address of the marks of the lane's iteration. No fuel is needed meanwhile.
+const MARKS: Gpr = FUEL;
+
+/// A block's code.
+struct Piece {
+    place: Place,
+    code: Code<L>,
+    allocated: Allocation,
+    ends: Ends,
+}
+
+/// Where a lane continues after it.
+#[derive(Clone, Copy)]
+enum Ends {
+    Always(To),
+    /// The code ends with a jump to the first of these, if a condition holds, else the lane continues at the second one.
+    By([To; 2]),
+}
+
+/// The changes of VGPRs and of scalars that are kept from block to block.
+struct Kept {
+    homes: Vec<Home>,
+    /// The numbers of registers that are allocated.
+    registers: [u8; 2],
+    /// The VGPRs that several blocks change.
+    shared: BTreeSet<u16>,
+}
+
+/// What blocks do with a VGPR: how often they access it, and by how many operations on integers and on floats.
+#[derive(Clone, Copy, Default)]
+struct Uses {
+    accesses: u32,
+    votes: [u32; 2],
+    /// Of the VGPR and the next one as a number of 64 bits.
+    pair_votes: [u32; 2],
+}
+
+impl<V: Vectors> Emit<'_, V> {
+    /// Emits the code by which a wave enters the loop: it goes to `vector`, which comes next, for the code of all lanes. If there is no code for
+    /// single lanes, emits nothing.
+    pub(in super::super) fn lane_paths(&mut self, l: &LoopBlocks, vector: Label) {
+        let (Some(paths), Some([choose, range, _])) = (LanePaths::of(l), self.common.lanes_call)
+        else {
+            return;
+        };
+        let written = l.blocks.iter().flat_map(|c| &c.effects.vgprs);
+        let vgprs: BTreeSet<u16> = written.map(|w| w.0).collect();
+        if vgprs.len() > LANE_VGPRS {
+            return;
+        }
+        let vgprs: Vec<u16> = vgprs.into_iter().collect();
+        let Some((lane, pieces)) = self.pieces(l, &paths) else {
+            return;
+        };
+        self.choose(choose, vector);
+        let more = self.a.here();
+        self.before_paths(l, &paths, &vgprs, vector);
+        let (next, done) = (self.a.label(), self.a.label());
+        self.a.bind(next);
+        self.begin_lane(&lane, done);
+        self.a.lea(MARKS, ctx!(lanes.marks));
+        let [first, out, left, end, bail] = std::array::from_fn(|_| self.a.label());
+        self.a.jmp(first);
+        let again = self.a.here();
+        self.a.alu_imm(alu::ADD, true, Rm::R(MARKS), 1);
+        let mut later = Vec::new();
+        if lane.limits.is_empty() {
+            self.a
+                .alu(alu::CMP, true, MARKS, Rm::M(ctx!(lanes.marks_end)));
+            self.a.jcc(Cc::Ae, out);
+            self.a.bind(first);
+        } else {
+            let within = self.a.label();
+            self.a
+                .alu(alu::CMP, true, MARKS, Rm::M(ctx!(lanes.marks_limit)));
+            self.a.jcc(Cc::B, within);
+            self.a.bind(first);
+            self.limit_marks(&lane, out, &mut later);
+            self.a.bind(within);
+        }
+        let to = Targets { again, left, bail };
+        self.pieces_in_order(&pieces, &paths, to, &mut later);
+        // The lane's fuel may not suffice for another iteration.
+        self.a.bind(out);
+        self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
+        self.a.imm(RCX, 1);
+        self.a.shift_by(1, true, RCX, RCX, RDX);
+        self.a.g(true, &[0x09], RCX, Rm::M(ctx!(lanes.alive))); // or
+        self.a.jmp(end);
+        self.a.bind(left);
+        self.a.alu_imm(alu::ADD, true, Rm::R(MARKS), 1);
+        self.a.bind(end);
+        self.check_at_end(&lane, bail);
+        self.end_path(&lane, &paths, next);
+        self.look_up(later, range, bail);
+        self.a.bind(bail);
+        self.clear_marks();
+        self.usual_registers();
+        self.copy_vgprs(&vgprs, true);
+        self.a.mov(true, FUEL, Rm::M(ctx!(lanes.fuel)));
+        self.a.jmp(vector);
+        self.a.bind(done);
+        self.after_paths(l, &paths, more);
+    }
+
+    /// Selects and allocates the code of all blocks. Returns also what a lane begins and ends with.
+    fn pieces(&mut self, l: &LoopBlocks, paths: &LanePaths) -> Option<(Selected, Vec<Piece>)> {
+        let kept = self.kept(l, paths);
+        let mut lane = Selected::default();
+        let mut pieces = Vec::new();
+        let steps = self.steps_of_blocks(l, paths, &kept)?;
+        for active in [true, false] {
+            for (&place, &end) in paths.places.iter().filter(|p| p.0.1 == active) {
+                let changes = &paths.changes[place.0];
+                let mut e = self.of_block(&l.blocks[place.0]);
+                let mut s = LaneSelect::new(&mut e);
+                s.masks = paths.masks.keys().copied().collect();
+                (s.same_exec, s.active) = (false, active);
+                s.known.clone_from(&paths.known[&place]);
+                s.shared.clone_from(&kept.shared);
+                s.out.homes.clone_from(&kept.homes);
+                let (ends, _) = s.path(changes, end)?;
+                // All active lanes come to these blocks in each iteration.
+                let always =
+                    paths.marks[place.0].is_none() && !paths.places.contains_key(&(place.0, false));
+                if active && always {
+                    // What is kept has the value that it had at the beginning of the iteration.
+                    let by = |home: Home| steps.get(&home.what).filter(|by| by.0 >= place.0);
+                    s.limit_where(|s, address| s.steps_by(address, |home| Some(by(home)?.1)));
+                }
+                let selected = s.finish();
+                let allocated = allocate(&selected.code, kept.registers);
+                let allocated = allocated.filter(|a| a.slots as usize <= LANE_SPILLS)?;
+                lane.vgprs.extend(selected.vgprs);
+                lane.bits.extend(selected.bits);
+                lane.highs.extend(selected.highs);
+                lane.checks.extend(selected.checks);
+                lane.limits.extend(selected.limits);
+                pieces.push(Piece {
+                    place,
+                    code: selected.code,
+                    allocated,
+                    ends,
+                });
+            }
+        }
+        for home in kept.homes.iter().filter(|h| h.register.is_none()) {
+            if let What::Vgpr(v) | What::VgprPair(v) = home.what {
+                lane.vgprs.extend(v..=v + home.wide() as u16);
+            }
+        }
+        lane.homes = kept.homes;
+        Some((lane, pieces))
+    }
+
+    /// Returns the numbers that one block adds to what is kept, once in each iteration, and that block.
+    fn steps_of_blocks(
+        &mut self,
+        l: &LoopBlocks,
+        paths: &LanePaths,
+        kept: &Kept,
+    ) -> Option<Map<What, (usize, By)>> {
+        let mut steps = Map::default();
+        for (&(k, active), &end) in &paths.places {
+            let inactive = paths.places.contains_key(&(k, false));
+            if !active || inactive || paths.marks[k].is_some() {
+                continue;
+            }
+            let mut e = self.of_block(&l.blocks[k]);
+            let mut s = LaneSelect::new(&mut e);
+            s.masks = paths.masks.keys().copied().collect();
+            s.same_exec = false;
+            s.known.clone_from(&paths.known[&(k, true)]);
+            s.out.homes.clone_from(&kept.homes);
+            let (_, sets) = s.path(&paths.changes[k], end)?;
+            for (home, next) in sets {
+                let of_this = match home.what {
+                    What::Vgpr(v) => !kept.shared.contains(&v),
+                    What::VgprPair(v) => [v, v + 1].iter().all(|v| !kept.shared.contains(v)),
+                    _ => false,
+                };
+                if let Some(by) = s.step(home, next).filter(|_| of_this) {
+                    steps.insert(home.what, (k, by));
+                }
+            }
+        }
+        Some(steps)
+    }
+
+    /// Returns the state for the code of a block of the loop.
+    fn of_block<'b>(&'b mut self, c: &'b Block) -> Emit<'b, V> {
+        let plan = passes::plan(c, &options(), None);
+        let at = BlockNumbers {
+            number: self.at.number,
+            last: self.at.last,
+            replaced: Vec::new(),
+        };
+        Emit::new(self.a, c, (self.common, self.out), at, plan)
+    }
+
+    /// Decides where what blocks change is kept.
+    fn kept(&mut self, l: &LoopBlocks, paths: &LanePaths) -> Kept {
+        let mut uses: Map<u16, Uses> = Map::default();
+        let mut copies: Vec<[u16; 2]> = Vec::new();
+        // The pairs that blocks write as numbers of 64 bits, and the VGPRs that they write otherwise.
+        let (mut pairs, mut single): (BTreeSet<u16>, BTreeSet<u16>) = Default::default();
+        let (mut written, mut shared) = (BTreeSet::new(), BTreeSet::new());
+        for c in &l.blocks {
+            let mut e = self.of_block(c);
+            let s = LaneSelect::new(&mut e);
+            for (at, n) in c.graph.iter().enumerate() {
+                if let Inst::VIn(v) = n.op
+                    && s.e.plan.live[at]
+                {
+                    let of = uses.entry(v).or_default();
+                    of.accesses += 1;
+                    let [integer, float] = s.used_as[at];
+                    of.votes[0] += integer as u32;
+                    of.votes[1] += float as u32;
+                }
+            }
+            let writes = &c.effects.vgprs;
+            let again = writes.iter().map(|w| w.0).filter(|&v| !written.insert(v));
+            shared.extend(again);
+            let mut k = 0;
+            while k < writes.len() {
+                let (v, id, _) = writes[k];
+                let of = uses.entry(v).or_default();
+                of.accesses += 1;
+                if let Some(&(w, high, _)) = writes.get(k + 1)
+                    && w == v + 1
+                    && !matches!(s.halves(id, high), Joined::Halves)
+                {
+                    let float = match s.halves(id, high) {
+                        Joined::Value(id) => s.node(id).out.is_float(),
+                        _ => false,
+                    };
+                    of.pair_votes[float as usize] += 1;
+                    pairs.insert(v);
+                    k += 2;
+                    continue;
+                }
+                match s.node(id).op {
+                    Inst::VIn(from) => copies.push([v, from]),
+                    Inst::Const(_) => {}
+                    Inst::Part(_) if s.used_as[id as usize] == [false; 2] => {}
+                    _ => of.votes[s.class_of(id, 4) as usize] += 1,
+                }
+                single.insert(v);
+                k += 1;
+            }
+        }
+        // What is copied is of one class.
+        loop {
+            let mut changed = false;
+            for copy in &copies {
+                let of = copy.map(|v| uses.get(&v).copied().unwrap_or_default().votes);
+                let all = [0, 1].map(|class| of[0][class].max(of[1][class]));
+                changed |= of != [all; 2];
+                for v in copy {
+                    uses.entry(*v).or_default().votes = all;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        let mut homes = Vec::new();
+        let mut push = |accesses: u32, what: What, class: Class| {
+            let register = None;
+            let home = Home {
+                what,
+                class,
+                register,
+            };
+            homes.push((accesses, home));
+        };
+        let mut joined: Option<u16> = None;
+        for &v in &written {
+            if joined.take() == Some(v) {
+                continue;
+            }
+            let Uses {
+                accesses,
+                votes,
+                pair_votes,
+            } = uses.get(&v).copied().unwrap_or_default();
+            let overlaps = |w: u16| single.contains(&w) || pairs.contains(&w);
+            let alone = !single.contains(&v) && !overlaps(v + 1);
+            if alone && pairs.contains(&v) && !pairs.contains(&v.wrapping_sub(1)) {
+                let class = (pair_votes[0] == 0) as Class;
+                push(accesses, What::VgprPair(v), class);
+                joined = Some(v + 1);
+                continue;
+            }
+            let class = (votes[1] > 0 && votes[0] == 0) as Class;
+            push(accesses, What::Vgpr(v), class);
+        }
+        let changed = paths.changes.iter().flat_map(|c| &c.sgprs);
+        let sgprs: BTreeSet<u8> = changed.map(|w| w.0).collect();
+        for code in sgprs {
+            push(2, What::Sgpr(code), 0);
+        }
+        for &code in paths.masks.keys() {
+            if paths.must_be_kept(&l.blocks, code) {
+                push(2, What::Bit(code), 0);
+            }
+        }
+        homes.sort_by_key(|h| std::cmp::Reverse(h.0));
+        let mut kept = [0; 2];
+        for (_, home) in &mut homes {
+            let class = home.class as usize;
+            if kept[class] < KEPT[class] {
+                kept[class] += 1;
+                home.register = Some(match class {
+                    0 => GENERAL[GENERAL.len() - kept[0]],
+                    _ => inst::FLOATS - kept[1] as u8,
+                });
+            }
+        }
+        Kept {
+            homes: homes.into_iter().map(|h| h.1).collect(),
+            registers: [GENERAL.len() - kept[0], inst::FLOATS as usize - kept[1]].map(|n| n as u8),
+            shared,
+        }
+    }
+
+    /// Emits what comes before the first lane.
+    fn before_paths(&mut self, l: &LoopBlocks, paths: &LanePaths, vgprs: &[u16], vector: Label) {
+        let longest: u32 = l.blocks.iter().map(|c| c.insns).sum();
+        let a = &mut *self.a;
+        a.mov(true, RSI, Rm::M(sgpr_home(EXEC as u8)));
+        a.test(true, RSI, RSI);
+        a.jcc(Cc::E, vector);
+        a.alu_imm(alu::CMP, true, Rm::R(FUEL), longest as i32);
+        a.jcc(Cc::L, vector);
+        // These bits of active lanes must be 0.
+        for &code in paths.known[&(0, true)].keys() {
+            a.g(true, &[0x85], RSI, Rm::M(sgpr_home(code))); // test
+            a.jcc(Cc::Ne, vector);
+        }
+        let enough = a.label();
+        a.imm(RAX, LANE_ROUNDS as u64);
+        a.alu_imm(
+            alu::CMP,
+            true,
+            Rm::R(FUEL),
+            LANE_ROUNDS as i32 * longest as i32,
+        );
+        a.jcc(Cc::Ge, enough);
+        a.mov(true, RAX, Rm::R(FUEL));
+        a.imm(RDX, 0);
+        a.imm(RCX, longest as u64);
+        a.g(true, &[0xf7], 6, Rm::R(RCX)); // div
+        a.bind(enough);
+        a.lea(RCX, ctx!(lanes.marks));
+        a.store(true, ctx!(lanes.marks_last), RCX);
+        a.alu(alu::ADD, true, RCX, Rm::R(RAX));
+        a.store(true, ctx!(lanes.marks_end), RCX);
+        a.store(true, ctx!(lanes.exec), RSI);
+        a.store(true, ctx!(lanes.todo), RSI);
+        a.store(true, ctx!(lanes.fuel), FUEL);
+        a.imm(RAX, 0);
+        a.store(true, ctx!(lanes.alive), RAX);
+        for &code in paths.masks.keys() {
+            a.store(true, ctx!(lanes.masks, 4 * code as usize), RAX);
+        }
+        self.copy_vgprs(vgprs, false);
+        let fp = l.blocks.iter().find_map(|c| c.fp);
+        if let Some(key) = fp.filter(|&k| k != self.common.default) {
+            self.a.ldmxcsr(mxcsr_of(key));
+        }
+    }
+
+    /// Finds out for how many iterations the lane's accesses are permitted. Goes to `out` if the lane may not run any more.
+    fn limit_marks(&mut self, lane: &Selected, out: Label, later: &mut Vec<LookUp>) {
+        self.a.mov(true, COUNT, Rm::M(ctx!(lanes.marks_end)));
+        self.a.alu(alu::SUB, true, COUNT, Rm::R(MARKS));
+        self.a.jcc(Cc::Be, out);
+        self.limit_count(lane, later);
+        self.a.alu(alu::ADD, true, COUNT, Rm::R(MARKS));
+        self.a.store(true, ctx!(lanes.marks_limit), COUNT);
+    }
+
+    /// Emits the code of all blocks.
+    fn pieces_in_order(
+        &mut self,
+        pieces: &[Piece],
+        paths: &LanePaths,
+        targets: Targets,
+        later: &mut Vec<LookUp>,
+    ) {
+        let labels: Map<Place, Label> = pieces.iter().map(|p| (p.place, self.a.label())).collect();
+        let label_of = |to: To| match to {
+            To::Block(place) => labels.get(&place).copied().unwrap_or(targets.bail),
+            To::Again => targets.again,
+            To::Left => targets.left,
+            To::Never => targets.bail,
+        };
+        for (n, piece) in pieces.iter().enumerate() {
+            self.a.bind(labels[&piece.place]);
+            if let Some(bit) = paths.marks[piece.place.0] {
+                self.a.g(false, &[0x80], 1, Rm::M(mem(MARKS, 0))); // or
+                self.a.buf.push(1 << bit);
+            }
+            let (taken, after) = match piece.ends {
+                Ends::Always(to) => (to, to),
+                Ends::By([taken, after]) => (taken, after),
+            };
+            let exits = Exits {
+                bail: targets.bail,
+                again: label_of(taken),
+            };
+            self.lane_steps(&piece.code, &piece.allocated, exits, later);
+            let next = pieces.get(n + 1).map(|p| To::Block(p.place));
+            if next != Some(after) {
+                self.a.jmp(label_of(after));
+            }
+        }
+    }
+
+    /// Writes the registers of a lane that is done, and goes to `next` for the next one.
+    fn end_path(&mut self, lane: &Selected, paths: &LanePaths, next: Label) {
+        self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
+        vgprs_of_lane(self.a);
+        let dead = |home: &Home| matches!(home.what, What::Bit(code) if !paths.masks[&code]);
+        for home in lane.homes.iter().filter(|h| !dead(h)) {
+            self.write_home(home);
+        }
+        // The scalars are those of the lane that was longest in the loop.
+        let a = &mut *self.a;
+        a.alu(alu::CMP, true, MARKS, Rm::M(ctx!(lanes.marks_last)));
+        a.jcc(Cc::Be, next);
+        a.store(true, ctx!(lanes.marks_last), MARKS);
+        self.write_last(&lane.homes);
+        self.a.jmp(next);
+    }
+
+    /// Lets all marks of lanes' iterations be zero. RAX and RCX are clobbered.
+    fn clear_marks(&mut self) {
+        const _: () = assert!(LANE_ROUNDS.is_multiple_of(8));
+        let a = &mut *self.a;
+        a.imm(RAX, 0);
+        a.lea(RCX, ctx!(lanes.marks));
+        let next = a.here();
+        a.store(true, mem(RCX, 0), RAX);
+        a.alu_imm(alu::ADD, true, Rm::R(RCX), 8);
+        a.alu(alu::CMP, true, RCX, Rm::M(ctx!(lanes.marks_end)));
+        a.jcc(Cc::B, next);
+    }
+
+    /// Subtracts from the fuel what the wave has executed, and lets all marks be zero.
+    fn fuel_by_marks(&mut self, l: &LoopBlocks, paths: &LanePaths) {
+        let of = |marked: bool| {
+            let blocks = l.blocks.iter().zip(&paths.marks);
+            blocks.filter(move |b| b.1.is_some() == marked)
+        };
+        let always: u32 = of(false).map(|b| b.0.insns).sum();
+        let a = &mut *self.a;
+        a.mov(true, FUEL, Rm::M(ctx!(lanes.fuel)));
+        a.lea(RCX, ctx!(lanes.marks));
+        a.mov(true, RDX, Rm::M(ctx!(lanes.marks_last)));
+        a.mov(true, RSI, Rm::R(RDX));
+        a.alu(alu::SUB, true, RSI, Rm::R(RCX));
+        a.imul_imm(true, RSI, RSI, always as i32);
+        a.alu(alu::SUB, true, FUEL, Rm::R(RSI));
+        if of(true).count() == 0 {
+            return;
+        }
+        let next = a.here();
+        a.movzx8(RAX, mem(RCX, 0));
+        for (c, mark) in of(true) {
+            let without = a.label();
+            a.test_imm(false, Rm::R(RAX), 1 << mark.unwrap_or(0));
+            a.jcc(Cc::E, without);
+            a.alu_imm(alu::SUB, true, Rm::R(FUEL), c.insns as i32);
+            a.bind(without);
+        }
+        a.imm(RAX, 0);
+        a.store8(mem(RCX, 0), RAX);
+        a.alu_imm(alu::ADD, true, Rm::R(RCX), 1);
+        a.alu(alu::CMP, true, RCX, Rm::R(RDX));
+        a.jcc(Cc::B, next);
+    }
+
+    /// Emits what comes after the last lane. Lanes that have not left the loop go on at `more`.
+    fn after_paths(&mut self, l: &LoopBlocks, paths: &LanePaths, more: Label) {
+        self.usual_registers();
+        self.fuel_by_marks(l, paths);
+        let a = &mut *self.a;
+        let changed = paths.changes.iter().flat_map(|c| &c.sgprs);
+        let sgprs: BTreeSet<u8> = changed.map(|w| w.0).collect();
+        for code in sgprs {
+            a.mov(false, RAX, Rm::M(ctx!(lanes.last, 4 * code as usize)));
+            a.store(false, sgpr_home(code), RAX);
+        }
+        for (&code, _) in paths.masks.iter().filter(|m| *m.1) {
+            if let Some(bits) = paths.bits_at_end(code) {
+                // The bits of all lanes are known.
+                let lanes = ctx!(lanes.masks, 4 * code as usize);
+                a.mov(true, RAX, Rm::M(ctx!(lanes.alive)));
+                match bits {
+                    [true, true] => a.mov(true, RAX, Rm::M(ctx!(lanes.exec))),
+                    [false, false] => a.imm(RAX, 0),
+                    [true, false] => a.alu(alu::XOR, true, RAX, Rm::M(ctx!(lanes.exec))),
+                    [false, true] => {}
+                }
+                a.store(true, lanes, RAX);
+            }
+            // Lanes that were not active keep their bits.
+            a.mov(true, RAX, Rm::M(ctx!(lanes.exec)));
+            a.g(true, &[0xf7], 2, Rm::R(RAX)); // not
+            a.alu(alu::AND, true, RAX, Rm::M(sgpr_home(code)));
+            let lanes = ctx!(lanes.masks, 4 * code as usize);
+            a.alu(alu::OR, true, RAX, Rm::M(lanes));
+            a.store(true, sgpr_home(code), RAX);
+        }
+        a.mov(true, RAX, Rm::M(ctx!(lanes.alive)));
+        a.store(true, sgpr_home(EXEC as u8), RAX);
+        a.test(true, RAX, RAX);
+        a.jcc(Cc::Ne, more);
+        self.goto(paths.after);
+    }
+}
+
+/// The labels that lanes go to.
+#[derive(Clone, Copy)]
+struct Targets {
+    again: Label,
+    left: Label,
+    bail: Label,
+}
+
+impl<V: Vectors> LaneSelect<'_, '_, V> {
+    /// Selects a block's code for a lane. Returns also the new values of what is kept.
+    fn path(&mut self, changes: &Changes, end: End) -> Option<(Ends, Vec<(Home, VReg)>)> {
+        let c = self.e.c;
+        if self.active {
+            for (at, n) in c.graph.iter().enumerate() {
+                if self.e.plan.live[at] && matches!(n.op, Inst::Group { .. } | Inst::SLoad { .. }) {
+                    self.permitted(at as Id)?;
+                }
+            }
+        }
+        for &g in &c.guards {
+            if self.active || !c.graph[g as usize].vec {
+                let g = self.general(g)?;
+                self.push(L::Leave(true), &[(g, Role::Use)]);
+            }
+        }
+        let writes = &c.effects.vgprs;
+        for home in self.out.homes.iter().filter(|h| h.class == 1) {
+            if let What::Vgpr(v) = home.what
+                && let Some(&(_, id, _)) = writes.iter().find(|w| w.0 == v)
+                && self.used_as[id as usize] == [false; 2]
+            {
+                // It is loaded as a float.
+                self.used_as[id as usize] = [false, true];
+            }
+        }
+        let mut sets = Vec::new();
+        let vgpr = |v: u16| c.effects.vgprs.iter().find(|w| w.0 == v).map(|w| w.1);
+        for home in self.out.homes.clone() {
+            let value = match home.what {
+                What::Vgpr(v) if self.active => match vgpr(v) {
+                    Some(id) if home.class == 1 => self.float(id)?,
+                    Some(id) => self.general(id)?,
+                    None => continue,
+                },
+                What::VgprPair(v) if self.active => match vgpr(v).zip(vgpr(v + 1)) {
+                    Some((low, high)) => self.pair(low, high, home.class)?,
+                    None => continue,
+                },
+                What::Sgpr(code) => match changes.sgprs.iter().find(|w| w.0 == code) {
+                    Some(&(_, id)) => self.general(id)?,
+                    None => continue,
+                },
+                What::Bit(code) => match changes.masks.iter().find(|m| m.0 == code) {
+                    Some(&(_, value)) => self.new_bit(value)?,
+                    None => continue,
+                },
+                _ => continue,
+            };
+            sets.push((home, value));
+        }
+        let (ends, condition) = match end {
+            End::Always(to) => (Ends::Always(to), None),
+            End::Lane(exec, to) => self.by_exec(exec, to)?,
+            End::All(when, to) => (Ends::By(to), Some((self.general(when)?, true))),
+        };
+        let last = condition.map(|(of, when)| self.end(of, when));
+        for (home, r) in &mut sets {
+            *r = self.copied(*r, home.class);
+        }
+        for &(home, r) in &sets {
+            self.push(L::SetHome(home), &[(r, Role::Use)]);
+        }
+        if let Some((op, operands)) = last {
+            self.push(op, &operands);
+        }
+        Some((ends, sets))
+    }
+
+    /// Returns the number of 64 bits that has these halves, in a register of a class.
+    fn pair(&mut self, low: Id, high: Id, class: Class) -> Option<VReg> {
+        match (self.halves(low, high), class) {
+            (Joined::Value(id), 1) => self.float(id),
+            (_, 1) => {
+                if let Some(home) = self.kept_float(low, high) {
+                    return Some(self.kept_value(home));
+                }
+                let r = self.join(low, high)?;
+                Some(self.result(L::ToFloat(true), &[(r, Role::Use)], 1))
+            }
+            _ => self.join(low, high),
+        }
+    }
+
+    fn new_bit(&mut self, value: Value) -> Option<VReg> {
+        match value {
+            Value::Mask(id) => self.bit(id),
+            Value::Bits(bit) => Some(self.imm(bit as u64)),
+        }
+    }
+
+    /// Returns how a block ends that changes EXEC, and the truth value for which a lane continues at the first place, if it has a choice.
+    fn by_exec(&mut self, exec: Value, to: [To; 2]) -> Option<(Ends, Option<(VReg, bool)>)> {
+        let (of, when) = match exec {
+            Value::Mask(mask) => self.goes_on(mask)?,
+            Value::Bits(bit) => (self.imm(bit as u64), true),
+        };
+        if let Some(bit) = self.known_bit(of) {
+            return Some((Ends::Always(to[(bit != when) as usize]), None));
+        }
+        // A lane that goes on to the next iteration jumps there, otherwise the next block comes next.
+        let [active, inactive] = to;
+        Some(match active {
+            To::Block(_) => (Ends::By([inactive, active]), Some((of, !when))),
+            _ => (Ends::By(to), Some((of, when))),
+        })
+    }
+}
