@@ -372,7 +372,7 @@ pub const LANE_VGPRS: usize = 64;
 pub const LANE_SPILLS: usize = 64;
 /// The most accesses of a loop that stores, for each of which the addresses are recorded that lanes reach; and the entries of the log of what its stores
 /// overwrite.
-pub const LANE_ACCESSES: usize = 8;
+pub const LANE_ACCESSES: usize = 16;
 pub const LANE_LOG: usize = 4096;
 /// The iterations of a loop of several blocks that lanes run at a time.
 pub const LANE_ROUNDS: usize = 1024;
@@ -409,23 +409,24 @@ pub struct LaneLoopChoice {
 }
 
 /// The places at which a loop accesses memory, for the helper that looks for conflicts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Places {
-    /// The place of the store comes after this number of places of loads.
-    pub loads: u8,
-    /// The loads of scalars, a bit for each place.
-    pub scalar: u8,
+    pub count: u8,
+    /// The stores, and the loads of scalars, a bit for each place.
+    pub stores: u16,
+    pub scalar: u16,
 }
 
 impl Places {
     pub fn encode(self) -> u64 {
-        self.loads as u64 | (self.scalar as u64) << 8
+        self.count as u64 | (self.stores as u64) << 8 | (self.scalar as u64) << 24
     }
 
     pub fn decode(what: u64) -> Places {
         Places {
-            loads: what as u8,
-            scalar: (what >> 8) as u8,
+            count: what as u8,
+            stores: (what >> 8) as u16,
+            scalar: (what >> 24) as u16,
         }
     }
 }
@@ -466,11 +467,11 @@ pub struct LaneRun {
     pub reached: [[u64; 2]; LANE_ACCESSES],
     /// The ranges of all lanes' accesses at each place: the first address, and that after the last one.
     pub accessed: [[[u64; 2]; 64]; LANE_ACCESSES],
-    /// Addresses to which the loop has stored, and the bytes that were there before.
+    /// Addresses to which the loop has stored, what was there before, and its size in bytes (in the upper half).
     pub log: [[u64; 2]; LANE_LOG],
     /// For a loop of several blocks, which of them lanes have come to in each iteration: a bit for each block that not all lanes come to. Zeros between
     /// loops.
-    pub marks: [u8; LANE_ROUNDS],
+    pub marks: [u32; LANE_ROUNDS],
     /// The addresses of the marks after those of the iterations that lanes may run, that the lane may run for now, and after those of the lane that was
     /// longest in the loop.
     pub marks_end: u64,

@@ -170,14 +170,18 @@ fn body(r: &mut Rng, pieces: usize) -> String {
     body
 }
 
-/// Instructions of a loop, some of them under conditions: of lanes, with or without a branch, or of the wave. `n`: the number of the next label.
-fn branching(r: &mut Rng, pieces: usize, depth: u32, n: &mut u32) -> String {
+/// Instructions of a loop, some of them under conditions: of lanes, with or without a branch, or of the wave. `store` is among them in some places. `n`:
+/// the number of the next label.
+fn branching(r: &mut Rng, pieces: usize, depth: u32, store: &str, n: &mut u32) -> String {
     let mut code = String::new();
     let part = |r: &mut Rng, code: &mut String| {
         let pieces = r.below(pieces + 1);
         for _ in 0..pieces {
             *code += &piece(r);
             code.push('\n');
+        }
+        if r.below(4) == 0 {
+            *code += store;
         }
     };
     part(r, &mut code);
@@ -193,7 +197,7 @@ fn branching(r: &mut Rng, pieces: usize, depth: u32, n: &mut u32) -> String {
         _ => format!("s_cbranch_execz {to}{label}\n"),
     };
     let fewer = r.below(pieces + 1);
-    let inner = branching(r, fewer, depth - 1, n);
+    let inner = branching(r, fewer, depth - 1, store, n);
     match r.below(5) {
         0 | 1 => {
             let over = skip(r, "end");
@@ -202,7 +206,7 @@ fn branching(r: &mut Rng, pieces: usize, depth: u32, n: &mut u32) -> String {
             );
         }
         2 | 3 => {
-            let other = branching(r, fewer, depth - 1, n);
+            let other = branching(r, fewer, depth - 1, store, n);
             let (over, end) = (skip(r, "else"), skip(r, "end"));
             code += &format!(
                 "{compare}s_and_saveexec_b64 {mask}, vcc\ns_xor_b64 {mask}, exec, {mask}\n{over}{inner}else{label}:\n\
@@ -221,10 +225,10 @@ fn branching(r: &mut Rng, pieces: usize, depth: u32, n: &mut u32) -> String {
 }
 
 /// A loop with branches, which lanes leave at its end, or before.
-fn looped_with_branches(r: &mut Rng, pieces: usize, count: usize) -> String {
+fn looped_with_branches(r: &mut Rng, pieces: usize, count: usize, store: &str) -> String {
     let mut n = 0;
     let depth = 1 + r.below(2) as u32;
-    let body = branching(r, pieces, depth, &mut n) + &load(r) + "\n";
+    let body = branching(r, pieces, depth, store, &mut n) + &load(r) + "\n";
     let counts = match r.below(2) {
         0 => "s_add_u32 s20, s20, -1\n",
         _ => "",
@@ -242,11 +246,15 @@ fn looped_with_branches(r: &mut Rng, pieces: usize, count: usize) -> String {
         _ => "",
     };
     let before = format!("s_mov_b32 s20, {count}\ns_mov_b64 s[22:23], 0\n{some}");
-    let rest = match r.below(3) {
-        // The loop is left at its end, in the middle, or where its code begins.
+    let rest = match r.below(4) {
+        // The loop is left at its end, in the middle, or where its code begins, by lanes or by a counter.
+        3 => format!(
+            "again:\n{body}s_add_u32 s20, s20, -1\ns_cmp_lg_u32 s20, 0\n{}s_cbranch_scc1 again\n",
+            if !store.contains("s_add") { store } else { "" }
+        ),
         0 => format!("again:\n{body}{counts}{leave}s_cbranch_execnz again\n"),
         1 => {
-            let more = branching(r, pieces / 2, 1, &mut n);
+            let more = branching(r, pieces / 2, 1, store, &mut n);
             format!(
                 "again:\n{body}{leave}s_cbranch_execz done\n{more}{counts}s_branch again\ndone:\n"
             )
@@ -465,8 +473,23 @@ fn random_loops_with_branches() {
         let (pieces, count) = (1 + r.below(6), 1 + r.below(9));
         // Some lanes are in the loop for more iterations than there are marks for.
         let longer = if r.below(20) == 0 { 200 } else { 1 };
-        let again = looped_with_branches(&mut r, pieces, count);
+        let again = looped_with_branches(&mut r, pieces, count, "");
         check(&format!("v_mul_u32_u24 v14, {longer}, v14\n{again}"));
+    }
+}
+
+#[test]
+fn random_loops_with_branches_that_store() {
+    let mut r = Rng::seeded(setting("SEED", 1));
+    for _ in 0..setting("LOOPS", 150) {
+        let (pieces, count) = (1 + r.below(4), 1 + r.below(9));
+        let longer = if r.below(8) == 0 { 16 } else { 1 };
+        let (before, store) = storing(&mut r);
+        let again = looped_with_branches(&mut r, pieces, count, &store);
+        // Some end with a fault.
+        run(&format!(
+            "{before}v_mul_u32_u24 v14, {longer}, v14\n{again}"
+        ));
     }
 }
 

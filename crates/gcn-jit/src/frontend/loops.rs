@@ -4,7 +4,7 @@ use crate::hash::Map;
 use crate::ir::region::{Block, Terminator};
 
 /// The most blocks and instructions of a loop.
-const BLOCKS: usize = 16;
+const BLOCKS: usize = 32;
 const INSNS: u32 = 400;
 
 /// Returns the innermost loops of several blocks that waves enter at one block only. The numbers of a loop's blocks begin with that one, and each of the

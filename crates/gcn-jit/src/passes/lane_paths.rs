@@ -11,14 +11,17 @@
 use super::demand;
 use super::lane_loop::{Inactive, halves_of, has_effects_of_lanes, inactive_if, is_mask};
 use super::lane_loop::{loads_of_lanes, reads_other_lanes};
-use crate::ir::region::{Block, LoopBlocks, Terminator};
+use crate::ir::region::{Block, LoopBlocks, Store, Terminator};
 use crate::ir::{Id, Inst, Node};
-use gcn_isa::meaning::Op;
+use gcn_isa::meaning::{Op, Space};
 use gcn_isa::operand::EXEC;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most blocks that lanes mark: each has a bit of a byte.
-const MARKS: u8 = 8;
+/// The most blocks that lanes mark: each has a bit of a dword.
+const MARKS: u8 = 32;
+
+/// The number by which SCC is among the scalars that blocks change. No other scalar has it, because it belongs to EXEC.
+pub(crate) const SCC_CODE: u8 = EXEC as u8 + 1;
 
 /// A block by its number in the loop, and whether the lane is active.
 pub(crate) type Place = (usize, bool);
@@ -78,6 +81,8 @@ pub(crate) struct LanePaths {
     pub marks: Vec<Option<u8>>,
     /// Where the wave continues after the loop.
     pub after: u64,
+    /// All lanes leave the loop in the same iteration, and are active after it.
+    pub alike: bool,
 }
 
 /// A lane's bits of masks that are known.
@@ -94,9 +99,8 @@ impl LanePaths {
         let fits = |c: &Block| {
             let e = &c.effects;
             has_effects_of_lanes(c)
-                && e.store.is_none()
+                && e.store.as_ref().is_none_or(is_of_lanes)
                 && (e.scc.is_none() || !l.scc)
-                && !reads_scc(c)
                 && !reads_other_lanes(c)
                 && c.mode == blocks[0].mode
                 && (c.fp.is_none() || c.fp == fp)
@@ -116,7 +120,9 @@ impl LanePaths {
             left: Known::new(),
             marks: Vec::new(),
             after,
+            alike: false,
         };
+        paths.alike = paths.branch_on_exec(blocks, last).is_none();
         paths.find_places(blocks)?;
         paths.mark(blocks, last)?;
         paths.stays_inactive(blocks, 0, None)?;
@@ -197,7 +203,7 @@ impl LanePaths {
             let mut to = |pc: u64, active: bool| match index(blocks, pc) {
                 // An inactive lane has left the loop before the next iteration, and an active one stays in it.
                 Some(0) if active => To::Again,
-                None if !active => To::Left,
+                None if active == self.alike => To::Left,
                 Some(0) | None => To::Never,
                 Some(to) => {
                     work.push((to, active));
@@ -256,11 +262,8 @@ impl LanePaths {
                 return None;
             }
             if until == Some(k) {
-                let same = |(code, live): (&u8, &bool)| {
-                    let read = *live || blocks[k..].iter().any(|c| reads_mask(c, *code));
-                    !read || !bits.contains_key(code)
-                };
-                return self.masks.iter().all(same).then_some(());
+                let mut read = self.read_from(blocks, k).into_iter();
+                return (!read.any(|code| bits.contains_key(&code))).then_some(());
             }
             let after = self.bits_after(c, k, &bits);
             for to in c.targets() {
@@ -371,6 +374,25 @@ impl LanePaths {
         after
     }
 
+    /// Returns the masks whose bits at the beginning of a block may be read, in the loop or where it ends.
+    fn read_from(&self, blocks: &[Block], from: usize) -> BTreeSet<u8> {
+        let mut read_at: Vec<BTreeSet<u8>> = vec![BTreeSet::new(); blocks.len()];
+        for (k, c) in blocks.iter().enumerate().skip(from).rev() {
+            let mut read = BTreeSet::new();
+            for to in c.targets() {
+                match index(blocks, to) {
+                    Some(to @ 1..) => read.extend(&read_at[to]),
+                    _ => read.extend(self.masks.iter().filter(|m| *m.1).map(|m| m.0)),
+                }
+            }
+            let unwritten = |code: &u8| self.changes[k].masks.iter().all(|m| m.0 != *code);
+            read.retain(unwritten);
+            read.extend(self.masks.keys().filter(|&&code| reads_mask(c, code)));
+            read_at[k] = read;
+        }
+        read_at.swap_remove(from)
+    }
+
     /// Returns an inactive lane's bits after a block.
     fn bits_after(&self, c: &Block, k: usize, bits: &Bits) -> Bits {
         let before = |code: u8| bits.get(&code).copied().unwrap_or(Inactive::Same(code));
@@ -455,6 +477,12 @@ fn joined(a: Bits, b: &Bits) -> Bits {
     codes.into_iter().map(|code| (code, bit(code))).collect()
 }
 
+/// Returns true if lanes store to their own addresses in memory.
+fn is_of_lanes(s: &Store) -> bool {
+    let to_memory = matches!(s.space, Space::Global | Space::Flat);
+    to_memory && !s.in_order && s.bytes <= 4
+}
+
 fn is_exec(c: &Block, id: Id) -> bool {
     matches!(c.graph[id as usize].op, Inst::SIn(code) if code as u16 == EXEC)
 }
@@ -522,8 +550,15 @@ fn changes(blocks: &[Block]) -> Option<Vec<Changes>> {
         }
     }
     let mut all = Vec::new();
+    let scc = blocks.iter().any(reads_scc);
     for (c, late) in blocks.iter().zip(&late) {
         let mut found = Changes::default();
+        if let Some(id) = c.effects.scc.filter(|_| scc) {
+            if late[id as usize] {
+                return None;
+            }
+            found.sgprs.push((SCC_CODE, id));
+        }
         let mut writes = c.effects.sgprs.iter().peekable();
         while let Some(&(code, low)) = writes.next() {
             if !masks.contains(&(code & !1)) {

@@ -219,20 +219,13 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.jmp(end);
         self.look_up(later, range, bail);
         self.a.bind(bail);
-        self.undo();
+        if c.effects.store.is_some() {
+            self.undo();
+        }
         self.restore(vector);
         self.a.bind(done);
         if c.effects.store.is_some() {
-            let loads = &selected.places[..selected.places.len() - 1];
-            let scalar = (0..).zip(loads).map(|(n, p)| (p.scalar as u8) << n);
-            let places = Places {
-                loads: loads.len() as u8,
-                scalar: scalar.sum(),
-            };
-            self.a.imm(RSI, places.encode());
-            self.a.call_label(conflicts);
-            self.a.test(false, RAX, RAX);
-            self.a.jcc(Cc::Ne, bail);
+            self.unless_conflicts(&selected, conflicts, bail);
         }
         self.after_lanes(&l, more, vector);
     }
@@ -559,24 +552,34 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
+    /// Goes to `bail` if lanes may depend on each other. `call` calls the helper.
+    fn unless_conflicts(&mut self, s: &Selected, call: Label, bail: Label) {
+        self.a.imm(RSI, select::encoded(&s.places));
+        self.a.call_label(call);
+        self.a.test(false, RAX, RAX);
+        self.a.jcc(Cc::Ne, bail);
+    }
+
     /// Gives memory back what was there before the lanes' stores, the last one first.
     fn undo(&mut self) {
-        let Some(s) = &self.c.effects.store else {
-            return;
-        };
         let a = &mut *self.a;
-        let (next, done) = (a.label(), a.label());
-        a.lea(RDX, ctx!(lanes.log));
-        a.bind(next);
-        a.alu(alu::CMP, true, LOG, Rm::R(RDX));
+        let done = a.label();
+        a.lea(RSI, ctx!(lanes.log));
+        let next = a.here();
+        a.alu(alu::CMP, true, LOG, Rm::R(RSI));
         a.jcc(Cc::Be, done);
-        for k in (0..s.data.len() as i32).rev() {
-            a.alu_imm(alu::SUB, true, Rm::R(LOG), inst::LOGGED);
-            a.mov(true, RCX, Rm::M(mem(LOG, 0)));
-            a.mov(false, RAX, Rm::M(mem(LOG, 8)));
-            let to = guest_memory(RCX, s.offset + k * s.bytes as i32);
-            inst::store_bytes(a, 0, s.bytes as u16, RAX, to);
+        a.alu_imm(alu::SUB, true, Rm::R(LOG), inst::LOGGED);
+        a.mov(true, RCX, Rm::M(mem(LOG, 0)));
+        a.mov(false, RAX, Rm::M(mem(LOG, 8)));
+        for bytes in [1, 2] {
+            let other = a.label();
+            a.alu_imm(alu::CMP, false, Rm::M(mem(LOG, 12)), bytes);
+            a.jcc(Cc::Ne, other);
+            inst::store_bytes(a, 0, bytes as u16, RAX, guest_memory(RCX, 0));
+            a.jmp(next);
+            a.bind(other);
         }
+        inst::store_bytes(a, 0, 4, RAX, guest_memory(RCX, 0));
         a.jmp(next);
         a.bind(done);
     }

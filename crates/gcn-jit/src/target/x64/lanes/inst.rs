@@ -869,13 +869,19 @@ pub(super) fn reached(place: u8, k: usize) -> Mem {
 fn store(a: &mut Asm, of: Elements, p: &Operands<'_>) {
     let (address, value) = (p.r(0), p.r(1));
     let to = guest_memory(address, of.offset);
-    a.store(true, mem(LOG, 0), address);
+    let mut at = address;
+    if of.offset != 0 {
+        a.lea(RAX, mem(address, of.offset));
+        at = RAX;
+    }
+    a.store(true, mem(LOG, 0), at);
     match of.bytes {
         1 => a.movzx8(RAX, to),
         2 => a.g(false, &[0x0f, 0xb7], RAX, Rm::M(to)),
         _ => a.mov(false, RAX, Rm::M(to)),
     }
     a.store(false, mem(LOG, 8), RAX);
+    a.store_imm(mem(LOG, 12), of.bytes as u32);
     a.alu_imm(alu::ADD, true, Rm::R(LOG), LOGGED);
     store_bytes(a, p.code.class(p.roles[1].0), of.bytes, value, to);
 }

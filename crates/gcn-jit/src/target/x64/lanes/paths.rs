@@ -7,18 +7,21 @@
 //! run for as many iterations at a time as there are marks for, and as the wave's fuel certainly suffices for. So no iteration subtracts from it.
 
 use super::halves::Joined;
-use super::inst::{GENERAL, Home, L, What};
+use super::inst::{GENERAL, Home, L, LOG, What};
 use super::limits::COUNT;
 use super::select::{By, KEPT, LaneSelect, Selected};
 use super::*;
 use crate::context::LANE_ROUNDS;
 use crate::ir::region::LoopBlocks;
 use crate::lir::Role;
-use crate::passes::lane_paths::{Changes, End, LanePaths, Place, To, Value};
+use crate::passes::lane_paths::{Changes, End, LanePaths, Place, SCC_CODE, To, Value};
 use std::collections::BTreeSet;
 
 /// The address of the marks of the lane's iteration. No fuel is needed meanwhile.
 const MARKS: Gpr = FUEL;
+/// The size of an iteration's marks, and its logarithm.
+const MARK: i32 = 1 << MARK_LOG;
+const MARK_LOG: u8 = 2;
 
 /// A block's code.
 struct Piece {
@@ -58,13 +61,14 @@ impl<V: Vectors> Emit<'_, V> {
     /// Emits the code by which a wave enters the loop: it goes to `vector`, which comes next, for the code of all lanes. If there is no code for
     /// single lanes, emits nothing.
     pub(in super::super) fn lane_paths(&mut self, l: &LoopBlocks, vector: Label) {
-        let (Some(paths), Some([choose, range, _])) = (LanePaths::of(l), self.common.lanes_call)
+        let (Some(paths), Some([choose, range, conflicts])) =
+            (LanePaths::of(l), self.common.lanes_call)
         else {
             return;
         };
         let written = l.blocks.iter().flat_map(|c| &c.effects.vgprs);
         let vgprs: BTreeSet<u16> = written.map(|w| w.0).collect();
-        if vgprs.len() > LANE_VGPRS {
+        if vgprs.len() > LANE_VGPRS || stored_elements(l) > LANE_LOG / 64 {
             return;
         }
         let vgprs: Vec<u16> = vgprs.into_iter().collect();
@@ -81,7 +85,7 @@ impl<V: Vectors> Emit<'_, V> {
         let [first, out, left, end, bail] = std::array::from_fn(|_| self.a.label());
         self.a.jmp(first);
         let again = self.a.here();
-        self.a.alu_imm(alu::ADD, true, Rm::R(MARKS), 1);
+        self.a.alu_imm(alu::ADD, true, Rm::R(MARKS), MARK);
         let mut later = Vec::new();
         if lane.limits.is_empty() {
             self.a
@@ -107,18 +111,24 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.g(true, &[0x09], RCX, Rm::M(ctx!(lanes.alive))); // or
         self.a.jmp(end);
         self.a.bind(left);
-        self.a.alu_imm(alu::ADD, true, Rm::R(MARKS), 1);
+        self.a.alu_imm(alu::ADD, true, Rm::R(MARKS), MARK);
         self.a.bind(end);
         self.check_at_end(&lane, bail);
         self.end_path(&lane, &paths, next);
         self.look_up(later, range, bail);
         self.a.bind(bail);
+        if stored_elements(l) > 0 {
+            self.undo();
+        }
         self.clear_marks();
         self.usual_registers();
         self.copy_vgprs(&vgprs, true);
         self.a.mov(true, FUEL, Rm::M(ctx!(lanes.fuel)));
         self.a.jmp(vector);
         self.a.bind(done);
+        if stored_elements(l) > 0 {
+            self.unless_conflicts(&lane, conflicts, bail);
+        }
         self.after_paths(l, &paths, more);
     }
 
@@ -138,14 +148,18 @@ impl<V: Vectors> Emit<'_, V> {
                 s.known.clone_from(&paths.known[&place]);
                 s.shared.clone_from(&kept.shared);
                 s.out.homes.clone_from(&kept.homes);
-                let (ends, _) = s.path(changes, end)?;
+                s.stores = stored_elements(l) > 0;
+                // What is kept has the value that it had at the beginning of the iteration.
+                let by = |home: Home| {
+                    let by = steps.get(&home.what).filter(|by| by.0 >= place.0);
+                    by.map(|by| by.1)
+                };
+                let (ends, _) = s.path(changes, end, (lane.places.len(), &by))?;
                 // All active lanes come to these blocks in each iteration.
                 let always =
                     paths.marks[place.0].is_none() && !paths.places.contains_key(&(place.0, false));
                 if active && always {
-                    // What is kept has the value that it had at the beginning of the iteration.
-                    let by = |home: Home| steps.get(&home.what).filter(|by| by.0 >= place.0);
-                    s.limit_where(|s, address| s.steps_by(address, |home| Some(by(home)?.1)));
+                    s.limit_where(|s, address| s.steps_by(address, by));
                 }
                 let selected = s.finish();
                 let allocated = allocate(&selected.code, kept.registers);
@@ -155,6 +169,7 @@ impl<V: Vectors> Emit<'_, V> {
                 lane.highs.extend(selected.highs);
                 lane.checks.extend(selected.checks);
                 lane.limits.extend(selected.limits);
+                lane.places.extend(selected.places);
                 pieces.push(Piece {
                     place,
                     code: selected.code,
@@ -191,7 +206,7 @@ impl<V: Vectors> Emit<'_, V> {
             s.same_exec = false;
             s.known.clone_from(&paths.known[&(k, true)]);
             s.out.homes.clone_from(&kept.homes);
-            let (_, sets) = s.path(&paths.changes[k], end)?;
+            let (_, sets) = s.path(&paths.changes[k], end, (0, &|_| None))?;
             for (home, next) in sets {
                 let of_this = match home.what {
                     What::Vgpr(v) => !kept.shared.contains(&v),
@@ -326,7 +341,7 @@ impl<V: Vectors> Emit<'_, V> {
             }
         }
         homes.sort_by_key(|h| std::cmp::Reverse(h.0));
-        let mut kept = [0; 2];
+        let mut kept = [(stored_elements(l) > 0) as usize, 0];
         for (_, home) in &mut homes {
             let class = home.class as usize;
             if kept[class] < KEPT[class] {
@@ -359,21 +374,25 @@ impl<V: Vectors> Emit<'_, V> {
             a.jcc(Cc::Ne, vector);
         }
         let enough = a.label();
-        a.imm(RAX, LANE_ROUNDS as u64);
-        a.alu_imm(
-            alu::CMP,
-            true,
-            Rm::R(FUEL),
-            LANE_ROUNDS as i32 * longest as i32,
-        );
+        // The log must suffice for what is stored.
+        let rounds = match stored_elements(l) {
+            0 => LANE_ROUNDS,
+            stored => LANE_LOG / 64 / stored,
+        };
+        a.imm(RAX, rounds as u64);
+        a.alu_imm(alu::CMP, true, Rm::R(FUEL), rounds as i32 * longest as i32);
         a.jcc(Cc::Ge, enough);
         a.mov(true, RAX, Rm::R(FUEL));
         a.imm(RDX, 0);
         a.imm(RCX, longest as u64);
         a.g(true, &[0xf7], 6, Rm::R(RCX)); // div
         a.bind(enough);
+        if stored_elements(l) > 0 {
+            a.lea(LOG, ctx!(lanes.log));
+        }
         a.lea(RCX, ctx!(lanes.marks));
         a.store(true, ctx!(lanes.marks_last), RCX);
+        a.shift_imm(4, true, RAX, MARK_LOG);
         a.alu(alu::ADD, true, RCX, Rm::R(RAX));
         a.store(true, ctx!(lanes.marks_end), RCX);
         a.store(true, ctx!(lanes.exec), RSI);
@@ -396,7 +415,9 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.mov(true, COUNT, Rm::M(ctx!(lanes.marks_end)));
         self.a.alu(alu::SUB, true, COUNT, Rm::R(MARKS));
         self.a.jcc(Cc::Be, out);
+        self.a.shift_imm(5, true, COUNT, MARK_LOG);
         self.limit_count(lane, later);
+        self.a.shift_imm(4, true, COUNT, MARK_LOG);
         self.a.alu(alu::ADD, true, COUNT, Rm::R(MARKS));
         self.a.store(true, ctx!(lanes.marks_limit), COUNT);
     }
@@ -419,8 +440,8 @@ impl<V: Vectors> Emit<'_, V> {
         for (n, piece) in pieces.iter().enumerate() {
             self.a.bind(labels[&piece.place]);
             if let Some(bit) = paths.marks[piece.place.0] {
-                self.a.g(false, &[0x80], 1, Rm::M(mem(MARKS, 0))); // or
-                self.a.buf.push(1 << bit);
+                let marks = Rm::M(mem(MARKS, 0));
+                self.a.alu_imm(alu::OR, false, marks, (1u32 << bit) as i32);
             }
             let (taken, after) = match piece.ends {
                 Ends::Always(to) => (to, to),
@@ -442,6 +463,8 @@ impl<V: Vectors> Emit<'_, V> {
     fn end_path(&mut self, lane: &Selected, paths: &LanePaths, next: Label) {
         self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
         vgprs_of_lane(self.a);
+        self.record(lane);
+        self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
         let dead = |home: &Home| matches!(home.what, What::Bit(code) if !paths.masks[&code]);
         for home in lane.homes.iter().filter(|h| !dead(h)) {
             self.write_home(home);
@@ -457,7 +480,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Lets all marks of lanes' iterations be zero. RAX and RCX are clobbered.
     fn clear_marks(&mut self) {
-        const _: () = assert!(LANE_ROUNDS.is_multiple_of(8));
+        const _: () = assert!(LANE_ROUNDS.is_multiple_of(2));
         let a = &mut *self.a;
         a.imm(RAX, 0);
         a.lea(RCX, ctx!(lanes.marks));
@@ -481,23 +504,24 @@ impl<V: Vectors> Emit<'_, V> {
         a.mov(true, RDX, Rm::M(ctx!(lanes.marks_last)));
         a.mov(true, RSI, Rm::R(RDX));
         a.alu(alu::SUB, true, RSI, Rm::R(RCX));
+        a.shift_imm(5, true, RSI, MARK_LOG);
         a.imul_imm(true, RSI, RSI, always as i32);
         a.alu(alu::SUB, true, FUEL, Rm::R(RSI));
         if of(true).count() == 0 {
             return;
         }
         let next = a.here();
-        a.movzx8(RAX, mem(RCX, 0));
+        a.mov(false, RAX, Rm::M(mem(RCX, 0)));
         for (c, mark) in of(true) {
             let without = a.label();
-            a.test_imm(false, Rm::R(RAX), 1 << mark.unwrap_or(0));
+            a.test_imm(false, Rm::R(RAX), (1u32 << mark.unwrap_or(0)) as i32);
             a.jcc(Cc::E, without);
             a.alu_imm(alu::SUB, true, Rm::R(FUEL), c.insns as i32);
             a.bind(without);
         }
         a.imm(RAX, 0);
-        a.store8(mem(RCX, 0), RAX);
-        a.alu_imm(alu::ADD, true, Rm::R(RCX), 1);
+        a.store(false, mem(RCX, 0), RAX);
+        a.alu_imm(alu::ADD, true, Rm::R(RCX), MARK);
         a.alu(alu::CMP, true, RCX, Rm::R(RDX));
         a.jcc(Cc::B, next);
     }
@@ -509,7 +533,7 @@ impl<V: Vectors> Emit<'_, V> {
         let a = &mut *self.a;
         let changed = paths.changes.iter().flat_map(|c| &c.sgprs);
         let sgprs: BTreeSet<u8> = changed.map(|w| w.0).collect();
-        for code in sgprs {
+        for code in sgprs.into_iter().filter(|&code| code != SCC_CODE) {
             a.mov(false, RAX, Rm::M(ctx!(lanes.last, 4 * code as usize)));
             a.store(false, sgpr_home(code), RAX);
         }
@@ -535,11 +559,19 @@ impl<V: Vectors> Emit<'_, V> {
             a.store(true, sgpr_home(code), RAX);
         }
         a.mov(true, RAX, Rm::M(ctx!(lanes.alive)));
-        a.store(true, sgpr_home(EXEC as u8), RAX);
+        if !paths.alike {
+            a.store(true, sgpr_home(EXEC as u8), RAX);
+        }
         a.test(true, RAX, RAX);
         a.jcc(Cc::Ne, more);
         self.goto(paths.after);
     }
+}
+
+/// Returns how many elements a lane stores at most in an iteration.
+fn stored_elements(l: &LoopBlocks) -> usize {
+    let stores = l.blocks.iter().filter_map(|c| c.effects.store.as_ref());
+    stores.map(|s| s.data.len()).sum()
 }
 
 /// The labels that lanes go to.
@@ -551,8 +583,14 @@ struct Targets {
 }
 
 impl<V: Vectors> LaneSelect<'_, '_, V> {
-    /// Selects a block's code for a lane. Returns also the new values of what is kept.
-    fn path(&mut self, changes: &Changes, end: End) -> Option<(Ends, Vec<(Home, VReg)>)> {
+    /// Selects a block's code for a lane. Returns also the new values of what is kept. The block accesses memory at places from a number on; `by` tells what
+    /// each iteration adds to what is kept.
+    fn path(
+        &mut self,
+        changes: &Changes,
+        end: End,
+        (first_place, by): (usize, &dyn Fn(Home) -> Option<By>),
+    ) -> Option<(Ends, Vec<(Home, VReg)>)> {
         let c = self.e.c;
         if self.active {
             for (at, n) in c.graph.iter().enumerate() {
@@ -610,6 +648,9 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
         let last = condition.map(|(of, when)| self.end(of, when));
         for (home, r) in &mut sets {
             *r = self.copied(*r, home.class);
+        }
+        if self.active && self.stores {
+            self.store_where(first_place, |s, address| s.steps_by(address, by))?;
         }
         for &(home, r) in &sets {
             self.push(L::SetHome(home), &[(r, Role::Use)]);

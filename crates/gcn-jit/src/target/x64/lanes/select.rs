@@ -13,7 +13,7 @@ use crate::ir::region::Store;
 use crate::lir::{Remat, Role};
 use crate::passes::VectorOp;
 use crate::passes::lane_loop::{Again, Inactive, LaneLoop, inactive_if, is_mask};
-use crate::passes::lane_paths::Known;
+use crate::passes::lane_paths::{Known, SCC_CODE};
 use std::collections::BTreeSet;
 
 /// The registers that keep values from iteration to iteration.
@@ -35,18 +35,42 @@ pub(super) struct Selected {
     pub checks: Vec<What>,
     /// The accesses that are permitted for several iterations at once.
     pub limits: Vec<Limit>,
-    /// If the loop stores, the places where it accesses memory; the store is the last one.
+    /// If the loop stores, the places where it accesses memory.
     pub places: Vec<Place>,
     /// Of a block that is no loop: the scalars that lanes read, and the ballots that they make.
     pub scalars: BTreeSet<Id>,
     pub ballots: Vec<Id>,
 }
 
+/// How memory is accessed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Load,
+    /// The load of a scalar.
+    Scalar,
+    Store,
+}
+
+/// The places as the helper for conflicts needs them.
+pub(super) fn encoded(places: &[Place]) -> u64 {
+    let of = |kind: Kind| {
+        let bits = (0..)
+            .zip(places)
+            .map(|(n, p)| ((p.kind == kind) as u16) << n);
+        bits.sum()
+    };
+    let places = Places {
+        count: places.len() as u8,
+        stores: of(Kind::Store),
+        scalar: of(Kind::Scalar),
+    };
+    places.encode()
+}
+
 /// A place where a lane accesses memory.
 pub(super) struct Place {
     pub of: Elements,
-    /// A scalar is loaded.
-    pub scalar: bool,
+    pub kind: Kind,
     /// How the address changes, if that is known. Otherwise the code records which addresses the lane reaches.
     pub steps: Option<Steps>,
 }
@@ -79,8 +103,10 @@ pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
     pub(super) joined: Map<(Id, Id), VReg>,
     /// The addresses of loads that were checked.
     addresses: Map<Id, VReg>,
-    /// If the loop stores: what it accesses, whether it is a scalar, and the address.
-    reached: Vec<(Elements, bool, VReg)>,
+    /// If the loop stores: what it accesses, how, and the address.
+    reached: Vec<(Elements, Kind, VReg)>,
+    /// The loop stores.
+    pub(super) stores: bool,
     bits: Map<Id, VReg>,
     /// The floats that may be no NaNs.
     pub(super) checked: BTreeSet<VReg>,
@@ -132,6 +158,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             joined: Map::default(),
             addresses: Map::default(),
             reached: Vec::new(),
+            stores: e.c.effects.store.is_some(),
             bits: Map::default(),
             checked: BTreeSet::new(),
             used_as: Vec::new(),
@@ -420,31 +447,42 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         s.data.iter().map(value).collect()
     }
 
-    /// Selects the loop's store, if there is one. Everything that the iteration loads has been loaded before.
+    /// Selects the loop's store, if there is one.
     fn store(&mut self, sets: &[(Home, VReg)]) -> Option<()> {
+        self.store_where(0, |s, address| s.steps(address, sets))
+    }
+
+    /// Selects the block's store, if there is one, and records what the block accesses, at places from this number on. Everything that the block loads has
+    /// been loaded before. `steps` tells how addresses change.
+    pub(super) fn store_where(
+        &mut self,
+        first: usize,
+        steps: impl Fn(&Self, VReg) -> Option<Steps>,
+    ) -> Option<()> {
         let c = self.e.c;
-        let Some(s) = &c.effects.store else {
-            return Some(());
-        };
-        let values = self.stored_values(s)?;
-        let address = self.join(s.lo, s.hi)?;
-        let (all, range) = (stored(s, 0, s.data.len()), self.e.new_range());
-        self.push(L::Permit(all, Some(range), 2), &[(address, Role::Any)]);
-        self.reached.push((all, false, address));
-        for (of, scalar, address) in std::mem::take(&mut self.reached) {
-            let steps = self.steps(address, sets);
-            let place = self.out.places.len();
+        let mut stores = Vec::new();
+        if let Some(s) = &c.effects.store {
+            let values = self.stored_values(s)?;
+            let address = self.join(s.lo, s.hi)?;
+            let (all, range) = (stored(s, 0, s.data.len()), self.e.new_range());
+            self.push(L::Permit(all, Some(range), 2), &[(address, Role::Any)]);
+            self.reached.push((all, Kind::Store, address));
+            let each = values.into_iter().enumerate();
+            stores.extend(each.map(|(k, value)| (stored(s, k, 1), address, value)));
+        }
+        for (of, kind, address) in std::mem::take(&mut self.reached) {
+            let steps = steps(self, address);
+            let place = first + self.out.places.len();
             if steps.is_none() {
                 self.push(L::Reach(of, place as u8), &[(address, Role::Any)]);
             }
-            self.out.places.push(Place { of, scalar, steps });
+            self.out.places.push(Place { of, kind, steps });
         }
-        if self.out.places.len() > LANE_ACCESSES {
+        if first + self.out.places.len() > LANE_ACCESSES {
             return None;
         }
-        for (k, value) in values.into_iter().enumerate() {
-            let operands = [(address, Role::Use), (value, Role::Use)];
-            self.push(L::Store(stored(s, k, 1)), &operands);
+        for (of, address, value) in stores {
+            self.push(L::Store(of), &[(address, Role::Use), (value, Role::Use)]);
         }
         Some(())
     }
@@ -626,6 +664,10 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         Some(match n.op {
             Inst::VIn(v) => return self.vgpr(v, 0),
             Inst::SIn(code) => return self.scalar(code),
+            Inst::SccIn => {
+                let home = self.home(What::Sgpr(SCC_CODE))?;
+                self.kept_value(home)
+            }
             Inst::Affine { base, step } if self.once && n.out != Ty::Bool => {
                 return Some(self.affine(base, step));
             }
@@ -1115,9 +1157,12 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             offset: first,
         };
         self.push(L::Permit(extent, range, 1), &operands);
-        if !lds && !self.once && self.e.c.effects.store.is_some() {
-            let scalar = matches!(n.op, Inst::SLoad { .. });
-            self.reached.push((extent, scalar, address));
+        if !lds && !self.once && self.stores {
+            let kind = match n.op {
+                Inst::SLoad { .. } => Kind::Scalar,
+                _ => Kind::Load,
+            };
+            self.reached.push((extent, kind, address));
         }
         Some(address)
     }
