@@ -314,7 +314,7 @@ impl Code {
                 scc,
             };
             if let Some(at) = blocks.iter().position(|c| c.start == first)
-                && blocks[at].lane_loop.is_none()
+                && loops.iter().all(|l| l.1.blocks[0].start != first)
                 && LanePaths::of(&found).is_some()
             {
                 loops.push((at, Box::new(found)));
@@ -444,10 +444,17 @@ s_endpgm
         assert!(runs_lane_by_lane(&format!(
             "v_add_u32 v2, v2, v4\n{STORE}{ODD}"
         )));
-        for other in [
-            // It loads after it has stored, or stores twice.
+        // It loads after it has stored, or stores twice: these are several blocks.
+        for several in [
             "global_store_dword v4, v2, s[0:1]\nglobal_load_dword v6, v4, s[0:1]\ns_waitcnt vmcnt(0)\nv_add_u32 v2, v6, v2\n",
             "global_store_dword v4, v2, s[0:1]\nglobal_store_dword v4, v2, s[2:3] offset:4\n",
+        ] {
+            assert!(
+                runs_lane_by_lane(&format!("{LOAD}{several}{ODD}")),
+                "{several}"
+            );
+        }
+        for other in [
             // Lanes store to LDS.
             "ds_write_b32 v4, v2\n",
             // A lane's value comes from another lane.
@@ -464,5 +471,54 @@ s_endpgm
             );
         }
         assert!(!runs_lane_by_lane(&format!("v_add_u32 v2, v2, v4\n{ODD}")));
+    }
+
+    #[test]
+    fn loops_with_branches_run_lane_by_lane() {
+        const IF: &str = "v_cmp_lt_u32 vcc, v2, v0\ns_and_saveexec_b64 s[12:13], vcc\n";
+        const END: &str = "s_or_b64 exec, exec, s[12:13]\n";
+        let within = |then: &str| format!("{IF}s_cbranch_execz over\n{then}over:\n{END}");
+        let loads = "global_load_dword v6, v4, s[2:3]\ns_waitcnt vmcnt(0)\nv_add_u32 v2, v6, v2\n";
+        let otherwise = "s_xor_b64 s[12:13], exec, s[12:13]\ns_cbranch_execz else\nv_add_u32 v2, 3, v2\nelse:\n\
+                         s_or_saveexec_b64 s[12:13], s[12:13]\ns_xor_b64 exec, exec, s[12:13]\n";
+        for body in [
+            within(loads),
+            within(STORE),
+            // Without a branch.
+            format!("{IF}{loads}{END}"),
+            format!("{IF}{otherwise}{loads}{END}"),
+            // For all lanes alike.
+            format!("s_bitcmp1_b32 s6, 0\ns_cbranch_scc1 over\n{loads}over:\n"),
+        ] {
+            assert!(runs_lane_by_lane(&format!("{LOAD}{body}{ODD}")), "{body}");
+        }
+        // Lanes leave the loop in its middle.
+        let middle = ODD.replace("s_cbranch_execnz again", "s_cbranch_execz left");
+        let middle = format!("{LOAD}{middle}{loads}s_branch again\nleft:\n");
+        assert!(runs_lane_by_lane(&middle));
+        for body in [
+            // Bits of lanes change that are inactive: those which skip the block, or have left the loop.
+            within(
+                "v_cmp_lt_u32 vcc, v3, v0\ns_xnor_b64 s[10:11], s[10:11], vcc\nv_cndmask_b32 v2, v2, v3, s[10:11]\n",
+            ),
+            format!(
+                "{}v_cmp_lt_u32 vcc, v3, v0\ns_xnor_b64 s[10:11], s[10:11], vcc\nv_cndmask_b32 v2, v2, v3, s[10:11]\n",
+                within(loads)
+            ),
+            // A scalar counts the lanes' ways.
+            within("s_add_u32 s6, s6, 1\nv_add_u32 v2, s6, v2\n"),
+            // Inactive lanes become active.
+            format!("{}s_mov_b64 exec, -1\n", within(loads)),
+            // The loop is left in two ways.
+            format!(
+                "{}s_bitcmp1_b32 s6, 0\ns_cbranch_scc1 left\n{}",
+                within(loads),
+                ODD.replace("s_cbranch_execnz again", "s_cbranch_execnz again\nleft:")
+            ),
+            // Whether some lane's number is odd is no branch of a lane.
+            "v_cmp_eq_u32 vcc, 1, v5\ns_cbranch_vccz over\nv_add_u32 v2, 1, v2\nover:\n".into(),
+        ] {
+            assert!(!runs_lane_by_lane(&format!("{LOAD}{body}{ODD}")), "{body}");
+        }
     }
 }

@@ -211,7 +211,11 @@ impl<V: Vectors> Emit<'_, V> {
                 let of_this = match home.what {
                     What::Vgpr(v) => !kept.shared.contains(&v),
                     What::VgprPair(v) => [v, v + 1].iter().all(|v| !kept.shared.contains(v)),
-                    _ => false,
+                    What::Sgpr(code) | What::SgprPair(code) => {
+                        let changes = |c: &&Changes| c.sgprs.iter().any(|w| w.0 == code);
+                        paths.changes.iter().filter(changes).count() == 1
+                    }
+                    What::Bit(_) => false,
                 };
                 if let Some(by) = s.step(home, next).filter(|_| of_this) {
                     steps.insert(home.what, (k, by));
@@ -284,6 +288,7 @@ impl<V: Vectors> Emit<'_, V> {
                 k += 1;
             }
         }
+        let scalars = self.kept_scalars(l, paths);
         // What is copied is of one class.
         loop {
             let mut changed = false;
@@ -330,10 +335,8 @@ impl<V: Vectors> Emit<'_, V> {
             let class = (votes[1] > 0 && votes[0] == 0) as Class;
             push(accesses, What::Vgpr(v), class);
         }
-        let changed = paths.changes.iter().flat_map(|c| &c.sgprs);
-        let sgprs: BTreeSet<u8> = changed.map(|w| w.0).collect();
-        for code in sgprs {
-            push(2, What::Sgpr(code), 0);
+        for what in scalars {
+            push(2, what, 0);
         }
         for &code in paths.masks.keys() {
             if paths.must_be_kept(&l.blocks, code) {
@@ -357,6 +360,35 @@ impl<V: Vectors> Emit<'_, V> {
             registers: [GENERAL.len() - kept[0], inst::FLOATS as usize - kept[1]].map(|n| n as u8),
             shared,
         }
+    }
+
+    /// Returns the scalars that blocks change, as numbers of 64 bits if these are always changed together.
+    fn kept_scalars(&mut self, l: &LoopBlocks, paths: &LanePaths) -> Vec<What> {
+        let (mut pairs, mut single): (BTreeSet<u8>, BTreeSet<u8>) = Default::default();
+        for (c, changes) in l.blocks.iter().zip(&paths.changes) {
+            let mut e = self.of_block(c);
+            let s = LaneSelect::new(&mut e);
+            let mut writes = changes.sgprs.iter().peekable();
+            while let Some(&(code, low)) = writes.next() {
+                let joined = |w: &&(u8, Id)| {
+                    w.0 == code + 1 && matches!(s.halves(low, w.1), Joined::Value(_))
+                };
+                match writes.next_if(joined) {
+                    Some(_) => pairs.insert(code),
+                    None => single.insert(code),
+                };
+            }
+        }
+        let overlaps = |code: u8| {
+            [code.wrapping_sub(1), code + 1]
+                .iter()
+                .any(|c| pairs.contains(c))
+                || [code, code + 1].iter().any(|c| single.contains(c))
+        };
+        let (apart, whole): (Vec<u8>, Vec<u8>) = pairs.iter().partition(|&&c| overlaps(c));
+        single.extend(apart.iter().flat_map(|&code| [code, code + 1]));
+        let whole = whole.into_iter().map(What::SgprPair);
+        whole.chain(single.into_iter().map(What::Sgpr)).collect()
     }
 
     /// Emits what comes before the first lane.
@@ -632,6 +664,13 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
                     Some(&(_, id)) => self.general(id)?,
                     None => continue,
                 },
+                What::SgprPair(code) => {
+                    let scalar = |code: u8| changes.sgprs.iter().find(|w| w.0 == code);
+                    match scalar(code).zip(scalar(code + 1)) {
+                        Some((low, high)) => self.join(low.1, high.1)?,
+                        None => continue,
+                    }
+                }
                 What::Bit(code) => match changes.masks.iter().find(|m| m.0 == code) {
                     Some(&(_, value)) => self.new_bit(value)?,
                     None => continue,
