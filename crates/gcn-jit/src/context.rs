@@ -467,8 +467,8 @@ pub struct LaneRun {
     pub reached: [[u64; 2]; LANE_ACCESSES],
     /// The ranges of all lanes' accesses at each place: the first address, and that after the last one.
     pub accessed: [[[u64; 2]; 64]; LANE_ACCESSES],
-    /// Addresses to which the loop has stored, what was there before, and its size in bytes (in the upper half).
-    pub log: [[u64; 2]; LANE_LOG],
+    /// Addresses to which the loop has stored, the number of bytes, and what was there before.
+    pub log: [[u64; 4]; LANE_LOG],
     /// For a loop of several blocks, which of them lanes have come to in each iteration: a bit for each block that not all lanes come to. Zeros between
     /// loops.
     pub marks: [u32; LANE_ROUNDS],

@@ -220,7 +220,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.look_up(later, range, bail);
         self.a.bind(bail);
         if c.effects.store.is_some() {
-            self.undo();
+            self.undo(std::slice::from_ref(c));
         }
         self.restore(vector);
         self.a.bind(done);
@@ -304,9 +304,9 @@ impl<V: Vectors> Emit<'_, V> {
         }
         a.store(true, ctx!(lanes.exec), RAX);
         a.store(true, ctx!(lanes.todo), RAX);
-        if let Some(s) = &c.effects.store {
+        if c.effects.store.is_some() {
             // All lanes run so many iterations that the log suffices.
-            let iterations = LANE_LOG / 64 / s.data.len().max(1);
+            let iterations = LANE_LOG / 64;
             let most = (iterations * c.insns as usize) as i32;
             a.mov(true, RAX, Rm::R(FUEL));
             a.imm(RCX, 0);
@@ -561,25 +561,35 @@ impl<V: Vectors> Emit<'_, V> {
     }
 
     /// Gives memory back what was there before the lanes' stores, the last one first.
-    fn undo(&mut self) {
+    fn undo(&mut self, blocks: &[Block]) {
         let a = &mut *self.a;
         let done = a.label();
         a.lea(RSI, ctx!(lanes.log));
         let next = a.here();
         a.alu(alu::CMP, true, LOG, Rm::R(RSI));
         a.jcc(Cc::Be, done);
-        a.alu_imm(alu::SUB, true, Rm::R(LOG), inst::LOGGED);
+        let size = inst::logged(select::most_stored(blocks));
+        a.alu_imm(alu::SUB, true, Rm::R(LOG), size);
         a.mov(true, RCX, Rm::M(mem(LOG, 0)));
-        a.mov(false, RAX, Rm::M(mem(LOG, 8)));
+        a.mov(false, RDX, Rm::M(mem(LOG, 8)));
+        a.mov(false, RAX, Rm::M(mem(LOG, inst::LOGGED_DATA)));
         for bytes in [1, 2] {
             let other = a.label();
-            a.alu_imm(alu::CMP, false, Rm::M(mem(LOG, 12)), bytes);
+            a.alu_imm(alu::CMP, false, Rm::R(RDX), bytes);
             a.jcc(Cc::Ne, other);
             inst::store_bytes(a, 0, bytes as u16, RAX, guest_memory(RCX, 0));
             a.jmp(next);
             a.bind(other);
         }
+        a.alu(alu::ADD, true, RCX, Rm::R(RDX));
+        a.alu(alu::ADD, true, RDX, Rm::R(LOG));
+        let dword = a.here();
+        a.alu_imm(alu::SUB, true, Rm::R(RCX), 4);
+        a.alu_imm(alu::SUB, true, Rm::R(RDX), 4);
+        a.mov(false, RAX, Rm::M(mem(RDX, inst::LOGGED_DATA)));
         inst::store_bytes(a, 0, 4, RAX, guest_memory(RCX, 0));
+        a.alu(alu::CMP, true, RDX, Rm::R(LOG));
+        a.jcc(Cc::Ne, dword);
         a.jmp(next);
         a.bind(done);
     }

@@ -17,7 +17,7 @@ pub(super) fn elements(code: &mut Code<L>, checked: &BTreeSet<VReg>) {
             }
         }
     }
-    let stores = |op: &L| matches!(op, L::Store(_) | L::Put(_) | L::Stage(_));
+    let stores = |op: &L| matches!(op, L::Put(_) | L::Stage(_));
     let end = code
         .insts
         .iter()

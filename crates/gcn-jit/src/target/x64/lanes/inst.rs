@@ -116,7 +116,7 @@ pub(super) enum L {
     Collect(Id),
     /// (value) Writes the lane's element of a VGPR.
     SetVgpr(u16),
-    /// (address, value) Stores a permitted element, without an entry in the log.
+    /// (address, value) Stores a permitted element.
     Put(Elements),
     /// (address, values) Keeps the values of permitted elements, and the host's address, until all lanes' elements are permitted.
     Stage(Elements),
@@ -195,8 +195,8 @@ pub(super) enum L {
     Element(Elements),
     /// (address) Records that the lane accesses the elements, at a place that has a number.
     Reach(Elements, u8),
-    /// (address, value) Stores a permitted element. The log gets what was there before.
-    Store(Elements),
+    /// (address) Adds to the log what is where permitted elements will be stored. The number is the size of its entries.
+    Log(Elements, i32),
     /// (a)
     SetHome(Home),
     /// An instruction one of whose operands, by number, is a permitted element in memory. The operand is its address.
@@ -432,7 +432,7 @@ impl L {
             &L::Permit(of, range, need) => permit(e, of, (range, need), p, exits, later),
             &L::Element(of) => element(e.a, of, p),
             &L::Reach(of, place) => reach(e.a, of, place, p),
-            &L::Store(of) => store(e.a, of, p),
+            &L::Log(of, size) => log(e.a, of, size, p),
             &L::Check(wide) => {
                 compare_floats(e.a, p.r(0), H::R(p.r(0)), wide);
                 e.a.jcc(Cc::P, exits.bail);
@@ -865,25 +865,36 @@ pub(super) fn reached(place: u8, k: usize) -> Mem {
     ctx!(lanes.reached, 16 * place as usize + 8 * k)
 }
 
-/// Stores an element, after what was there has been added to the log.
-fn store(a: &mut Asm, of: Elements, p: &Operands<'_>) {
-    let (address, value) = (p.r(0), p.r(1));
-    let to = guest_memory(address, of.offset);
+/// Adds to the log what is in memory.
+fn log(a: &mut Asm, of: Elements, size: i32, p: &Operands<'_>) {
+    let address = p.r(0);
     let mut at = address;
     if of.offset != 0 {
         a.lea(RAX, mem(address, of.offset));
         at = RAX;
     }
     a.store(true, mem(LOG, 0), at);
+    a.store_imm(mem(LOG, 8), of.bytes as u32);
+    let from = |more: i32| guest_memory(address, of.offset + more);
+    let to = |more: i32| mem(LOG, LOGGED_DATA + more);
     match of.bytes {
-        1 => a.movzx8(RAX, to),
-        2 => a.g(false, &[0x0f, 0xb7], RAX, Rm::M(to)),
-        _ => a.mov(false, RAX, Rm::M(to)),
+        1 => a.movzx8(RAX, from(0)),
+        2 => a.g(false, &[0x0f, 0xb7], RAX, Rm::M(from(0))),
+        4 => a.mov(false, RAX, Rm::M(from(0))),
+        16 => {
+            a.x(X(1, 0, 0, 0x10), TEMP, 0, H::M(from(0)));
+            a.x(X(1, 0, 0, 0x11), TEMP, 0, H::M(to(0)));
+        }
+        _ => a.mov(true, RAX, Rm::M(from(0))),
     }
-    a.store(false, mem(LOG, 8), RAX);
-    a.store_imm(mem(LOG, 12), of.bytes as u32);
-    a.alu_imm(alu::ADD, true, Rm::R(LOG), LOGGED);
-    store_bytes(a, p.code.class(p.roles[1].0), of.bytes, value, to);
+    if of.bytes < 16 {
+        a.store(of.bytes >= 8, to(0), RAX);
+    }
+    if of.bytes == 12 {
+        a.mov(false, RAX, Rm::M(from(8)));
+        a.store(false, to(8), RAX);
+    }
+    a.alu_imm(alu::ADD, true, Rm::R(LOG), size);
 }
 
 /// Returns the host's memory of elements. RAX is clobbered.
@@ -903,7 +914,7 @@ pub(super) const STAGED_LOG: u8 = 5;
 
 /// What is kept for a lane, at an offset. The register has the offset of the lane. The memory is that of the log of loops.
 pub(super) fn staged(lane: Gpr, at: i32) -> Mem {
-    const _: () = assert!(64 << STAGED_LOG <= 16 * LANE_LOG);
+    const _: () = assert!(64 << STAGED_LOG <= 32 * LANE_LOG);
     let m = ctx!(lanes.log);
     Mem {
         disp: m.disp + at,
@@ -912,8 +923,18 @@ pub(super) fn staged(lane: Gpr, at: i32) -> Mem {
     }
 }
 
-/// The size of an entry of the log.
-pub(super) const LOGGED: i32 = 16;
+/// Where an entry of the log has what was in memory.
+pub(super) const LOGGED_DATA: i32 = 12;
+
+/// Returns the size of an entry of the log in a loop that stores at most so many bytes at a time.
+pub(super) fn logged(most: u16) -> i32 {
+    if most > 4 { 32 } else { 16 }
+}
+
+/// Returns true if an entry of the log may have elements of this size.
+pub(super) fn can_be_logged(bytes: u16) -> bool {
+    matches!(bytes, 1 | 2 | 4 | 8 | 12 | 16)
+}
 
 /// Stores the lowest bytes of a register of a class.
 pub(super) fn store_bytes(a: &mut Asm, class: Class, bytes: u16, from: u8, to: Mem) {

@@ -9,7 +9,7 @@
 use super::halves::Joined;
 use super::inst::{GENERAL, Home, L, LOG, What};
 use super::limits::COUNT;
-use super::select::{By, KEPT, LaneSelect, Selected};
+use super::select::{By, KEPT, LaneSelect, Selected, most_stored};
 use super::*;
 use crate::context::LANE_ROUNDS;
 use crate::ir::region::LoopBlocks;
@@ -68,7 +68,7 @@ impl<V: Vectors> Emit<'_, V> {
         };
         let written = l.blocks.iter().flat_map(|c| &c.effects.vgprs);
         let vgprs: BTreeSet<u16> = written.map(|w| w.0).collect();
-        if vgprs.len() > LANE_VGPRS || stored_elements(l) > LANE_LOG / 64 {
+        if vgprs.len() > LANE_VGPRS || stores(l) > LANE_LOG / 64 {
             return;
         }
         let vgprs: Vec<u16> = vgprs.into_iter().collect();
@@ -117,8 +117,8 @@ impl<V: Vectors> Emit<'_, V> {
         self.end_path(&lane, &paths, next);
         self.look_up(later, range, bail);
         self.a.bind(bail);
-        if stored_elements(l) > 0 {
-            self.undo();
+        if stores(l) > 0 {
+            self.undo(&l.blocks);
         }
         self.clear_marks();
         self.usual_registers();
@@ -126,7 +126,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.mov(true, FUEL, Rm::M(ctx!(lanes.fuel)));
         self.a.jmp(vector);
         self.a.bind(done);
-        if stored_elements(l) > 0 {
+        if stores(l) > 0 {
             self.unless_conflicts(&lane, conflicts, bail);
         }
         self.after_paths(l, &paths, more);
@@ -148,7 +148,8 @@ impl<V: Vectors> Emit<'_, V> {
                 s.known.clone_from(&paths.known[&place]);
                 s.shared.clone_from(&kept.shared);
                 s.out.homes.clone_from(&kept.homes);
-                s.stores = stored_elements(l) > 0;
+                s.stores = stores(l) > 0;
+                s.logged = inst::logged(most_stored(&l.blocks));
                 // What is kept has the value that it had at the beginning of the iteration.
                 let by = |home: Home| {
                     let by = steps.get(&home.what).filter(|by| by.0 >= place.0);
@@ -344,7 +345,7 @@ impl<V: Vectors> Emit<'_, V> {
             }
         }
         homes.sort_by_key(|h| std::cmp::Reverse(h.0));
-        let mut kept = [(stored_elements(l) > 0) as usize, 0];
+        let mut kept = [(stores(l) > 0) as usize, 0];
         for (_, home) in &mut homes {
             let class = home.class as usize;
             if kept[class] < KEPT[class] {
@@ -407,9 +408,9 @@ impl<V: Vectors> Emit<'_, V> {
         }
         let enough = a.label();
         // The log must suffice for what is stored.
-        let rounds = match stored_elements(l) {
+        let rounds = match stores(l) {
             0 => LANE_ROUNDS,
-            stored => LANE_LOG / 64 / stored,
+            stores => LANE_LOG / 64 / stores,
         };
         a.imm(RAX, rounds as u64);
         a.alu_imm(alu::CMP, true, Rm::R(FUEL), rounds as i32 * longest as i32);
@@ -419,7 +420,7 @@ impl<V: Vectors> Emit<'_, V> {
         a.imm(RCX, longest as u64);
         a.g(true, &[0xf7], 6, Rm::R(RCX)); // div
         a.bind(enough);
-        if stored_elements(l) > 0 {
+        if stores(l) > 0 {
             a.lea(LOG, ctx!(lanes.log));
         }
         a.lea(RCX, ctx!(lanes.marks));
@@ -600,10 +601,10 @@ impl<V: Vectors> Emit<'_, V> {
     }
 }
 
-/// Returns how many elements a lane stores at most in an iteration.
-fn stored_elements(l: &LoopBlocks) -> usize {
-    let stores = l.blocks.iter().filter_map(|c| c.effects.store.as_ref());
-    stores.map(|s| s.data.len()).sum()
+/// Returns how many stores an iteration may have.
+fn stores(l: &LoopBlocks) -> usize {
+    let stores = |c: &&Block| c.effects.store.is_some();
+    l.blocks.iter().filter(stores).count()
 }
 
 /// The labels that lanes go to.

@@ -6,7 +6,7 @@
 use super::fold;
 use super::halves::Joined;
 use super::in_place::in_place;
-use super::inst::{Compare, Elements, GENERAL, Home, L, LANE, What, bit_image, vgpr_image};
+use super::inst::{Compare, Elements, GENERAL, Home, L, LANE, What, bit_image, can_be_logged, logged, vgpr_image};
 use super::limits::is_small;
 use super::*;
 use crate::ir::region::Store;
@@ -105,8 +105,9 @@ pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
     addresses: Map<Id, VReg>,
     /// If the loop stores: what it accesses, how, and the address.
     reached: Vec<(Elements, Kind, VReg)>,
-    /// The loop stores.
+    /// The loop stores, and the size of entries of the log.
     pub(super) stores: bool,
+    pub(super) logged: i32,
     bits: Map<Id, VReg>,
     /// The floats that may be no NaNs.
     pub(super) checked: BTreeSet<VReg>,
@@ -159,6 +160,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             addresses: Map::default(),
             reached: Vec::new(),
             stores: e.c.effects.store.is_some(),
+            logged: logged(most_stored(std::slice::from_ref(e.c))),
             bits: Map::default(),
             checked: BTreeSet::new(),
             used_as: Vec::new(),
@@ -460,15 +462,19 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         steps: impl Fn(&Self, VReg) -> Option<Steps>,
     ) -> Option<()> {
         let c = self.e.c;
-        let mut stores = Vec::new();
+        let (mut stores, mut logged) = (Vec::new(), None);
         if let Some(s) = &c.effects.store {
             let values = self.stored_values(s)?;
             let address = self.join(s.lo, s.hi)?;
             let (all, range) = (stored(s, 0, s.data.len()), self.e.new_range());
             self.push(L::Permit(all, Some(range), 2), &[(address, Role::Any)]);
             self.reached.push((all, Kind::Store, address));
+            if !can_be_logged(all.bytes) {
+                return None;
+            }
             let each = values.into_iter().enumerate();
-            stores.extend(each.map(|(k, value)| (stored(s, k, 1), address, value)));
+            stores.extend(each.map(|(k, value)| (stored(s, k, 1), value)));
+            logged = Some((all, address));
         }
         for (of, kind, address) in std::mem::take(&mut self.reached) {
             let steps = steps(self, address);
@@ -481,8 +487,11 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         if first + self.out.places.len() > LANE_ACCESSES {
             return None;
         }
-        for (of, address, value) in stores {
-            self.push(L::Store(of), &[(address, Role::Use), (value, Role::Use)]);
+        if let Some((all, address)) = logged {
+            self.push(L::Log(all, self.logged), &[(address, Role::Use)]);
+            for (of, value) in stores {
+                self.push(L::Put(of), &[(address, Role::Use), (value, Role::Use)]);
+            }
         }
         Some(())
     }
@@ -1205,6 +1214,13 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         );
         Some(d)
     }
+}
+
+/// Returns the most bytes that a store of blocks stores.
+pub(super) fn most_stored(blocks: &[Block]) -> u16 {
+    let stores = blocks.iter().filter_map(|c| c.effects.store.as_ref());
+    let bytes = stores.map(|s| s.bytes as u16 * s.data.len() as u16);
+    bytes.max().unwrap_or(0)
 }
 
 /// Returns elements of a store: this many, from the one with this number on.
