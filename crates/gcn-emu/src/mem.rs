@@ -43,7 +43,7 @@ use host::{Before, Reserved};
 use journal::Journal;
 pub use journal::{PageBytes, note_stores};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::ops::{BitOr, Range};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -302,6 +302,8 @@ struct Book {
     regions: BTreeMap<u64, (u64, u64)>,
     /// The bytes that were asked for, by address.
     sizes: BTreeMap<u64, u64>,
+    /// The addresses of regions in small pages of the host.
+    in_small_pages: BTreeSet<u64>,
     /// The number of pages that may still be mapped.
     budget: u64,
     /// One entry for each loan of pages: the first guest page, the page after the last, and the permissions.
@@ -407,6 +409,7 @@ impl Memory {
                 pool_next: own.end,
                 regions: BTreeMap::new(),
                 sizes: BTreeMap::new(),
+                in_small_pages: BTreeSet::new(),
                 budget: limit,
                 lent: Vec::new(),
             }),

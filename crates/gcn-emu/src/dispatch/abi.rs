@@ -62,18 +62,25 @@ impl Gpu {
         let waves = shape.waves_of(launch.group);
         // Workgroups that print have their own arguments, which point to their own buffer.
         let residents = if prints || calls { shape.resident } else { 1 };
-        let mut channels = Vec::new();
-        for _ in 0..residents {
-            let mut channel = Channel::default();
-            if prints {
-                channel.printf = Some(alloc_unspecified(PRINTF_BYTES, 64)?);
+        // All buffers of a kind are one region: for each one, the host would be asked for small pages.
+        let mut alloc_sparse = |wanted: bool, size: u64| -> Result<Option<u64>, MemError> {
+            if !wanted {
+                return Ok(None);
             }
-            let hostcall = match calls {
-                true => Some(alloc_unspecified(Hostcall::bytes(waves), 64)?),
-                false => None,
-            };
-            channels.push((channel, hostcall));
-        }
+            let all = residents as u64 * size;
+            let at = self.memory.alloc_sparse(all, 64, Perm::RW)?;
+            regions.push(at);
+            Ok(Some(at))
+        };
+        let hostcall_bytes = Hostcall::bytes(waves).next_multiple_of(64);
+        let printf = alloc_sparse(prints, PRINTF_BYTES)?;
+        let hostcalls = alloc_sparse(calls, hostcall_bytes)?;
+        let channels = (0..residents as u64).map(|n| {
+            let mut channel = Channel::default();
+            channel.printf = printf.map(|at| at + n * PRINTF_BYTES);
+            (channel, hostcalls.map(|at| at + n * hostcall_bytes))
+        });
+        let channels: Vec<_> = channels.collect();
         let mut alloc = |size: u64, align: u64| -> Result<u64, MemError> {
             let at = self.memory.alloc(size, align, Perm::RW)?;
             regions.push(at);

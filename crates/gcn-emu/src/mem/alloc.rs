@@ -8,6 +8,8 @@ use super::*;
 enum Contents {
     Zeros,
     Unspecified,
+    /// Unspecified, and most of it will never be used.
+    Sparse,
 }
 
 impl Memory {
@@ -33,6 +35,15 @@ impl Memory {
     /// As [`Memory::alloc`].
     pub fn alloc_unspecified(&self, size: u64, align: u64, perm: Perm) -> Result<u64, MemError> {
         self.alloc_with(size, align, perm, Contents::Unspecified)
+    }
+
+    /// Like [`Memory::alloc_unspecified`], for memory of which only the first bytes are likely to be used. The host provides it in small pages: a large one
+    /// would take 2 MiB for a few bytes.
+    ///
+    /// # Errors
+    /// As [`Memory::alloc`].
+    pub fn alloc_sparse(&self, size: u64, align: u64, perm: Perm) -> Result<u64, MemError> {
+        self.alloc_with(size, align, perm, Contents::Sparse)
     }
 
     fn alloc_with(
@@ -64,12 +75,18 @@ impl Memory {
         });
         let start = fit.ok_or(out_of_memory)?;
         self.map_linear(&mut book, start, count, perm, contents)?;
+        if let Contents::Sparse = contents {
+            self.arena.use_small_pages(start, count, true);
+        }
         for page in [start - 1, start + count] {
             self.arena.touch(page);
         }
         let addr = self.linear_base + start * PAGE_SIZE;
         book.regions.insert(addr, (base + start, count));
         book.sizes.insert(addr, size);
+        if let Contents::Sparse = contents {
+            book.in_small_pages.insert(addr);
+        }
         Ok(addr)
     }
 
@@ -117,6 +134,10 @@ impl Memory {
             .remove(&addr)
             .ok_or(MemError::NotMapped { addr })?;
         book.sizes.remove(&addr);
+        if book.in_small_pages.remove(&addr) {
+            let start = first - self.linear_base / PAGE_SIZE;
+            self.arena.use_small_pages(start, count, false);
+        }
         if let Owner::Reserved(range) = &self.arena.owner {
             let own = |page: u64| page.clamp(self.own.start, self.own.end);
             let base = self.linear_base / PAGE_SIZE;

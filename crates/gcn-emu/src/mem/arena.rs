@@ -91,6 +91,15 @@ impl Arena {
         }
     }
 
+    /// Lets the host use small pages for these pages, or large ones again.
+    pub(super) fn use_small_pages(&self, page: u64, count: u64, small: bool) {
+        if let Owner::Map(map) = &self.owner {
+            let page = page - self.first;
+            let (at, len) = ((page * PAGE_SIZE) as usize, (count * PAGE_SIZE) as usize);
+            map.use_small_pages(at, len, small);
+        }
+    }
+
     /// Lets the host provide a page that the guest may not access. A vector instruction of the host that loads or stores some of its elements is slow
     /// (hundreds of cycles) where one of the others is in a page that was never touched.
     pub(super) fn touch(&self, page: u64) {

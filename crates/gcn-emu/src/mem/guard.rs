@@ -110,6 +110,22 @@ impl Mapping {
         self.protect(self.guard + at, len, access)
     }
 
+    /// Asks the host for small pages instead of large ones for `len` bytes at offset `at` from the start, or for large ones again. Both must be whole pages.
+    pub fn use_small_pages(&self, at: usize, len: usize, small: bool) {
+        assert!(at <= self.len && len <= self.len - at);
+        #[cfg(target_os = "linux")]
+        if !GUARDED {
+            let advice = match small {
+                true => memmap2::Advice::NoHugePage,
+                false => memmap2::Advice::HugePage,
+            };
+            // Without either, the memory is the same.
+            let _ = self.map.advise_range(advice, self.guard + at, len);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = small;
+    }
+
     #[cfg(unix)]
     fn protect(&self, at: usize, len: usize, access: Access) -> io::Result<()> {
         use rustix::mm::{MprotectFlags, mprotect};

@@ -853,3 +853,45 @@ fn unspecified_contents_cost_no_clearing() {
     assert_eq!((c, memory.load_u32(c + PAGE_SIZE).unwrap()), (a, 0));
     assert_eq!(memory.free_bytes(), MIB - 3 * PAGE_SIZE);
 }
+
+/// Large pages of the host would take 2 MiB for a few bytes. A host without them says nothing of small ones either.
+#[cfg(target_os = "linux")]
+#[test]
+fn sparse_memory_is_in_small_pages_until_it_is_freed() {
+    let memory = Memory::new(64 * MIB).unwrap();
+    // The host's flags of the pages at a guest's address: "nh" are pages that shall not be large.
+    let small = |at: u64| {
+        let host = memory.arena.address((at - memory.linear_base) as usize) as usize;
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let mut within = false;
+        for line in maps.lines() {
+            let first = line.split(' ').next().unwrap_or_default();
+            if let Some((start, end)) = first.split_once('-')
+                && let Ok(start) = usize::from_str_radix(start, 16)
+                && let Ok(end) = usize::from_str_radix(end, 16)
+            {
+                within = (start..end).contains(&host);
+            }
+            if within && let Some(flags) = line.strip_prefix("VmFlags:") {
+                return Some(flags.split(' ').any(|flag| flag == "nh"));
+            }
+        }
+        None
+    };
+    let usual = memory.alloc(8 * MIB, 1, Perm::RW).unwrap();
+    let sparse = memory.alloc_sparse(8 * MIB, 64, Perm::RW).unwrap();
+    memory.store_u32(sparse, 7).unwrap();
+    let (is_small, is_usual) = (small(sparse), small(usual));
+    memory.free(sparse).unwrap();
+    if GUARDED
+        || is_small.is_none()
+        || !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists()
+    {
+        eprintln!("SKIPPED: the host has no large pages, or does not tell");
+        return;
+    }
+    assert_eq!((is_small, is_usual), (Some(true), Some(false)));
+    let again = memory.alloc(8 * MIB, 1, Perm::RW).unwrap();
+    assert_eq!((again, small(again)), (sparse, Some(false)));
+    assert_eq!(memory.load_u32(again).unwrap(), 0);
+}

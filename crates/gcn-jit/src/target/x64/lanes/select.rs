@@ -6,7 +6,9 @@
 use super::fold;
 use super::halves::Joined;
 use super::in_place::in_place;
-use super::inst::{Compare, Elements, GENERAL, Home, L, LANE, What, bit_image, can_be_logged, logged, vgpr_image};
+use super::inst::{
+    Compare, Elements, GENERAL, Home, L, LANE, What, bit_image, can_be_logged, logged, vgpr_image,
+};
 use super::limits::is_small;
 use super::*;
 use crate::ir::region::Store;
