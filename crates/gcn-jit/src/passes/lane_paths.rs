@@ -506,10 +506,8 @@ fn index(blocks: &[Block], pc: u64) -> Option<usize> {
 /// Returns the one block from which the loop is left, and where the wave continues.
 fn exit(blocks: &[Block]) -> Option<(usize, u64)> {
     let targets = |(k, c): (usize, &Block)| c.targets().map(move |to| (k, to)).collect::<Vec<_>>();
-    let mut exits = blocks.iter().enumerate().flat_map(targets);
-    let mut exits = exits
-        .by_ref()
-        .filter(|&(_, to)| index(blocks, to).is_none());
+    let targets = blocks.iter().enumerate().flat_map(targets);
+    let mut exits = targets.filter(|&(_, to)| index(blocks, to).is_none());
     let exit = exits.next()?;
     exits.next().is_none().then_some(exit)
 }
