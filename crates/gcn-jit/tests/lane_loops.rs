@@ -248,7 +248,18 @@ fn looped_with_branches(r: &mut Rng, pieces: usize, count: usize, store: &str) -
     // Some lanes may seem to have left before.
     let left = r.of(&["0", "0", "0", "21", "-16"]);
     let before = format!("s_mov_b32 s20, {count}\ns_mov_b64 s[22:23], {left}\n{some}");
-    let rest = match r.below(4) {
+    let rest = match r.below(5) {
+        // Some lanes leave it in the middle, the others at its end, as compilers do it: all at one place.
+        4 => {
+            let more = branching(r, pieces / 2, 1, store, &mut n);
+            let compare = format!("{} vcc, {}, {}\n", r.of(&COMPARE), vgpr(r), vgpr(r));
+            format!(
+                "again:\n{body}{compare}s_mov_b64 s[26:27], -1\ns_and_saveexec_b64 s[28:29], vcc\ns_cbranch_execz latch\n\
+                 {more}v_add_u32 v14, -1, v14\nv_cmp_ge_i32 vcc, 0, v14\ns_orn2_b64 s[26:27], vcc, exec\nlatch:\n\
+                 s_or_b64 exec, exec, s[28:29]\ns_and_b64 s[26:27], exec, s[26:27]\ns_or_b64 s[22:23], s[26:27], s[22:23]\n\
+                 s_andn2_b64 exec, exec, s[22:23]\ns_cbranch_execnz again\n"
+            )
+        }
         // The loop is left at its end, in the middle, or where its code begins, by lanes or by a counter.
         3 => format!(
             "again:\n{body}s_add_u32 s20, s20, -1\ns_cmp_lg_u32 s20, 0\n{}s_cbranch_scc1 again\n",

@@ -272,7 +272,7 @@ impl Code {
     }
 
     /// Returns the loops that can run for one lane after the other, with the positions of their first blocks. A loop is one block, or it would be one if
-    /// it did not store after it has loaded, or several that do not store.
+    /// it did not store after it has loaded, or several.
     fn lane_loops(
         &self,
         s: &CompileRequest<'_>,
@@ -303,10 +303,11 @@ impl Code {
         for of_several in loops::of_several_blocks(blocks, entry) {
             let of_several: Vec<_> = of_several.iter().map(|&k| &blocks[k]).collect();
             let first = of_several[0].start;
-            let mut after = of_several.iter().flat_map(|c| c.targets());
+            // Where an iteration begins, and where waves continue after the loop.
             let outside = |pc: &u64| *pc == first || of_several.iter().all(|c| c.start != *pc);
             let live_at = |pc: u64| self.live.get(pc).map_or((!0, true), |l| (l.s, l.scc));
-            let ends = after.by_ref().filter(outside).map(live_at);
+            let targets = of_several.iter().flat_map(|c| c.targets());
+            let ends = targets.filter(outside).map(live_at);
             let (live, scc) = ends.fold((0, false), |all, l| (all.0 | l.0, all.1 | l.1));
             let found = LoopBlocks {
                 blocks: of_several.into_iter().cloned().collect(),
@@ -496,6 +497,13 @@ s_endpgm
         let middle = ODD.replace("s_cbranch_execnz again", "s_cbranch_execz left");
         let middle = format!("{LOAD}{middle}{loads}s_branch again\nleft:\n");
         assert!(runs_lane_by_lane(&middle));
+        // Some leave it there, the others at its end, and all go the same way.
+        let both = format!(
+            "{LOAD}v_cmp_lt_u32 vcc, v2, v0\ns_mov_b64 s[14:15], -1\ns_and_saveexec_b64 s[12:13], vcc\ns_cbranch_execz over\n{loads}\
+             v_cmp_eq_u32 vcc, 1, v2\ns_orn2_b64 s[14:15], vcc, exec\nover:\n{END}s_and_b64 s[14:15], exec, s[14:15]\n\
+             s_or_b64 s[8:9], s[14:15], s[8:9]\ns_andn2_b64 exec, exec, s[8:9]\ns_cbranch_execnz again\n"
+        );
+        assert!(runs_lane_by_lane(&both));
         for body in [
             // Bits of lanes change that are inactive: those which skip the block, or have left the loop.
             within(

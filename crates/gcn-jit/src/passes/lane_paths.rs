@@ -125,6 +125,12 @@ impl LanePaths {
         paths.alike = paths.branch_on_exec(blocks, last).is_none();
         paths.find_places(blocks)?;
         paths.mark(blocks, last)?;
+        // A lane that goes on has not left: its bit of that mask is known where an iteration begins, and tested where the wave enters the loop.
+        let (mut again, _) = paths.know(blocks, Known::new());
+        again.retain(|code, bit| !*bit && paths.masks.contains_key(code));
+        if paths.know(blocks, again).1 {
+            return None;
+        }
         paths.stays_inactive(blocks, 0, None)?;
         for k in 0..blocks.len() {
             let Some(to) = paths.branch_on_exec(blocks, k) else {
@@ -133,12 +139,6 @@ impl LanePaths {
             if let [Some(active), Some(inactive @ 1..)] = to.map(|pc| index(blocks, pc)) {
                 paths.stays_inactive(blocks, active, Some(inactive))?;
             }
-        }
-        // A lane that goes on has not left: its bit of that mask is known where an iteration begins, and tested where the wave enters the loop.
-        let (mut again, _) = paths.know(blocks, Known::new());
-        again.retain(|code, bit| !*bit && paths.masks.contains_key(code));
-        if paths.know(blocks, again).1 {
-            return None;
         }
         paths
             .places
@@ -262,8 +262,16 @@ impl LanePaths {
                 return None;
             }
             if until == Some(k) {
-                let mut read = self.read_from(blocks, k).into_iter();
-                return (!read.any(|code| bits.contains_key(&code))).then_some(());
+                let as_it_was = |code: &u8| match bits.get(code) {
+                    None => true,
+                    // Or it has the bit that a lane has which comes here without these blocks.
+                    Some(&Inactive::Bit(bit)) => {
+                        let known = self.known.get(&(k, false));
+                        known.is_some_and(|known| known.get(code) == Some(&bit))
+                    }
+                    Some(_) => false,
+                };
+                return (self.read_from(blocks, k).iter().all(as_it_was)).then_some(());
             }
             let after = self.bits_after(c, k, &bits);
             for to in c.targets() {
