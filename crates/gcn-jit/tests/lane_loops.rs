@@ -479,6 +479,24 @@ fn random_loops() {
     }
 }
 
+/// The first block of the loop has no floats, another one has f64, whose denormals count, and after the loop those of f32 are zeros.
+#[test]
+fn denormals_of_f32_are_zeros_after_loops_with_f64() {
+    for exits in [
+        "v_cmp_ge_i32 vcc, 0, v14\ns_or_b64 s[22:23], vcc, s[22:23]\ns_andn2_b64 exec, exec, s[22:23]\ns_cbranch_execnz again\n",
+        "s_add_u32 s20, s20, -1\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc1 again\n",
+    ] {
+        check(&format!(
+            "v_mov_b32 v28, 0x1234\nv_mov_b32 v29, 0\ns_mov_b64 s[22:23], 0\ns_mov_b32 s20, 3\nv_mov_b32 v30, 0x12345\n\
+             v_and_b32 v9, 5, v1\nv_cmp_ne_u32 vcc, 4, v9\ns_and_b64 exec, exec, vcc\nagain:\n\
+             v_and_b32 v10, 0x1ffc, v22\nglobal_load_dword v26, v10, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v22, v22, v26\n\
+             v_cmp_lt_u32 vcc, 40, v26\ns_and_saveexec_b64 s[40:41], vcc\ns_cbranch_execz over\n\
+             v_add_f64 v[28:29], v[28:29], v[28:29]\nover:\ns_or_b64 exec, exec, s[40:41]\nv_add_u32 v14, -1, v14\n{exits}\
+             s_mov_b64 exec, -1\nv_mul_f32 v20, 0x7149f2ca, v30\nv_cvt_i32_f32 v21, v20\ns_cmp_eq_u32 s20, 1\n"
+        ));
+    }
+}
+
 #[test]
 fn random_loops_with_branches() {
     let mut r = Rng::seeded(setting("SEED", 1));

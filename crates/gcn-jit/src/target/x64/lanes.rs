@@ -525,10 +525,10 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.mov(true, PAGES, Rm::M(ctx!(memory.pages)));
     }
 
-    /// Gives registers back their meanings between blocks.
-    fn usual_registers(&mut self) {
+    /// Gives registers back their meanings between blocks, after code with a floating-point environment.
+    fn usual_registers(&mut self, fp: Option<FpEnv>) {
         self.wave_registers();
-        if self.c.fp.is_some_and(|k| k != self.common.default) {
+        if fp.is_some_and(|k| k != self.common.default) {
             self.a.ldmxcsr(mxcsr_of(self.common.default));
         }
     }
@@ -604,7 +604,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Restores the state at the loop's beginning.
     fn restore(&mut self, vector: Label) {
-        self.usual_registers();
+        self.usual_registers(self.c.fp);
         self.copy_changed(true);
         self.fuel_again(ctx!(lanes.fuel));
         self.a.jmp(vector);
@@ -612,7 +612,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Emits what comes after the last lane. If the loop stores, lanes that have not left it go on at `more`.
     fn after_lanes(&mut self, l: &LaneLoop, more: Label, vector: Label) {
-        self.usual_registers();
+        self.usual_registers(self.c.fp);
         self.fuel_again(ctx!(lanes.least));
         let a = &mut *self.a;
         for &(code, _) in &l.sgprs {

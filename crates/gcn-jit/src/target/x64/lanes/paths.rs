@@ -121,7 +121,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.undo(&l.blocks);
         }
         self.clear_marks();
-        self.usual_registers();
+        self.usual_registers(fp_of(l));
         self.copy_vgprs(&vgprs, true);
         self.a.mov(true, FUEL, Rm::M(ctx!(lanes.fuel)));
         self.a.jmp(vector);
@@ -437,8 +437,7 @@ impl<V: Vectors> Emit<'_, V> {
             a.store(true, ctx!(lanes.masks, 4 * code as usize), RAX);
         }
         self.copy_vgprs(vgprs, false);
-        let fp = l.blocks.iter().find_map(|c| c.fp);
-        if let Some(key) = fp.filter(|&k| k != self.common.default) {
+        if let Some(key) = fp_of(l).filter(|&k| k != self.common.default) {
             self.a.ldmxcsr(mxcsr_of(key));
         }
     }
@@ -561,7 +560,7 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Emits what comes after the last lane. Lanes that have not left the loop go on at `more`.
     fn after_paths(&mut self, l: &LoopBlocks, paths: &LanePaths, more: Label) {
-        self.usual_registers();
+        self.usual_registers(fp_of(l));
         self.fuel_by_marks(l, paths);
         let a = &mut *self.a;
         let changed = paths.changes.iter().flat_map(|c| &c.sgprs);
@@ -599,6 +598,11 @@ impl<V: Vectors> Emit<'_, V> {
         a.jcc(Cc::Ne, more);
         self.goto(paths.after);
     }
+}
+
+/// Returns the floating-point environment of the blocks that depend on one.
+fn fp_of(l: &LoopBlocks) -> Option<FpEnv> {
+    l.blocks.iter().find_map(|c| c.fp)
 }
 
 /// Returns how many stores an iteration may have.
