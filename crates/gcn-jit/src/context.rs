@@ -409,7 +409,7 @@ pub struct LaneLoopChoice {
 }
 
 /// The places at which a loop accesses memory, for the helper that looks for conflicts.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Places {
     pub count: u8,
     /// The stores, and the loads of scalars, a bit for each place.

@@ -85,9 +85,36 @@ const COMPARE: [&str; 8] = [
     "v_cmp_nle_f32",
 ];
 
+/// Two VGPRs for a number of 64 bits, often the same ones.
+fn pair(r: &mut Rng) -> String {
+    let n = match r.below(4) {
+        0 => 20 + r.below(VALUES as usize - 1),
+        _ => 20 + 2 * r.below(3),
+    };
+    format!("v[{n}:{}]", n + 1)
+}
+
+/// An operation on f64, which come from f32, or on one half of them.
+fn wide(r: &mut Rng) -> String {
+    let (d, a, b) = (pair(r), pair(r), pair(r));
+    match r.below(6) {
+        0 => format!("v_cvt_f64_f32 {d}, {}", vgpr(r)),
+        1 => format!("v_cvt_f32_f64 {}, {a}", vgpr(r)),
+        2 => format!("v_mul_f64 {d}, {a}, {b}"),
+        3 => format!("v_fma_f64 {d}, {a}, {b}, {d}"),
+        4 => format!(
+            "v_cmp_lt_f64 vcc, {a}, {b}\nv_cndmask_b32 {}, {}, {}, vcc",
+            vgpr(r),
+            vgpr(r),
+            vgpr(r)
+        ),
+        _ => format!("v_add_f64 {d}, {d}, {a}"),
+    }
+}
+
 /// An instruction of the body, or a few.
 fn piece(r: &mut Rng) -> String {
-    match r.below(12) {
+    match r.below(14) {
         0..=3 => {
             let (op, d) = (r.of(&TWO), vgpr(r));
             format!("{op} {d}, {}, {}", source(r), vgpr(r))
@@ -123,6 +150,7 @@ fn piece(r: &mut Rng) -> String {
                 n + 1
             )
         }
+        10 | 11 => wide(r),
         // An element that a value chooses.
         _ => load(r),
     }
@@ -410,8 +438,14 @@ fn check(again: &str) {
     assert_eq!(run(again), None, "{again}");
 }
 
-/// Runs a kernel with a loop, after which all registers are stored that it may have changed, on all engines, which must agree. Returns the fault.
+/// [`run_in`], where denormals of f32 are zeros.
 fn run(again: &str) -> Option<String> {
+    run_in(again, false)
+}
+
+/// Runs a kernel with a loop, after which all registers are stored that it may have changed, on all engines, which must agree. Denormals of f64 count, so
+/// operations on f32 are in the same floating-point environment only if theirs do. Returns the fault.
+fn run_in(again: &str, denormals: bool) -> Option<String> {
     let mut values = String::new();
     let mut stores = String::new();
     for n in 0..VALUES {
@@ -448,12 +482,17 @@ fn run(again: &str) -> Option<String> {
         };
         word.to_le_bytes()
     });
-    let kernel = Kernel {
+    let mut kernel = Kernel {
         buffers: vec![data.collect(), vec![7; (ROWS + ITEMS * 1024) as usize]],
         items: ITEMS,
         group: GROUP,
         ..Kernel::new(&body, 16384)
     };
+    if denormals {
+        let end = ".end_amdhsa_kernel";
+        let mode = format!(".amdhsa_float_denorm_mode_32 3\n{end}");
+        kernel.source = kernel.source.replace(end, &mode);
+    }
     kernel.check(true)
 }
 
@@ -475,7 +514,8 @@ fn random_loops() {
         let pieces = 2 + r.below(10);
         let body = body(&mut r, pieces);
         let count = 1 + r.below(9);
-        check(&looped(&mut r, count, &body));
+        let again = looped(&mut r, count, &body);
+        assert_eq!(run_in(&again, r.below(2) == 0), None, "{again}");
     }
 }
 
@@ -497,6 +537,19 @@ fn denormals_of_f32_are_zeros_after_loops_with_f64() {
     }
 }
 
+/// A sum of f64 is kept as a float, and another block reads each half of it.
+#[test]
+fn halves_of_sums_of_f64() {
+    check(
+        "v_cvt_f64_u32 v[28:29], v1\ns_mov_b32 s20, 5\nv_and_b32 v9, 5, v1\nv_cmp_ne_u32 vcc, 4, v9\ns_and_b64 exec, exec, vcc\nagain:\n\
+         v_and_b32 v10, 0x1ffc, v22\nglobal_load_dword v26, v10, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v22, v22, v26\n\
+         v_cmp_lt_u32 vcc, 40, v26\ns_and_saveexec_b64 s[40:41], vcc\ns_cbranch_execz over\n\
+         v_add_f64 v[28:29], v[28:29], 0.5\nover:\ns_or_b64 exec, exec, s[40:41]\n\
+         v_add_u32 v24, v24, v28\nv_xor_b32 v25, v25, v29\ns_add_u32 s20, s20, -1\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc1 again\n\
+         s_mov_b64 exec, -1\ns_cmp_eq_u32 s20, 1\n",
+    );
+}
+
 #[test]
 fn random_loops_with_branches() {
     let mut r = Rng::seeded(setting("SEED", 1));
@@ -505,7 +558,8 @@ fn random_loops_with_branches() {
         // Some lanes are in the loop for more iterations than there are marks for.
         let longer = if r.below(20) == 0 { 200 } else { 1 };
         let again = looped_with_branches(&mut r, pieces, count, "");
-        check(&format!("v_mul_u32_u24 v14, {longer}, v14\n{again}"));
+        let again = format!("v_mul_u32_u24 v14, {longer}, v14\n{again}");
+        assert_eq!(run_in(&again, r.below(2) == 0), None, "{again}");
     }
 }
 
@@ -518,9 +572,8 @@ fn random_loops_with_branches_that_store() {
         let (before, store) = storing(&mut r);
         let again = looped_with_branches(&mut r, pieces, count, &store);
         // Some end with a fault.
-        run(&format!(
-            "{before}v_mul_u32_u24 v14, {longer}, v14\n{again}"
-        ));
+        let again = format!("{before}v_mul_u32_u24 v14, {longer}, v14\n{again}");
+        run_in(&again, r.below(2) == 0);
     }
 }
 
@@ -543,7 +596,8 @@ fn random_loops_that_store() {
         };
         let longer = format!("{before}v_mul_u32_u24 v14, {}, v14\n", 1 + count / 7);
         // Some end with a fault.
-        run(&(longer + &looped(&mut r, count, &format!("{loads}{store}"))));
+        let again = longer + &looped(&mut r, count, &format!("{loads}{store}"));
+        run_in(&again, r.below(2) == 0);
     }
 }
 

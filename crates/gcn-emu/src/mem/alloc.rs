@@ -75,18 +75,16 @@ impl Memory {
         });
         let start = fit.ok_or(out_of_memory)?;
         self.map_linear(&mut book, start, count, perm, contents)?;
+        let addr = self.linear_base + start * PAGE_SIZE;
         if let Contents::Sparse = contents {
             self.arena.use_small_pages(start, count, true);
+            book.in_small_pages.insert(addr);
         }
         for page in [start - 1, start + count] {
             self.arena.touch(page);
         }
-        let addr = self.linear_base + start * PAGE_SIZE;
         book.regions.insert(addr, (base + start, count));
         book.sizes.insert(addr, size);
-        if let Contents::Sparse = contents {
-            book.in_small_pages.insert(addr);
-        }
         Ok(addr)
     }
 

@@ -8,7 +8,7 @@ const BLOCKS: usize = 32;
 const INSNS: u32 = 400;
 
 /// Returns the innermost loops of several blocks that waves enter at one block only. The numbers of a loop's blocks begin with that one, and each of the
-/// others comes after those that lead to it. Waves come to the region at the block with number `entry`.
+/// others comes after those that lead to it. Waves come to the region at the address `entry`.
 pub(super) fn of_several_blocks(blocks: &[Block], entry: u64) -> Vec<Vec<usize>> {
     // Of several blocks at an address, the first one counts.
     let mut at: Map<u64, usize> = Map::default();
@@ -24,7 +24,6 @@ pub(super) fn of_several_blocks(blocks: &[Block], entry: u64) -> Vec<Vec<usize>>
     let entry = at.get(&entry).copied();
     let graph = Graph {
         blocks,
-        at,
         predecessors,
         entry,
     };
@@ -34,7 +33,6 @@ pub(super) fn of_several_blocks(blocks: &[Block], entry: u64) -> Vec<Vec<usize>>
 
 struct Graph<'b> {
     blocks: &'b [Block],
-    at: Map<u64, usize>,
     predecessors: Vec<Vec<usize>>,
     entry: Option<usize>,
 }
@@ -78,7 +76,7 @@ impl Graph<'_> {
         Some(body)
     }
 
-    /// Orders the blocks of a loop, if there is no loop among them.
+    /// Orders the blocks of a loop. `None` if there is a loop among them: none of its blocks comes after all that lead to it.
     fn in_order(&self, first: usize, body: Vec<usize>) -> Option<Vec<usize>> {
         let mut order = vec![first];
         while order.len() < body.len() {
@@ -89,12 +87,7 @@ impl Graph<'_> {
             let next = body.iter().copied().find(ready)?;
             order.push(next);
         }
-        // Not even one of one block.
-        let again = |&k: &usize| {
-            let mut to = self.blocks[k].successors();
-            k != first && to.any(|pc| self.at.get(&pc) == Some(&k))
-        };
-        (!order.iter().any(again)).then_some(order)
+        Some(order)
     }
 }
 
@@ -127,13 +120,14 @@ mod tests {
         // The first block is last.
         let rotated = "s_branch first\nlatch:\ns_sub_u32 s2, s2, 1\ns_cbranch_scc1 done\nfirst:\ns_cmp_eq_u32 s2, s3\ns_cbranch_scc1 latch\ns_add_u32 s4, s4, 1\ns_branch latch\ndone:\ns_endpgm\n";
         assert_eq!(loops_of(rotated), [[2, 3, 1]]);
-        // A second way into the loop, a loop within it, and a loop of one block.
+        // A second way into the loop, and a loop of one block.
         for other in [
             "s_cbranch_vccz over\nagain:\ns_cmp_eq_u32 s2, s3\ns_cbranch_scc1 over\ns_add_u32 s4, s4, 1\nover:\ns_sub_u32 s2, s2, 1\ns_cbranch_scc0 again\ns_endpgm\n",
             "s_nop 0\nagain:\ns_sub_u32 s2, s2, 1\ns_cbranch_scc0 again\ns_endpgm\n",
         ] {
             assert_eq!(loops_of(other), [[0; 0]; 0], "{other}");
         }
+        // Of a loop in a loop, the inner one.
         let nested = "s_nop 0\nagain:\ns_mov_b32 s3, 4\ninner:\ns_cbranch_vccz over\ns_nop 0\nover:\ns_sub_u32 s3, s3, 1\ns_cbranch_scc0 inner\ns_sub_u32 s2, s2, 1\ns_cbranch_scc0 again\ns_endpgm\n";
         assert_eq!(loops_of(nested), [[2, 3, 4]]);
     }

@@ -529,4 +529,19 @@ s_endpgm
             assert!(!runs_lane_by_lane(&format!("{LOAD}{body}{ODD}")), "{body}");
         }
     }
+
+    /// Each mask is computed from two that were before, in two ways: 2^60 ways in all.
+    #[test]
+    fn masks_are_computed_once() {
+        const STEP: &str = "s_and_b64 s[26:27], s[28:29], s[10:11]\ns_or_b64 s[28:29], s[26:27], s[28:29]\ns_xor_b64 s[10:11], s[26:27], s[28:29]\n";
+        let chain = format!(
+            "v_cmp_eq_u32 vcc, 1, v2\ns_mov_b64 s[28:29], vcc\n{}",
+            STEP.repeat(30)
+        );
+        for branch in ["", "s_cbranch_execz over\nv_add_u32 v2, 1, v2\nover:\n"] {
+            assert!(!runs_lane_by_lane(&format!(
+                "{LOAD}{chain}{branch}v_cndmask_b32 v2, v2, v3, s[10:11]\n{ODD}"
+            )));
+        }
+    }
 }

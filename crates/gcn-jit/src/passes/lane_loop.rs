@@ -79,6 +79,11 @@ impl LaneLoop {
             left: None,
         };
         let late = demand::late(block);
+        let masks = are_masks(block, &late);
+        let inactive = inactive_bits(block, |code| match code as u16 {
+            EXEC => Inactive::Bit(false),
+            _ => Inactive::Same(code),
+        });
         if let Some(scc) = block.effects.scc {
             let n = &block.graph[when as usize];
             let inverted = n.op == Inst::Alu(Op::Not) && n.args[0] == scc;
@@ -96,7 +101,7 @@ impl LaneLoop {
             }
             let &(_, high) = writes.next_if(|w| w.0 == code + 1)?;
             let mask = halves_of(block, id, high).filter(|_| code % 2 == 0)?;
-            if !is_mask(block, &late, mask) {
+            if !masks[mask as usize] {
                 return None;
             }
             if code as u16 == EXEC {
@@ -106,7 +111,7 @@ impl LaneLoop {
             found.masks.push(Mask {
                 code,
                 value: mask,
-                inactive: match inactive(block, mask) {
+                inactive: match inactive[mask as usize] {
                     Inactive::Same(same) if same == code => None,
                     Inactive::Bit(bit) => Some(bit),
                     _ => return None,
@@ -128,7 +133,7 @@ impl LaneLoop {
             // A lane that leaves the loop before others must have no effect any more.
             let stays = found.masks.iter().all(|m| m.inactive.is_none());
             if goes_on(when) != Some(mask)
-                || inactive(block, mask) != Inactive::Bit(false)
+                || inactive[mask as usize] != Inactive::Bit(false)
                 || !stays
             {
                 return None;
@@ -136,8 +141,8 @@ impl LaneLoop {
             found.again = Again::Lane(mask);
             found.left = found.left_by(block, mask);
         } else if late[when as usize] {
-            let mask = goes_on(when).filter(|&mask| is_mask(block, &late, mask))?;
-            if inactive(block, mask) != Inactive::Bit(false) {
+            let mask = goes_on(when).filter(|&mask| masks[mask as usize])?;
+            if inactive[mask as usize] != Inactive::Bit(false) {
                 return None;
             }
             found.again = Again::Alike(mask);
@@ -225,65 +230,65 @@ pub(crate) fn halves_of(block: &Block, low: Id, high: Id) -> Option<Id> {
     halves.then_some(a.args[0])
 }
 
-/// Returns true if each bit of a scalar belongs to a lane and depends on nothing but this lane and other masks. `late` has the scalars that depend
-/// on lanes.
-pub(crate) fn is_mask(block: &Block, late: &[bool], id: Id) -> bool {
-    let n = &block.graph[id as usize];
-    match n.op {
-        Inst::Ballot => true,
-        Inst::SIn(code) => n.out.bits() == 64 && code % 2 == 0,
-        Inst::Const(v) => v == 0 || v == u64::MAX,
-        Inst::Alu(Op::Select) if n.out.bits() == 64 && !n.vec => {
-            let [condition, a, b] = n.args;
-            !late[condition as usize] && is_mask(block, late, a) && is_mask(block, late, b)
-        }
-        Inst::Alu(Op::And | Op::Or | Op::Xor | Op::Not) if n.out.bits() == 64 && !n.vec => {
-            n.inputs().iter().all(|&id| is_mask(block, late, id))
-        }
-        _ => false,
+/// Returns for each value whether it is a mask: a scalar of which each bit belongs to a lane and depends on nothing but this lane and other
+/// masks. `late` has the scalars that depend on lanes.
+pub(crate) fn are_masks(block: &Block, late: &[bool]) -> Vec<bool> {
+    let mut masks: Vec<bool> = Vec::with_capacity(block.graph.len());
+    for n in &block.graph {
+        let mask = |id: Id| masks[id as usize];
+        masks.push(match n.op {
+            Inst::Ballot => true,
+            Inst::SIn(code) => n.out.bits() == 64 && code % 2 == 0,
+            Inst::Const(v) => v == 0 || v == u64::MAX,
+            Inst::Alu(Op::Select) if n.out.bits() == 64 && !n.vec => {
+                let [condition, a, b] = n.args;
+                !late[condition as usize] && mask(a) && mask(b)
+            }
+            Inst::Alu(Op::And | Op::Or | Op::Xor | Op::Not) if n.out.bits() == 64 && !n.vec => {
+                n.inputs().iter().all(|&id| mask(id))
+            }
+            _ => false,
+        });
     }
+    masks
 }
 
-/// Returns the lane's bit of a mask, or a lane's truth value, in an iteration in which the lane is not active.
-fn inactive(block: &Block, id: Id) -> Inactive {
-    inactive_if(block, id, &|code| match code as u16 {
-        EXEC => Inactive::Bit(false),
-        _ => Inactive::Same(code),
-    })
-}
-
-/// Returns the lane's bit of a mask, or a lane's truth value, if the lane is not active in a block. `before` has its bits of masks at the block's start.
-pub(crate) fn inactive_if(block: &Block, id: Id, before: &dyn Fn(u8) -> Inactive) -> Inactive {
-    let n = &block.graph[id as usize];
-    let of = |k: usize| inactive_if(block, n.args[k], before);
+/// Returns for each value the lane's bit of a mask, or its truth value, if the lane is not active in a block. `before` has its bits of masks at the
+/// block's start.
+pub(crate) fn inactive_bits(block: &Block, before: impl Fn(u8) -> Inactive) -> Vec<Inactive> {
     use Inactive::{Bit, Unknown};
-    match n.op {
-        Inst::Const(v) => Bit(v & 1 != 0),
-        Inst::Exec => Bit(false),
-        Inst::SIn(code) => before(code),
-        Inst::Ballot => of(0),
-        Inst::Alu(Op::Select) if !n.vec && of(1) == of(2) => of(1),
-        Inst::Alu(Op::Not) => match of(0) {
-            Bit(b) => Bit(!b),
+    let mut bits: Vec<Inactive> = Vec::with_capacity(block.graph.len());
+    for n in &block.graph {
+        let of = |k: usize| bits[n.args[k] as usize];
+        bits.push(match n.op {
+            Inst::Const(v) => Bit(v & 1 != 0),
+            Inst::Exec => Bit(false),
+            Inst::SIn(code) => before(code),
+            Inst::Ballot => of(0),
+            Inst::Alu(Op::Select) if !n.vec && of(1) == of(2) => of(1),
+            Inst::Alu(Op::Not) => match of(0) {
+                Bit(b) => Bit(!b),
+                _ => Unknown,
+            },
+            Inst::Alu(Op::And) if n.vec == (n.ty == Ty::Bool) => match (of(0), of(1)) {
+                (Bit(false), _) | (_, Bit(false)) => Bit(false),
+                (Bit(true), other) | (other, Bit(true)) => other,
+                (a, b) if a == b => a,
+                _ => Unknown,
+            },
+            Inst::Alu(Op::Or) if n.vec == (n.ty == Ty::Bool) => match (of(0), of(1)) {
+                (Bit(true), _) | (_, Bit(true)) => Bit(true),
+                (Bit(false), other) | (other, Bit(false)) => other,
+                (a, b) if a == b => a,
+                _ => Unknown,
+            },
+            Inst::Alu(Op::Xor) if n.vec == (n.ty == Ty::Bool) => match (of(0), of(1)) {
+                (Bit(false), other) | (other, Bit(false)) => other,
+                (Bit(a), Bit(b)) => Bit(a ^ b),
+                _ => Unknown,
+            },
             _ => Unknown,
-        },
-        Inst::Alu(Op::And) if n.vec == (n.ty == Ty::Bool) => match (of(0), of(1)) {
-            (Bit(false), _) | (_, Bit(false)) => Bit(false),
-            (Bit(true), other) | (other, Bit(true)) => other,
-            (a, b) if a == b => a,
-            _ => Unknown,
-        },
-        Inst::Alu(Op::Or) if n.vec == (n.ty == Ty::Bool) => match (of(0), of(1)) {
-            (Bit(true), _) | (_, Bit(true)) => Bit(true),
-            (Bit(false), other) | (other, Bit(false)) => other,
-            (a, b) if a == b => a,
-            _ => Unknown,
-        },
-        Inst::Alu(Op::Xor) if n.vec == (n.ty == Ty::Bool) => match (of(0), of(1)) {
-            (Bit(false), other) | (other, Bit(false)) => other,
-            (Bit(a), Bit(b)) => Bit(a ^ b),
-            _ => Unknown,
-        },
-        _ => Unknown,
+        });
     }
+    bits
 }

@@ -9,8 +9,10 @@
 //! The wave executes a block in an iteration if one lane comes to it. So lanes mark the blocks that not all of them come to.
 
 use super::demand;
-use super::lane_loop::{Inactive, halves_of, has_effects_of_lanes, inactive_if, is_mask};
-use super::lane_loop::{loads_of_lanes, reads_other_lanes};
+use super::lane_loop::{
+    Inactive, are_masks, halves_of, has_effects_of_lanes, inactive_bits, loads_of_lanes,
+    reads_other_lanes,
+};
 use crate::ir::region::{Block, LoopBlocks, Store, Terminator};
 use crate::ir::{Id, Inst, Node};
 use gcn_isa::meaning::{Op, Space};
@@ -314,8 +316,10 @@ impl LanePaths {
             let Some(before) = known.get(&place).cloned() else {
                 continue;
             };
+            let c = &blocks[place.0];
+            let bits = known_bits(c, &before, place.1);
             let mut go = |to: To, truths: &BTreeMap<Id, bool>| {
-                let bits = self.known_after(blocks, place, &before, truths);
+                let bits = known_after(c, &self.changes[place.0], (&before, &bits), truths);
                 match to {
                     To::Again => meet(&mut again, &bits),
                     To::Left => meet(&mut left, &bits),
@@ -333,14 +337,10 @@ impl LanePaths {
                 End::All(_, to) => to.into_iter().for_each(|to| go(to, &none)),
                 End::Lane(Value::Bits(bit), to) => go(to[!bit as usize], &none),
                 End::Lane(Value::Mask(exec), to) => {
-                    let only = known_bit(&blocks[place.0], exec, (&before, place.1));
                     for (to, bit) in to.into_iter().zip([true, false]) {
-                        if only.is_some_and(|only| only != bit) {
-                            continue;
+                        if bits[exec as usize].is_none_or(|known| known == bit) {
+                            go(to, &truths_if(c, exec, bit, &bits));
                         }
-                        let mut truths = BTreeMap::new();
-                        follows(&blocks[place.0], exec, bit, (&before, place.1), &mut truths);
-                        go(to, &truths);
                     }
                 }
             }
@@ -348,38 +348,6 @@ impl LanePaths {
         self.known = known;
         self.left = left.unwrap_or_default();
         (again.unwrap_or_default(), fails)
-    }
-
-    /// Returns the lane's bits that are known after a block, if those of some values are.
-    fn known_after(
-        &self,
-        blocks: &[Block],
-        (k, active): Place,
-        before: &Known,
-        truths: &BTreeMap<Id, bool>,
-    ) -> Known {
-        let c = &blocks[k];
-        let mut after = before.clone();
-        for (&id, &bit) in truths {
-            if let Inst::SIn(code) = c.graph[id as usize].op {
-                after.insert(code, bit);
-            }
-        }
-        for &(code, value) in &self.changes[k].masks {
-            let bit = match value {
-                Value::Bits(bit) => Some(bit),
-                Value::Mask(id) => truths
-                    .get(&id)
-                    .copied()
-                    .or_else(|| known_bit(c, id, (before, active))),
-            };
-            match bit {
-                Some(bit) => after.insert(code, bit),
-                None => after.remove(&code),
-            };
-        }
-        after.remove(&(EXEC as u8));
-        after
     }
 
     /// Returns the masks whose bits at the beginning of a block may be read, in the loop or where it ends.
@@ -406,9 +374,10 @@ impl LanePaths {
         let before = |code: u8| bits.get(&code).copied().unwrap_or(Inactive::Same(code));
         let mut after = bits.clone();
         let exec = self.changes[k].exec.map(|value| (EXEC as u8, value));
+        let inactive = inactive_bits(c, before);
         for &(code, value) in self.changes[k].masks.iter().chain(&exec) {
             let bit = match value {
-                Value::Mask(id) => inactive_if(c, id, &before),
+                Value::Mask(id) => inactive[id as usize],
                 Value::Bits(bit) => Inactive::Bit(bit),
             };
             match bit == Inactive::Same(code) {
@@ -420,58 +389,93 @@ impl LanePaths {
     }
 }
 
-/// Returns the lane's bit of a mask, if it is known from other bits and from whether the lane is active.
-fn known_bit(c: &Block, id: Id, (known, active): (&Known, bool)) -> Option<bool> {
-    let n = &c.graph[id as usize];
-    let of = |k: usize| known_bit(c, n.args[k], (known, active));
-    match n.op {
-        Inst::Const(v) => Some(v & 1 != 0),
-        Inst::SIn(code) if code as u16 == EXEC => Some(active),
-        Inst::SIn(code) => known.get(&code).copied(),
-        Inst::Ballot if !active => match inactive_if(c, n.args[0], &|_| Inactive::Unknown) {
-            Inactive::Bit(bit) => Some(bit),
+/// Returns for each mask that a block computes the lane's bit, if it is known from bits at the block's start and from whether the lane is active.
+fn known_bits(c: &Block, before: &Known, active: bool) -> Vec<Option<bool>> {
+    let inactive = match active {
+        true => Vec::new(),
+        false => inactive_bits(c, |_| Inactive::Unknown),
+    };
+    let mut bits: Vec<Option<bool>> = Vec::with_capacity(c.graph.len());
+    for (at, n) in c.graph.iter().enumerate() {
+        let of = |k: usize| bits[n.args[k] as usize];
+        bits.push(match n.op {
+            _ if n.vec || n.out.bits() != 64 => None,
+            Inst::Const(v) => Some(v & 1 != 0),
+            Inst::SIn(code) if code as u16 == EXEC => Some(active),
+            Inst::SIn(code) => before.get(&code).copied(),
+            Inst::Ballot => match inactive.get(at) {
+                Some(&Inactive::Bit(bit)) => Some(bit),
+                _ => None,
+            },
+            Inst::Alu(Op::Not) => of(0).map(|bit| !bit),
+            Inst::Alu(Op::And) => match (of(0), of(1)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), other) | (other, Some(true)) => other,
+                _ => None,
+            },
+            Inst::Alu(Op::Or) => match (of(0), of(1)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), other) | (other, Some(false)) => other,
+                _ => None,
+            },
             _ => None,
-        },
-        Inst::Alu(Op::Not) => of(0).map(|bit| !bit),
-        Inst::Alu(Op::And) => match (of(0), of(1)) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (Some(true), other) | (other, Some(true)) => other,
-            _ => None,
-        },
-        Inst::Alu(Op::Or) => match (of(0), of(1)) {
-            (Some(true), _) | (_, Some(true)) => Some(true),
-            (Some(false), other) | (other, Some(false)) => other,
-            _ => None,
-        },
-        _ => None,
+        });
     }
+    bits
 }
 
-/// Adds what is known of masks if the lane's bit of one is known.
-fn follows(
-    c: &Block,
-    id: Id,
-    bit: bool,
-    (known, active): (&Known, bool),
-    truths: &mut BTreeMap<Id, bool>,
-) {
-    truths.insert(id, bit);
-    let n = &c.graph[id as usize];
-    let [a, b, _] = n.args;
-    match n.op {
-        Inst::Alu(Op::Not) => follows(c, a, !bit, (known, active), truths),
-        Inst::Alu(o @ (Op::And | Op::Or)) => {
-            let all = (o == Op::And) == bit;
-            for (this, other) in [(a, b), (b, a)] {
-                // One operand decides if the other one does not.
-                let decides = known_bit(c, other, (known, active)) == Some(o == Op::And);
-                if all || decides {
-                    follows(c, this, bit, (known, active), truths);
+/// Returns the lane's bits of masks that follow if its bit of one is known. `known` has those that are known anyway.
+fn truths_if(c: &Block, mask: Id, bit: bool, known: &[Option<bool>]) -> BTreeMap<Id, bool> {
+    let mut truths = BTreeMap::new();
+    let mut work = vec![(mask, bit)];
+    while let Some((id, bit)) = work.pop() {
+        if truths.insert(id, bit).is_some() {
+            continue;
+        }
+        let n = &c.graph[id as usize];
+        let [a, b, _] = n.args;
+        match n.op {
+            Inst::Alu(Op::Not) => work.push((a, !bit)),
+            Inst::Alu(o @ (Op::And | Op::Or)) => {
+                let all = (o == Op::And) == bit;
+                for (this, other) in [(a, b), (b, a)] {
+                    // One operand decides if the other one does not.
+                    if all || known[other as usize] == Some(o == Op::And) {
+                        work.push((this, bit));
+                    }
                 }
             }
+            _ => {}
         }
-        _ => {}
     }
+    truths
+}
+
+/// Returns the lane's bits that are known after a block. `bits` and `truths` have those of values.
+fn known_after(
+    c: &Block,
+    changes: &Changes,
+    (before, bits): (&Known, &[Option<bool>]),
+    truths: &BTreeMap<Id, bool>,
+) -> Known {
+    let mut after = before.clone();
+    for (&id, &bit) in truths {
+        if let Inst::SIn(code) = c.graph[id as usize].op {
+            after.insert(code, bit);
+        }
+    }
+    for &(code, value) in &changes.masks {
+        let bit = match value {
+            Value::Bits(bit) => Some(bit),
+            Value::Mask(id) => truths.get(&id).copied().or(bits[id as usize]),
+        };
+        match bit {
+            Some(bit) => after.insert(code, bit),
+            None => after.remove(&code),
+        };
+    }
+    after.remove(&(EXEC as u8));
+    after
 }
 
 /// Returns what is known of bits after either of two blocks.
@@ -542,9 +546,10 @@ fn changes(blocks: &[Block]) -> Option<Vec<Changes>> {
     loop {
         let known = masks.len();
         for (c, late) in blocks.iter().zip(&late) {
+            let from_masks = are_from_masks(c, &masks);
             for pair in c.effects.sgprs.windows(2) {
                 let [(code, low), (next, high)] = [pair[0], pair[1]];
-                let of_mask = |id: Id| late[id as usize] || reads(c, id, &masks);
+                let of_mask = |id: Id| late[id as usize] || from_masks[id as usize];
                 if code % 2 == 0 && next == code + 1 && halves_of(c, low, high).is_some_and(of_mask)
                 {
                     masks.insert(code);
@@ -565,6 +570,7 @@ fn changes(blocks: &[Block]) -> Option<Vec<Changes>> {
             }
             found.sgprs.push((SCC_CODE, id));
         }
+        let is_mask = are_masks(c, late);
         let mut writes = c.effects.sgprs.iter().peekable();
         while let Some(&(code, low)) = writes.next() {
             if !masks.contains(&(code & !1)) {
@@ -581,7 +587,7 @@ fn changes(blocks: &[Block]) -> Option<Vec<Changes>> {
                     u32::MAX => Value::Bits(true),
                     _ => return None,
                 },
-                _ => Value::Mask(halves_of(c, low, high).filter(|&id| is_mask(c, late, id))?),
+                _ => Value::Mask(halves_of(c, low, high).filter(|&id| is_mask[id as usize])?),
             };
             match code as u16 {
                 EXEC => found.exec = Some(value),
@@ -593,14 +599,17 @@ fn changes(blocks: &[Block]) -> Option<Vec<Changes>> {
     Some(all)
 }
 
-/// Returns true if a mask is computed from others of a set.
-fn reads(c: &Block, id: Id, masks: &BTreeSet<u8>) -> bool {
-    let n = &c.graph[id as usize];
-    match n.op {
-        Inst::SIn(code) => n.out.bits() == 64 && masks.contains(&code),
-        Inst::Alu(Op::And | Op::Or | Op::Xor | Op::Not) if n.out.bits() == 64 && !n.vec => {
-            n.inputs().iter().any(|&id| reads(c, id, masks))
-        }
-        _ => false,
+/// Returns for each value whether it is computed from masks of a set.
+fn are_from_masks(c: &Block, masks: &BTreeSet<u8>) -> Vec<bool> {
+    let mut from: Vec<bool> = Vec::with_capacity(c.graph.len());
+    for n in &c.graph {
+        from.push(match n.op {
+            Inst::SIn(code) => n.out.bits() == 64 && masks.contains(&code),
+            Inst::Alu(Op::And | Op::Or | Op::Xor | Op::Not) if n.out.bits() == 64 && !n.vec => {
+                n.inputs().iter().any(|&id| from[id as usize])
+            }
+            _ => false,
+        });
     }
+    from
 }

@@ -61,6 +61,11 @@ fn choice(start: u64, field: usize) -> Mem {
     ctx!(lanes.choices, at)
 }
 
+/// The VGPRs that a block changes.
+fn vgprs_of(c: &Block) -> Vec<u16> {
+    c.effects.vgprs.iter().map(|w| w.0).collect()
+}
+
 /// RAX becomes the address of the first VGPR of the lane whose number is in RDX.
 fn vgprs_of_lane(a: &mut Asm) {
     a.mov(true, RAX, Rm::M(ctx!(current.vgprs)));
@@ -212,10 +217,7 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.jmp(limited);
         }
         self.a.bind(spent);
-        self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
-        self.a.imm(RCX, 1);
-        self.a.shift_by(1, true, RCX, RCX, RDX);
-        self.a.g(true, &[0x09], RCX, Rm::M(ctx!(lanes.alive)));
+        self.lane_goes_on();
         self.a.jmp(end);
         self.look_up(later, range, bail);
         self.a.bind(bail);
@@ -316,19 +318,39 @@ impl<V: Vectors> Emit<'_, V> {
             a.alu(alu::SUB, true, FUEL, Rm::R(RAX));
             a.lea(LOG, ctx!(lanes.log));
         }
-        a.store(true, ctx!(lanes.fuel), FUEL);
         a.imm(RAX, i64::MAX as u64);
         a.store(true, ctx!(lanes.least), RAX);
+        let masks: Vec<u8> = l.masks.iter().map(|m| m.code).collect();
+        self.begin_lanes(masks, &vgprs_of(c), c.fp);
+    }
+
+    /// Keeps the fuel and the VGPRs as they are before the first lane, lets no lane's bits of masks be set yet, and sets the floating-point environment. RAX is
+    /// clobbered.
+    fn begin_lanes(
+        &mut self,
+        masks: impl IntoIterator<Item = u8>,
+        vgprs: &[u16],
+        fp: Option<FpEnv>,
+    ) {
+        let a = &mut *self.a;
+        a.store(true, ctx!(lanes.fuel), FUEL);
         a.imm(RAX, 0);
         a.store(true, ctx!(lanes.alive), RAX);
-        for m in &l.masks {
-            a.store(true, ctx!(lanes.masks, 4 * m.code as usize), RAX);
+        for code in masks {
+            a.store(true, ctx!(lanes.masks, 4 * code as usize), RAX);
         }
-        self.copy_changed(false);
-        let a = &mut *self.a;
-        if let Some(key) = c.fp.filter(|&k| k != self.common.default) {
-            a.ldmxcsr(mxcsr_of(key));
+        self.copy_vgprs(vgprs, false);
+        if let Some(key) = fp.filter(|&k| k != self.common.default) {
+            self.a.ldmxcsr(mxcsr_of(key));
         }
+    }
+
+    /// The lane has not left the loop. RCX and RDX are clobbered.
+    fn lane_goes_on(&mut self) {
+        self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
+        self.a.imm(RCX, 1);
+        self.a.shift_by(1, true, RCX, RCX, RDX);
+        self.a.g(true, &[0x09], RCX, Rm::M(ctx!(lanes.alive))); // or
     }
 
     /// Loads the next lane's registers, or goes to `done` if there is none.
@@ -533,12 +555,6 @@ impl<V: Vectors> Emit<'_, V> {
         }
     }
 
-    /// Saves the VGPRs that the block changes, or gives them their old values back.
-    fn copy_changed(&mut self, back: bool) {
-        let vgprs: Vec<u16> = self.c.effects.vgprs.iter().map(|w| w.0).collect();
-        self.copy_vgprs(&vgprs, back);
-    }
-
     /// Saves VGPRs, or gives them their old values back.
     fn copy_vgprs(&mut self, vgprs: &[u16], back: bool) {
         for (k, &v) in vgprs.iter().enumerate() {
@@ -550,6 +566,31 @@ impl<V: Vectors> Emit<'_, V> {
                 self.a.y(STORE, part as u8, 0, H::M(to));
             }
         }
+    }
+
+    /// Writes a scalar register after the last lane, as the lane had it that was longest in the loop. RAX is clobbered.
+    fn write_scalar(&mut self, code: u8) {
+        let last = ctx!(lanes.last, 4 * code as usize);
+        self.a.mov(false, RAX, Rm::M(last));
+        self.a.store(false, sgpr_home(code), RAX);
+    }
+
+    /// Writes a mask after the last lane: the bits of the lanes, and of those that were not active, which stay as they are unless `inactive` tells
+    /// otherwise. RAX is clobbered.
+    fn write_mask(&mut self, code: u8, inactive: Option<bool>) {
+        let a = &mut *self.a;
+        if inactive == Some(false) {
+            a.imm(RAX, 0);
+        } else {
+            a.mov(true, RAX, Rm::M(ctx!(lanes.exec)));
+            a.g(true, &[0xf7], 2, Rm::R(RAX)); // not
+        }
+        if inactive.is_none() {
+            a.alu(alu::AND, true, RAX, Rm::M(sgpr_home(code)));
+        }
+        let lanes = ctx!(lanes.masks, 4 * code as usize);
+        a.alu(alu::OR, true, RAX, Rm::M(lanes));
+        a.store(true, sgpr_home(code), RAX);
     }
 
     /// Goes to `bail` if lanes may depend on each other. `call` calls the helper.
@@ -605,7 +646,7 @@ impl<V: Vectors> Emit<'_, V> {
     /// Restores the state at the loop's beginning.
     fn restore(&mut self, vector: Label) {
         self.usual_registers(self.c.fp);
-        self.copy_changed(true);
+        self.copy_vgprs(&vgprs_of(self.c), true);
         self.fuel_again(ctx!(lanes.fuel));
         self.a.jmp(vector);
     }
@@ -614,11 +655,10 @@ impl<V: Vectors> Emit<'_, V> {
     fn after_lanes(&mut self, l: &LaneLoop, more: Label, vector: Label) {
         self.usual_registers(self.c.fp);
         self.fuel_again(ctx!(lanes.least));
-        let a = &mut *self.a;
         for &(code, _) in &l.sgprs {
-            a.mov(false, RAX, Rm::M(ctx!(lanes.last, 4 * code as usize)));
-            a.store(false, sgpr_home(code), RAX);
+            self.write_scalar(code);
         }
+        let a = &mut *self.a;
         if let Some(left) = l.left {
             a.mov(true, RAX, Rm::M(ctx!(lanes.alive)));
             a.g(true, &[0xf7], 2, Rm::R(RAX)); // not
@@ -626,19 +666,9 @@ impl<V: Vectors> Emit<'_, V> {
             a.store(true, ctx!(lanes.masks, 4 * left as usize), RAX);
         }
         for &Mask { code, inactive, .. } in &l.masks {
-            if inactive == Some(false) {
-                a.imm(RAX, 0);
-            } else {
-                a.mov(true, RAX, Rm::M(ctx!(lanes.exec)));
-                a.g(true, &[0xf7], 2, Rm::R(RAX)); // not
-            }
-            if inactive.is_none() {
-                a.alu(alu::AND, true, RAX, Rm::M(sgpr_home(code)));
-            }
-            let lanes = ctx!(lanes.masks, 4 * code as usize);
-            a.alu(alu::OR, true, RAX, Rm::M(lanes));
-            a.store(true, sgpr_home(code), RAX);
+            self.write_mask(code, inactive);
         }
+        let a = &mut *self.a;
         a.mov(true, RAX, Rm::M(ctx!(lanes.alive)));
         if let Again::Lane(_) = l.again {
             a.store(true, sgpr_home(EXEC as u8), RAX);

@@ -159,8 +159,7 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
             }
         }
         for &g in c.guards.iter().filter(|&&g| c.graph[g as usize].vec) {
-            let g = self.general(g)?;
-            self.push(L::Leave(true), &[(g, Role::Use)]);
+            self.leave_if(g)?;
         }
         for (at, n) in c.graph.iter().enumerate() {
             if self.e.plan.live[at] && n.op == Inst::Ballot {
@@ -358,7 +357,7 @@ impl<V: Vectors> Emit<'_, V> {
         };
         let fails = selected.code.insts.iter().any(fails);
         if fails {
-            self.copy_changed(false);
+            self.copy_vgprs(&vgprs_of(self.c), false);
         }
         let (next, done, bail) = (self.a.label(), self.a.label(), self.a.label());
         self.a.mov(true, TODO, Rm::M(sgpr_home(EXEC as u8)));
@@ -385,7 +384,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.bind(bail);
         if fails {
             self.wave_registers();
-            self.copy_changed(true);
+            self.copy_vgprs(&vgprs_of(self.c), true);
             self.a.jmp(restart);
         }
         self.a.bind(done);

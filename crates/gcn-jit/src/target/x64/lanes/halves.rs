@@ -120,11 +120,7 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
             Joined::Value(id) => self.wide(id)?,
             Joined::Vgprs(v) if self.home(What::VgprPair(v)).is_some() => {
                 let home = self.home(What::VgprPair(v))?;
-                let r = self.kept_value(home);
-                match home.class {
-                    0 => r,
-                    _ => self.result(L::ToGeneral(true), &[(r, Role::Use)], 0),
-                }
+                self.kept_pair(home)
             }
             Joined::Vgprs(v)
                 if !self.once

@@ -44,6 +44,15 @@ pub(super) struct Home {
 }
 
 impl Home {
+    /// Something that is kept in the context, as long as it is given no register.
+    pub fn new(what: What, class: Class) -> Home {
+        Home {
+            what,
+            class,
+            register: None,
+        }
+    }
+
     pub fn wide(&self) -> bool {
         matches!(self.what, What::VgprPair(_) | What::SgprPair(_))
     }

@@ -7,13 +7,14 @@
 //! run for as many iterations at a time as there are marks for, and as the wave's fuel certainly suffices for. So no iteration subtracts from it.
 
 use super::halves::Joined;
-use super::inst::{GENERAL, Home, L, LOG, What};
+use super::inst::{Home, L, LOG, What};
 use super::limits::COUNT;
-use super::select::{By, KEPT, LaneSelect, Selected, most_stored};
+use super::select::{By, LaneSelect, Selected, most_stored, take_registers};
 use super::*;
 use crate::context::LANE_ROUNDS;
 use crate::ir::region::LoopBlocks;
 use crate::lir::Role;
+use crate::passes::lane_loop::{Inactive, inactive_bits};
 use crate::passes::lane_paths::{Changes, End, LanePaths, Place, SCC_CODE, To, Value};
 use std::collections::BTreeSet;
 
@@ -55,6 +56,135 @@ struct Uses {
     votes: [u32; 2],
     /// Of the VGPR and the next one as a number of 64 bits.
     pair_votes: [u32; 2],
+}
+
+/// What the blocks of a loop change.
+#[derive(Default)]
+struct Survey {
+    uses: Map<u16, Uses>,
+    /// VGPRs that become what others are.
+    copies: Vec<[u16; 2]>,
+    written: BTreeSet<u16>,
+    /// The VGPRs that several blocks change.
+    shared: BTreeSet<u16>,
+    /// The VGPRs that blocks change with the next one as numbers of 64 bits, and those that they change otherwise.
+    pairs: BTreeSet<u16>,
+    single: BTreeSet<u16>,
+    /// The same of scalars.
+    scalar_pairs: BTreeSet<u16>,
+    scalars: BTreeSet<u16>,
+}
+
+/// For how many accesses of a VGPR a scalar or a mask counts, where registers are given to those that are accessed most.
+const SCALAR_ACCESSES: u32 = 2;
+
+impl Survey {
+    /// Adds a block.
+    fn add<V: Vectors>(&mut self, s: &LaneSelect<'_, '_, V>, changes: &Changes) {
+        let c = s.e.c;
+        for (at, n) in c.graph.iter().enumerate() {
+            if let Inst::VIn(v) = n.op
+                && s.e.plan.live[at]
+            {
+                let of = self.uses.entry(v).or_default();
+                of.accesses += 1;
+                let [integer, float] = s.used_as[at];
+                of.votes[0] += integer as u32;
+                of.votes[1] += float as u32;
+            }
+        }
+        let mut writes = c.effects.vgprs.iter().map(|w| (w.0, w.1)).peekable();
+        while let Some((v, id)) = writes.next() {
+            if !self.written.insert(v) {
+                self.shared.insert(v);
+            }
+            let of = self.uses.entry(v).or_default();
+            of.accesses += 1;
+            let next = writes
+                .next_if(|&(w, high)| w == v + 1 && !matches!(s.halves(id, high), Joined::Halves));
+            if let Some((w, high)) = next {
+                let float = match s.halves(id, high) {
+                    Joined::Value(id) => s.node(id).out.is_float(),
+                    _ => false,
+                };
+                of.pair_votes[float as usize] += 1;
+                self.pairs.insert(v);
+                if !self.written.insert(w) {
+                    self.shared.insert(w);
+                }
+                continue;
+            }
+            match s.node(id).op {
+                Inst::VIn(from) => self.copies.push([v, from]),
+                Inst::Const(_) => {}
+                Inst::Part(_) if s.used_as[id as usize] == [false; 2] => {}
+                _ => of.votes[s.class_of(id, 4) as usize] += 1,
+            }
+            self.single.insert(v);
+        }
+        let mut writes = changes.sgprs.iter().peekable();
+        while let Some(&(code, low)) = writes.next() {
+            let joined =
+                |w: &&(u8, Id)| w.0 == code + 1 && matches!(s.halves(low, w.1), Joined::Value(_));
+            match writes.next_if(joined) {
+                Some(_) => self.scalar_pairs.insert(code as u16),
+                None => self.scalars.insert(code as u16),
+            };
+        }
+    }
+
+    /// Lets VGPRs be of one class if one becomes what the other is.
+    fn join_copies(&mut self) {
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for copy in &self.copies {
+                let of = copy.map(|v| self.uses.get(&v).copied().unwrap_or_default().votes);
+                let all = [0, 1].map(|class| of[0][class].max(of[1][class]));
+                changed |= of != [all; 2];
+                for v in copy {
+                    self.uses.entry(*v).or_default().votes = all;
+                }
+            }
+        }
+    }
+
+    /// Returns the VGPRs and scalars that are kept, as numbers of 64 bits where they are always changed together, with how often they are accessed.
+    fn homes(&self) -> Vec<(u32, Home)> {
+        let mut homes = Vec::new();
+        let mut written = self.written.iter().copied().peekable();
+        while let Some(v) = written.next() {
+            let of = self.uses.get(&v).copied().unwrap_or_default();
+            if together(v, &self.pairs, &self.single) {
+                written.next_if_eq(&(v + 1));
+                let class = (of.pair_votes[0] == 0) as Class;
+                homes.push((of.accesses, Home::new(What::VgprPair(v), class)));
+            } else {
+                let class = (of.votes[1] > 0 && of.votes[0] == 0) as Class;
+                homes.push((of.accesses, Home::new(What::Vgpr(v), class)));
+            }
+        }
+        let mut scalars = self.scalars.clone();
+        for &code in &self.scalar_pairs {
+            if together(code, &self.scalar_pairs, &self.scalars) {
+                homes.push((SCALAR_ACCESSES, Home::new(What::SgprPair(code as u8), 0)));
+            } else {
+                scalars.extend([code, code + 1]);
+            }
+        }
+        let scalars = scalars
+            .into_iter()
+            .map(|code| Home::new(What::Sgpr(code as u8), 0));
+        homes.extend(scalars.map(|home| (SCALAR_ACCESSES, home)));
+        homes
+    }
+}
+
+/// Returns true if a register is always changed together with the next one. `pairs` has the first ones of those that are at some place, and `single` those
+/// that are changed by themselves.
+fn together(first: u16, pairs: &BTreeSet<u16>, single: &BTreeSet<u16>) -> bool {
+    let apart = |n: u16| single.contains(&n);
+    let overlaps = pairs.contains(&(first + 1)) || pairs.contains(&first.wrapping_sub(1));
+    pairs.contains(&first) && !overlaps && !apart(first) && !apart(first + 1)
 }
 
 impl<V: Vectors> Emit<'_, V> {
@@ -105,10 +235,7 @@ impl<V: Vectors> Emit<'_, V> {
         self.pieces_in_order(&pieces, &paths, to, &mut later);
         // The lane's fuel may not suffice for another iteration.
         self.a.bind(out);
-        self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
-        self.a.imm(RCX, 1);
-        self.a.shift_by(1, true, RCX, RCX, RDX);
-        self.a.g(true, &[0x09], RCX, Rm::M(ctx!(lanes.alive))); // or
+        self.lane_goes_on();
         self.a.jmp(end);
         self.a.bind(left);
         self.a.alu_imm(alu::ADD, true, Rm::R(MARKS), MARK);
@@ -142,14 +269,7 @@ impl<V: Vectors> Emit<'_, V> {
             for (&place, &end) in paths.places.iter().filter(|p| p.0.1 == active) {
                 let changes = &paths.changes[place.0];
                 let mut e = self.of_block(&l.blocks[place.0]);
-                let mut s = LaneSelect::new(&mut e);
-                s.masks = paths.masks.keys().copied().collect();
-                (s.same_exec, s.active) = (false, active);
-                s.known.clone_from(&paths.known[&place]);
-                s.shared.clone_from(&kept.shared);
-                s.out.homes.clone_from(&kept.homes);
-                s.stores = stores(l) > 0;
-                s.logged = inst::logged(most_stored(&l.blocks));
+                let mut s = LaneSelect::of_place(&mut e, (l, paths), place, &kept);
                 // What is kept has the value that it had at the beginning of the iteration.
                 let by = |home: Home| {
                     let by = steps.get(&home.what).filter(|by| by.0 >= place.0);
@@ -202,11 +322,7 @@ impl<V: Vectors> Emit<'_, V> {
                 continue;
             }
             let mut e = self.of_block(&l.blocks[k]);
-            let mut s = LaneSelect::new(&mut e);
-            s.masks = paths.masks.keys().copied().collect();
-            s.same_exec = false;
-            s.known.clone_from(&paths.known[&(k, true)]);
-            s.out.homes.clone_from(&kept.homes);
+            let mut s = LaneSelect::of_place(&mut e, (l, paths), (k, true), kept);
             let (_, sets) = s.path(&paths.changes[k], end, (0, &|_| None))?;
             for (home, next) in sets {
                 let of_this = match home.what {
@@ -239,157 +355,25 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Decides where what blocks change is kept.
     fn kept(&mut self, l: &LoopBlocks, paths: &LanePaths) -> Kept {
-        let mut uses: Map<u16, Uses> = Map::default();
-        let mut copies: Vec<[u16; 2]> = Vec::new();
-        // The pairs that blocks write as numbers of 64 bits, and the VGPRs that they write otherwise.
-        let (mut pairs, mut single): (BTreeSet<u16>, BTreeSet<u16>) = Default::default();
-        let (mut written, mut shared) = (BTreeSet::new(), BTreeSet::new());
-        for c in &l.blocks {
-            let mut e = self.of_block(c);
-            let s = LaneSelect::new(&mut e);
-            for (at, n) in c.graph.iter().enumerate() {
-                if let Inst::VIn(v) = n.op
-                    && s.e.plan.live[at]
-                {
-                    let of = uses.entry(v).or_default();
-                    of.accesses += 1;
-                    let [integer, float] = s.used_as[at];
-                    of.votes[0] += integer as u32;
-                    of.votes[1] += float as u32;
-                }
-            }
-            let writes = &c.effects.vgprs;
-            let again = writes.iter().map(|w| w.0).filter(|&v| !written.insert(v));
-            shared.extend(again);
-            let mut k = 0;
-            while k < writes.len() {
-                let (v, id, _) = writes[k];
-                let of = uses.entry(v).or_default();
-                of.accesses += 1;
-                if let Some(&(w, high, _)) = writes.get(k + 1)
-                    && w == v + 1
-                    && !matches!(s.halves(id, high), Joined::Halves)
-                {
-                    let float = match s.halves(id, high) {
-                        Joined::Value(id) => s.node(id).out.is_float(),
-                        _ => false,
-                    };
-                    of.pair_votes[float as usize] += 1;
-                    pairs.insert(v);
-                    k += 2;
-                    continue;
-                }
-                match s.node(id).op {
-                    Inst::VIn(from) => copies.push([v, from]),
-                    Inst::Const(_) => {}
-                    Inst::Part(_) if s.used_as[id as usize] == [false; 2] => {}
-                    _ => of.votes[s.class_of(id, 4) as usize] += 1,
-                }
-                single.insert(v);
-                k += 1;
-            }
+        let mut survey = Survey::default();
+        for (c, changes) in l.blocks.iter().zip(&paths.changes) {
+            survey.add(&LaneSelect::new(&mut self.of_block(c)), changes);
         }
-        let scalars = self.kept_scalars(l, paths);
-        // What is copied is of one class.
-        loop {
-            let mut changed = false;
-            for copy in &copies {
-                let of = copy.map(|v| uses.get(&v).copied().unwrap_or_default().votes);
-                let all = [0, 1].map(|class| of[0][class].max(of[1][class]));
-                changed |= of != [all; 2];
-                for v in copy {
-                    uses.entry(*v).or_default().votes = all;
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
-        let mut homes = Vec::new();
-        let mut push = |accesses: u32, what: What, class: Class| {
-            let register = None;
-            let home = Home {
-                what,
-                class,
-                register,
-            };
-            homes.push((accesses, home));
-        };
-        let mut joined: Option<u16> = None;
-        for &v in &written {
-            if joined.take() == Some(v) {
-                continue;
-            }
-            let Uses {
-                accesses,
-                votes,
-                pair_votes,
-            } = uses.get(&v).copied().unwrap_or_default();
-            let overlaps = |w: u16| single.contains(&w) || pairs.contains(&w);
-            let alone = !single.contains(&v) && !overlaps(v + 1);
-            if alone && pairs.contains(&v) && !pairs.contains(&v.wrapping_sub(1)) {
-                let class = (pair_votes[0] == 0) as Class;
-                push(accesses, What::VgprPair(v), class);
-                joined = Some(v + 1);
-                continue;
-            }
-            let class = (votes[1] > 0 && votes[0] == 0) as Class;
-            push(accesses, What::Vgpr(v), class);
-        }
-        for what in scalars {
-            push(2, what, 0);
-        }
+        survey.join_copies();
+        let mut homes = survey.homes();
         for &code in paths.masks.keys() {
             if paths.must_be_kept(&l.blocks, code) {
-                push(2, What::Bit(code), 0);
+                homes.push((SCALAR_ACCESSES, Home::new(What::Bit(code), 0)));
             }
         }
         homes.sort_by_key(|h| std::cmp::Reverse(h.0));
-        let mut kept = [(stores(l) > 0) as usize, 0];
-        for (_, home) in &mut homes {
-            let class = home.class as usize;
-            if kept[class] < KEPT[class] {
-                kept[class] += 1;
-                home.register = Some(match class {
-                    0 => GENERAL[GENERAL.len() - kept[0]],
-                    _ => inst::FLOATS - kept[1] as u8,
-                });
-            }
-        }
+        let mut homes: Vec<Home> = homes.into_iter().map(|h| h.1).collect();
+        let registers = take_registers(homes.iter_mut(), stores(l) > 0);
         Kept {
-            homes: homes.into_iter().map(|h| h.1).collect(),
-            registers: [GENERAL.len() - kept[0], inst::FLOATS as usize - kept[1]].map(|n| n as u8),
-            shared,
+            homes,
+            registers,
+            shared: survey.shared,
         }
-    }
-
-    /// Returns the scalars that blocks change, as numbers of 64 bits if these are always changed together.
-    fn kept_scalars(&mut self, l: &LoopBlocks, paths: &LanePaths) -> Vec<What> {
-        let (mut pairs, mut single): (BTreeSet<u8>, BTreeSet<u8>) = Default::default();
-        for (c, changes) in l.blocks.iter().zip(&paths.changes) {
-            let mut e = self.of_block(c);
-            let s = LaneSelect::new(&mut e);
-            let mut writes = changes.sgprs.iter().peekable();
-            while let Some(&(code, low)) = writes.next() {
-                let joined = |w: &&(u8, Id)| {
-                    w.0 == code + 1 && matches!(s.halves(low, w.1), Joined::Value(_))
-                };
-                match writes.next_if(joined) {
-                    Some(_) => pairs.insert(code),
-                    None => single.insert(code),
-                };
-            }
-        }
-        let overlaps = |code: u8| {
-            [code.wrapping_sub(1), code + 1]
-                .iter()
-                .any(|c| pairs.contains(c))
-                || [code, code + 1].iter().any(|c| single.contains(c))
-        };
-        let (apart, whole): (Vec<u8>, Vec<u8>) = pairs.iter().partition(|&&c| overlaps(c));
-        single.extend(apart.iter().flat_map(|&code| [code, code + 1]));
-        let whole = whole.into_iter().map(What::SgprPair);
-        whole.chain(single.into_iter().map(What::Sgpr)).collect()
     }
 
     /// Emits what comes before the first lane.
@@ -430,16 +414,7 @@ impl<V: Vectors> Emit<'_, V> {
         a.store(true, ctx!(lanes.marks_end), RCX);
         a.store(true, ctx!(lanes.exec), RSI);
         a.store(true, ctx!(lanes.todo), RSI);
-        a.store(true, ctx!(lanes.fuel), FUEL);
-        a.imm(RAX, 0);
-        a.store(true, ctx!(lanes.alive), RAX);
-        for &code in paths.masks.keys() {
-            a.store(true, ctx!(lanes.masks, 4 * code as usize), RAX);
-        }
-        self.copy_vgprs(vgprs, false);
-        if let Some(key) = fp_of(l).filter(|&k| k != self.common.default) {
-            self.a.ldmxcsr(mxcsr_of(key));
-        }
+        self.begin_lanes(paths.masks.keys().copied(), vgprs, fp_of(l));
     }
 
     /// Finds out for how many iterations the lane's accesses are permitted. Goes to `out` if the lane may not run any more.
@@ -562,16 +537,15 @@ impl<V: Vectors> Emit<'_, V> {
     fn after_paths(&mut self, l: &LoopBlocks, paths: &LanePaths, more: Label) {
         self.usual_registers(fp_of(l));
         self.fuel_by_marks(l, paths);
-        let a = &mut *self.a;
         let changed = paths.changes.iter().flat_map(|c| &c.sgprs);
         let sgprs: BTreeSet<u8> = changed.map(|w| w.0).collect();
         for code in sgprs.into_iter().filter(|&code| code != SCC_CODE) {
-            a.mov(false, RAX, Rm::M(ctx!(lanes.last, 4 * code as usize)));
-            a.store(false, sgpr_home(code), RAX);
+            self.write_scalar(code);
         }
         for (&code, _) in paths.masks.iter().filter(|m| *m.1) {
             if let Some(bits) = paths.bits_at_end(code) {
                 // The bits of all lanes are known.
+                let a = &mut *self.a;
                 let lanes = ctx!(lanes.masks, 4 * code as usize);
                 a.mov(true, RAX, Rm::M(ctx!(lanes.alive)));
                 match bits {
@@ -582,14 +556,9 @@ impl<V: Vectors> Emit<'_, V> {
                 }
                 a.store(true, lanes, RAX);
             }
-            // Lanes that were not active keep their bits.
-            a.mov(true, RAX, Rm::M(ctx!(lanes.exec)));
-            a.g(true, &[0xf7], 2, Rm::R(RAX)); // not
-            a.alu(alu::AND, true, RAX, Rm::M(sgpr_home(code)));
-            let lanes = ctx!(lanes.masks, 4 * code as usize);
-            a.alu(alu::OR, true, RAX, Rm::M(lanes));
-            a.store(true, sgpr_home(code), RAX);
+            self.write_mask(code, None);
         }
+        let a = &mut *self.a;
         a.mov(true, RAX, Rm::M(ctx!(lanes.alive)));
         if !paths.alike {
             a.store(true, sgpr_home(EXEC as u8), RAX);
@@ -619,7 +588,29 @@ struct Targets {
     bail: Label,
 }
 
-impl<V: Vectors> LaneSelect<'_, '_, V> {
+impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
+    /// Returns the selection of a block of a loop before anything is selected.
+    fn of_place(
+        e: &'e mut Emit<'a, V>,
+        (l, paths): (&LoopBlocks, &LanePaths),
+        place: Place,
+        kept: &Kept,
+    ) -> LaneSelect<'e, 'a, V> {
+        let mut s = LaneSelect::new(e);
+        s.masks = paths.masks.keys().copied().collect();
+        s.same_exec = false;
+        s.active = place.1;
+        if !s.active {
+            s.inactive = inactive_bits(s.e.c, |_| Inactive::Unknown);
+        }
+        s.known.clone_from(&paths.known[&place]);
+        s.shared.clone_from(&kept.shared);
+        s.out.homes.clone_from(&kept.homes);
+        s.stores = stores(l) > 0;
+        s.logged = inst::logged(most_stored(&l.blocks));
+        s
+    }
+
     /// Selects a block's code for a lane. Returns also the new values of what is kept. The block accesses memory at places from a number on; `by` tells what
     /// each iteration adds to what is kept.
     fn path(
@@ -630,22 +621,18 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
     ) -> Option<(Ends, Vec<(Home, VReg)>)> {
         let c = self.e.c;
         if self.active {
-            for (at, n) in c.graph.iter().enumerate() {
-                if self.e.plan.live[at] && matches!(n.op, Inst::Group { .. } | Inst::SLoad { .. }) {
-                    self.permitted(at as Id)?;
-                }
-            }
+            self.permit_loads()?;
         }
         for &g in &c.guards {
             if self.active || !c.graph[g as usize].vec {
-                let g = self.general(g)?;
-                self.push(L::Leave(true), &[(g, Role::Use)]);
+                self.leave_if(g)?;
             }
         }
         let writes = &c.effects.vgprs;
+        let vgpr = |v: u16| writes.iter().find(|w| w.0 == v).map(|w| w.1);
         for home in self.out.homes.iter().filter(|h| h.class == 1) {
             if let What::Vgpr(v) = home.what
-                && let Some(&(_, id, _)) = writes.iter().find(|w| w.0 == v)
+                && let Some(id) = vgpr(v)
                 && self.used_as[id as usize] == [false; 2]
             {
                 // It is loaded as a float.
@@ -653,7 +640,6 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
             }
         }
         let mut sets = Vec::new();
-        let vgpr = |v: u16| c.effects.vgprs.iter().find(|w| w.0 == v).map(|w| w.1);
         for home in self.out.homes.clone() {
             let value = match home.what {
                 What::Vgpr(v) if self.active => match vgpr(v) {
@@ -695,6 +681,9 @@ impl<V: Vectors> LaneSelect<'_, '_, V> {
         }
         if self.active && self.stores {
             self.store_where(first_place, |s, address| s.steps_by(address, by))?;
+        } else if self.stores && self.has_unrecorded() {
+            // A scalar that no active lane may load.
+            return None;
         }
         for &(home, r) in &sets {
             self.push(L::SetHome(home), &[(r, Role::Use)]);

@@ -14,12 +14,12 @@ use super::*;
 use crate::ir::region::Store;
 use crate::lir::{Remat, Role};
 use crate::passes::VectorOp;
-use crate::passes::lane_loop::{Again, Inactive, LaneLoop, inactive_if, is_mask};
+use crate::passes::lane_loop::{Again, Inactive, LaneLoop, are_masks};
 use crate::passes::lane_paths::{Known, SCC_CODE};
 use std::collections::BTreeSet;
 
 /// The registers that keep values from iteration to iteration.
-pub(super) const KEPT: [usize; 2] = [5, 7];
+const KEPT: [usize; 2] = [5, 7];
 
 /// A lane's iteration as machine instructions.
 #[derive(Default)]
@@ -115,14 +115,17 @@ pub(super) struct LaneSelect<'e, 'a, V: VectorIsa> {
     pub(super) checked: BTreeSet<VReg>,
     /// For each value: whether floats, and other operations, read it.
     pub(super) used_as: Vec<[bool; 2]>,
+    /// Which values are masks.
+    is_mask: Vec<bool>,
     /// The masks that the loop changes.
     pub(super) masks: BTreeSet<u8>,
     /// The one of them of lanes that have left ([`LaneLoop::left`]): the lane's bit is 0 at the beginning of an iteration.
     left: Option<u8>,
     /// EXEC stays as it is.
     pub(super) same_exec: bool,
-    /// The lane is active.
+    /// The lane is active, and if it is not, its bits of masks.
     pub(super) active: bool,
+    pub(super) inactive: Vec<Inactive>,
     /// The lane's bits of masks that are known.
     pub(super) known: Known,
     /// The VGPRs that other blocks of the loop change, too.
@@ -166,10 +169,12 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             bits: Map::default(),
             checked: BTreeSet::new(),
             used_as: Vec::new(),
+            is_mask: are_masks(e.c, &e.plan.late),
             masks: BTreeSet::new(),
             left: None,
             same_exec: true,
             active: true,
+            inactive: Vec::new(),
             known: Known::new(),
             shared: BTreeSet::new(),
             once: false,
@@ -253,13 +258,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         }
         let mut homes: Vec<(bool, Home)> = Vec::new();
         let mut push = |read: bool, what: What, class: Class| {
-            let register = None;
-            let home = Home {
-                what,
-                class,
-                register,
-            };
-            homes.push((read, home));
+            homes.push((read, Home::new(what, class)));
         };
         let writes = &c.effects.vgprs;
         let mut k = 0;
@@ -300,21 +299,9 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         for m in l.masks.iter().filter(|m| Some(m.code) != l.left) {
             push(true, What::Bit(m.code), 0);
         }
-        let mut kept = [c.effects.store.is_some() as usize, 0];
-        for (read, home) in &mut homes {
-            let class = home.class as usize;
-            if !*read || kept[class] == KEPT[class] {
-                continue;
-            }
-            kept[class] += 1;
-            home.register = Some(match class {
-                0 => GENERAL[GENERAL.len() - kept[0]],
-                _ => inst::FLOATS - kept[1] as u8,
-            });
-        }
+        let read = homes.iter_mut().filter(|h| h.0).map(|h| &mut h.1);
+        self.out.registers = take_registers(read, c.effects.store.is_some());
         self.out.homes = homes.into_iter().map(|h| h.1).collect();
-        self.out.registers =
-            [GENERAL.len() - kept[0], inst::FLOATS as usize - kept[1]].map(|n| n as u8);
         for home in &self.out.homes {
             let first = match home.what {
                 What::Vgpr(v) | What::VgprPair(v) if home.register.is_none() => v,
@@ -330,14 +317,9 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
     /// Selects an iteration.
     pub(super) fn iteration(&mut self, l: &LaneLoop) -> Option<()> {
         let c = self.e.c;
-        for (at, n) in c.graph.iter().enumerate() {
-            if self.e.plan.live[at] && matches!(n.op, Inst::Group { .. } | Inst::SLoad { .. }) {
-                self.permitted(at as Id)?;
-            }
-        }
+        self.permit_loads()?;
         for &g in &c.guards {
-            let g = self.general(g)?;
-            self.push(L::Leave(true), &[(g, Role::Use)]);
+            self.leave_if(g)?;
         }
         let mut sets = Vec::new();
         for home in self.out.homes.clone() {
@@ -635,6 +617,15 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         self.again_anywhere(L::Home(home), remat, home.class)
     }
 
+    /// Returns a number of 64 bits that is kept, in a general register.
+    pub(super) fn kept_pair(&mut self, home: Home) -> VReg {
+        let r = self.kept_value(home);
+        match home.class {
+            0 => r,
+            _ => self.result(L::ToGeneral(true), &[(r, Role::Use)], 0),
+        }
+    }
+
     pub(super) fn memory(&mut self, m: Mem, wide: bool, class: Class) -> VReg {
         self.again_anywhere(L::Memory(m, wide), Remat::Memory, class)
     }
@@ -744,7 +735,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         }
         for (first, high) in [(Some(v), false), (v.checked_sub(1), true)] {
             if let Some(home) = first.and_then(|v| self.home(What::VgprPair(v))) {
-                let w = self.kept_value(home);
+                let w = self.kept_pair(home);
                 let r = self.half(w, high);
                 return Some(match class {
                     1 => self.result(L::ToFloat(false), &[(r, Role::Use)], 1),
@@ -845,20 +836,14 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
             self.bits.insert(id, r);
             return Some(r);
         }
-        if !is_mask(self.e.c, &self.e.plan.late, id) {
+        if !self.is_mask[id as usize] {
             return None;
         }
         let r = match n.op {
-            Inst::Ballot if !self.active => {
-                let before = |code: u8| match code as u16 {
-                    EXEC => Inactive::Bit(false),
-                    _ => Inactive::Unknown,
-                };
-                match inactive_if(self.e.c, n.args[0], &before) {
-                    Inactive::Bit(bit) => self.imm(bit as u64),
-                    _ => return None,
-                }
-            }
+            Inst::Ballot if !self.active => match self.inactive[id as usize] {
+                Inactive::Bit(bit) => self.imm(bit as u64),
+                _ => return None,
+            },
             Inst::Ballot => self.general(n.args[0])?,
             Inst::Const(v) => self.imm(v & 1),
             Inst::SIn(code) if code as u16 == EXEC => self.imm(self.active as u64),
@@ -1178,6 +1163,28 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         Some(address)
     }
 
+    /// Checks that all elements may be loaded which the block loads, and records that they are.
+    pub(super) fn permit_loads(&mut self) -> Option<()> {
+        for (at, n) in self.e.c.graph.iter().enumerate() {
+            if self.e.plan.live[at] && matches!(n.op, Inst::Group { .. } | Inst::SLoad { .. }) {
+                self.permitted(at as Id)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Leaves the lane's code if a truth value is true.
+    pub(super) fn leave_if(&mut self, truth: Id) -> Option<()> {
+        let truth = self.general(truth)?;
+        self.push(L::Leave(true), &[(truth, Role::Use)]);
+        Some(())
+    }
+
+    /// Returns true if the block has made accesses that are not recorded yet.
+    pub(super) fn has_unrecorded(&self) -> bool {
+        !self.reached.is_empty()
+    }
+
     /// Loads an element of a load.
     pub(super) fn element(&mut self, load: Id, k: u8, class: Class) -> Option<VReg> {
         if let Inst::AffineLoad { .. } = self.node(load).op {
@@ -1186,7 +1193,7 @@ impl<'e, 'a, V: Vectors> LaneSelect<'e, 'a, V> {
         self.elements(load, k, 1, class)
     }
 
-    /// Returns the load of which two halves are consecutive dwords that nothing else reads, and the number of the first one.
+    /// Returns the load of which two halves are consecutive dwords, and the number of the first one.
     pub(super) fn two_elements(&self, lo: Id, hi: Id) -> Option<(Id, u8)> {
         let (l, h) = (self.node(lo), self.node(hi));
         let (Inst::Part(k), Inst::Part(next)) = (l.op, h.op) else {
@@ -1223,6 +1230,26 @@ pub(super) fn most_stored(blocks: &[Block]) -> u16 {
     let stores = blocks.iter().filter_map(|c| c.effects.store.as_ref());
     let bytes = stores.map(|s| s.bytes as u16 * s.data.len() as u16);
     bytes.max().unwrap_or(0)
+}
+
+/// Gives registers to what is kept from iteration to iteration, in order, as far as they suffice. Returns how many are left to be allocated. One is for the
+/// log if the loop `stores`.
+pub(super) fn take_registers<'h>(
+    homes: impl Iterator<Item = &'h mut Home>,
+    stores: bool,
+) -> [u8; 2] {
+    let mut kept = [stores as usize, 0];
+    for home in homes {
+        let class = home.class as usize;
+        if kept[class] < KEPT[class] {
+            kept[class] += 1;
+            home.register = Some(match class {
+                0 => GENERAL[GENERAL.len() - kept[0]],
+                _ => inst::FLOATS - kept[1] as u8,
+            });
+        }
+    }
+    [GENERAL.len() - kept[0], inst::FLOATS as usize - kept[1]].map(|n| n as u8)
 }
 
 /// Returns elements of a store: this many, from the one with this number on.
