@@ -38,8 +38,9 @@ pub const RESIDENT_WAVES: usize = 40 * 64;
 /// The number of time slices of its waves after which a workgroup that does not wait yields to another one.
 pub(super) const PATIENCE: u32 = 16;
 
-/// The maximum number of workgroups that a thread takes at a time.
-pub(super) const BATCH: u64 = 64;
+/// The maximum number of workgroups that a thread takes at a time. Taking them, and entering compiled code for them, takes as long as about
+/// fifty waves of a few instructions.
+pub(super) const BATCH: u64 = 1024;
 
 /// Instructions that a dispatch runs on one thread before the others are started: starting them takes as long. If an earlier dispatch of the kernel
 /// tells that it has more, all threads are started at once.
@@ -697,6 +698,19 @@ impl Spot {
     }
 }
 
+/// Appends `count` rows, each `step` after the one before it.
+fn add_rows(rows: &mut Vec<Row>, first: Row, step: Row, count: usize) {
+    let before = rows.len();
+    rows.resize(before + count, first);
+    let [mut a, mut b, mut c] = first;
+    for row in &mut rows[before..] {
+        *row = [a, b, c];
+        a = a.wrapping_add(step[0]);
+        b = b.wrapping_add(step[1]);
+        c = c.wrapping_add(step[2]);
+    }
+}
+
 /// Workgroups that a thread has taken but not started, and the same number of slots for them.
 #[derive(Clone, Default)]
 pub(super) struct Batch {
@@ -1030,12 +1044,7 @@ impl Worker<'_> {
             let first = group.own.row([x, y, z]);
             let same = full.saturating_sub(x + 1) as u64;
             let same = same.min(end.saturating_sub(number + 1));
-            let ([a, b, c], [by_a, by_b, by_c]) = (first, step);
-            let row = |n| [a + n * by_a, b + n * by_b, c + n * by_c];
-            self.rows.push(first);
-            if same > 0 {
-                self.rows.extend((1..=same as u32).map(row));
-            }
+            add_rows(&mut self.rows, first, step, same as usize + 1);
             number += same;
             x += same as u32;
             if number + 1 >= end {
