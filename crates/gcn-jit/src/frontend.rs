@@ -7,6 +7,7 @@
 mod all_active;
 mod analyze;
 mod buffer;
+mod calls;
 mod continuations;
 mod cross_lane;
 mod indexing;
@@ -82,6 +83,8 @@ pub(crate) struct InsnInfo {
     /// The instruction may read inactive lanes of VGPRs, or keeps a part of its destination.
     touches_inactive: bool,
     unknown_effects: bool,
+    /// It may write any VGPR.
+    may_write_any: bool,
     /// The instruction makes other waves' writes to memory visible.
     polls: bool,
 }
@@ -333,6 +336,8 @@ pub(crate) struct Builder<'a> {
     usual_branches: bool,
     /// The block is a loop for one lane after the other, which may store after it has loaded.
     by_lane: bool,
+    /// Where jumps to addresses in registers go.
+    calls: Option<&'a calls::Calls>,
     joins: joined::Joins<'a>,
 }
 
@@ -477,6 +482,7 @@ impl<'a> Builder<'a> {
             at_entry: false,
             usual_branches: false,
             by_lane: false,
+            calls: None,
             joins: Default::default(),
         }
     }
@@ -549,7 +555,7 @@ impl<'a> Builder<'a> {
         if matches!(terminator, Terminator::End) && !self.s.all_live {
             return (none, none);
         }
-        if self.s.precise || matches!(terminator, Terminator::Indirect(_) | Terminator::End) {
+        if self.s.precise || matches!(terminator, Terminator::Indirect { .. } | Terminator::End) {
             return (all, all);
         }
         let after = |pc: u64| live.get(pc).unwrap_or(all);
@@ -666,9 +672,16 @@ impl<'a> Builder<'a> {
             self.finish(Terminator::Jump(next), live, blocks);
             return;
         }
-        if let Some(to) = changes.indirect {
-            self.finish(Terminator::Indirect(to), live, blocks);
-            return;
+        if let Flow::Indirect { .. } = k.flow {
+            let known = changes.jump.filter(|jump| jump.0.is_none());
+            let terminator = match (self.indirect(pc, &changes), known) {
+                (None, Some((_, to))) => Some(self.call(to)),
+                (terminator, _) => terminator,
+            };
+            if let Some(terminator) = terminator {
+                self.finish(terminator, live, blocks);
+                return;
+            }
         }
         match (changes.jump, changes.signal) {
             (_, Some(Signal::Endpgm)) => self.finish(Terminator::End, live, blocks),
@@ -692,7 +705,7 @@ impl<'a> Builder<'a> {
     /// Records which VGPRs an instruction may write.
     fn record_writes(&mut self, k: &InsnInfo) {
         match &mut self.may_write {
-            Some(vgprs) if !k.unknown_effects => {
+            Some(vgprs) if !k.may_write_any => {
                 vgprs.extend(&k.vwrites);
                 vgprs.extend(k.may_write.clone());
             }

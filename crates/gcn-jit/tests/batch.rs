@@ -403,6 +403,78 @@ fn some_go_elsewhere() {
     assert!(levels().is_empty() || count > 500, "{count}");
 }
 
+/// Two functions: one changes v9, in some lanes in another way, and the other calls it twice. They return to the address in s[30:31] plus s29.
+const FUNCTIONS: &str = "s_branch over\n\
+    square:\nv_and_b32 v16, 1, v9\nv_cmp_eq_u32 vcc, 1, v16\ns_and_saveexec_b64 s[22:23], vcc\ns_cbranch_execz even\n\
+    v_mul_lo_u32 v9, v9, v9\neven:\ns_or_b64 exec, exec, s[22:23]\nv_add_u32 v9, s12, v9\nv_add_u32 v10, v4, v9\n\
+    s_add_u32 s30, s30, s29\ns_addc_u32 s31, s31, 0\ns_setpc_b64 s[30:31]\n\
+    twice:\ns_mov_b64 s[24:25], s[30:31]\n\
+    s_getpc_b64 s[26:27]\na:\ns_add_u32 s26, s26, square-a\ns_addc_u32 s27, s27, -1\ns_swappc_b64 s[30:31], s[26:27]\n\
+    v_add_u32 v11, v9, v10\ns_mov_b32 s29, 0\ns_swappc_b64 s[30:31], s[26:27]\ns_setpc_b64 s[24:25]\n\
+    over:\ns_mov_b32 s12, s6\ns_mov_b32 s29, 0\n";
+
+/// A call of a function at a lower address. `label` is of its own.
+macro_rules! call {
+    ($function:literal, $label:literal) => {
+        concat!(
+            "s_getpc_b64 s[26:27]\n",
+            $label,
+            ":\ns_add_u32 s26, s26, ",
+            $function,
+            "-",
+            $label,
+            "\ns_addc_u32 s27, s27, -1\ns_swappc_b64 s[30:31], s[26:27]\n"
+        )
+    };
+}
+
+#[test]
+fn functions_are_called() {
+    let calls = [
+        call!("square", "b"),
+        "v_xor_b32 v11, v9, v4\n",
+        call!("twice", "c"),
+        // In a loop, with another address in each iteration but the first, and with some lanes inactive.
+        "s_mov_b32 s20, 3\ns_mov_b64 s[34:35], exec\nagain:\nv_cmp_lt_u32 vcc, v0, v9\ns_and_b64 exec, exec, vcc\n",
+        call!("twice", "d"),
+        "s_mov_b64 exec, s[34:35]\ns_sub_u32 s20, s20, 1\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc1 again\n",
+    ];
+    let extra = [&[FUNCTIONS], &calls[..]].concat().concat().leak();
+    let count = Transaction { extra, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 1000, "{count}");
+}
+
+#[test]
+fn functions_return_elsewhere() {
+    // Eight bytes after the call, in some workgroups.
+    let calls = [
+        "s_and_b32 s20, s6, 15\ns_cmp_eq_u32 s20, 6\ns_cselect_b32 s29, 8, 0\n",
+        call!("square", "b"),
+        "v_mov_b32 v11, 0x12345\nv_add_u32 v10, v9, v10\ns_mov_b32 s29, 0\n",
+        call!("twice", "c"),
+    ];
+    let extra = [&[FUNCTIONS], &calls[..]].concat().concat().leak();
+    let count = Transaction { extra, ..TRIAL }.run();
+    assert!(levels().is_empty() || count > 500, "{count}");
+}
+
+#[test]
+fn functions_run_in_the_callers_mode() {
+    // The sum is rounded to nearest and to zero.
+    let function = "s_branch over\nsum:\nv_cvt_f32_u32 v16, v4\nv_mul_f32 v16, 0x3e4ccccd, v16\nv_add_f32 v9, v9, v16\n\
+        s_setpc_b64 s[30:31]\nover:\nv_mov_b32 v9, 0x3eaaaaab\n";
+    let calls = [
+        call!("sum", "b"),
+        "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 3\nv_mov_b32 v10, v9\n",
+        call!("sum", "c"),
+        "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n",
+    ];
+    for calls in [&calls[..1], &calls] {
+        let extra = [&[function], calls].concat().concat().leak();
+        Transaction { extra, ..TRIAL }.run();
+    }
+}
+
 #[test]
 fn some_wait_at_barriers() {
     // Here all waves of a workgroup do the same.

@@ -23,6 +23,7 @@ pub(super) struct Tracer<'a> {
     /// What a variant may assume of the operations of plain blocks, by their starts.
     pub assumable: Map<u64, affine::Assumable>,
     pub written: u128,
+    pub calls: &'a calls::Calls,
     /// The address where waves start.
     pub entry: u64,
     /// The scalar registers' values in a typical wave, if one is known.
@@ -62,7 +63,8 @@ impl ControlFlow {
     fn of(blocks: &[Block], left_out: LeftOut) -> ControlFlow {
         let back = |c: &Block| {
             let start = c.start;
-            c.targets().filter(move |&pc| pc <= start)
+            let calls = matches!(c.terminator, Terminator::Indirect { .. });
+            c.targets().filter(move |&pc| pc <= start && !calls)
         };
         let loops = blocks
             .iter()
@@ -338,6 +340,7 @@ impl<'a> Tracer<'a> {
             ..Builder::new(self.s)
         };
         b.written = self.written;
+        b.calls = Some(self.calls);
         for half in 0..2 {
             b.regs.known.insert(EXEC as u8 + half, u32::MAX);
         }
@@ -378,13 +381,19 @@ impl<'a> Tracer<'a> {
             let Ok(mut changes) = b.lower(pc, k) else {
                 return stop;
             };
-            if changes.wave_helper.is_some() || changes.indirect.is_some() {
+            if changes.wave_helper.is_some() {
                 return stop;
             }
             if begins {
                 over.push(pc);
             }
             let next = pc + k.len;
+            if let Flow::Indirect { .. } = k.flow
+                && let Some(terminator) = b.indirect(pc, &changes)
+            {
+                b.take(changes, pc, next, k);
+                return Some(terminator);
+            }
             let goes_back = |k: &InsnInfo| k.flow.target(next, &k.insn) == Some(start);
             let repeats = begun(over) < rounds && self.insns.get(&next).is_some_and(goes_back);
             b.decide(&mut changes, repeats);

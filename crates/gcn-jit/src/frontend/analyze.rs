@@ -31,6 +31,7 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
         // A change of MODE may need other compiled code after it. Direct jumps are followed.
         unknown_effects: indexed(&insn, s)
             || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
+        may_write_any: indexed(&insn, s) || changes(&insn, false),
         polls: polls(&insn),
         parts,
     };
@@ -43,7 +44,7 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
             // Register 0 is read if there is no register with the number.
             File::Vector if a.anywhere && a.write => k.may_write = 0..s.vgprs,
             File::Vector if a.anywhere => k.vreads.extend(0..s.vgprs),
-            _ if a.anywhere => k.unknown_effects = true,
+            _ if a.anywhere => (k.unknown_effects, k.may_write_any) = (true, true),
             // For a VGPR that the wave does not have, v0 is read, and nothing is written.
             File::Vector if a.write => k.vwrites.extend(range.filter(|&r| r < s.vgprs)),
             File::Vector => k

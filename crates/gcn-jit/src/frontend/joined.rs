@@ -391,6 +391,7 @@ impl<'a> Tracer<'a> {
                     ..Joins::default()
                 },
                 written: self.written,
+                calls: Some(self.calls),
                 ..Builder::new(self.s)
             };
             let mut over = Vec::new();
@@ -454,13 +455,13 @@ impl<'a> Tracer<'a> {
             let Ok(changes) = b.lower(pc, k) else {
                 return stop;
             };
+            if matches!(k.flow, Flow::Indirect { .. }) && b.indirect(pc, &changes).is_some() {
+                return stop;
+            }
             let effects = changes.store.is_some() || !changes.rows.is_empty();
             let effects = effects || !changes.indexed.is_empty();
             let effects = effects || changes.signal.is_some() || !changes.lane_inserts.is_empty();
-            if changes.wave_helper.is_some()
-                || changes.indirect.is_some()
-                || effects && pending.is_some()
-            {
+            if changes.wave_helper.is_some() || effects && pending.is_some() {
                 return stop;
             }
             if begins {

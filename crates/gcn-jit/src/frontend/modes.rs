@@ -41,6 +41,7 @@ pub(super) fn follow(
     entry: u64,
     insns: &mut BTreeMap<u64, InsnInfo>,
     leaders: &BTreeSet<u64>,
+    calls: &calls::Calls,
     s: &CompileRequest<'_>,
 ) {
     let fields = fields(insns);
@@ -64,6 +65,7 @@ pub(super) fn follow(
             }
             mode = changed(pc, mode).map_or(mode, |new| new.0);
             work.extend(k.flow.target(pc, &k.insn).map(|target| (target, mode)));
+            work.extend(calls.at(pc).iter().map(|&target| (target, mode)));
             if !k.flow.falls_through() {
                 break;
             }
@@ -75,7 +77,7 @@ pub(super) fn follow(
         if let Some((mode, source)) = changed(pc, k.mode) {
             let span = Cell::new(None);
             k.sets_mode = Some(ModeChange { mode, source, span });
-            k.unknown_effects = false;
+            (k.unknown_effects, k.may_write_any) = (false, false);
         }
     }
     let mut free = 0;
@@ -201,18 +203,28 @@ fn location(insn: &Insn, slot: u8) -> OperandLocation {
 
 /// Returns the value of a node that depends on the instruction's bits alone.
 pub(super) fn constant(insn: &Insn, program: &Program, node: u16) -> Option<u64> {
+    known(insn, program, node, &|_| None)
+}
+
+/// Returns the value of a node that depends on the instruction's bits and on the values that `given` returns.
+pub(super) fn known(
+    insn: &Insn,
+    program: &Program,
+    node: u16,
+    given: &dyn Fn(Op) -> Option<u64>,
+) -> Option<u64> {
     let n = &program.nodes[node as usize];
     match n.op {
         Op::Const(value) => Some(value),
         Op::Field(field) => Some(insn.field(field) as u64),
         Op::Src(slot) => match location(insn, slot) {
             OperandLocation::Const(value) => Some(value),
-            _ => None,
+            _ => given(n.op),
         },
         op if op.arity() > 0 && !n.ty.is_float() && !n.out.is_float() => {
             let mut args = [[0]; 3];
             for (k, arg) in args.iter_mut().enumerate().take(op.arity()) {
-                *arg = [constant(insn, program, n.args[k])?];
+                *arg = [known(insn, program, n.args[k], given)?];
             }
             let operation = Operation {
                 op,
@@ -224,7 +236,7 @@ pub(super) fn constant(insn: &Insn, program: &Program, node: u16) -> Option<u64>
             let mut value = [0];
             eval(operation, args.each_ref(), &mut value).then_some(value[0])
         }
-        _ => None,
+        op => given(op),
     }
 }
 

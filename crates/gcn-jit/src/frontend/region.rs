@@ -1,11 +1,15 @@
 //! Finds the code of a region and builds its blocks.
 
+use super::calls::{Calls, Constants};
 use super::*;
 use crate::passes::lane_loop::LaneLoop;
 use crate::passes::lane_paths::LanePaths;
 
 /// The maximum number of instructions of a region.
 const REGION_INSNS: usize = 16_000;
+
+/// The number of instructions from which on a region does not continue into functions.
+const CALLED_INSNS: usize = 8_000;
 
 /// The instructions of a region.
 struct Code {
@@ -14,6 +18,7 @@ struct Code {
     live: LiveSets,
     /// The scalar registers that instructions of the region write.
     written: u128,
+    calls: Calls,
 }
 
 /// Instructions whose blocks can be built again alone: from a leader, or an instruction that does not follow the one before it, to the next one. Of other
@@ -86,6 +91,7 @@ pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
             state: &at,
             assumable,
             written: code.written,
+            calls: &code.calls,
             entry,
             usual,
         };
@@ -173,12 +179,26 @@ impl Code {
     fn find(entry: u64, s: &CompileRequest<'_>) -> Code {
         let mut insns: BTreeMap<u64, InsnInfo> = BTreeMap::new();
         let mut leaders = BTreeSet::from([entry]);
-        let mut work = vec![entry];
-        while let Some(mut pc) = work.pop() {
+        let (mut work, mut functions) = (vec![entry], Vec::new());
+        let mut calls = BTreeMap::new();
+        loop {
+            let of_functions = insns.len() < CALLED_INSNS;
+            let next = work
+                .pop()
+                .or_else(|| functions.pop().filter(|_| of_functions));
+            let Some(mut pc) = next else { break };
+            let mut constants = Constants::default();
             while !insns.contains_key(&pc) && insns.len() < REGION_INSNS {
                 let Some(insn) = (s.fetch)(pc) else { break };
                 let k = analyze(insn, s);
                 let next = pc + k.len;
+                if let Some(to) = constants.follow(pc, &k)
+                    && !s.left_out.has(Optional::Calls)
+                {
+                    calls.insert(pc, to);
+                    leaders.insert(to);
+                    functions.push(to);
+                }
                 let target = k.flow.target(pc, &insn);
                 let goes_on = k.flow.falls_through();
                 let plain = k.flow == Flow::Next;
@@ -196,9 +216,14 @@ impl Code {
                 pc = next;
             }
         }
-        modes::follow(entry, &mut insns, &leaders, s);
+        let calls = match calls.is_empty() {
+            true => Calls::default(),
+            false => Calls::of(&insns, &calls),
+        };
+        modes::follow(entry, &mut insns, &leaders, &calls, s);
         indexing::find_sequences(&mut insns, &leaders, s);
         Code {
+            calls,
             live: liveness(&insns, s),
             written: insns.values().fold(0, |all, k| all | k.swrites),
             insns,
@@ -349,12 +374,13 @@ impl Code {
     }
 
     fn builder<'a>(
-        &self,
+        &'a self,
         s: &'a CompileRequest<'a>,
         usual: Option<&'a RefCell<typical::Usual>>,
     ) -> Builder<'a> {
         Builder {
             usual,
+            calls: Some(&self.calls),
             written: self.written,
             ..Builder::new(s)
         }

@@ -290,7 +290,17 @@ fn line(block: &mut Block, text: &str) -> Result<(), String> {
                 next: words.number()? as u64,
             }
         }
-        "indirect" => block.terminator = Terminator::Indirect(words.id()?),
+        "indirect" => {
+            let to = words.id()?;
+            let mut among = Vec::new();
+            while let Ok(pc) = words.number() {
+                among.push(pc as u64);
+            }
+            block.terminator = Terminator::Indirect {
+                to,
+                among: among.into(),
+            };
+        }
         "end" => block.terminator = Terminator::End,
         "barrier" => block.terminator = Terminator::Barrier,
         "leave" => block.terminator = Terminator::Leave,

@@ -233,7 +233,13 @@ impl Block {
             Terminator::Branch { when, taken, next } => {
                 writeln!(f, "  branch %{when}, {taken:#x}, {next:#x}")
             }
-            Terminator::Indirect(to) => writeln!(f, "  indirect %{to}"),
+            Terminator::Indirect { to, ref among } => {
+                write!(f, "  indirect %{to}")?;
+                for pc in among {
+                    write!(f, ", {pc:#x}")?;
+                }
+                writeln!(f)
+            }
             Terminator::Interpret { jumps, alone } => {
                 let jumps = if jumps { " jumps" } else { "" };
                 writeln!(f, "  interpret{jumps}{}", if alone { " alone" } else { "" })

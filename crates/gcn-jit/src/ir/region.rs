@@ -179,8 +179,11 @@ pub enum Terminator {
         taken: u64,
         next: u64,
     },
-    /// Jumps to an address that the wave has computed.
-    Indirect(Id),
+    /// Jumps to an address that the wave has computed. If it is none of `among`, the wave leaves the region.
+    Indirect {
+        to: Id,
+        among: Box<[u64]>,
+    },
     /// The interpreter runs the block's one instruction. Then the wave continues with the next one, or at `wave.pc` if `jumps`.
     /// Compiled code calls the interpreter, or leaves for it if `alone`: then the instruction waits for the ends of other
     /// waves, which the runtime must publish first.
@@ -320,15 +323,14 @@ impl Block {
 
     /// Returns the addresses that the block's code goes to. Blocks begin there.
     pub fn targets(&self) -> impl Iterator<Item = u64> + use<> {
-        let to = match self.terminator {
-            Terminator::Jump(pc) => [Some(pc), None],
-            Terminator::Branch { taken, next, .. } => [Some(taken), Some(next)],
-            Terminator::Interpret { .. } => [Some(self.end), None],
-            Terminator::Barrier | Terminator::End | Terminator::Leave | Terminator::Indirect(_) => {
-                [None, None]
-            }
+        let (to, among) = match &self.terminator {
+            &Terminator::Jump(pc) => ([Some(pc), None], Vec::new()),
+            &Terminator::Branch { taken, next, .. } => ([Some(taken), Some(next)], Vec::new()),
+            Terminator::Interpret { .. } => ([Some(self.end), None], Vec::new()),
+            Terminator::Indirect { among, .. } => ([None, None], among.to_vec()),
+            Terminator::Barrier | Terminator::End | Terminator::Leave => ([None, None], Vec::new()),
         };
-        to.into_iter().flatten()
+        to.into_iter().flatten().chain(among)
     }
 
     /// Returns the addresses where a wave may continue in the region after the block: the targets, and what follows a barrier.
@@ -447,7 +449,9 @@ impl Block {
         roots.extend(e.indexed.iter().flat_map(|w| [w.number, w.value]));
         roots.extend(e.wave_helper.iter().flat_map(|w| &w.inputs));
         roots.extend(e.accesses.iter().flat_map(|n| [n.lo, n.hi]));
-        if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = self.terminator {
+        if let Terminator::Branch { when, .. } | Terminator::Indirect { to: when, .. } =
+            self.terminator
+        {
             roots.push(when);
         }
         for &(_, lane, value) in &e.lane_inserts {

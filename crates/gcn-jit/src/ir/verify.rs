@@ -287,7 +287,7 @@ fn effects(b: &Block) -> Verified {
             "a lane is inserted by number %{lane} of value %{value}, one of which has lanes"
         );
     }
-    if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = b.terminator {
+    if let Terminator::Branch { when, .. } | Terminator::Indirect { to: when, .. } = b.terminator {
         rule!(
             !node(when).vec,
             "the terminator depends on %{when}, which has lanes"

@@ -76,11 +76,13 @@ pub enum Optional {
     FewLanes,
     /// Waves of workgroups of up to 32 work-items have code for their lanes only.
     Narrow,
+    /// A region continues into the functions that it calls, and returns from them.
+    Calls,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 36] = [
+    pub const ALL: [Optional; 37] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::LoopVariants,
@@ -117,6 +119,7 @@ impl Optional {
         Optional::Rounds,
         Optional::FewLanes,
         Optional::Narrow,
+        Optional::Calls,
     ];
 
     /// Its name, as `--disable-pass` takes it.
@@ -158,6 +161,7 @@ impl Optional {
             Optional::Rounds => "rounds",
             Optional::FewLanes => "few_lanes",
             Optional::Narrow => "narrow",
+            Optional::Calls => "calls",
         }
     }
 

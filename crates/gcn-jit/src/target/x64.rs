@@ -853,6 +853,16 @@ impl<V: Vectors> Emit<'_, V> {
         &self.c.graph[id as usize]
     }
 
+    /// Returns the address that the block jumps to, if the target computes it.
+    fn jumps_to(&self) -> Option<Id> {
+        let Terminator::Indirect { to, among } = &self.c.terminator else {
+            return None;
+        };
+        let known = |to: u64| among.contains(&to);
+        let is_known = matches!(self.node(*to).op, Inst::Const(to) if known(to));
+        (!is_known).then_some(*to)
+    }
+
     /// Returns true if an optimisation is not left out.
     fn with(&self, one: Optional) -> bool {
         !self.common.left_out.has(one)
@@ -882,6 +892,11 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.jmp(other);
             return;
         }
+        self.leave_region(why);
+    }
+
+    /// Leaves the region, also from a variant, after the block's effects.
+    fn leave_region(&mut self, why: u64) {
         let number = self.at.number;
         self.a.imm(RAX, why | number << 8);
         let exit = self.common.exit;
@@ -1017,6 +1032,20 @@ impl<V: Vectors> Emit<'_, V> {
             .then(|| ctx!(left_early, at))
     }
 
+    /// Goes to the address in RDX. If it is none of those, the wave leaves the region. RAX is clobbered.
+    fn jump_among(&mut self, among: &[u64]) {
+        self.a.alu_imm(alu::AND, true, Rm::R(RDX), !3);
+        for &pc in among {
+            self.a.imm(RAX, pc);
+            self.a.alu(alu::CMP, true, RDX, Rm::R(RAX));
+            let label = self.label_of(pc);
+            self.a.jcc(Cc::E, label);
+        }
+        let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
+        self.a.store(true, pc, RDX);
+        self.leave_region(EXIT_STOP);
+    }
+
     /// Calls the interpreter for the block's one instruction.
     fn interpret(&mut self, jumps: bool) {
         // The helper counts the instruction itself.
@@ -1148,7 +1177,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
         self.lane_inserts();
         self.call_recorder();
-        if let Terminator::Indirect(to) = c.terminator {
+        if let Some(to) = self.jumps_to() {
             self.sload(RDX, to);
         }
         self.take_off_skipped();
@@ -1162,12 +1191,10 @@ impl<V: Vectors> Emit<'_, V> {
                 }
                 self.goto(next);
             }
-            Terminator::Indirect(_) => {
-                self.a.alu_imm(alu::AND, true, Rm::R(RDX), !3);
-                let pc = mem(WAVE, offset_of!(WaveState, pc) as i32);
-                self.a.store(true, pc, RDX);
-                self.leave(EXIT_STOP);
-            }
+            Terminator::Indirect { to, ref among } => match self.node(to).op {
+                Inst::Const(to) if among.contains(&to) => self.goto(to),
+                _ => self.jump_among(among),
+            },
             Terminator::End => {
                 self.a.imm(RAX, EXIT_END | self.at.last << 8);
                 self.end_time_slice(self.common.ended);

@@ -178,7 +178,9 @@ impl Wanted {
         ids.extend(e.rows.iter().flat_map(|&(a, _, v)| [a, v]));
         ids.extend(e.indexed.iter().flat_map(|w| [w.number, w.value]));
         ids.extend(e.lane_inserts.iter().flat_map(|&(_, lane, v)| [lane, v]));
-        if let Terminator::Branch { when, .. } | Terminator::Indirect(when) = c.terminator {
+        if let Terminator::Branch { when, .. } | Terminator::Indirect { to: when, .. } =
+            c.terminator
+        {
             ids.push(when);
         }
         for st in e.store.iter().chain(&e.deferred_stores) {

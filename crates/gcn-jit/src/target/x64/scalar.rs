@@ -151,7 +151,7 @@ impl<V: Vectors> Emit<'_, V> {
         if let Terminator::Branch { when, .. } = c.terminator {
             self.mark_needed(when, end + 1, &mut needed);
         }
-        if let Terminator::Indirect(to) = c.terminator {
+        if let Some(to) = self.jumps_to() {
             self.mark_needed(to, end, &mut needed);
         }
         for &(id, _) in &c.skipped {
