@@ -1133,7 +1133,8 @@ impl<V: Vectors> Emit<'_, V> {
         // Values that wait for the block's end stay in registers only if the slices are not a loop. The code of loads at lanes' own addresses is
         // much longer than other operations.
         let own = |n: &Node| matches!(n.op, Inst::Group { .. });
-        let kept = match self.keeps_writes() && !c.graph.iter().any(own) {
+        let keeps = self.keeps_writes() || self.keeps_stores();
+        let kept = match keeps && !c.graph.iter().any(own) {
             true => KEPT,
             false => 0,
         };

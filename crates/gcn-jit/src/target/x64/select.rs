@@ -145,6 +145,13 @@ impl<V: Vectors> Emit<'_, V> {
         let kept = self.critical_writes().iter().filter(|c| **c).count();
         self.can_keep() && (1..=KEPT_VGPRS).contains(&kept)
     }
+
+    /// Returns true if the data of deferred stores would be kept in registers.
+    pub fn keeps_stores(&self) -> bool {
+        let parts = |s: &Store| s.data.len() * if s.bytes == 8 { 2 } else { 1 };
+        let stores = self.c.effects.deferred_stores.iter();
+        self.can_keep() && (1..=KEPT_DATA).contains(&stores.map(parts).sum::<usize>())
+    }
 }
 
 /// The current lanes of the VGPR to which [`Emit::vgpr_at`] points.
@@ -155,7 +162,7 @@ const TOGETHER: usize = 12;
 
 /// The maximum number of VGPRs' values, and of registers of stored data, that a slice keeps in registers.
 const KEPT_VGPRS: usize = 4;
-const KEPT_DATA: usize = 2;
+const KEPT_DATA: usize = 4;
 
 impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     pub fn new(e: &'s mut Emit<'a, V>, both: bool) -> Select<'s, 'a, V> {
@@ -619,9 +626,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     fn keep_stores(&mut self) {
         let c = self.e.c;
         let stores = &c.effects.deferred_stores;
-        let parts = |s: &Store| s.data.len() * if s.bytes == 8 { 2 } else { 1 };
-        let few = stores.iter().map(parts).sum::<usize>() <= KEPT_DATA;
-        let keep = few && self.can_keep();
+        let keep = self.can_keep() && self.e.keeps_stores();
         for (n, s) in stores.iter().enumerate() {
             let data = self.store_data(s);
             if self.e.v.stored.len() <= n {
