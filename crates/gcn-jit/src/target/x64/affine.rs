@@ -5,11 +5,16 @@ use super::*;
 use crate::context::{AFFINE_ADDRESSES, AFFINE_BASES, PACES};
 use crate::ir::affine::{Base, BaseOp, Guard};
 
-/// The number of waves or iterations by which prefetches are ahead.
+/// The number of iterations by which prefetches are ahead.
 const AHEAD: i32 = 4;
-/// The bytes at affine addresses that a wave accesses in a block from which on prefetches go to the second-level cache: what several
-/// waves access would drive each other out of the first.
+/// The bytes at affine addresses between a wave's accesses and what it prefetches for later waves, of all its accesses together, and the least
+/// and the greatest number of waves.
+const AHEAD_BYTES: i32 = 12 << 10;
+const AHEAD_WAVES: [i32; 2] = [2, 16];
+/// The bytes at affine addresses that an iteration, or a wave, accesses in a block from which on prefetches go to the second-level cache: what
+/// several of them access would drive each other out of the first.
 const MANY: i32 = 600;
+const MANY_OF_WAVE: i32 = 6 << 10;
 
 /// Returns the memory operand of an access whose address is RAX plus a constant.
 pub(super) fn address_plus(offset: i32) -> Mem {
@@ -70,7 +75,9 @@ impl<V: Vectors> Emit<'_, V> {
             }
             return;
         }
-        self.fetch_lines(stride, address_plus(offset + AHEAD * 64 * stride), stores);
+        let [least, most] = AHEAD_WAVES;
+        let waves = (AHEAD_BYTES / self.bytes_accessed().max(1)).clamp(least, most);
+        self.fetch_lines(stride, address_plus(offset + waves * 64 * stride), stores);
     }
 
     /// Prefetches the slice's memory a few iterations ahead, assuming that its address moves as far in each iteration as in the last
@@ -160,9 +167,15 @@ impl<V: Vectors> Emit<'_, V> {
         self.a.g(false, &opcode, which, Rm::M(at));
     }
 
-    /// Returns true if a wave accesses [`MANY`] bytes at affine addresses in the block.
+    /// Returns true if what several waves or iterations access at affine addresses does not fit in the first-level cache.
     fn accesses_many(&self) -> bool {
+        self.bytes_accessed() > if self.repeats { MANY } else { MANY_OF_WAVE }
+    }
+
+    /// Returns the bytes at affine addresses that a wave accesses in the block.
+    fn bytes_accessed(&self) -> i32 {
         let memory = self.c.affine.addresses.iter().filter(|a| a.limit.is_none());
-        memory.map(|a| 64 * a.step.abs()).sum::<i32>() > MANY
+        let bytes = memory.map(|a| a.step.saturating_abs().saturating_mul(64));
+        bytes.fold(0, i32::saturating_add)
     }
 }
