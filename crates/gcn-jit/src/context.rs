@@ -158,6 +158,8 @@ pub struct Batch {
     pub code: *const u8,
     /// Nonzero: all waves share one state because nothing waits. The time slices stay as they were at first.
     pub single: u64,
+    /// Nonzero: the next wave begins where one ends in the [grid variant](crate::target::x64::grid), whose constants cannot change.
+    pub direct: u64,
     /// The number of waves, and of waves of the current workgroup that have not ended.
     pub waves: i64,
     pub live: i64,

@@ -244,6 +244,11 @@ impl Jit {
                 region: at.region(),
             });
         }
+        let all_in_grid = |slice: &TimeSlice| slice.code == grid && grid != begin;
+        let direct = single
+            && machine.lds.is_empty()
+            && self.group.time_slices.iter().all(all_in_grid)
+            && self.grid_is_constant(at, machine);
         let rows = &groups.rows[groups.done..];
         let (rows, count) = (rows.as_ptr(), rows.len());
         let spare = (*fuel).min(i64::MAX as u64) as i64;
@@ -257,6 +262,7 @@ impl Jit {
             begin,
             code: code.wrapping_add(at.at()),
             single: single as u64,
+            direct: direct as u64,
             waves: waves as i64,
             live: waves as i64,
             given: given as i64,
@@ -273,7 +279,7 @@ impl Jit {
         let row = (batch.row as usize).wrapping_sub(rows as usize) / size_of::<Row>();
         let row = row.min(count);
         batch.row = std::ptr::null();
-        batch.single = 0;
+        (batch.single, batch.direct) = (0, 0);
         let spent = spare - batch.spare;
         let ended = (row * waves) as u64;
         *fuel -= spent as u64;

@@ -4,7 +4,7 @@
 
 use crate::context::{Ctx, GRID};
 use crate::ir::fast_path::Line;
-use crate::ir::grid::{Evaluated, Sum, Waves};
+use crate::ir::grid::{Evaluated, StepOp, Sum, Waves};
 use crate::runtime::engine::{CodePointer, Jit};
 use crate::runtime::helpers::{page_states, permitted};
 use crate::target::x64::grid::{GridCode, GridLoad};
@@ -27,6 +27,9 @@ const REMEMBERED: usize = 4;
 /// After a failed evaluation, a region is skipped in some dispatches, twice as many after each further failure, and at most this number.
 const MOST_SKIPPED: u32 = 256;
 
+/// The bit of [`GridAddress::need`](crate::ir::grid::GridAddress::need) of memory that is written.
+const WRITTEN: u8 = 2;
+
 /// The state of the evaluation for a dispatch.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct GridState {
@@ -34,6 +37,8 @@ pub(crate) struct GridState {
     ready: Option<u64>,
     /// Evaluation is not possible.
     refused: bool,
+    /// No wave can change the memory of the constants.
+    constant: bool,
 }
 
 /// What one engine knows of the evaluations of a region's grid.
@@ -83,21 +88,21 @@ struct Remembered {
     dispatch: Dispatch,
     reads: Vec<Read>,
     accessed: Vec<Accessed>,
+    /// See [`GridState`].
+    constant: bool,
     /// [`Ctx::grid`], and the waves' tables.
     grid: Box<[u32; GRID]>,
     tables: Vec<Line>,
 }
 
-/// Returns the numbers of workgroups for which an evaluation is tried: all of them, or all but the last ones, which may differ.
-/// `middle` is the middle workgroup's ID in each dimension.
+/// Returns the numbers of workgroups for which an evaluation is tried: all of them, or all but the last ones, which may differ, or have no
+/// elements. `middle` is the middle workgroup's ID in each dimension.
 fn attempts(middle: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
+    let most = middle.map(|m| m.saturating_mul(2).saturating_add(1));
     let less = [[0; 3], [1; 3], [2; 3], [2, 0, 0], [0, 2, 2]];
-    less.into_iter().map(move |less| {
-        std::array::from_fn(|dim| {
-            let most = middle[dim].saturating_mul(2).saturating_add(1);
-            most.saturating_sub(less[dim]).max(1)
-        })
-    })
+    let parts = [16, 4].map(|part| most.map(|n| n.div_ceil(part)));
+    let all = less.into_iter().chain(parts);
+    all.map(move |less| std::array::from_fn(|dim| most[dim].saturating_sub(less[dim]).max(1)))
 }
 
 impl Jit {
@@ -153,6 +158,34 @@ impl Jit {
         self.evaluate_grid(at, &inputs)
     }
 
+    /// Returns true if no wave can change the memory of the variant's constants, and it has not changed since they were evaluated.
+    pub(crate) fn grid_is_constant(&self, at: CodePointer, machine: &Machine<'_>) -> bool {
+        let region = &self.code.regions[at.region() as usize];
+        let (Some(grid), Some(like)) = (&region.grid, self.group.like.as_deref()) else {
+            return false;
+        };
+        let bias = self.ctx.memory.bias;
+        let same = |load: &GridLoad| {
+            let StepOp::Load { count, offset } = grid.program.steps[load.step as usize].op else {
+                return None;
+            };
+            let of = |at: u32| self.ctx.grid.get(at as usize).copied();
+            let host = of(load.pointer)? as u64 | (of(load.pointer + 1)? as u64) << 32;
+            let first = host.wrapping_add_signed(offset as i64).wrapping_sub(bias);
+            let mut now = [0; 4 * 16];
+            let now = now.get_mut(..4 * count as usize)?;
+            machine.memory.read(first, now).ok()?;
+            let known = self
+                .ctx
+                .grid
+                .get(load.to as usize..)?
+                .get(..count as usize)?;
+            let dwords = now.as_chunks().0.iter().map(|&b| u32::from_le_bytes(b));
+            Some(dwords.eq(known.iter().copied()))
+        };
+        like.grid.constant && grid.loads.iter().all(|load| same(load) == Some(true))
+    }
+
     /// The dispatch's waves do not begin in the grid variant. Returns false.
     fn refuse_grid(&mut self) -> bool {
         if let Some(like) = self.group.like.as_deref_mut() {
@@ -177,6 +210,7 @@ impl Jit {
         }
         self.ctx.grid = *found.grid;
         like.grid.ready = Some(self.ctx.remembered.mapping);
+        like.grid.constant = found.constant;
         self.stats.grids += 1;
         self.stats.remembered_grids += 1;
         true
@@ -202,10 +236,19 @@ impl Jit {
                 counts,
             };
             if let Some(accessed) = tables.fill(&mut self.ctx, inputs.machine, lines) {
+                let written = accessed.iter().filter(|a| a.need & WRITTEN != 0);
+                let others = |read: &Accessed| {
+                    let apart = |a: &Accessed| a.last < read.first || read.last < a.first;
+                    written.clone().all(apart)
+                };
+                let loads = &accessed[grid.program.addresses.len()..];
+                let constant = grid.writes_affine && loads.iter().all(others) || loads.is_empty();
                 like.grid.ready = Some(self.ctx.remembered.mapping);
+                like.grid.constant = constant;
                 self.stats.grids += 1;
                 let lines = like.lines.chunks_exact(each);
                 let made = Remembered {
+                    constant,
                     dispatch: inputs.dispatch,
                     reads,
                     accessed,

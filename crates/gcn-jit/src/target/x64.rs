@@ -399,7 +399,7 @@ fn emit_for<V: Vectors>(
             live_ins,
             mode: region.changes_mode().then_some(region.mode),
             at,
-            last: is_last(c, region),
+            after: insns_after(c, region),
         });
         e.block(false);
     }
@@ -428,12 +428,12 @@ fn emit_for<V: Vectors>(
     })
 }
 
-/// Returns true if nothing reads a register after a block.
-fn is_last(c: &Block, region: &Region) -> bool {
+/// Returns the number of instructions after a block, if nothing reads a register there.
+fn insns_after(c: &Block, region: &Region) -> Option<u32> {
     match c.terminator {
         // The next wave's MODE would not be that of its start.
-        _ if region.changes_mode() => false,
-        Terminator::End => true,
+        _ if region.changes_mode() => None,
+        Terminator::End => Some(0),
         Terminator::Jump(to) => {
             let next = region.blocks.iter().find(|b| b.start == to);
             let only_ends = |b: &Block| {
@@ -446,9 +446,9 @@ fn is_last(c: &Block, region: &Region) -> bool {
                     && e.rows.is_empty()
                     && e.wave_helper.is_none()
             };
-            next.is_some_and(only_ends)
+            next.filter(|b| only_ends(b)).map(|b| b.insns)
         }
-        _ => false,
+        _ => None,
     }
 }
 
@@ -477,9 +477,9 @@ fn grid_builder<'r>(
             Inst::LaneIn(_) | Inst::LanesIn(_) | Inst::VgprAt | Inst::Exec
         )
     };
-    let all = match is_last(c, region) {
-        true => c.insns,
-        false => region.blocks.iter().map(|b| b.insns).sum(),
+    let all = match insns_after(c, region) {
+        Some(_) => c.insns,
+        None => region.blocks.iter().map(|b| b.insns).sum(),
     };
     let indexes = !c.effects.indexed.is_empty();
     let fits = all <= MOST && !indexes && !c.graph.iter().any(reads_lanes);
@@ -803,6 +803,7 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     call_of: Map<u16, u32>,
     /// It is the [grid variant](grid), and what that begins with.
     is_grid: bool,
+    direct: Option<grid::Direct>,
     grid: Option<Grid<'a>>,
     /// The code that takes the place of the vector code, if few lanes are active.
     lane_block: Option<lanes::block::LaneBlock>,
@@ -839,6 +840,7 @@ impl<'a, V: Vectors> Emit<'a, V> {
             row_ranges: [None; 2],
             call_of: Map::default(),
             is_grid: false,
+            direct: None,
             grid: None,
             lane_block: None,
         }
@@ -1183,6 +1185,7 @@ impl<V: Vectors> Emit<'_, V> {
         }
         self.take_off_skipped();
         let cc = self.commit_scalars();
+        self.next_of_grid();
         match c.terminator {
             Terminator::Jump(pc) => self.goto(pc),
             Terminator::Branch { taken, next, .. } => {

@@ -42,6 +42,7 @@ impl GridCode {
         });
         out.list(&self.scalars, |out, &(to, step)| pair(out, to, step));
         out.list(&self.slopes, |out, &at| out.u32(at));
+        out.u8(self.writes_affine as u8);
         saved
     }
 
@@ -94,6 +95,7 @@ impl GridCode {
             loads,
             scalars: from.list(|from| Some((from.u32()?, short(from)?)))?,
             slopes: from.list(|from| from.u32())?,
+            writes_affine: from.flag()?,
         })
     }
 }
@@ -322,6 +324,7 @@ mod tests {
             }],
             scalars: vec![(14, 1)],
             slopes: vec![16, 22],
+            writes_affine: true,
         }
     }
 

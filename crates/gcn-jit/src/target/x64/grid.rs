@@ -4,10 +4,16 @@
 //! workgroups that begin in it. It checks that the memory of its constants (mostly the kernel's arguments) has not changed, and
 //! that the IDs are within the evaluated workgroups. If a check fails, or if the variant is left otherwise, the wave restarts in
 //! the usual code.
+//!
+//! Where the variant is all that a wave runs, the next wave begins at its end, without the code between time slices. If no wave of the dispatch
+//! can change the memory of the constants, it is compared once for many waves, before the first of them ([`Batch::direct`]).
+//!
+//! [`Batch::direct`]: crate::context::Batch::direct
 
 use super::*;
 use crate::context::GRID;
 use crate::ir::grid::{Builder, Program, StepId, StepOp};
+use gcn_emu::group::Row;
 
 /// The IDs of the workgroup.
 const IDS: [Gpr; 3] = [R8, R9, R10];
@@ -33,6 +39,8 @@ pub struct GridCode {
     pub scalars: Vec<(u32, StepId)>,
     /// Positions of the slopes of each address, then of each base: three qwords each.
     pub slopes: Vec<u32>,
+    /// The block writes no other memory than that at its affine addresses.
+    pub writes_affine: bool,
 }
 
 /// The first dword of [`Ctx::grid`] without a fixed use.
@@ -71,8 +79,16 @@ pub(crate) struct Grid<'a> {
     pub live_ins: &'a LiveIns,
     pub mode: Option<u32>,
     pub at: u32,
-    /// Nothing reads a register after the block.
-    pub last: bool,
+    /// The number of instructions after the block, if nothing reads a register there.
+    pub after: Option<u32>,
+}
+
+/// Where the next wave begins at the end of a grid variant, with its time slice in RCX and the IDs that the block reads in their registers.
+pub(crate) struct Direct {
+    known: Label,
+    reads: [bool; 3],
+    /// The number of instructions after the block.
+    after: u32,
 }
 
 impl<V: Vectors> Emit<'_, V> {
@@ -85,8 +101,11 @@ impl<V: Vectors> Emit<'_, V> {
 
     fn grid_code(&mut self, grid: &mut Grid<'_>, used: &[bool]) -> Option<GridCode> {
         let mut room = Room(FREE);
+        let e = &self.c.effects;
+        let affine = e.store.is_none() || self.c.affine.store.is_some();
         let mut code = GridCode {
             at: grid.at,
+            writes_affine: affine && e.rows.is_empty() && e.wave_helper.is_none(),
             ..GridCode::default()
         };
         self.grid_constants(&mut grid.builder, used, &mut room, &mut code)?;
@@ -102,7 +121,12 @@ impl<V: Vectors> Emit<'_, V> {
             self.a.jcc(Cc::Ae, anew);
         }
         self.grid_comparisons(&code, program, anew);
-        if grid.last {
+        if let Some(after) = grid.after {
+            self.direct = Some(Direct {
+                known: self.a.here(),
+                reads: program.reads,
+                after,
+            });
             for dim in (0..3).filter(|&dim| own[dim]) {
                 self.a.store(false, sgpr_home(program.ids[dim]), IDS[dim]);
             }
@@ -123,6 +147,66 @@ impl<V: Vectors> Emit<'_, V> {
         self.grid_sums(grid, &mut room, &mut code)?;
         code.program = grid.builder.program.clone();
         Some(code)
+    }
+
+    /// Emits the code at the end of the variant: the next wave begins in it, if waves may begin there directly.
+    pub(super) fn next_of_grid(&mut self) {
+        let Some(direct) = self.direct.take() else {
+            return;
+        };
+        let Direct {
+            known,
+            reads,
+            after,
+        } = direct;
+        const SLICE_BYTES: i32 = size_of::<TimeSlice>() as i32;
+        let [usual, row, go, pause] = std::array::from_fn(|_| self.a.label());
+        let insns = self.c.insns as i32;
+        let exit = self.common.exit;
+        let anew = self.restart();
+        let number = self.at.last;
+        let a = &mut *self.a;
+        a.alu_imm(alu::CMP, true, Rm::M(ctx!(batch.direct)), 0);
+        a.jcc(Cc::E, usual);
+        a.mov(true, RSI, Rm::M(ctx!(batch.given)));
+        a.mov(true, RDI, Rm::M(ctx!(batch.spare)));
+        a.alu(alu::SUB, true, RDI, Rm::R(RSI));
+        a.lea(
+            RDI,
+            Mem {
+                index: Some((FUEL, 1)),
+                ..mem(RDI, -(after as i32))
+            },
+        );
+        a.store(true, ctx!(batch.spare), RDI);
+        a.mov(true, RDX, Rm::M(ctx!(batch.row)));
+        a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
+        a.alu_imm(alu::ADD, true, Rm::R(RCX), SLICE_BYTES);
+        a.alu(alu::CMP, true, RCX, Rm::M(ctx!(current.end)));
+        a.jcc(Cc::E, row);
+        a.bind(go);
+        a.store(true, ctx!(current.time_slice), RCX);
+        a.alu(alu::CMP, true, RSI, Rm::R(RDI));
+        a.jcc(Cc::G, pause);
+        a.lea(FUEL, mem(RSI, -insns));
+        for dim in (0..3).filter(|&dim| reads[dim]) {
+            a.mov(false, IDS[dim], Rm::M(mem(RDX, 4 * dim as i32)));
+            a.alu(alu::CMP, false, IDS[dim], Rm::M(grid_mem(dim as u32)));
+            a.jcc(Cc::Ae, anew);
+        }
+        a.jmp(known);
+        a.bind(row);
+        a.alu_imm(alu::ADD, true, Rm::R(RDX), size_of::<Row>() as i32);
+        a.store(true, ctx!(batch.row), RDX);
+        a.mov(true, RCX, Rm::M(ctx!(batch.time_slices)));
+        a.alu(alu::CMP, true, RDX, Rm::M(ctx!(batch.rows_end)));
+        a.jcc(Cc::Ne, go);
+        a.imm(RAX, EXIT_END | number << 8);
+        a.jmp(exit);
+        a.bind(pause);
+        a.imm(RAX, EXIT_NEXT);
+        a.jmp(exit);
+        a.bind(usual);
     }
 
     /// Returns which IDs are read by scalars other than those of bases.

@@ -142,15 +142,21 @@ impl<V: Vectors> Emit<'_, V> {
 
     /// Returns true if VGPRs are written with values that would be kept in registers.
     pub fn keeps_writes(&self) -> bool {
+        self.can_keep() && self.kept_writes() > 0
+    }
+
+    /// Returns the number of VGPRs whose values would be kept in registers.
+    fn kept_writes(&self) -> usize {
         let kept = self.critical_writes().iter().filter(|c| **c).count();
-        self.can_keep() && (1..=KEPT_VGPRS).contains(&kept)
+        if kept <= KEPT_VGPRS { kept } else { 0 }
     }
 
     /// Returns true if the data of deferred stores would be kept in registers.
     pub fn keeps_stores(&self) -> bool {
         let parts = |s: &Store| s.data.len() * if s.bytes == 8 { 2 } else { 1 };
-        let stores = self.c.effects.deferred_stores.iter();
-        self.can_keep() && (1..=KEPT_DATA).contains(&stores.map(parts).sum::<usize>())
+        let data = self.c.effects.deferred_stores.iter().map(parts).sum();
+        let few = (1..=KEPT_DATA).contains(&data) && data + self.kept_writes() <= KEPT_TOGETHER;
+        self.can_keep() && few
     }
 }
 
@@ -163,6 +169,8 @@ const TOGETHER: usize = 12;
 /// The maximum number of VGPRs' values, and of registers of stored data, that a slice keeps in registers.
 const KEPT_VGPRS: usize = 4;
 const KEPT_DATA: usize = 4;
+/// The maximum number of both.
+const KEPT_TOGETHER: usize = 6;
 
 impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     pub fn new(e: &'s mut Emit<'a, V>, both: bool) -> Select<'s, 'a, V> {
