@@ -1,5 +1,6 @@
 //! Finds which values of a block are affine, and under which condition.
 
+use crate::hash::Map;
 use crate::ir::affine::{AffineVgprs, Guard, Trust};
 use crate::ir::{Id, Inst, Node, limited_to_active};
 use gcn_isa::meaning::Op;
@@ -75,9 +76,13 @@ pub(super) fn values(graph: &[Node], state: &AffineVgprs, trust: Trust) -> Vec<F
         graph,
         state,
         of: Vec::with_capacity(graph.len()),
+        differences: Map::default(),
     };
     for n in graph {
         let found = made.value(n);
+        if n.op == Inst::Alu(Op::Sub) {
+            made.differences.insert([n.args[0], n.args[1]], ());
+        }
         made.of
             .push(found.filter(|l| (l.step as i64).abs() <= STEP && l.how.needs() <= trust));
     }
@@ -97,6 +102,8 @@ struct Values<'a> {
     graph: &'a [Node],
     state: &'a AffineVgprs,
     of: Vec<Found>,
+    /// The operands of subtractions.
+    differences: Map<[Id; 2], ()>,
 }
 
 impl Values<'_> {
@@ -250,11 +257,8 @@ impl Values<'_> {
                 ok.then(|| uniform_if(top, risk.max(1)))?
             }
             Op::Lt if !uniform => {
-                let x = &args[..2];
-                let is_borrow = |m: &Node| m.op == Inst::Alu(Op::Sub) && m.args[..2] == *x;
-                let before = &self.graph[..self.of.len()];
-                let known = is_sum(self.graph, n) || before.iter().any(is_borrow);
-                let known = known && !n.ty.is_signed();
+                let is_borrow = || self.differences.contains_key(&[args[0], args[1]]);
+                let known = !n.ty.is_signed() && (is_sum(self.graph, n) || is_borrow());
                 known.then(|| uniform_if(Derivation::Less, risk.max(1)))?
             }
             Op::And | Op::Or | Op::Xor if !uniform => self.bitwise(op, n),
