@@ -336,6 +336,8 @@ pub(crate) struct Builder<'a> {
     usual_branches: bool,
     /// The block is a loop for one lane after the other, which may store after it has loaded.
     by_lane: bool,
+    /// Loads may come after stores: it is checked otherwise that they are of other memory.
+    passing: bool,
     /// Where jumps to addresses in registers go.
     calls: Option<&'a calls::Calls>,
     joins: joined::Joins<'a>,
@@ -393,6 +395,9 @@ struct Accesses {
     store: Option<Store>,
     /// Stores that are executed after all lanes' loads.
     deferred: Vec<Store>,
+    /// The first values after `store`, and after each of the deferred stores.
+    store_at: Id,
+    deferred_at: Vec<Id>,
     /// The rows that the block has read, and the rows that it writes at its end.
     row_loads: Vec<(Id, i32)>,
     rows: Vec<(Id, i32, Id)>,
@@ -482,6 +487,7 @@ impl<'a> Builder<'a> {
             at_entry: false,
             usual_branches: false,
             by_lane: false,
+            passing: false,
             calls: None,
             joins: Default::default(),
         }
@@ -532,6 +538,8 @@ impl<'a> Builder<'a> {
             assuming_less: None,
             continued: Vec::new(),
             joined: None,
+            of_grid: None,
+            stored_before: std::mem::take(&mut self.memory.deferred_at),
             lane_loop: None,
         };
         self.check_spans(&block);
@@ -728,12 +736,18 @@ impl<'a> Builder<'a> {
         if changes.scc.is_some() {
             self.regs.scc = changes.scc;
         }
+        let now = self.g.nodes.len() as Id;
+        let memory = &mut self.memory;
         if changes.waits {
-            self.memory.deferred.extend(self.memory.store.take());
-            self.memory.deferred.extend(changes.store.take());
-            self.memory.deferred.extend(changes.store2.take());
+            let before = memory.store.take().map(|s| (s, memory.store_at));
+            let own = [changes.store.take(), changes.store2.take()];
+            let own = own.into_iter().flatten().map(|s| (s, now));
+            for (store, at) in before.into_iter().chain(own) {
+                memory.deferred.push(store);
+                memory.deferred_at.push(at);
+            }
         } else if changes.store.is_some() {
-            self.memory.store = changes.store.take();
+            (memory.store, memory.store_at) = (changes.store.take(), now);
         }
         for row in changes.rows.drain(..) {
             // The last write takes precedence.

@@ -703,6 +703,39 @@ fn addresses_follow_from_ids() {
     assert!(levels().is_empty() || count > 4, "{count}");
 }
 
+/// Work-items load after they have stored, from other memory, or what they or their neighbours have stored.
+#[test]
+fn loads_after_stores() {
+    let access = "v_mul_u32_u24 v10, 3, v6\nglobal_store_dword v[11:12], v10, off\ns_waitcnt vmcnt(0)\n\
+        global_load_dword v13, v[8:9], off\ns_waitcnt vmcnt(0)\nv_add_u32 v13, s17, v13\nv_add_u32 v13, v6, v13\n\
+        global_store_dword v[11:12], v13, off offset:2048\ns_waitcnt vmcnt(0)\n\
+        global_load_dword v14, v[8:9], off offset:4\ns_waitcnt vmcnt(0)\nv_xor_b32 v14, v14, v13\n\
+        global_store_dword v[11:12], v14, off offset:1024";
+    const TO: u64 = BYTES as u64 / 2;
+    let apart = Streaming {
+        access,
+        ..STREAMING
+    }
+    .run();
+    assert!(levels().is_empty() || apart > 4, "{apart}");
+    for from in [
+        |_| TO,
+        |_| TO - 4,
+        |_| TO + 4,
+        |_| TO + 100,
+        |_| TO + 2048,
+        |_| TO + 1020,
+        |items: u64| TO - 4 * items,
+    ] {
+        let of_neighbours = Streaming {
+            access,
+            from,
+            ..STREAMING
+        };
+        of_neighbours.run();
+    }
+}
+
 #[test]
 fn addresses_within_limits() {
     for limit in [0, -1, -64, -700, 5] {

@@ -127,6 +127,9 @@ pub(super) fn add_variants(tracer: &Tracer<'_>, blocks: &mut [Block]) -> Vec<Blo
             None => continue,
         };
         after_variants.insert(c.start, after);
+        if begins {
+            c.of_grid = tracer.of_grid(c, &flow, block.insns).map(Box::new);
+        }
         c.all_active = Some(Box::new(block));
         c.assuming_less = less;
     }
@@ -193,9 +196,9 @@ impl<'a> Tracer<'a> {
     /// Returns a variant of a block. With `branches`, it assumes the results of branches that are the same in all waves. Where the variant is
     /// a loop with little in it, there are several rounds of it.
     fn variant(&self, c: &Block, flow: &ControlFlow, branches: bool) -> Option<Variant> {
-        let one = self.rounds_of(c, flow, branches, 1)?;
+        let one = self.rounds_of(c, flow, branches, 1, false)?;
         let more = rounds(&one.block).filter(|_| !self.s.left_out.has(Optional::Rounds));
-        let more = more.and_then(|rounds| self.rounds_of(c, flow, branches, rounds));
+        let more = more.and_then(|rounds| self.rounds_of(c, flow, branches, rounds, false));
         let better = |v: &Variant| {
             let c = &v.block;
             let longer = c.insns > one.block.insns;
@@ -217,8 +220,10 @@ impl<'a> Tracer<'a> {
         flow: &ControlFlow,
         branches: bool,
         rounds: usize,
+        passing: bool,
     ) -> Option<Variant> {
-        let (mut block, over) = self.longest(c.start, flow, None, branches, rounds)?;
+        let limits = (rounds, passing);
+        let (mut block, over) = self.longest(c.start, flow, None, branches, limits)?;
         let state = self.state.get(&c.start).cloned().unwrap_or_default();
         if !self.keeps(&block, &state) {
             return None;
@@ -238,6 +243,21 @@ impl<'a> Tracer<'a> {
         })
     }
 
+    /// Returns the variant of the block where waves start for dispatches whose addresses are evaluated: it goes on where the code loads after it
+    /// has stored. `None` if it has no more than so many instructions.
+    fn of_grid(&self, c: &Block, flow: &ControlFlow, insns: u32) -> Option<Block> {
+        if self.s.left_out.has(Optional::Grid) || self.s.left_out.has(Optional::Passing) {
+            return None;
+        }
+        let branches = !self.s.left_out.has(Optional::Branches);
+        let made = [branches, false].into_iter().find_map(|branches| {
+            let made = self.rounds_of(c, flow, branches, 1, true)?;
+            (made.block.insns > insns).then_some(made)
+        })?;
+        let ends = matches!(made.block.terminator, Terminator::End | Terminator::Jump(_));
+        (ends && !made.block.polls).then_some(made.block)
+    }
+
     /// Returns the longest variant from an address that ends where a plain block does, and the starts of the plain blocks
     /// that it replaces. For a continuation, `states` has the VGPRs that are affine where it begins.
     pub(super) fn longest(
@@ -246,13 +266,14 @@ impl<'a> Tracer<'a> {
         flow: &ControlFlow,
         states: Option<&Map<u64, AffineVgprs>>,
         branches: bool,
-        rounds: usize,
+        (rounds, passing): (usize, bool),
     ) -> Option<(Block, Vec<u64>)> {
         let mut most = usize::MAX;
         loop {
             let mut b = self.builder(states.unwrap_or(self.state));
             b.at_entry = start == self.entry;
             b.usual_branches = branches;
+            b.passing = passing;
             let mut over = Vec::new();
             let ended = self.follow(&mut b, start, (most, rounds), flow, &mut over);
             if over.is_empty() {

@@ -127,7 +127,8 @@ impl Tracer<'_> {
                 continue;
             }
             let states = Map::from_iter([(pc, before.clone())]);
-            let Some((block, over)) = self.longest(pc, flow, Some(&states), false, 1) else {
+            let Some((block, over)) = self.longest(pc, flow, Some(&states), false, (1, false))
+            else {
                 continue;
             };
             insns += block.insns;

@@ -361,7 +361,8 @@ impl Lowering<'_, '_, '_> {
         let b = &mut *self.b;
         let lds = |space: Space| space == Space::Lds;
         let mut before = b.memory.store.iter().chain(&b.memory.deferred);
-        if before.any(|s| lds(s.space) == lds(space)) {
+        let passes = b.passing && !lds(space);
+        if !passes && before.any(|s| lds(s.space) == lds(space)) {
             return Err(Refusal::NewBlock);
         }
         if let Some(store) = &b.memory.store {

@@ -109,6 +109,8 @@ pub struct Program {
     pub addresses: Vec<GridAddress>,
     /// The bases that the slices read.
     pub bases: Vec<(Base, StepId)>,
+    /// Pairs of addresses of which no wave may write the first memory and read the second.
+    pub apart: Vec<(u16, u16)>,
     /// The registers that hold the workgroup's IDs, and which of them the block reads.
     pub ids: Vec<u8>,
     pub reads: [bool; 3],
@@ -164,6 +166,7 @@ impl<'a> Builder<'a> {
             of_base: BTreeMap::new(),
         };
         usual.then(|| b.all()).flatten()?;
+        b.program.apart = b.apart()?;
         Some(b)
     }
 
@@ -257,6 +260,28 @@ impl<'a> Builder<'a> {
             }
         }
         Some(())
+    }
+
+    /// Returns the addresses of stores and of the loads after them. `None` if the address of such a load is not known.
+    fn apart(&self) -> Option<Vec<(u16, u16)>> {
+        let mut apart = Vec::new();
+        let stores = self.c.affine.stores.iter().zip(&self.c.stored_before);
+        for (&(written, _), &first) in stores {
+            for (at, n) in self.c.graph.iter().enumerate().skip(first as usize) {
+                match n.op {
+                    Inst::AffineLoad { address, .. } => {
+                        let pair = (written, address);
+                        if !apart.contains(&pair) {
+                            apart.push(pair);
+                        }
+                    }
+                    Inst::Group { .. } | Inst::Row(_) => return None,
+                    Inst::SLoad { .. } if !self.constant[at] => return None,
+                    _ => {}
+                }
+            }
+        }
+        Some(apart)
     }
 
     fn push(&mut self, op: StepOp, args: [StepId; 3], bits: u8) -> Option<StepId> {

@@ -283,6 +283,11 @@ pub struct Block {
     pub continued: Vec<u64>,
     /// The variant that runs otherwise, which continues over changes of EXEC.
     pub joined: Option<Box<Block>>,
+    /// An all-active variant of a block where waves start, only for dispatches whose addresses are evaluated ([`crate::ir::grid`]): it loads where the
+    /// code has stored before, which other addresses must not allow.
+    pub of_grid: Option<Box<Block>>,
+    /// For each deferred store, the first value that the code computes after it, if loads may come after stores.
+    pub stored_before: Vec<Id>,
     /// The loop that begins with this block, if it can run for one lane after the other ([`lane_loop`](crate::passes::lane_loop),
     /// [`lane_paths`](crate::passes::lane_paths)).
     pub lane_loop: Option<Box<LoopBlocks>>,
@@ -372,6 +377,8 @@ impl Block {
             assuming_less: None,
             continued: Vec::new(),
             joined: None,
+            of_grid: None,
+            stored_before: Vec::new(),
             lane_loop: None,
         }
     }

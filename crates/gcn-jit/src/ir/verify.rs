@@ -67,7 +67,12 @@ pub fn region(region: &Region) -> Verified {
         all_active(a, a.start)?;
     }
     for b in &region.blocks {
-        for a in b.all_active.iter().chain(&b.assuming_less) {
+        for a in b
+            .all_active
+            .iter()
+            .chain(&b.assuming_less)
+            .chain(&b.of_grid)
+        {
             all_active(a, b.start)?;
         }
         if let Some(a) = &b.joined {

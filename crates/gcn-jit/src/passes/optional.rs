@@ -76,13 +76,15 @@ pub enum Optional {
     FewLanes,
     /// Waves of workgroups of up to 32 work-items have code for their lanes only.
     Narrow,
+    /// Waves of evaluated dispatches load where the code has stored other memory before.
+    Passing,
     /// A region continues into the functions that it calls, and returns from them.
     Calls,
 }
 
 impl Optional {
     /// All of them.
-    pub const ALL: [Optional; 37] = [
+    pub const ALL: [Optional; 38] = [
         Optional::Affine,
         Optional::AllActive,
         Optional::LoopVariants,
@@ -119,6 +121,7 @@ impl Optional {
         Optional::Rounds,
         Optional::FewLanes,
         Optional::Narrow,
+        Optional::Passing,
         Optional::Calls,
     ];
 
@@ -161,6 +164,7 @@ impl Optional {
             Optional::Rounds => "rounds",
             Optional::FewLanes => "few_lanes",
             Optional::Narrow => "narrow",
+            Optional::Passing => "passing",
             Optional::Calls => "calls",
         }
     }

@@ -237,10 +237,7 @@ impl Jit {
             };
             if let Some(accessed) = tables.fill(&mut self.ctx, inputs.machine, lines) {
                 let written = accessed.iter().filter(|a| a.need & WRITTEN != 0);
-                let others = |read: &Accessed| {
-                    let apart = |a: &Accessed| a.last < read.first || read.last < a.first;
-                    written.clone().all(apart)
-                };
+                let others = |read: &Accessed| written.clone().all(|a| a.is_apart(read));
                 let loads = &accessed[grid.program.addresses.len()..];
                 let constant = grid.writes_affine && loads.iter().all(others) || loads.is_empty();
                 like.grid.ready = Some(self.ctx.remembered.mapping);
@@ -411,7 +408,7 @@ impl Tables<'_> {
             let need = 1;
             accessed.push(Accessed { first, last, need });
         }
-        if !accessed.iter().all(|a| a.allowed(ctx, machine)) {
+        if !accessed.iter().all(|a| a.allowed(ctx, machine)) || !self.are_apart(&accessed) {
             return None;
         }
         let bases: Option<Vec<&Sum>> = program
@@ -442,6 +439,19 @@ impl Tables<'_> {
         }
         debug_assert_eq!(grid.slopes.len(), addresses.len() + bases.len());
         Some(accessed)
+    }
+
+    /// Returns true if the waves write no memory that later loads of the block read, or loads of constants.
+    fn are_apart(&self, accessed: &[Accessed]) -> bool {
+        let program = &self.grid.program;
+        let constants = accessed.get(program.addresses.len()..).unwrap_or_default();
+        program.apart.iter().all(|&(written, read)| {
+            let of = |number: u16| accessed.get(number as usize);
+            let (Some(written), Some(read)) = (of(written), of(read)) else {
+                return false;
+            };
+            written.is_apart(read) && constants.iter().all(|read| written.is_apart(read))
+        })
     }
 
     fn fill_context(&self, ctx: &mut Ctx, addresses: &[Sum], bases: &[&Sum]) -> Option<()> {
@@ -481,6 +491,11 @@ fn put(ctx: &mut Ctx, at: u32, value: u64) -> Option<()> {
 }
 
 impl Accessed {
+    /// Returns true if no byte is in both.
+    fn is_apart(&self, other: &Accessed) -> bool {
+        self.last < other.first || other.last < self.first
+    }
+
     /// Returns true if all bytes may be accessed.
     fn allowed(&self, ctx: &Ctx, machine: &Machine<'_>) -> bool {
         let start = ctx.memory.start;

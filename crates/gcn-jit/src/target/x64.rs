@@ -383,9 +383,8 @@ fn emit_for<V: Vectors>(
         let checks = e.plan.checks;
         out.checks |= checks;
     }
-    if let Some((number, builder)) = grid.take()
+    if let Some((number, c, builder)) = grid.take()
         && let Some(BatchStart { live_ins, .. }) = batch
-        && let Some(c) = region.blocks[number].all_active.as_deref()
     {
         let at = a.buf.len() as u32;
         let plan = passes::plan(c, &options, None);
@@ -457,7 +456,7 @@ fn grid_builder<'r>(
     region: &'r Region,
     style: &Style<'_>,
     batch: Option<BatchStart<'_>>,
-) -> Option<(usize, Builder<'r>)> {
+) -> Option<(usize, &'r Block, Builder<'r>)> {
     /// The most instructions of such a block, and of all if it is not the last: in longer ones it would not pay.
     const MOST: u32 = 256;
     let BatchStart { entry, ids, .. } = batch?;
@@ -470,20 +469,23 @@ fn grid_builder<'r>(
         return None;
     }
     let number = region.blocks.iter().position(|b| b.start == entry)?;
-    let c = region.blocks[number].all_active.as_deref()?;
+    let plain = &region.blocks[number];
+    let variants = [&plain.of_grid, &plain.all_active];
     let reads_lanes = |n: &Node| {
         matches!(
             n.op,
             Inst::LaneIn(_) | Inst::LanesIn(_) | Inst::VgprAt | Inst::Exec
         )
     };
-    let all = match insns_after(c, region) {
-        Some(_) => c.insns,
-        None => region.blocks.iter().map(|b| b.insns).sum(),
-    };
-    let indexes = !c.effects.indexed.is_empty();
-    let fits = all <= MOST && !indexes && !c.graph.iter().any(reads_lanes);
-    Some((number, fits.then(|| Builder::of(c, ids)).flatten()?))
+    variants.into_iter().flatten().find_map(|c| {
+        let all = match insns_after(c, region) {
+            Some(_) => c.insns,
+            None => region.blocks.iter().map(|b| b.insns).sum(),
+        };
+        let indexes = !c.effects.indexed.is_empty();
+        let fits = all <= MOST && !indexes && !c.graph.iter().any(reads_lanes);
+        Some((number, &**c, fits.then(|| Builder::of(c, ids)).flatten()?))
+    })
 }
 
 /// The code that enters and leaves a region, at its beginning: a function of the context (RDI) and the address to go to (RSI). Code

@@ -33,6 +33,7 @@ impl GridCode {
             }
         });
         out.list(&p.bases, |out, &(base, step)| pair(out, base as u32, step));
+        out.list(&p.apart, |out, &(a, b)| pair(out, a as u32, b));
         out.bytes(&p.ids);
         p.reads.iter().for_each(|&reads| out.u8(reads as u8));
         out.u32(self.at);
@@ -72,6 +73,7 @@ impl GridCode {
             })
         })?;
         let bases = from.list(|from| Some((short(from)?, short(from)?)))?;
+        let apart = from.list(|from| Some((short(from)?, short(from)?)))?;
         let ids = from.bytes()?.to_vec();
         let reads = [from.flag()?, from.flag()?, from.flag()?];
         let at = from.u32().filter(|&at| (at as usize) < size)?;
@@ -88,6 +90,7 @@ impl GridCode {
                 guards,
                 addresses,
                 bases,
+                apart,
                 ids,
                 reads,
             },
@@ -313,6 +316,7 @@ mod tests {
                 guards,
                 addresses: layouts.into_iter().map(address).collect(),
                 bases: vec![(6, 7)],
+                apart: vec![(3, 5)],
                 ids: vec![8, 9],
                 reads: [true, false, true],
             },
