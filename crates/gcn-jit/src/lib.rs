@@ -1,6 +1,6 @@
 //! A just-in-time compiler from GCN machine code to x86-64: the second engine beside the interpreter, from the same semantics.
 //!
-//! A *region* is the code that direct jumps reach from an address. The frontend (`frontend`) builds its blocks in the
+//! A *region* is the code that direct jumps and calls reach from an address. The frontend (`frontend`) builds its blocks in the
 //! intermediate representation (`ir`), passes (`passes`) improve them, and a target (`target`) emits code, which works on the
 //! wave's own state. The runtime (`runtime`) enters that code, keeps it and helps it. The interpreter runs instructions that
 //! are not compiled, one at a time, and it re-executes blocks that failed. On other hosts than x86-64 this crate is empty.

@@ -2,12 +2,15 @@
 //! fault, trap, wait, are interpreted, run for long or reach the limit. The interpreter gives the expected results.
 #![cfg(target_arch = "x86_64")]
 
+mod kernel;
+
 use gcn_emu::dispatch::{Gpu, Launch, Loaded, RunError, Stats};
 use gcn_emu::interp::Interp;
 use gcn_emu::mem::Perm;
 use gcn_isa::Target;
 use gcn_jit::{Cache, Level};
 use gcn_object::CodeObject;
+use kernel::{Rng, setting};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -733,6 +736,47 @@ fn loads_after_stores() {
             ..STREAMING
         };
         of_neighbours.run();
+    }
+}
+
+/// Returns instructions that load from two places and store to one, in any order, at random distances.
+fn random_accesses(r: &mut Rng) -> String {
+    let mut code = String::from("v_mul_u32_u24 v10, 3, v6\n");
+    for _ in 0..3 + r.below(6) {
+        let offset = [0, 4, 64, 256, 1024, 2048][r.below(6)] + 4 * r.below(3);
+        let line = match r.below(5) {
+            0 => format!("global_store_dword v[11:12], v10, off offset:{offset}\n"),
+            1 => format!(
+                "global_load_dword v13, v[11:12], off offset:{offset}\ns_waitcnt vmcnt(0)\nv_add_u32 v10, v10, v13\n"
+            ),
+            2 => format!(
+                "global_load_dwordx2 v[13:14], v[8:9], off offset:{offset}\ns_waitcnt vmcnt(0)\nv_xor_b32 v10, v10, v14\n"
+            ),
+            3 => format!(
+                "global_load_dword v13, v[8:9], off offset:{offset}\ns_waitcnt vmcnt(0)\nv_sub_u32 v10, v13, v10\n\
+                 global_store_dword v[11:12], v10, off offset:{offset}\n"
+            ),
+            _ => "v_mul_lo_u32 v10, v10, s17\nv_add_u32 v10, v6, v10\n".into(),
+        };
+        code += &line;
+    }
+    code + "global_store_dword v[11:12], v10, off"
+}
+
+#[test]
+fn random_loads_and_stores() {
+    const TO: u64 = BYTES as u64 / 2;
+    let seed = setting("SEED", 1);
+    for n in 0..setting("STREAMS", 12) {
+        let access = random_accesses(&mut Rng::seeded(seed + n)).leak();
+        for from in [|_| 0, |_| TO - 4, |_| TO + 64, |_| TO + 1024] {
+            let streaming = Streaming {
+                access,
+                from,
+                ..STREAMING
+            };
+            streaming.run();
+        }
     }
 }
 

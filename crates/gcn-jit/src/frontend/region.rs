@@ -32,7 +32,7 @@ struct Run {
     asked: bool,
 }
 
-/// Builds the region at an address: the code that direct jumps reach from there.
+/// Builds the region at an address: the code that direct jumps and calls reach from there.
 pub fn region(entry: u64, s: &CompileRequest<'_>) -> Region {
     let code = Code::find(entry, s);
     let usual = typical::Usual::new(entry, &code.insns, s).map(RefCell::new);
@@ -175,7 +175,7 @@ fn entry_vgprs(entry: u64, s: &CompileRequest<'_>) -> Option<(u64, AffineVgprs)>
 }
 
 impl Code {
-    /// Follows direct jumps from an address.
+    /// Follows direct jumps and calls from an address.
     fn find(entry: u64, s: &CompileRequest<'_>) -> Code {
         let mut insns: BTreeMap<u64, InsnInfo> = BTreeMap::new();
         let mut leaders = BTreeSet::from([entry]);

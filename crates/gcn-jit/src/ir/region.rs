@@ -468,7 +468,7 @@ impl Block {
     }
 }
 
-/// The unit of compilation: the code that direct jumps reach from an address.
+/// The unit of compilation: the code that direct jumps and calls reach from an address.
 pub struct Region {
     pub blocks: Vec<Block>,
     /// All-active blocks to which only [some all-active blocks](Block::continued) lead, at most one at an address. A plain block begins at the
