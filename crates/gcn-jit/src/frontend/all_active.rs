@@ -254,8 +254,7 @@ impl<'a> Tracer<'a> {
             let made = self.rounds_of(c, flow, branches, 1, true)?;
             (made.block.insns > insns).then_some(made)
         })?;
-        let ends = matches!(made.block.terminator, Terminator::End | Terminator::Jump(_));
-        (ends && !made.block.polls).then_some(made.block)
+        (!made.block.polls).then_some(made.block)
     }
 
     /// Returns the longest variant from an address that ends where a plain block does, and the starts of the plain blocks
