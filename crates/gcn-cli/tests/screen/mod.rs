@@ -58,7 +58,8 @@ impl Screen {
             pixel_height: 0,
         };
         let mut parser = self.parser.lock().expect("the screen");
-        parser.screen_mut().set_size(rows, cols);
+        // The parser fails at a wide character if there is one column. The program may still write what was for the size before.
+        parser.screen_mut().set_size(rows, cols.max(2));
         self.master.resize(size).expect("a size");
     }
 

@@ -28,7 +28,8 @@ impl Dump {
         if pass == self.pass {
             for b in blocks {
                 self.block(b, None);
-                for b in b.all_active.iter().chain(&b.assuming_less).chain(&b.joined) {
+                let variants = [&b.all_active, &b.assuming_less, &b.joined, &b.of_grid];
+                for b in variants.into_iter().flatten() {
                     self.block(b, None);
                 }
             }
