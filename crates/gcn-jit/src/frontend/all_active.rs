@@ -1012,6 +1012,33 @@ s_endpgm
         assert_eq!(rounds(&polls)[2], 0);
     }
 
+    /// Lanes store, load from another place, and store again.
+    const ALTERNATING: &str = "\
+v_lshlrev_b32 v4, 2, v0
+global_store_dword v4, v1, s[0:1]
+global_load_dword v2, v4, s[2:3]
+s_waitcnt vmcnt(0)
+v_add_u32 v2, v1, v2
+global_store_dword v4, v2, s[0:1] offset:4
+s_endpgm
+";
+
+    #[test]
+    fn loads_come_after_stores_where_addresses_are_evaluated() {
+        let insns = |code: &str| {
+            let region = region_of(code);
+            let c = &region.blocks[0];
+            let of = |v: &Option<Box<crate::ir::region::Block>>| v.as_ref().map(|v| v.insns);
+            (of(&c.all_active), of(&c.of_grid))
+        };
+        assert_eq!(insns(ALTERNATING), (Some(2), Some(7)));
+        // The usual variant has all of it if the load comes first, and loads that see other waves' stores stay behind them.
+        let first = ALTERNATING.replace("global_store_dword v4, v1, s[0:1]\n", "");
+        assert_eq!(insns(&first), (Some(6), None));
+        let polls = ALTERNATING.replace("s[2:3]", "s[2:3] glc");
+        assert_eq!(insns(&polls).1, None);
+    }
+
     #[test]
     fn pointers_in_scalar_registers_are_numbers_of_64_bits() {
         let next = "s_add_u32 s4, s4, 8\ns_addc_u32 s5, s5, 0\n";
