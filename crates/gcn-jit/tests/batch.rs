@@ -739,6 +739,26 @@ fn loads_after_stores() {
     }
 }
 
+/// Loads and stores move at different speeds from workgroup to workgroup: in one of them, lanes load what others have just stored.
+#[test]
+fn loads_that_pass_stores() {
+    let access = "v_lshlrev_b32 v15, 3, v6\nv_mov_b32 v17, s13\nv_add_co_u32 v16, vcc, s12, v15\nv_addc_co_u32 v17, vcc, 0, v17, vcc\n\
+        v_mul_u32_u24 v10, 3, v6\nglobal_store_dword v[11:12], v10, off\ns_waitcnt vmcnt(0)\n\
+        global_load_dword v13, v[16:17], off\ns_waitcnt vmcnt(0)\nv_add_u32 v13, v6, v13\n\
+        global_store_dword v[11:12], v13, off";
+    for from in [
+        |_| BYTES as u64 / 2 - 4 * 1000,
+        |items: u64| BYTES as u64 / 2 - 2 * items,
+    ] {
+        let streaming = Streaming {
+            access,
+            from,
+            ..STREAMING
+        };
+        streaming.run();
+    }
+}
+
 /// Returns instructions that load from two places and store to one, in any order, at random distances.
 fn random_accesses(r: &mut Rng) -> String {
     let mut code = String::from("v_mul_u32_u24 v10, 3, v6\n");

@@ -408,7 +408,8 @@ impl Tables<'_> {
             let need = 1;
             accessed.push(Accessed { first, last, need });
         }
-        if !accessed.iter().all(|a| a.allowed(ctx, machine)) || !self.are_apart(&accessed) {
+        let allowed = accessed.iter().all(|a| a.allowed(ctx, machine));
+        if !allowed || !self.are_apart(&addresses, &accessed) {
             return None;
         }
         let bases: Option<Vec<&Sum>> = program
@@ -441,17 +442,35 @@ impl Tables<'_> {
         Some(accessed)
     }
 
-    /// Returns true if the waves write no memory that later loads of the block read, or loads of constants.
-    fn are_apart(&self, accessed: &[Accessed]) -> bool {
+    /// Returns true if no wave writes memory that later loads of its block read, or that constants come from.
+    fn are_apart(&self, addresses: &[Sum], accessed: &[Accessed]) -> bool {
         let program = &self.grid.program;
         let constants = accessed.get(program.addresses.len()..).unwrap_or_default();
         program.apart.iter().all(|&(written, read)| {
-            let of = |number: u16| accessed.get(number as usize);
-            let (Some(written), Some(read)) = (of(written), of(read)) else {
+            let [to, from] = [written, read].map(|number| number as usize);
+            let (Some(all), Some(others)) = (accessed.get(to), accessed.get(from)) else {
                 return false;
             };
-            written.is_apart(read) && constants.iter().all(|read| written.is_apart(read))
+            let apart = all.is_apart(others) || self.are_apart_in_waves(addresses, [to, from]);
+            apart && constants.iter().all(|read| all.is_apart(read))
         })
+    }
+
+    /// Returns true if two addresses move alike from workgroup to workgroup, and no wave accesses a byte at both.
+    fn are_apart_in_waves(&self, addresses: &[Sum], [a, b]: [usize; 2]) -> bool {
+        let of_wave = |number: usize, w: usize| {
+            let (sum, address) = (&addresses[number], &self.grid.program.addresses[number]);
+            let slices = sum.of.get(4 * w..4 * w + 4).unwrap_or(&sum.of);
+            let least = slices.iter().min().copied().unwrap_or(0);
+            let most = slices.iter().max().copied().unwrap_or(0);
+            (least + address.from as i128, most + address.to as i128)
+        };
+        let waves = addresses[a].of.len().max(addresses[b].of.len()).div_ceil(4);
+        let apart = |w: usize| {
+            let ((first, end), (other, other_end)) = (of_wave(a, w), of_wave(b, w));
+            end <= other || other_end <= first
+        };
+        addresses[a].slopes == addresses[b].slopes && (0..waves).all(apart)
     }
 
     fn fill_context(&self, ctx: &mut Ctx, addresses: &[Sum], bases: &[&Sum]) -> Option<()> {
