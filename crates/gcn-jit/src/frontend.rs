@@ -82,9 +82,8 @@ pub(crate) struct InsnInfo {
     masks: Vec<(u8, Option<u64>)>,
     /// The instruction may read inactive lanes of VGPRs, or keeps a part of its destination.
     touches_inactive: bool,
+    /// It may write any register, or change how the instructions after it run.
     unknown_effects: bool,
-    /// It may write any VGPR.
-    may_write_any: bool,
     /// The instruction makes other waves' writes to memory visible.
     polls: bool,
 }
@@ -336,9 +335,9 @@ pub(crate) struct Builder<'a> {
     usual_branches: bool,
     /// The block is a loop for one lane after the other, which may store after it has loaded.
     by_lane: bool,
-    /// Loads may come after stores: it is checked otherwise that they are of other memory.
+    /// Loads from memory may come after stores to it. The block is then for [`Block::of_grid`].
     passing: bool,
-    /// Where jumps to addresses in registers go.
+    /// Where jumps to addresses in registers probably go.
     calls: Option<&'a calls::Calls>,
     joins: joined::Joins<'a>,
 }
@@ -395,7 +394,7 @@ struct Accesses {
     store: Option<Store>,
     /// Stores that are executed after all lanes' loads.
     deferred: Vec<Store>,
-    /// The first values after `store`, and after each of the deferred stores.
+    /// The numbers of the first values after `store`, and after each of the deferred stores ([`Block::stored_before`]).
     store_at: Id,
     deferred_at: Vec<Id>,
     /// The rows that the block has read, and the rows that it writes at its end.
@@ -680,16 +679,11 @@ impl<'a> Builder<'a> {
             self.finish(Terminator::Jump(next), live, blocks);
             return;
         }
-        if let Flow::Indirect { .. } = k.flow {
-            let known = changes.jump.filter(|jump| jump.0.is_none());
-            let terminator = match (self.indirect(pc, &changes), known) {
-                (None, Some((_, to))) => Some(self.call(to)),
-                (terminator, _) => terminator,
-            };
-            if let Some(terminator) = terminator {
-                self.finish(terminator, live, blocks);
-                return;
-            }
+        if let Flow::Indirect { .. } = k.flow
+            && let Some(terminator) = self.indirect(pc, &changes)
+        {
+            self.finish(terminator, live, blocks);
+            return;
         }
         match (changes.jump, changes.signal) {
             (_, Some(Signal::Endpgm)) => self.finish(Terminator::End, live, blocks),
@@ -713,7 +707,7 @@ impl<'a> Builder<'a> {
     /// Records which VGPRs an instruction may write.
     fn record_writes(&mut self, k: &InsnInfo) {
         match &mut self.may_write {
-            Some(vgprs) if !k.may_write_any => {
+            Some(vgprs) if !k.unknown_effects => {
                 vgprs.extend(&k.vwrites);
                 vgprs.extend(k.may_write.clone());
             }

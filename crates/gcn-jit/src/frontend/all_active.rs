@@ -183,6 +183,17 @@ fn of_exec(graph: &[crate::ir::Node], id: Id, depth: u32) -> bool {
     }
 }
 
+/// How a variant is built from the code.
+#[derive(Clone, Copy)]
+pub(super) struct Tracing {
+    /// It goes on over branches that are the same in all waves.
+    pub branches: bool,
+    /// The most rounds, if it is a loop.
+    pub rounds: usize,
+    /// It goes on where the code loads after it has stored.
+    pub passing: bool,
+}
+
 /// An all-active variant.
 struct Variant {
     block: Block,
@@ -196,9 +207,14 @@ impl<'a> Tracer<'a> {
     /// Returns a variant of a block. With `branches`, it assumes the results of branches that are the same in all waves. Where the variant is
     /// a loop with little in it, there are several rounds of it.
     fn variant(&self, c: &Block, flow: &ControlFlow, branches: bool) -> Option<Variant> {
-        let one = self.rounds_of(c, flow, branches, 1, false)?;
+        let once = Tracing {
+            branches,
+            rounds: 1,
+            passing: false,
+        };
+        let one = self.traced(c, flow, once)?;
         let more = rounds(&one.block).filter(|_| !self.s.left_out.has(Optional::Rounds));
-        let more = more.and_then(|rounds| self.rounds_of(c, flow, branches, rounds, false));
+        let more = more.and_then(|rounds| self.traced(c, flow, Tracing { rounds, ..once }));
         let better = |v: &Variant| {
             let c = &v.block;
             let longer = c.insns > one.block.insns;
@@ -213,17 +229,9 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns a variant with at most so many rounds of a loop.
-    fn rounds_of(
-        &self,
-        c: &Block,
-        flow: &ControlFlow,
-        branches: bool,
-        rounds: usize,
-        passing: bool,
-    ) -> Option<Variant> {
-        let limits = (rounds, passing);
-        let (mut block, over) = self.longest(c.start, flow, None, branches, limits)?;
+    /// Returns a variant of a block.
+    fn traced(&self, c: &Block, flow: &ControlFlow, how: Tracing) -> Option<Variant> {
+        let (mut block, over) = self.longest(c.start, flow, None, how)?;
         let state = self.state.get(&c.start).cloned().unwrap_or_default();
         if !self.keeps(&block, &state) {
             return None;
@@ -251,7 +259,12 @@ impl<'a> Tracer<'a> {
         }
         let branches = !self.s.left_out.has(Optional::Branches);
         let made = [branches, false].into_iter().find_map(|branches| {
-            let made = self.rounds_of(c, flow, branches, 1, true)?;
+            let how = Tracing {
+                branches,
+                rounds: 1,
+                passing: true,
+            };
+            let made = self.traced(c, flow, how)?;
             (made.block.insns > insns).then_some(made)
         })?;
         (!made.block.polls).then_some(made.block)
@@ -264,17 +277,16 @@ impl<'a> Tracer<'a> {
         start: u64,
         flow: &ControlFlow,
         states: Option<&Map<u64, AffineVgprs>>,
-        branches: bool,
-        (rounds, passing): (usize, bool),
+        how: Tracing,
     ) -> Option<(Block, Vec<u64>)> {
         let mut most = usize::MAX;
         loop {
             let mut b = self.builder(states.unwrap_or(self.state));
             b.at_entry = start == self.entry;
-            b.usual_branches = branches;
-            b.passing = passing;
+            b.usual_branches = how.branches;
+            b.passing = how.passing;
             let mut over = Vec::new();
-            let ended = self.follow(&mut b, start, (most, rounds), flow, &mut over);
+            let ended = self.follow(&mut b, start, (most, how.rounds), flow, &mut over);
             if over.is_empty() {
                 return None;
             }
@@ -409,6 +421,7 @@ impl<'a> Tracer<'a> {
             }
             let next = pc + k.len;
             if let Flow::Indirect { .. } = k.flow
+                && !b.jumps_within(pc, &changes)
                 && let Some(terminator) = b.indirect(pc, &changes)
             {
                 b.take(changes, pc, next, k);

@@ -28,10 +28,8 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
         scc: (false, false),
         masks: Vec::new(),
         touches_inactive: touches_inactive(&insn, &parts, s),
-        // A change of MODE may need other compiled code after it. Direct jumps are followed.
-        unknown_effects: indexed(&insn, s)
-            || changes(&insn, !matches!(flow, Flow::Branch { links: false, .. })),
-        may_write_any: indexed(&insn, s) || changes(&insn, false),
+        // A change of MODE may need other compiled code after it.
+        unknown_effects: indexed(&insn, s) || changes(&insn, false),
         polls: polls(&insn),
         parts,
     };
@@ -44,7 +42,7 @@ pub(super) fn analyze(insn: Insn, s: &CompileRequest<'_>) -> InsnInfo {
             // Register 0 is read if there is no register with the number.
             File::Vector if a.anywhere && a.write => k.may_write = 0..s.vgprs,
             File::Vector if a.anywhere => k.vreads.extend(0..s.vgprs),
-            _ if a.anywhere => (k.unknown_effects, k.may_write_any) = (true, true),
+            _ if a.anywhere => k.unknown_effects = true,
             // For a VGPR that the wave does not have, v0 is read, and nothing is written.
             File::Vector if a.write => k.vwrites.extend(range.filter(|&r| r < s.vgprs)),
             File::Vector => k
@@ -381,11 +379,12 @@ fn backwards(
         if let Some(next) = visited.next {
             a.clone_from(&lives[next as usize]);
         }
+        let mut leaves = k.unknown_effects;
         match k.flow {
             Flow::Next => {}
-            Flow::Branch { links: true, .. } | Flow::Indirect { .. } | Flow::Trap => {
-                a.clone_from(&bounds.all);
-            }
+            // What is live where it jumps to is not known.
+            Flow::Branch { links: true, .. } | Flow::Indirect { .. } => leaves = true,
+            Flow::Trap => a.clone_from(&bounds.all),
             Flow::Branch { .. } => {
                 let target = visited.target.map(|to| &lives[to as usize]);
                 match (target, k.flow.falls_through()) {
@@ -396,7 +395,7 @@ fn backwards(
             }
             Flow::End => a.clone_from(&bounds.after_end),
         }
-        if k.unknown_effects {
+        if leaves {
             a.clone_from(&bounds.all);
         } else {
             back(k, a, sets);

@@ -76,7 +76,6 @@ impl Constants {
 }
 
 /// Where the jumps of a region to addresses in registers probably go.
-#[derive(Default)]
 pub(super) struct Calls(Map<u64, Box<[u64]>>);
 
 impl Calls {
@@ -139,28 +138,25 @@ fn returns_of(
 }
 
 impl Builder<'_> {
-    /// Returns how a block ends with a jump to an address in registers. `None` if the address is known and code of the region.
-    pub(super) fn indirect(&mut self, pc: u64, changes: &Changes) -> Option<Terminator> {
-        let among = self.calls.map_or(&[][..], |calls| calls.at(pc));
-        let to = match (changes.indirect, changes.jump) {
-            (None, Some((None, to))) if among.contains(&to) => return None,
-            (None, Some((None, to))) => self.g.constant(Ty::B64, to),
-            (to, _) => to?,
-        };
-        let few = among.len() <= AMONG;
-        let among = if few { among } else { &[] };
-        Some(Terminator::Indirect {
-            to,
-            among: among.into(),
-        })
+    /// Returns true if an instruction jumps to an address in registers that is known and code of the region.
+    pub(super) fn jumps_within(&self, pc: u64, changes: &Changes) -> bool {
+        let known =
+            |calls: &&Calls| matches!(changes.jump, Some((None, to)) if calls.at(pc).contains(&to));
+        self.calls.filter(known).is_some()
     }
 
-    /// Returns how a block ends with a jump to a known address, which is in registers.
-    pub(super) fn call(&mut self, to: u64) -> Terminator {
-        Terminator::Indirect {
-            to: self.g.constant(Ty::B64, to),
-            among: Box::new([to]),
-        }
+    /// Returns how a block ends with a jump to an address in registers, if the instruction always jumps.
+    pub(super) fn indirect(&mut self, pc: u64, changes: &Changes) -> Option<Terminator> {
+        let among = self.calls.map_or(&[][..], |calls| calls.at(pc));
+        let (to, among) = match (changes.indirect, changes.jump) {
+            (None, Some((None, to))) => {
+                let known = among.iter().filter(|&&pc| pc == to);
+                (self.g.constant(Ty::B64, to), known.copied().collect())
+            }
+            (to, _) if among.len() <= AMONG => (to?, among.into()),
+            (to, _) => (to?, Box::default()),
+        };
+        Some(Terminator::Indirect { to, among })
     }
 }
 

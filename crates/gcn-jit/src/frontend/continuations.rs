@@ -6,7 +6,7 @@
 //! these facts. Variants and other continuations that keep the facts lead to it, those at the end of a loop included. It tests
 //! whether all lanes are active, as variants do, and if anything fails, the plain block runs.
 
-use super::all_active::{ControlFlow, Tracer};
+use super::all_active::{ControlFlow, Tracer, Tracing};
 use super::*;
 
 /// A continuation under construction.
@@ -127,8 +127,12 @@ impl Tracer<'_> {
                 continue;
             }
             let states = Map::from_iter([(pc, before.clone())]);
-            let Some((block, over)) = self.longest(pc, flow, Some(&states), false, (1, false))
-            else {
+            let how = Tracing {
+                branches: false,
+                rounds: 1,
+                passing: false,
+            };
+            let Some((block, over)) = self.longest(pc, flow, Some(&states), how) else {
                 continue;
             };
             insns += block.insns;

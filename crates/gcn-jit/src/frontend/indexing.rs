@@ -162,7 +162,6 @@ fn joined(all: Vec<InsnInfo>) -> InsnInfo {
         masks: Vec::new(),
         touches_inactive: false,
         unknown_effects: false,
-        may_write_any: false,
         polls: false,
     };
     for one in &all {
@@ -200,7 +199,7 @@ impl InsnInfo {
         const DESTINATION: u32 = 8 << 12;
         self.indexed = bits;
         // Those of `s_set_gpr_idx_*` are known.
-        (self.unknown_effects, self.may_write_any) = (false, false);
+        self.unknown_effects = false;
         let reads_destination =
             self.touches_inactive || self.vwrites.iter().any(|v| self.vreads.contains(v));
         if bits & DESTINATION != 0

@@ -455,7 +455,10 @@ impl<'a> Tracer<'a> {
             let Ok(changes) = b.lower(pc, k) else {
                 return stop;
             };
-            if matches!(k.flow, Flow::Indirect { .. }) && b.indirect(pc, &changes).is_some() {
+            if matches!(k.flow, Flow::Indirect { .. })
+                && !b.jumps_within(pc, &changes)
+                && b.indirect(pc, &changes).is_some()
+            {
                 return stop;
             }
             let effects = changes.store.is_some() || !changes.rows.is_empty();

@@ -77,7 +77,7 @@ pub(super) fn follow(
         if let Some((mode, source)) = changed(pc, k.mode) {
             let span = Cell::new(None);
             k.sets_mode = Some(ModeChange { mode, source, span });
-            (k.unknown_effects, k.may_write_any) = (false, false);
+            k.unknown_effects = false;
         }
     }
     let mut free = 0;

@@ -216,10 +216,7 @@ impl Code {
                 pc = next;
             }
         }
-        let calls = match calls.is_empty() {
-            true => Calls::default(),
-            false => Calls::of(&insns, &calls),
-        };
+        let calls = Calls::of(&insns, &calls);
         modes::follow(entry, &mut insns, &leaders, &calls, s);
         indexing::find_sequences(&mut insns, &leaders, s);
         Code {

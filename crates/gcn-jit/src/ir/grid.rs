@@ -109,7 +109,7 @@ pub struct Program {
     pub addresses: Vec<GridAddress>,
     /// The bases that the slices read.
     pub bases: Vec<(Base, StepId)>,
-    /// Pairs of addresses of which no wave may write the first memory and read the second.
+    /// Pairs of addresses: of a store, and of a load that comes after it. No wave may write at the first what it reads at the second.
     pub apart: Vec<(u16, u16)>,
     /// The registers that hold the workgroup's IDs, and which of them the block reads.
     pub ids: Vec<u8>,

@@ -283,10 +283,10 @@ pub struct Block {
     pub continued: Vec<u64>,
     /// The variant that runs otherwise, which continues over changes of EXEC.
     pub joined: Option<Box<Block>>,
-    /// An all-active variant of a block where waves start, only for dispatches whose addresses are evaluated ([`crate::ir::grid`]): it loads where the
-    /// code has stored before, which other addresses must not allow.
+    /// An all-active variant of the block where waves start that goes on where the code loads after it has stored, although the stores happen at the block's end.
+    /// Only dispatches run it whose evaluated addresses show that these loads read nothing of what was stored ([`crate::ir::grid`]).
     pub of_grid: Option<Box<Block>>,
-    /// For each deferred store, the first value that the code computes after it, if loads may come after stores.
+    /// For each deferred store, the number of the first value that the code computes after it.
     pub stored_before: Vec<Id>,
     /// The loop that begins with this block, if it can run for one lane after the other ([`lane_loop`](crate::passes::lane_loop),
     /// [`lane_paths`](crate::passes::lane_paths)).

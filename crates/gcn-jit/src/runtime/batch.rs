@@ -248,7 +248,7 @@ impl Jit {
         let direct = single
             && machine.lds.is_empty()
             && self.group.time_slices.iter().all(all_in_grid)
-            && self.grid_is_constant(at, machine);
+            && self.grid_is_constant(at, groups, machine);
         let rows = &groups.rows[groups.done..];
         let (rows, count) = (rows.as_ptr(), rows.len());
         let spare = (*fuel).min(i64::MAX as u64) as i64;

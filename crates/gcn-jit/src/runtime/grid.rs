@@ -4,7 +4,7 @@
 
 use crate::context::{Ctx, GRID};
 use crate::ir::fast_path::Line;
-use crate::ir::grid::{Evaluated, StepOp, Sum, Waves};
+use crate::ir::grid::{Evaluated, Sum, Waves};
 use crate::runtime::engine::{CodePointer, Jit};
 use crate::runtime::helpers::{page_states, permitted};
 use crate::target::x64::grid::{GridCode, GridLoad};
@@ -35,10 +35,10 @@ const WRITTEN: u8 = 2;
 pub(crate) struct GridState {
     /// The version of the mapping for which waves may begin in the variant.
     ready: Option<u64>,
+    /// The number of the evaluation that the region remembers for it.
+    evaluation: usize,
     /// Evaluation is not possible.
     refused: bool,
-    /// No wave can change the memory of the constants.
-    constant: bool,
 }
 
 /// What one engine knows of the evaluations of a region's grid.
@@ -88,7 +88,7 @@ struct Remembered {
     dispatch: Dispatch,
     reads: Vec<Read>,
     accessed: Vec<Accessed>,
-    /// See [`GridState`].
+    /// No wave can change the memory of the constants.
     constant: bool,
     /// [`Ctx::grid`], and the waves' tables.
     grid: Box<[u32; GRID]>,
@@ -159,31 +159,25 @@ impl Jit {
     }
 
     /// Returns true if no wave can change the memory of the variant's constants, and it has not changed since they were evaluated.
-    pub(crate) fn grid_is_constant(&self, at: CodePointer, machine: &Machine<'_>) -> bool {
+    pub(crate) fn grid_is_constant(
+        &self,
+        at: CodePointer,
+        groups: &Groups<'_>,
+        machine: &Machine<'_>,
+    ) -> bool {
         let region = &self.code.regions[at.region() as usize];
-        let (Some(grid), Some(like)) = (&region.grid, self.group.like.as_deref()) else {
-            return false;
-        };
-        let bias = self.ctx.memory.bias;
-        let same = |load: &GridLoad| {
-            let StepOp::Load { count, offset } = grid.program.steps[load.step as usize].op else {
-                return None;
+        let like = self.group.like.as_deref();
+        let made = like.and_then(|l| region.grid_history.remembered.get(l.grid.evaluation));
+        made.is_some_and(|made| {
+            let inputs = Inputs {
+                dispatch: made.dispatch,
+                groups,
+                machine,
             };
-            let of = |at: u32| self.ctx.grid.get(at as usize).copied();
-            let host = of(load.pointer)? as u64 | (of(load.pointer + 1)? as u64) << 32;
-            let first = host.wrapping_add_signed(offset as i64).wrapping_sub(bias);
-            let mut now = [0; 4 * 16];
-            let now = now.get_mut(..4 * count as usize)?;
-            machine.memory.read(first, now).ok()?;
-            let known = self
-                .ctx
-                .grid
-                .get(load.to as usize..)?
-                .get(..count as usize)?;
-            let dwords = now.as_chunks().0.iter().map(|&b| u32::from_le_bytes(b));
-            Some(dwords.eq(known.iter().copied()))
-        };
-        like.grid.constant && grid.loads.iter().all(|load| same(load) == Some(true))
+            let in_memory = |read: &&Read| matches!(read, Read::Memory(..));
+            let mut memory = made.reads.iter().filter(in_memory);
+            made.constant && memory.all(|read| inputs.read_again(read))
+        })
     }
 
     /// The dispatch's waves do not begin in the grid variant. Returns false.
@@ -197,11 +191,12 @@ impl Jit {
     /// Takes the tables from an evaluation that read the same registers and memory. Returns false if none is remembered.
     fn remembered_grid(&mut self, at: CodePointer, inputs: &Inputs<'_, '_, '_>) -> bool {
         let region = &self.code.regions[at.region() as usize];
-        let mut of = region.grid_history.remembered.iter();
-        let found = of.find(|r| inputs.fit(r, &self.ctx));
-        let (Some(found), Some(like)) = (found, self.group.like.as_deref_mut()) else {
+        let remembered = &region.grid_history.remembered;
+        let found = remembered.iter().position(|r| inputs.fit(r, &self.ctx));
+        let (Some(number), Some(like)) = (found, self.group.like.as_deref_mut()) else {
             return false;
         };
+        let found = &remembered[number];
         let from = region.live_ins.lines();
         let each = region.start_lines() - from;
         let all = like.lines.chunks_exact_mut(region.start_lines());
@@ -209,8 +204,7 @@ impl Jit {
             lines[from..].copy_from_slice(&found.tables[w * each..][..each]);
         }
         self.ctx.grid = *found.grid;
-        like.grid.ready = Some(self.ctx.remembered.mapping);
-        like.grid.constant = found.constant;
+        (like.grid.ready, like.grid.evaluation) = (Some(self.ctx.remembered.mapping), number);
         self.stats.grids += 1;
         self.stats.remembered_grids += 1;
         true
@@ -238,23 +232,22 @@ impl Jit {
             if let Some(accessed) = tables.fill(&mut self.ctx, inputs.machine, lines) {
                 let written = accessed.iter().filter(|a| a.need & WRITTEN != 0);
                 let others = |read: &Accessed| written.clone().all(|a| a.is_apart(read));
-                let loads = &accessed[grid.program.addresses.len()..];
+                let loads = tables.of_constants(&accessed);
                 let constant = grid.writes_affine && loads.iter().all(others) || loads.is_empty();
-                like.grid.ready = Some(self.ctx.remembered.mapping);
-                like.grid.constant = constant;
                 self.stats.grids += 1;
                 let lines = like.lines.chunks_exact(each);
                 let made = Remembered {
-                    constant,
                     dispatch: inputs.dispatch,
                     reads,
                     accessed,
+                    constant,
                     grid: Box::new(self.ctx.grid),
                     tables: lines.flat_map(|all| &all[from..]).copied().collect(),
                 };
                 let known = &mut self.code.regions[at.region() as usize].grid_history;
                 known.failed = 0;
-                known.remember(made);
+                like.grid.evaluation = known.remember(made);
+                like.grid.ready = Some(self.ctx.remembered.mapping);
                 return true;
             }
         }
@@ -267,14 +260,16 @@ impl Jit {
 }
 
 impl GridHistory {
-    /// Remembers an evaluation in place of the oldest one.
-    fn remember(&mut self, made: Remembered) {
+    /// Remembers an evaluation in place of the oldest one. Returns its number.
+    fn remember(&mut self, made: Remembered) -> usize {
         if self.remembered.len() < REMEMBERED {
             self.remembered.push(made);
-            return;
+            return self.remembered.len() - 1;
         }
-        self.remembered[self.next] = made;
-        self.next = (self.next + 1) % REMEMBERED;
+        let number = self.next;
+        self.remembered[number] = made;
+        self.next = (number + 1) % REMEMBERED;
+        number
     }
 }
 
@@ -442,11 +437,16 @@ impl Tables<'_> {
         Some(accessed)
     }
 
+    /// Returns the memory that constants come from, of all that waves access.
+    fn of_constants<'m>(&self, accessed: &'m [Accessed]) -> &'m [Accessed] {
+        let addresses = self.grid.program.addresses.len();
+        accessed.get(addresses..).unwrap_or_default()
+    }
+
     /// Returns true if no wave writes memory that later loads of its block read, or that constants come from.
     fn are_apart(&self, addresses: &[Sum], accessed: &[Accessed]) -> bool {
-        let program = &self.grid.program;
-        let constants = accessed.get(program.addresses.len()..).unwrap_or_default();
-        program.apart.iter().all(|&(written, read)| {
+        let constants = self.of_constants(accessed);
+        self.grid.program.apart.iter().all(|&(written, read)| {
             let [to, from] = [written, read].map(|number| number as usize);
             let (Some(all), Some(others)) = (accessed.get(to), accessed.get(from)) else {
                 return false;

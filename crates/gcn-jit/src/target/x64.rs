@@ -803,10 +803,10 @@ pub(crate) struct Emit<'a, V: VectorIsa> {
     row_ranges: [Option<range::Range>; 2],
     /// The region's numbers of this block's slow paths.
     call_of: Map<u16, u32>,
-    /// It is the [grid variant](grid), and what that begins with.
+    /// It is the [grid variant](grid), what that begins with, and where the next wave begins at its end.
     is_grid: bool,
-    direct: Option<grid::Direct>,
     grid: Option<Grid<'a>>,
+    direct: Option<grid::Direct>,
     /// The code that takes the place of the vector code, if few lanes are active.
     lane_block: Option<lanes::block::LaneBlock>,
 }
@@ -842,8 +842,8 @@ impl<'a, V: Vectors> Emit<'a, V> {
             row_ranges: [None; 2],
             call_of: Map::default(),
             is_grid: false,
-            direct: None,
             grid: None,
+            direct: None,
             lane_block: None,
         }
     }
@@ -857,14 +857,13 @@ impl<V: Vectors> Emit<'_, V> {
         &self.c.graph[id as usize]
     }
 
-    /// Returns the address that the block jumps to, if the target computes it.
+    /// Returns the address that the block jumps to, if the wave has computed it.
     fn jumps_to(&self) -> Option<Id> {
         let Terminator::Indirect { to, among } = &self.c.terminator else {
             return None;
         };
-        let known = |to: u64| among.contains(&to);
-        let is_known = matches!(self.node(*to).op, Inst::Const(to) if known(to));
-        (!is_known).then_some(*to)
+        let known = |to: &Id| matches!(self.node(*to).op, Inst::Const(pc) if among[..] == [pc]);
+        Some(*to).filter(|to| !known(to))
     }
 
     /// Returns true if an optimisation is not left out.
@@ -1197,8 +1196,8 @@ impl<V: Vectors> Emit<'_, V> {
                 }
                 self.goto(next);
             }
-            Terminator::Indirect { to, ref among } => match self.node(to).op {
-                Inst::Const(to) if among.contains(&to) => self.goto(to),
+            Terminator::Indirect { ref among, .. } => match (self.jumps_to(), &among[..]) {
+                (None, &[to]) => self.goto(to),
                 _ => self.jump_among(among),
             },
             Terminator::End => {

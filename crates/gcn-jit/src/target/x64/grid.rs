@@ -13,7 +13,6 @@
 use super::*;
 use crate::context::GRID;
 use crate::ir::grid::{Builder, Program, StepId, StepOp};
-use gcn_emu::group::Row;
 
 /// The IDs of the workgroup.
 const IDS: [Gpr; 3] = [R8, R9, R10];
@@ -111,16 +110,9 @@ impl<V: Vectors> Emit<'_, V> {
         self.grid_constants(&mut grid.builder, used, &mut room, &mut code)?;
         let own = self.own_ids(&mut grid.builder.program, used);
         let program = &grid.builder.program;
-        // If the workgroup is beyond the evaluated ones, or if memory has changed, the wave restarts in the usual code.
-        let anew = self.restart();
         self.a.mov(true, RSI, Rm::M(ctx!(batch.row)));
-        for dim in (0..3).filter(|&dim| program.reads[dim]) {
-            self.a.mov(false, IDS[dim], Rm::M(mem(RSI, 4 * dim as i32)));
-            let limit = Rm::M(grid_mem(dim as u32));
-            self.a.alu(alu::CMP, false, IDS[dim], limit);
-            self.a.jcc(Cc::Ae, anew);
-        }
-        self.grid_comparisons(&code, program, anew);
+        self.take_ids(RSI, program.reads);
+        self.grid_comparisons(&code, program);
         if let Some(after) = grid.after {
             self.direct = Some(Direct {
                 known: self.a.here(),
@@ -154,59 +146,48 @@ impl<V: Vectors> Emit<'_, V> {
         let Some(direct) = self.direct.take() else {
             return;
         };
-        let Direct {
-            known,
-            reads,
-            after,
-        } = direct;
-        const SLICE_BYTES: i32 = size_of::<TimeSlice>() as i32;
-        let [usual, row, go, pause] = std::array::from_fn(|_| self.a.label());
-        let insns = self.c.insns as i32;
+        const BYTES: i32 = size_of::<TimeSlice>() as i32;
+        let [usual, row, go, pause, leave] = std::array::from_fn(|_| self.a.label());
         let exit = self.common.exit;
-        let anew = self.restart();
-        let number = self.at.last;
         let a = &mut *self.a;
         a.alu_imm(alu::CMP, true, Rm::M(ctx!(batch.direct)), 0);
         a.jcc(Cc::E, usual);
-        a.mov(true, RSI, Rm::M(ctx!(batch.given)));
-        a.mov(true, RDI, Rm::M(ctx!(batch.spare)));
-        a.alu(alu::SUB, true, RDI, Rm::R(RSI));
-        a.lea(
-            RDI,
-            Mem {
-                index: Some((FUEL, 1)),
-                ..mem(RDI, -(after as i32))
-            },
-        );
-        a.store(true, ctx!(batch.spare), RDI);
-        a.mov(true, RDX, Rm::M(ctx!(batch.row)));
+        time_slices::spend_fuel(a, direct.after);
         a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
-        a.alu_imm(alu::ADD, true, Rm::R(RCX), SLICE_BYTES);
+        a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
+        a.mov(true, RDX, Rm::M(ctx!(batch.row)));
         a.alu(alu::CMP, true, RCX, Rm::M(ctx!(current.end)));
         a.jcc(Cc::E, row);
         a.bind(go);
         a.store(true, ctx!(current.time_slice), RCX);
         a.alu(alu::CMP, true, RSI, Rm::R(RDI));
         a.jcc(Cc::G, pause);
-        a.lea(FUEL, mem(RSI, -insns));
-        for dim in (0..3).filter(|&dim| reads[dim]) {
-            a.mov(false, IDS[dim], Rm::M(mem(RDX, 4 * dim as i32)));
-            a.alu(alu::CMP, false, IDS[dim], Rm::M(grid_mem(dim as u32)));
-            a.jcc(Cc::Ae, anew);
-        }
-        a.jmp(known);
+        a.lea(FUEL, mem(RSI, -(self.c.insns as i32)));
+        self.take_ids(RDX, direct.reads);
+        let a = &mut *self.a;
+        a.jmp(direct.known);
         a.bind(row);
-        a.alu_imm(alu::ADD, true, Rm::R(RDX), size_of::<Row>() as i32);
-        a.store(true, ctx!(batch.row), RDX);
+        time_slices::next_row(a, leave);
         a.mov(true, RCX, Rm::M(ctx!(batch.time_slices)));
-        a.alu(alu::CMP, true, RDX, Rm::M(ctx!(batch.rows_end)));
-        a.jcc(Cc::Ne, go);
-        a.imm(RAX, EXIT_END | number << 8);
+        a.jmp(go);
+        a.bind(leave);
+        a.imm(RAX, EXIT_END | self.at.last << 8);
         a.jmp(exit);
         a.bind(pause);
         a.imm(RAX, EXIT_NEXT);
         a.jmp(exit);
         a.bind(usual);
+    }
+
+    /// Loads the IDs of a workgroup that the block reads. The wave starts again in the usual code if the workgroup is beyond the evaluated ones.
+    fn take_ids(&mut self, row: Gpr, reads: [bool; 3]) {
+        let anew = self.restart();
+        for dim in (0..3).filter(|&dim| reads[dim]) {
+            self.a.mov(false, IDS[dim], Rm::M(mem(row, 4 * dim as i32)));
+            let limit = Rm::M(grid_mem(dim as u32));
+            self.a.alu(alu::CMP, false, IDS[dim], limit);
+            self.a.jcc(Cc::Ae, anew);
+        }
     }
 
     /// Returns which IDs are read by scalars other than those of bases.
@@ -271,8 +252,9 @@ impl<V: Vectors> Emit<'_, V> {
         Some(())
     }
 
-    /// Checks that the memory of the constants has not changed.
-    fn grid_comparisons(&mut self, code: &GridCode, program: &Program, anew: Label) {
+    /// Checks that the memory of the constants has not changed. If it has, the wave starts again in the usual code.
+    fn grid_comparisons(&mut self, code: &GridCode, program: &Program) {
+        let anew = self.restart();
         let mut last = None;
         for load in &code.loads {
             let StepOp::Load { count, offset } = program.steps[load.step as usize].op else {

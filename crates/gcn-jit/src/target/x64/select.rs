@@ -634,7 +634,7 @@ impl<'s, 'a, V: Vectors> Select<'s, 'a, V> {
     fn keep_stores(&mut self) {
         let c = self.e.c;
         let stores = &c.effects.deferred_stores;
-        let keep = self.can_keep() && self.e.keeps_stores();
+        let keep = !self.e.looped && self.e.keeps_stores();
         for (n, s) in stores.iter().enumerate() {
             let data = self.store_data(s);
             if self.e.v.stored.len() <= n {

@@ -135,11 +135,7 @@ fn next_of_shared_state(a: &mut Asm, (first, elsewhere): (Label, bool), others: 
     let (slice_layout, go, round) = (a.label(), a.label(), a.label());
     a.alu_imm(alu::CMP, true, Rm::M(batch!(single)), 0);
     a.jcc(Cc::E, slice_layout);
-    a.mov(true, RSI, Rm::M(batch!(given)));
-    a.mov(true, RDI, Rm::M(batch!(spare)));
-    a.alu(alu::SUB, true, RDI, Rm::R(RSI));
-    a.alu(alu::ADD, true, RDI, Rm::R(FUEL));
-    a.store(true, batch!(spare), RDI);
+    spend_fuel(a, 0);
     a.mov(true, RCX, Rm::M(ctx!(current.time_slice)));
     a.alu_imm(alu::ADD, true, Rm::R(RCX), BYTES);
     a.bind(go);
@@ -164,8 +160,21 @@ fn next_of_shared_state(a: &mut Asm, (first, elsewhere): (Label, bool), others: 
     a.bind(slice_layout);
 }
 
-/// Goes to the next workgroup of a batch, or leaves after the last.
-fn next_row(a: &mut Asm, leave: Label) {
+/// Takes what a wave has spent, and `more`, from the fuel that is left for time slices. Afterwards RSI is the fuel of a first time slice, and RDI what is left.
+pub(super) fn spend_fuel(a: &mut Asm, more: u32) {
+    a.mov(true, RSI, Rm::M(batch!(given)));
+    a.mov(true, RDI, Rm::M(batch!(spare)));
+    a.alu(alu::SUB, true, RDI, Rm::R(RSI));
+    let left = Mem {
+        index: Some((FUEL, 1)),
+        ..mem(RDI, -(more as i32))
+    };
+    a.lea(RDI, left);
+    a.store(true, batch!(spare), RDI);
+}
+
+/// Goes to the next workgroup of a batch, which RDX then points to, or leaves after the last.
+pub(super) fn next_row(a: &mut Asm, leave: Label) {
     a.mov(true, RDX, Rm::M(batch!(row)));
     a.alu_imm(alu::ADD, true, Rm::R(RDX), size_of::<Row>() as i32);
     a.store(true, batch!(row), RDX);
