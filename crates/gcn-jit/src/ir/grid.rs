@@ -12,6 +12,7 @@ use crate::ir::region::{Block, Terminator};
 use crate::ir::{Id, Inst, Node};
 use gcn_isa::meaning::Op;
 use gcn_isa::shape::Ty;
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -443,14 +444,27 @@ fn supported(op: Op, ty: Ty, out: Ty) -> bool {
 pub struct Waves<'a> {
     /// The number of a workgroup's waves.
     pub count: usize,
-    /// The first workgroup in each dimension, and the number of workgroups.
-    pub first: [u32; 3],
-    pub groups: [u32; 3],
+    pub extent: Extent,
     /// Returns a scalar register of a wave, except IDs; returns lanes 0, 16, 32 and 48 of a VGPR.
     pub sgpr: &'a dyn Fn(usize, u8) -> Option<u32>,
     pub vgpr: &'a dyn Fn(usize, u16) -> [u32; 4],
     /// Reads a dword of memory.
     pub read: &'a dyn Fn(u64) -> Option<u32>,
+}
+
+/// The workgroups for which a program is evaluated: the first one in each dimension, and the number of workgroups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    pub first: [u32; 3],
+    pub groups: [u32; 3],
+}
+
+impl Extent {
+    /// Returns how many workgroups there are.
+    pub fn count(&self) -> u64 {
+        let product = |n: u64, &groups: &u32| n.saturating_mul(groups as u64);
+        self.groups.iter().fold(1, product)
+    }
 }
 
 /// An affine function of the workgroup's IDs: a constant for each wave and slice, or one for all of them, and the change from
@@ -473,7 +487,62 @@ pub enum Value {
 /// All values of a program.
 pub struct Evaluated {
     values: Vec<Value>,
+    pub extent: Extent,
+    scope: Scope,
+}
+
+/// What operations need to know of the workgroups. Numbers of workgroups are relative to the first one.
+struct Scope {
     groups: [u32; 3],
+    /// The workgroup whose results the others should have.
+    middle: [u32; 3],
+    /// The fewer workgroups in which the operation that failed has the result that it has in the middle one: a dimension, the first workgroup in
+    /// it, and their number.
+    fewer: Cell<Option<(usize, u32, u32)>>,
+}
+
+impl Scope {
+    /// Returns true if a sum is not below `least` and below `end` in all workgroups, for one of its constants. Otherwise finds fewer workgroups around the
+    /// middle one in which it is.
+    fn within(&self, c: i128, sum: &Sum, [least, end]: [i128; 2]) -> bool {
+        let (low, high) = sum.spread(self.groups);
+        if c + low >= least && c + high < end {
+            return true;
+        }
+        let far = |dim: usize| sum.slopes[dim] * (self.groups[dim] as i128 - 1);
+        let mut dims = [0, 1, 2];
+        dims.sort_by_key(|&dim| -far(dim).abs());
+        let fewer = dims.into_iter().find_map(|dim| {
+            let slope = sum.slopes[dim];
+            // The limits of the dimension's own part of the sum.
+            let (below, above) = (low - far(dim).min(0), high - far(dim).max(0));
+            let (most, least) = (end - 1 - c - above, least - c - below);
+            let middle = self.middle[dim] as i128;
+            if slope == 0 || !(least..=most).contains(&(slope * middle)) {
+                return None;
+            }
+            let (from, to) = match slope > 0 {
+                true => (-(-least).div_euclid(slope), most.div_euclid(slope)),
+                false => (-most.div_euclid(-slope), (-least).div_euclid(-slope)),
+            };
+            let (from, to) = (from.max(0), to.min(self.groups[dim] as i128 - 1));
+            Some((dim, from as u32, (to - from + 1) as u32))
+        });
+        self.fewer.set(fewer);
+        false
+    }
+
+    /// Returns a sum in the middle workgroup, for one of its constants.
+    fn in_middle(&self, c: i128, sum: &Sum) -> i128 {
+        (0..3).fold(c, |n, dim| n + sum.slopes[dim] * self.middle[dim] as i128)
+    }
+
+    /// Returns whether a sum is below 0 in all workgroups, for one of its constants. `None` if only in some.
+    fn below(&self, c: i128, sum: &Sum) -> Option<bool> {
+        let below = self.in_middle(c, sum) < 0;
+        let limits = if below { [i128::MIN / 4, 0] } else { [0, i128::MAX / 4] };
+        self.within(c, sum, limits).then_some(below)
+    }
 }
 
 impl Sum {
@@ -525,16 +594,16 @@ impl Sum {
     }
 
     /// Returns the value as unsigned or signed numbers, if they do not wrap.
-    fn number(&self, signed: bool, groups: [u32; 3]) -> Option<Sum> {
-        let (low, high) = self.spread(groups);
+    fn number(&self, signed: bool, scope: &Scope) -> Option<Sum> {
         let half = (signed as i128) << (self.bits - 1);
         let mut number = self.clone();
         for c in &mut number.of {
-            let around = (*c + low + half) >> self.bits;
-            if around != (*c + high + half) >> self.bits {
+            let around = (scope.in_middle(*c, self) + half) >> self.bits << self.bits;
+            let limits = [around - half, around - half + (1 << self.bits)];
+            if !scope.within(*c, self, limits) {
                 return None;
             }
-            *c -= around << self.bits;
+            *c -= around;
         }
         Some(number)
     }
@@ -570,31 +639,25 @@ impl Sum {
     }
 
     /// Divides the numbers by a power of two, rounding down.
-    fn shifted(mut self, by: u32, groups: [u32; 3]) -> Option<Sum> {
+    fn shifted(mut self, by: u32, scope: &Scope) -> Option<Sum> {
         if self.fixed_bits() >= by {
             self.of.iter_mut().for_each(|c| *c >>= by);
             self.slopes = self.slopes.map(|b| b >> by);
             return Some(self);
         }
-        let (low, high) = self.spread(groups);
-        for c in &mut self.of {
-            let least = (*c + low) >> by;
-            if least != (*c + high) >> by {
+        let mut of = Vec::with_capacity(self.of.len());
+        for &c in &self.of {
+            let quotient = scope.in_middle(c, &self) >> by;
+            if !scope.within(c, &self, [quotient << by, (quotient + 1) << by]) {
                 return None;
             }
-            *c = least;
+            of.push(quotient);
         }
-        self.slopes = [0; 3];
-        Some(self)
-    }
-}
-
-/// Returns whether all numbers are below 0, or `None` if only some are.
-fn below(least: i128, most: i128) -> Option<bool> {
-    match (least < 0, most < 0) {
-        (_, true) => Some(true),
-        (false, _) => Some(false),
-        _ => None,
+        Some(Sum {
+            of,
+            slopes: [0; 3],
+            bits: self.bits,
+        })
     }
 }
 
@@ -611,19 +674,45 @@ impl Program {
         }
     }
 
-    /// Evaluates the program. `None` if a value is not affine in the IDs, or a guard may fail.
-    pub fn evaluate(&self, waves: &Waves<'_>) -> Option<Evaluated> {
+    /// Evaluates the program. Fails if a value is not affine in the IDs, or a guard may not hold. The error has fewer workgroups, around the middle one,
+    /// if there is no such failure in them.
+    pub fn evaluate(&self, waves: &Waves<'_>, middle: [u32; 3]) -> Result<Evaluated, Option<Extent>> {
+        let Extent { first, groups } = waves.extent;
         let mut e = Evaluated {
             values: Vec::with_capacity(self.steps.len()),
-            groups: waves.groups,
+            extent: waves.extent,
+            scope: Scope {
+                groups,
+                middle: std::array::from_fn(|dim| {
+                    let most = groups[dim].saturating_sub(1);
+                    middle[dim].saturating_sub(first[dim]).min(most)
+                }),
+                fewer: Cell::default(),
+            },
         };
-        for step in &self.steps {
+        let of_steps = self.steps.iter().try_for_each(|step| {
+            e.scope.fewer.set(None);
             let value = e.step(step, self, waves)?;
             e.values.push(value);
+            Some(())
+        });
+        let hold = || {
+            self.guards.iter().try_for_each(|&g| {
+                e.scope.fewer.set(None);
+                e.holds(g)
+            })
+        };
+        let lie = || self.addresses.iter().try_for_each(|a| e.layout(a));
+        let done = of_steps.and_then(|()| hold()).and_then(|()| lie());
+        match done {
+            Some(()) => Ok(e),
+            None => Err(e.scope.fewer.take().map(|(dim, from, count)| {
+                let mut fewer = waves.extent;
+                fewer.first[dim] += from;
+                fewer.groups[dim] = count;
+                fewer
+            })),
         }
-        let hold = self.guards.iter().all(|&g| e.holds(g).is_some());
-        let lie = self.addresses.iter().all(|a| e.layout(a).is_some());
-        (hold && lie).then_some(e)
     }
 }
 
@@ -645,7 +734,7 @@ impl Evaluated {
 
     /// Returns an address as numbers, if they do not wrap.
     pub fn address(&self, a: &GridAddress) -> Option<Sum> {
-        self.sum(a.step)?.number(false, self.groups)
+        self.sum(a.step)?.number(false, &self.scope)
     }
 
     fn step(&self, s: &Step, program: &Program, waves: &Waves<'_>) -> Option<Value> {
@@ -666,9 +755,9 @@ impl Evaluated {
             StepOp::Sgpr(code) => match program.ids.iter().position(|&id| id == code) {
                 Some(dim) => {
                     let mut slopes = [0; 3];
-                    slopes[dim] = (waves.groups[dim] > 1) as i128;
+                    slopes[dim] = (waves.extent.groups[dim] > 1) as i128;
                     Sum {
-                        of: vec![waves.first[dim] as i128],
+                        of: vec![waves.extent.first[dim] as i128],
                         slopes,
                         bits,
                     }
@@ -699,7 +788,7 @@ impl Evaluated {
                 Sum::constant(*dwords.get(k as usize)? as u64, bits)
             }
             StepOp::Pair => {
-                let low = of(0)?.number(false, self.groups)?;
+                let low = of(0)?.number(false, &self.scope)?;
                 let high = of(1)?.times(1 << 32);
                 Sum {
                     of: low.zip(&high, |a, b| a + b),
@@ -714,12 +803,12 @@ impl Evaluated {
             }
             .reduced(),
             StepOp::Hi => {
-                let value = of(0)?.number(false, self.groups)?;
-                let high = value.shifted(32, self.groups)?;
+                let value = of(0)?.number(false, &self.scope)?;
+                let high = value.shifted(32, &self.scope)?;
                 Sum { bits, ..high }.reduced()
             }
             StepOp::Sext => {
-                let value = of(0)?.number(true, self.groups)?;
+                let value = of(0)?.number(true, &self.scope)?;
                 Sum { bits, ..value }.reduced()
             }
             StepOp::Shld(by) => self.double_shift(of(1)?, of(0)?, 32 - by.min(32) as u32, bits)?,
@@ -743,7 +832,7 @@ impl Evaluated {
 
     /// Shifts two halves right by up to 32 and returns the lower half.
     fn double_shift(&self, low: &Sum, high: &Sum, by: u32, bits: u32) -> Option<Sum> {
-        let low = low.number(false, self.groups)?.shifted(by, self.groups)?;
+        let low = low.number(false, &self.scope)?.shifted(by, &self.scope)?;
         let high = high.times(1 << (32 - by));
         let sum = Sum {
             of: low.zip(&high, |a, b| a + b),
@@ -754,14 +843,14 @@ impl Evaluated {
     }
 
     fn alu(&self, op: Op, signed: bool, s: &Step, bits: u32) -> Option<Sum> {
-        let groups = self.groups;
+        let scope = &self.scope;
         let x = self.sum(s.args[0])?;
         let unary = |x: &Sum, of: i128| Sum::constant(of as u64, x.bits).minus(x).reduced();
         match op {
             Op::Neg => return Some(unary(x, 0)),
             Op::Not => return Some(unary(x, -1)),
             Op::Zext => {
-                let number = x.number(false, groups)?;
+                let number = x.number(false, scope)?;
                 return Some(Sum { bits, ..number }.reduced());
             }
             Op::Trunc => return Some(Sum { bits, ..x.clone() }.reduced()),
@@ -778,14 +867,14 @@ impl Evaluated {
             Op::Sub => x.minus(y).reduced(),
             Op::Mul => product(x, y)?.reduced(),
             Op::MulHi => {
-                let (x, y) = (x.number(signed, groups)?, y.number(signed, groups)?);
-                product(&x, &y)?.shifted(32, groups)?.reduced()
+                let (x, y) = (x.number(signed, scope)?, y.number(signed, scope)?);
+                product(&x, &y)?.shifted(32, scope)?.reduced()
             }
-            Op::And => conjunction(x, y, groups).or_else(|| conjunction(y, x, groups))?,
+            Op::And => conjunction(x, y, scope).or_else(|| conjunction(y, x, scope))?,
             Op::Or => {
                 // A disjunction is computed by De Morgan's laws.
                 let (x, y) = (unary(x, -1), unary(y, -1));
-                let none = conjunction(&x, &y, groups).or_else(|| conjunction(&y, &x, groups))?;
+                let none = conjunction(&x, &y, scope).or_else(|| conjunction(&y, &x, scope))?;
                 unary(&none, -1)
             }
             Op::Xor => match (x.is_constant(), y.is_constant()) {
@@ -814,8 +903,8 @@ impl Evaluated {
             Op::Shr => {
                 let most = x.bits - signed as u32;
                 let by = y.uniform()?.min(most as i128) as u32;
-                let number = x.number(signed, groups)?;
-                number.shifted(by, groups)?.reduced()
+                let number = x.number(signed, scope)?;
+                number.shifted(by, scope)?.reduced()
             }
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt => self.compare(op, signed, x, y)?,
             Op::Min | Op::Max => {
@@ -834,23 +923,29 @@ impl Evaluated {
     fn compare(&self, op: Op, signed: bool, x: &Sum, y: &Sum) -> Option<Sum> {
         let signed = signed && !matches!(op, Op::Eq | Op::Ne);
         let (x, y) = (
-            x.number(signed, self.groups)?,
-            y.number(signed, self.groups)?,
+            x.number(signed, &self.scope)?,
+            y.number(signed, &self.scope)?,
         );
         let less = x.minus(&y);
-        let (low, high) = less.spread(self.groups);
+        let scope = &self.scope;
         let mut of = Vec::with_capacity(less.of.len());
         for &c in &less.of {
-            let (least, most) = (c + low, c + high);
             let holds = match op {
-                Op::Lt => below(least, most)?,
-                Op::Le => below(least - 1, most - 1)?,
-                Op::Gt => !below(least - 1, most - 1)?,
-                _ => match (least, most) {
-                    (0, 0) => op == Op::Eq,
-                    _ if least > 0 || most < 0 => op == Op::Ne,
-                    _ => return None,
-                },
+                Op::Lt => scope.below(c, &less)?,
+                Op::Le => scope.below(c - 1, &less)?,
+                Op::Gt => !scope.below(c - 1, &less)?,
+                _ => {
+                    let middle = scope.in_middle(c, &less);
+                    let limits = match middle.signum() {
+                        0 => [0, 1],
+                        -1 => [i128::MIN / 4, 0],
+                        _ => [1, i128::MAX / 4],
+                    };
+                    if !scope.within(c, &less, limits) {
+                        return None;
+                    }
+                    (middle == 0) == (op == Op::Eq)
+                }
             };
             of.push(holds as i128);
         }
@@ -863,18 +958,18 @@ impl Evaluated {
 
     /// Returns the first and the last value of 16 lanes as numbers, if no lane wraps.
     fn ends(&self, of: Base, step: i32, signed: bool) -> Option<[Sum; 2]> {
-        let first = self.sum(of)?.number(signed, self.groups)?;
+        let first = self.sum(of)?.number(signed, &self.scope)?;
         let mut last = first.clone();
         last.of.iter_mut().for_each(|c| *c += step as i128);
         let half = (signed as i128) << 31;
-        let (least, most) = last.limits(self.groups);
-        let within = least + half >= 0 && most + half < 1 << 32;
-        (step == 0 || within).then_some([first, last])
+        let limits = [-half, (1 << 32) - half];
+        let within = |&c: &i128| self.scope.within(c, &last, limits);
+        (step == 0 || last.of.iter().all(within)).then_some([first, last])
     }
 
     /// Returns `Some` if a guard holds in all waves.
     fn holds(&self, g: Guard) -> Option<()> {
-        let groups = self.groups;
+        let scope = &self.scope;
         match g {
             Guard::Top { of, step, bits } => {
                 if bits == 0 {
@@ -882,7 +977,7 @@ impl Evaluated {
                 }
                 let ends = self.ends(of, step, false)?;
                 let by = 32 - (bits as u32).min(32);
-                let [first, last] = ends.map(|end| end.shifted(by, groups));
+                let [first, last] = ends.map(|end| end.shifted(by, scope));
                 (first? == last?).then_some(())
             }
             Guard::NoWrap { step: 0, .. } => Some(()),
@@ -932,7 +1027,7 @@ impl Evaluated {
     }
 
     fn assumed(&self, op: Op, signed: bool, [p, q]: [Base; 2], [s, t]: [i32; 2]) -> Option<()> {
-        let groups = self.groups;
+        let scope = &self.scope;
         let all = |sum: &Sum| sum.uniform() == Some(1);
         let held = match op {
             Op::Ne => {
@@ -940,8 +1035,10 @@ impl Evaluated {
                 let mut apart = self.sum(p)?.minus(self.sum(q)?);
                 let more = by.max(0) as i128;
                 apart.of.iter_mut().for_each(|c| *c += more);
-                let apart = apart.reduced().number(false, groups)?;
-                apart.limits(groups).0 > by.unsigned_abs() as i128
+                let apart = apart.reduced().number(false, scope)?;
+                let limits = [by.unsigned_abs() as i128 + 1, i128::MAX / 4];
+                let within = |&c: &i128| scope.within(c, &apart, limits);
+                apart.of.iter().all(within)
             }
             Op::Eq => s == t && all(&self.compare(Op::Eq, false, self.sum(p)?, self.sum(q)?)?),
             _ => {
@@ -995,7 +1092,7 @@ fn product(x: &Sum, y: &Sum) -> Option<Sum> {
 }
 
 /// Returns the conjunction of a value and a constant.
-fn conjunction(x: &Sum, y: &Sum, groups: [u32; 3]) -> Option<Sum> {
+fn conjunction(x: &Sum, y: &Sum, scope: &Scope) -> Option<Sum> {
     if !y.is_constant() {
         return None;
     }
@@ -1016,9 +1113,9 @@ fn conjunction(x: &Sum, y: &Sum, groups: [u32; 3]) -> Option<Sum> {
         });
     }
     // The mask may keep all bits that may be ones.
-    let number = x.number(false, groups)?;
+    let number = x.number(false, scope)?;
     let mask = y.uniform()?;
-    let whole = (mask & (mask + 1) == 0) && number.limits(groups).1 <= mask;
+    let whole = (mask & (mask + 1) == 0) && number.limits(scope.groups).1 <= mask;
     whole.then(|| number.reduced())
 }
 

@@ -4,7 +4,7 @@
 
 use crate::context::{Ctx, GRID};
 use crate::ir::fast_path::Line;
-use crate::ir::grid::{Evaluated, Sum, Waves};
+use crate::ir::grid::{Evaluated, Extent, Sum, Waves};
 use crate::runtime::engine::{CodePointer, Jit};
 use crate::runtime::helpers::{page_states, permitted};
 use crate::target::x64::grid::{GridCode, GridLoad};
@@ -26,6 +26,9 @@ const REMEMBERED: usize = 4;
 
 /// After a failed evaluation, a region is skipped in some dispatches, twice as many after each further failure, and at most this number.
 const MOST_SKIPPED: u32 = 256;
+
+/// How often an evaluation is tried for fewer workgroups: each limit of an image may need two, at its beginning and its end.
+const MOST_LIMITS: u32 = 12;
 
 /// The bit of [`GridAddress::need`](crate::ir::grid::GridAddress::need) of memory that is written.
 const WRITTEN: u8 = 2;
@@ -218,8 +221,9 @@ impl Jit {
         };
         let from = region.live_ins.lines();
         let each = region.start_lines();
-        for counts in attempts(inputs.dispatch.middle) {
-            let Some((evaluated, reads)) = inputs.evaluate(grid, counts) else {
+        for groups in attempts(inputs.dispatch.middle) {
+            let first = [0; 3];
+            let Some((evaluated, reads)) = inputs.evaluate(grid, Extent { first, groups }) else {
                 continue;
             };
             let lines = like.lines.chunks_exact_mut(each);
@@ -227,7 +231,6 @@ impl Jit {
             let tables = Tables {
                 grid,
                 evaluated: &evaluated,
-                counts,
             };
             if let Some(accessed) = tables.fill(&mut self.ctx, inputs.machine, lines) {
                 let written = accessed.iter().filter(|a| a.need & WRITTEN != 0);
@@ -336,8 +339,27 @@ impl Inputs<'_, '_, '_> {
         }
     }
 
-    /// Evaluates the variant's program for numbers of workgroups. Also returns what it has read.
-    fn evaluate(&self, grid: &GridCode, counts: [u32; 3]) -> Option<(Evaluated, Vec<Read>)> {
+    /// Evaluates the variant's program for workgroups. If it fails, it is tried for the fewer ones for which it might not, as long as these are half of all.
+    /// Also returns what it has read.
+    fn evaluate(&self, grid: &GridCode, all: Extent) -> Option<(Evaluated, Vec<Read>)> {
+        let mut extent = all;
+        for _ in 0..MOST_LIMITS {
+            match self.evaluate_all(grid, extent) {
+                Ok(found) => return Some(found),
+                Err(fewer) => {
+                    extent = fewer.filter(|f| f.count().saturating_mul(2) >= all.count())?;
+                }
+            }
+        }
+        None
+    }
+
+    /// Evaluates the variant's program for workgroups.
+    fn evaluate_all(
+        &self,
+        grid: &GridCode,
+        extent: Extent,
+    ) -> Result<(Evaluated, Vec<Read>), Option<Extent>> {
         let reads = RefCell::new(Vec::new());
         let sgpr = |w: usize, code: u8| {
             let value = self.sgpr(w, code)?;
@@ -354,15 +376,15 @@ impl Inputs<'_, '_, '_> {
             reads.borrow_mut().push(Read::Memory(at, value));
             Some(value)
         };
-        let evaluated = grid.program.evaluate(&Waves {
+        let waves = Waves {
             count: self.groups.like.len(),
-            first: [0; 3],
-            groups: counts,
+            extent,
             sgpr: &sgpr,
             vgpr: &vgpr,
             read: &read,
-        })?;
-        Some((evaluated, reads.into_inner()))
+        };
+        let evaluated = grid.program.evaluate(&waves, self.dispatch.middle)?;
+        Ok((evaluated, reads.into_inner()))
     }
 }
 
@@ -370,7 +392,6 @@ impl Inputs<'_, '_, '_> {
 struct Tables<'a> {
     grid: &'a GridCode,
     evaluated: &'a Evaluated,
-    counts: [u32; 3],
 }
 
 impl Tables<'_> {
@@ -390,7 +411,7 @@ impl Tables<'_> {
         let addresses = addresses?;
         let mut accessed = Vec::new();
         for (sum, a) in addresses.iter().zip(&program.addresses) {
-            let (least, most) = sum.limits(self.counts);
+            let (least, most) = sum.limits(self.evaluated.extent.groups);
             accessed.push(Accessed {
                 first: u64::try_from(least + a.from as i128).ok()?,
                 last: u64::try_from(most + a.to as i128 - 1).ok()?,
@@ -497,7 +518,9 @@ impl Tables<'_> {
                 put(ctx, at + 2 * dim as u32, slope as u64)?;
             }
         }
-        ctx.grid[..3].copy_from_slice(&self.counts);
+        let Extent { first, groups } = self.evaluated.extent;
+        ctx.grid[..3].copy_from_slice(&groups);
+        ctx.grid[3..6].copy_from_slice(&first);
         Some(())
     }
 }

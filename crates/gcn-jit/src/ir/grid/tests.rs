@@ -1,6 +1,6 @@
 //! Random programs: the evaluation for all workgroups at once must equal each workgroup's own values.
 
-use super::{Guard, OPS, Program, Step, StepId, StepOp, Sum, Waves};
+use super::{Evaluated, Extent, Guard, OPS, Program, Step, StepId, StepOp, Sum, Waves};
 use gcn_isa::meaning::Op;
 
 struct Random(u64);
@@ -42,14 +42,40 @@ fn read(at: u64) -> Option<u32> {
     (at < 0x1000).then_some((at * 0x0101) as u32)
 }
 
-fn waves(first: [u32; 3], groups: [u32; 3]) -> Waves<'static> {
-    Waves {
+fn evaluate(
+    program: &Program,
+    extent: Extent,
+    middle: [u32; 3],
+) -> Result<Evaluated, Option<Extent>> {
+    let waves = Waves {
         count: WAVES,
-        first,
-        groups,
+        extent,
         sgpr: &sgpr,
         vgpr: &vgpr,
         read: &read,
+    };
+    program.evaluate(&waves, middle)
+}
+
+/// Returns true if a program can be evaluated for the workgroups, or for fewer ones, which they become.
+fn can_be(program: &Program, extent: &mut Extent, middle: [u32; 3], fewer: bool) -> bool {
+    let mut tried = *extent;
+    loop {
+        match evaluate(program, tried, middle) {
+            Ok(_) => {
+                *extent = tried;
+                return true;
+            }
+            Err(Some(less)) if fewer => {
+                assert!(less.count() < tried.count(), "{less:?} {tried:?}");
+                for dim in 0..3 {
+                    let within = less.first[dim]..less.first[dim] + less.groups[dim];
+                    assert!(within.contains(&middle[dim]), "{less:?} {middle:?}");
+                }
+                tried = less;
+            }
+            Err(_) => return false,
+        }
     }
 }
 
@@ -318,13 +344,18 @@ fn at(sum: &Sum, group: [u32; 3], k: usize) -> u64 {
 #[test]
 fn all_workgroups_at_once_and_each_alone() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let (mut moving, mut guards) = (0, 0);
-    for _ in 0..400 {
+    let (mut moving, mut guards, mut fewer) = (0, 0, 0);
+    for round in 0..800 {
         let groups = [
             random.pick(&[1, 2, 7, 4096, 1 << 20]) as u32,
             random.pick(&[1, 1, 3, 1000]) as u32,
             random.pick(&[1, 1, 5]) as u32,
         ];
+        let middle = groups.map(|n| n / 2);
+        let mut extent = Extent {
+            first: [0; 3],
+            groups,
+        };
         let mut program = Program {
             steps: inputs(),
             ids: IDS.to_vec(),
@@ -333,35 +364,41 @@ fn all_workgroups_at_once_and_each_alone() {
         for _ in 0..40 {
             let next = step(&mut random, &program.steps);
             program.steps.push(next);
-            if program.evaluate(&waves([0; 3], groups)).is_none() {
+            if !can_be(&program, &mut extent, middle, round % 2 == 1) {
                 program.steps.pop();
             }
         }
         for _ in 0..20 {
             program.guards.extend(guard(&mut random, &program.steps));
-            if program.evaluate(&waves([0; 3], groups)).is_none() {
+            if !can_be(&program, &mut extent, middle, round % 2 == 1) {
                 program.guards.pop();
             }
         }
-        let all = program.evaluate(&waves([0; 3], groups)).expect("it did");
+        let all = evaluate(&program, extent, middle).expect("it did");
         guards += program.guards.len();
+        fewer += (extent.groups != groups && extent.count() > 1) as u32;
         for n in 0..12 {
-            let group = match n {
+            let from_first = match n {
                 0 => [0; 3],
-                1 => groups.map(|n| n - 1),
-                _ => groups.map(|n| random.below(n as u64) as u32),
+                1 => extent.groups.map(|n| n - 1),
+                _ => extent.groups.map(|n| random.below(n as u64) as u32),
             };
-            let alone = program.evaluate(&waves(group, [1; 3])).expect("also alone");
+            let group: [u32; 3] = std::array::from_fn(|dim| extent.first[dim] + from_first[dim]);
+            let one = Extent {
+                first: group,
+                groups: [1; 3],
+            };
+            let alone = evaluate(&program, one, group).expect("also alone");
             for (w, slice) in [(0, 0), (1, 3)] {
                 let k = 4 * w + slice;
                 let values = concrete(&program, group, w, slice);
                 for (step, value) in values.iter().enumerate() {
                     let Some(value) = *value else { continue };
-                    let of = |e: &super::Evaluated, group| {
+                    let of = |e: &Evaluated, group| {
                         at(e.sum(step as StepId).expect("a number"), group, k)
                     };
                     let what = &program.steps[..=step];
-                    assert_eq!(of(&all, group), value, "{groups:?} {group:?} {what:#?}");
+                    assert_eq!(of(&all, from_first), value, "{extent:?} {group:?} {what:#?}");
                     assert_eq!(of(&alone, [0; 3]), value, "{group:?} {what:#?}");
                 }
                 for &g in &program.guards {
@@ -374,5 +411,6 @@ fn all_workgroups_at_once_and_each_alone() {
             .filter(|&s| all.sum(s as StepId).is_some_and(|s| s.slopes != [0; 3]))
             .count();
     }
-    assert!(moving > 500 && guards > 1000, "{moving} {guards}");
+    let enough = moving > 1000 && guards > 2000 && fewer > 100;
+    assert!(enough, "{moving} {guards} {fewer}");
 }

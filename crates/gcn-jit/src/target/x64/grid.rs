@@ -14,7 +14,7 @@ use super::*;
 use crate::context::GRID;
 use crate::ir::grid::{Builder, Program, StepId, StepOp};
 
-/// The IDs of the workgroup.
+/// The IDs of the workgroup, relative to the first evaluated one.
 const IDS: [Gpr; 3] = [R8, R9, R10];
 
 /// A load whose dwords are the same in all waves.
@@ -27,7 +27,8 @@ pub struct GridLoad {
     pub step: StepId,
 }
 
-/// The code of a grid variant, and the layout of its data in [`Ctx::grid`], in dwords. The first three dwords are the numbers of workgroups.
+/// The code of a grid variant, and the layout of its data in [`Ctx::grid`], in dwords. The first three dwords are the numbers of workgroups,
+/// the next three the first workgroup.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct GridCode {
     pub program: Program,
@@ -42,8 +43,10 @@ pub struct GridCode {
     pub writes_affine: bool,
 }
 
+/// The dwords of [`Ctx::grid`] that have the first workgroup, in each dimension.
+const FIRSTS: u32 = 3;
 /// The first dword of [`Ctx::grid`] without a fixed use.
-const FREE: u32 = 4;
+const FREE: u32 = 6;
 const ADDRESS_BYTES: usize = size_of::<[u64; 4]>();
 const BASE_BYTES: usize = size_of::<[u32; 4]>();
 
@@ -120,7 +123,10 @@ impl<V: Vectors> Emit<'_, V> {
                 after,
             });
             for dim in (0..3).filter(|&dim| own[dim]) {
-                self.a.store(false, sgpr_home(program.ids[dim]), IDS[dim]);
+                self.a.mov(false, RAX, Rm::R(IDS[dim]));
+                let first = Rm::M(grid_mem(FIRSTS + dim as u32));
+                self.a.alu(alu::ADD, false, RAX, first);
+                self.a.store(false, sgpr_home(program.ids[dim]), RAX);
             }
             // Helpers read EXEC.
             self.a.imm(RAX, u64::MAX);
@@ -179,11 +185,13 @@ impl<V: Vectors> Emit<'_, V> {
         a.bind(usual);
     }
 
-    /// Loads the IDs of a workgroup that the block reads. The wave starts again in the usual code if the workgroup is beyond the evaluated ones.
+    /// Loads the IDs of a workgroup that the block reads. The wave starts again in the usual code if the workgroup is not one of the evaluated ones.
     fn take_ids(&mut self, row: Gpr, reads: [bool; 3]) {
         let anew = self.restart();
         for dim in (0..3).filter(|&dim| reads[dim]) {
             self.a.mov(false, IDS[dim], Rm::M(mem(row, 4 * dim as i32)));
+            let first = Rm::M(grid_mem(FIRSTS + dim as u32));
+            self.a.alu(alu::SUB, false, IDS[dim], first);
             let limit = Rm::M(grid_mem(dim as u32));
             self.a.alu(alu::CMP, false, IDS[dim], limit);
             self.a.jcc(Cc::Ae, anew);
