@@ -150,6 +150,43 @@ kernel void triangle_pairs(global const float *x, global float *out, int n) {
   out[i] = sum;
 }
 
+// The place of each number in the order of all.
+kernel void rank_values(global const float *in, global float *out, int n) {
+  local float tile[64];
+  int i = get_global_id(0), l = get_local_id(0);
+  float mine = in[i];
+  int rank = 0;
+  for (int base = 0; base < n; base += 64) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    tile[l] = in[base + l];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int j = 0; j < 64; j++)
+      rank += tile[j] < mine || (tile[j] == mine && base + j < i);
+  }
+  out[rank] = mine;
+}
+
+// The same for pairs, by their second numbers, with a last part that may be shorter.
+kernel void rank_pairs(global const float2 *in, global float2 *out, int n) {
+  local float2 tile[64];
+  int i = get_global_id(0), l = get_local_id(0);
+  float2 mine = in[i];
+  int rank = 0;
+  for (int base = 0; base < n; base += 64) {
+    int m = min(64, n - base);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (l < m)
+      tile[l] = in[base + l];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int j = 0; j < m; j++) {
+      float other = tile[j].y;
+      if (other < mine.y || (other == mine.y && base + j < i))
+        rank++;
+    }
+  }
+  out[rank] = mine;
+}
+
 // One to three iterations.
 kernel void short_loops(global const uchar *counts, global const float *in, global float *out) {
   int i = get_global_id(0), n = counts[i];

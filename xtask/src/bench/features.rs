@@ -175,6 +175,16 @@ const LOOPS: &[Case] = &[
     line("loops", "triangle_pairs", 1 << 10, 64, || {
         vec![units(K, 1), out(4 * K, Alike::F32(1e-3)), int(1 << 10)]
     }),
+    line("loops", "rank_values", 1 << 12, 64, || {
+        let n = 4 * K;
+        let values = words(n, |k| ((k * 7919 % 1500) as f32).to_bits());
+        vec![exact(values), zeros(4 * n), int(n as i32)]
+    }),
+    line("loops", "rank_pairs", 1 << 12, 64, || {
+        let n = 4 * K;
+        let values = words(2 * n, |k| ((k * 7919 % 1500) as f32).to_bits());
+        vec![exact(values), zeros(8 * n), int(n as i32)]
+    }),
     line("loops", "short_loops", 1 << 18, 256, || {
         let n = 256 * K;
         vec![bytes_below(n, 1, 4), units(n, 2), result(n)]

@@ -110,6 +110,43 @@ impl Tables {
     }
 }
 
+/// Returns true if of two truth values of lanes always one is true.
+fn are_opposite(g: &Graph, a: Id, b: Id) -> bool {
+    let [of_a, of_b] = [g.get(a), g.get(b)];
+    let inverts = |n: &crate::ir::Node, of: Id| {
+        n.op == Inst::Alu(Op::Not) && n.ty == Ty::Bool && n.args[0] == of
+    };
+    let (Inst::Alu(p), Inst::Alu(q)) = (of_a.op, of_b.op) else {
+        return false;
+    };
+    let pairs = [(Op::Lt, Op::Ge), (Op::Le, Op::Gt), (Op::Eq, Op::Ne)];
+    let compared = pairs.contains(&(p, q)) || pairs.contains(&(q, p));
+    let same = of_a.ty == of_b.ty && of_a.args[..2] == of_b.args[..2];
+    inverts(of_a, b) || inverts(of_b, a) || compared && same && !of_a.ty.is_float()
+}
+
+/// Collects the truth values of which one is a conjunction, each once.
+fn conjuncts(g: &Graph, id: Id, depth: u32, all: &mut Vec<Id>) {
+    let n = g.get(id);
+    if depth > 0 && n.vec && n.op == Inst::Alu(Op::And) && n.ty == Ty::Bool {
+        conjuncts(g, n.args[0], depth - 1, all);
+        conjuncts(g, n.args[1], depth - 1, all);
+        return;
+    }
+    let inverted = |id: Id| {
+        let n = g.get(id);
+        (n.op == Inst::Alu(Op::Not) && n.ty == Ty::Bool).then_some(n.args[0])
+    };
+    let equal = |a: Id| {
+        a == id
+            || inverted(a).is_some_and(|a| are_opposite(g, a, id))
+            || inverted(id).is_some_and(|id| are_opposite(g, a, id))
+    };
+    if !all.iter().any(|&a| equal(a)) {
+        all.push(id);
+    }
+}
+
 impl Joins<'_> {
     /// Returns true if the block continues where EXEC changes.
     pub fn is_on(&self) -> bool {
@@ -182,7 +219,18 @@ impl Builder<'_> {
                 if op == Op::Not {
                     return Ok(self.g.alu(op, Ty::Bool, Ty::Bool, [a, 0, 0])?);
                 }
-                let b = self.where_active(n.args[1], depth - 1)?;
+                let mut a = a;
+                let mut b = self.where_active(n.args[1], depth - 1)?;
+                if op == Op::Or {
+                    b = self.without_opposite(b, a)?;
+                    a = self.without_opposite(a, b)?;
+                }
+                if op == Op::And {
+                    let mut all = Vec::new();
+                    conjuncts(&self.g, a, 8, &mut all);
+                    conjuncts(&self.g, b, 8, &mut all);
+                    return self.conjunction(&all);
+                }
                 let one = |g: &Graph, id| g.is(id, 1);
                 let (op, args) = match op {
                     Op::Xor if one(&self.g, a) => (Op::Not, [b, 0, 0]),
@@ -193,6 +241,37 @@ impl Builder<'_> {
             }
             _ => Ok(id),
         }
+    }
+
+    /// Simplifies a truth value in a disjunction with another one: where the other one is false, its opposite is true.
+    fn without_opposite(&mut self, id: Id, other: Id) -> Result<Id, Refusal> {
+        let mut all = Vec::new();
+        conjuncts(&self.g, id, 8, &mut all);
+        let before = all.len();
+        all.retain(|&c| !are_opposite(&self.g, c, other));
+        match all.len() < before {
+            true => self.conjunction(&all),
+            false => Ok(id),
+        }
+    }
+
+    /// Returns the conjunction of truth values of lanes.
+    fn conjunction(&mut self, all: &[Id]) -> Result<Id, Refusal> {
+        let mut result = None;
+        for &c in all
+            .iter()
+            .filter(|&&c| !self.g.is(c, 1))
+            .collect::<Vec<_>>()
+        {
+            result = Some(match result {
+                None => c,
+                Some(before) => (self.g).alu(Op::And, Ty::Bool, Ty::Bool, [before, c, 0])?,
+            });
+        }
+        Ok(match result {
+            Some(result) => result,
+            None => self.g.constant(Ty::Bool, 1),
+        })
     }
 
     /// Makes an instruction's results keep the old values in lanes in which it has no effect. `first` is the number of its first value.
@@ -339,12 +418,15 @@ impl<'a> Tracer<'a> {
             if none || inside.contains(&c.start) || ends_joining(c) || !within(c.start) {
                 continue;
             }
-            // A variant does not continue into loops that do not contain its start.
+            // A variant does not continue into loops that do not contain its start. A loop may be entered at any of its blocks.
             let stops = |pc: u64| {
-                let begin = |l: &&(u64, u64)| l.0 == pc;
-                let mut of = loops.iter().filter(begin).peekable();
-                let all = of.peek().is_some() && of.all(|l| !(l.0..=l.1).contains(&c.start));
-                all || entered.ends(c.start, pc)
+                let enters = |l: &&(u64, u64)| (l.0..=l.1).contains(&pc);
+                let contained = |head: u64| {
+                    let mut of = loops.iter().filter(|l| l.0 == head);
+                    of.any(|l| (l.0..=l.1).contains(&c.start))
+                };
+                let mut of = loops.iter().filter(enters);
+                of.any(|l| !contained(l.0)) || entered.ends(c.start, pc)
             };
             if matches!(c.terminator, Terminator::Jump(pc) if pc == c.start || stops(pc)) {
                 continue;
@@ -618,5 +700,74 @@ s_endpgm
             longest < joined(CODE).iter().map(|f| f.0).max(),
             "{longest:?}"
         );
+    }
+
+    /// A loop that is entered behind its first instructions, which depend on how the iteration before ended, and counts smaller or equal numbers.
+    const ENTERED: &str = "\
+v_mov_b32 v5, 0
+s_mov_b32 s8, 0
+s_branch enter
+back:
+s_or_b64 exec, exec, s[6:7]
+v_add_u32 v5, 4, v5
+s_add_u32 s8, s8, 1
+s_cmp_eq_u32 s8, s9
+s_cbranch_scc1 done
+enter:
+v_cmp_lt_u32_e64 s[2:3], v5, v1
+v_cmp_ge_u32 vcc, v5, v1
+s_and_saveexec_b64 s[4:5], vcc
+v_cmp_eq_u32 vcc, v5, v2
+v_cmp_lt_u32_e64 s[10:11], s8, v3
+s_and_b64 s[10:11], vcc, s[10:11]
+s_andn2_b64 s[2:3], s[2:3], exec
+s_and_b64 s[10:11], s[10:11], exec
+s_or_b64 s[2:3], s[2:3], s[10:11]
+s_or_b64 exec, exec, s[4:5]
+s_and_saveexec_b64 s[4:5], s[2:3]
+v_add_u32 v4, 1, v4
+s_or_b64 exec, exec, s[4:5]
+v_xor_b32 v6, v4, v6
+s_and_saveexec_b64 s[6:7], s[2:3]
+s_cbranch_execz back
+v_add_u32 v6, 1, v6
+s_branch back
+done:
+v_add_u32 v0, v4, v6
+s_endpgm
+";
+
+    #[test]
+    fn a_variant_does_not_begin_before_the_loop_and_go_on_within_it() {
+        let (count, text) = &joined(ENTERED)[0];
+        assert!(*count >= 4, "{count}\n{text}");
+        // The variant begins where the loop is entered, and so it is all of an iteration but the first instructions.
+        assert!(text.contains("= vgpr v5"), "{text}");
+    }
+
+    #[test]
+    fn conditions_of_masks_are_simplified() {
+        let (_, text) = &joined(ENTERED)[0];
+        // v5 < v1, or v5 == v2 and s8 < v3.
+        let line = text.lines().find(|l| l.contains("select.b32"));
+        let condition = line.and_then(|l| l.split("select.b32 ").nth(1)?.split(',').next());
+        let defined = |id: &str| {
+            let head = format!("  {id} = ");
+            let line = text.lines().find(|l| l.starts_with(&head));
+            line.map_or("", |l| &l[head.len()..])
+                .replace([',', ':'], "")
+        };
+        let parts = |id: &str| -> Vec<String> {
+            let text = defined(id);
+            text.split(' ').map(str::to_owned).collect()
+        };
+        let or = parts(condition.expect("a selection"));
+        assert_eq!(or[0], "or.bool", "{text}");
+        let (less, and) = (parts(&or[1]), parts(&or[2]));
+        assert_eq!([&less[0], &and[0]], ["lt.u32", "and.bool"], "{text}");
+        let both = [&parts(&and[1])[0], &parts(&and[2])[0]]
+            .map(String::as_str)
+            .concat();
+        assert_eq!(both, "eq.b32lt.u32", "{text}");
     }
 }

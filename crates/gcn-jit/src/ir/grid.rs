@@ -540,7 +540,11 @@ impl Scope {
     /// Returns whether a sum is below 0 in all workgroups, for one of its constants. `None` if only in some.
     fn below(&self, c: i128, sum: &Sum) -> Option<bool> {
         let below = self.in_middle(c, sum) < 0;
-        let limits = if below { [i128::MIN / 4, 0] } else { [0, i128::MAX / 4] };
+        let limits = if below {
+            [i128::MIN / 4, 0]
+        } else {
+            [0, i128::MAX / 4]
+        };
         self.within(c, sum, limits).then_some(below)
     }
 }
@@ -676,7 +680,11 @@ impl Program {
 
     /// Evaluates the program. Fails if a value is not affine in the IDs, or a guard may not hold. The error has fewer workgroups, around the middle one,
     /// if there is no such failure in them.
-    pub fn evaluate(&self, waves: &Waves<'_>, middle: [u32; 3]) -> Result<Evaluated, Option<Extent>> {
+    pub fn evaluate(
+        &self,
+        waves: &Waves<'_>,
+        middle: [u32; 3],
+    ) -> Result<Evaluated, Option<Extent>> {
         let Extent { first, groups } = waves.extent;
         let mut e = Evaluated {
             values: Vec::with_capacity(self.steps.len()),

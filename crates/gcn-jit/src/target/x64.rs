@@ -331,13 +331,16 @@ fn emit_for<V: Vectors>(
             a.bind(label);
         }
         let few = common.few_lanes && lanes::block::is_possible(block);
-        let variants = [
+        let mut variants = [
             (block.all_active.as_deref(), Kind::Variant),
             (block.assuming_less.as_deref(), Kind::Variant),
             (few.then_some(block), Kind::FewLanes),
             (block.joined.as_deref(), Kind::Variant),
             (Some(block), Kind::Plain),
         ];
+        if joined_first(block, &region.blocks) {
+            variants[..4].rotate_right(1);
+        }
         let mut here = a.label();
         for (c, kind) in variants {
             let Some(c) = c else { continue };
@@ -449,6 +452,28 @@ fn insns_after(c: &Block, region: &Region) -> Option<u32> {
         }
         _ => None,
     }
+}
+
+/// Returns true if a block's joined variant is tried before the all-active one: without it, the wave would run several blocks instead, all-active or not.
+fn joined_first(block: &Block, blocks: &[Block]) -> bool {
+    /// Two or three all-active blocks with rounds are as fast as a joined one.
+    const FEWEST: usize = 4;
+    let Some(joined) = &block.joined else {
+        return false;
+    };
+    let mut others = 0;
+    let mut rest = &joined.replaces[..];
+    while let Some(&start) = rest.first() {
+        let at = blocks.iter().find(|c| c.start == start);
+        let all = at.and_then(|c| c.all_active.as_ref());
+        let replaced = all.map_or(1, |all| {
+            let pairs = all.replaces.iter().zip(rest);
+            pairs.take_while(|(a, b)| a == b).count().max(1)
+        });
+        rest = &rest[replaced..];
+        others += 1;
+    }
+    others >= FEWEST
 }
 
 /// The program of the block where waves of a batch begin, if there may be a [grid variant](grid) of it, and the block's number.

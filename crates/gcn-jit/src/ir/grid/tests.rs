@@ -398,7 +398,11 @@ fn all_workgroups_at_once_and_each_alone() {
                         at(e.sum(step as StepId).expect("a number"), group, k)
                     };
                     let what = &program.steps[..=step];
-                    assert_eq!(of(&all, from_first), value, "{extent:?} {group:?} {what:#?}");
+                    assert_eq!(
+                        of(&all, from_first),
+                        value,
+                        "{extent:?} {group:?} {what:#?}"
+                    );
                     assert_eq!(of(&alone, [0; 3]), value, "{group:?} {what:#?}");
                 }
                 for &g in &program.guards {
