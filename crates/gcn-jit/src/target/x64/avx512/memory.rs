@@ -258,18 +258,49 @@ impl Emit<'_, Avx512> {
         }
     }
 
-    /// Loads an element of each lane where the lanes are two runs whose elements follow each other: those of two rows of a workgroup or of a tile.
-    /// Jumps to `apart` where they are not. `u`: the distances less the places; `k`: the active lanes where that is not as in lane 0. `t`
+    /// Loads an element of each lane where the active lanes are two runs whose elements follow each other: those of two rows of a workgroup or of a
+    /// tile. Jumps to `apart` where they are not. `u`: the distances less the places; `k`: the active lanes where that is not as in lane 0. `t`
     /// stays. RCX, RDX, `v` and opmasks are clobbered.
     fn two_runs(&mut self, l: &Lanes, d: u8, r: Regs, offset: i32, apart: Label) {
         let Regs { u, v, k, k2, .. } = r;
-        // The other run is that of lane 15.
-        self.a.z(op::BCASTD, v, 0, Rm::C(15));
-        self.a.z(op::PERMD, v, v, Rm::R(u));
+        let (other, done) = (self.a.label(), self.a.label());
+        let load = match l.bytes {
+            1 => op::PMOVZXBD,
+            2 => op::PMOVZXWD,
+            _ => op::MOVDQU32,
+        };
+        let distance = |e: &mut Self, of: u8, to: Gpr| {
+            e.a.evex(op::MOVD_ST.l(0), of, 0, Rm::R(to), ALL, None);
+            e.a.movsxd(to, Rm::R(to));
+        };
+        let run = |e: &mut Self, by: Gpr, lanes: K| {
+            let from = Rm::M(indexed(RAX, by, offset));
+            e.a.zk(load, d, 0, from, lanes);
+        };
+        if self.all_active.is_some() {
+            // The other run is that of lane 15.
+            self.a.z(op::BCASTD, v, 0, Rm::C(15));
+            self.a.z(op::PERMD, v, v, Rm::R(u));
+            distance(self, u, RCX);
+        } else {
+            // The runs are those of the first active lane, and of the first one that is not in the first run. An inactive lane may be anywhere,
+            // and where no memory is mapped, a masked load is slow.
+            let two = self.a.label();
+            self.a.zk(op::COMPRESSD, u, 0, Rm::R(v), zero(K_EXEC));
+            distance(self, v, RCX);
+            self.a.z(op::BCASTD, v, 0, Rm::R(v));
+            self.a.zi(op::CMPD, k, u, Rm::R(v), keep(K_EXEC), 4);
+            self.a.kortest(k, k);
+            self.a.jcc(Cc::Ne, two);
+            run(self, RCX, zero(K_EXEC));
+            self.a.jmp(done);
+            self.a.bind(two);
+            self.a.zk(op::COMPRESSD, u, 0, Rm::R(v), zero(k));
+            self.a.z(op::BCASTD, v, 0, Rm::R(v));
+        }
         self.a.zi(op::CMPD, k2, u, Rm::R(v), keep(k), 4);
         self.a.kortest(k2, k2);
         self.a.jcc(Cc::Ne, apart);
-        let (other, done) = (self.a.label(), self.a.label());
         if l.bytes == 4 {
             // Two rows of eight are read without what is around them: reading what an earlier wave has just stored beside them would
             // have to wait for that.
@@ -284,17 +315,9 @@ impl Emit<'_, Avx512> {
             self.a.bind(other);
         }
         self.a.kop(kop::ANDN, k2, k, K_EXEC);
-        let load = match l.bytes {
-            1 => op::PMOVZXBD,
-            2 => op::PMOVZXWD,
-            _ => op::MOVDQU32,
-        };
-        for (run, by, lanes) in [(u, RCX, zero(k2)), (v, RDX, keep(k))] {
-            self.a.evex(op::MOVD_ST.l(0), run, 0, Rm::R(by), ALL, None);
-            self.a.movsxd(by, Rm::R(by));
-            let from = Rm::M(indexed(RAX, by, offset));
-            self.a.zk(load, d, 0, from, lanes);
-        }
+        run(self, RCX, zero(k2));
+        distance(self, v, RDX);
+        run(self, RDX, keep(k));
         self.a.bind(done);
     }
 
@@ -374,9 +397,14 @@ impl Emit<'_, Avx512> {
             _ => op::MOVDQU32_ST,
         };
         for (by, lanes) in [(RCX, k), (RDX, k2)] {
+            // Without active lanes the distance may be any, and where no memory is mapped, a masked store is slow.
+            let none = self.a.label();
+            self.a.kortest(lanes, lanes);
+            self.a.jcc(Cc::E, none);
             self.a.movsxd(by, Rm::R(by));
             let to = Rm::M(indexed(RAX, by, l.offset));
             self.a.zk(store, data, 0, to, keep(lanes));
+            self.a.bind(none);
         }
         self.a.bind(done);
     }
