@@ -178,12 +178,12 @@ const LOOPS: &[Case] = &[
     line("loops", "rank_values", 1 << 12, 64, || {
         let n = 4 * K;
         let values = words(n, |k| ((k * 7919 % 1500) as f32).to_bits());
-        vec![exact(values), zeros(4 * n), int(n as i32)]
+        vec![exact(values), zeros(4 * n), int(n as u32)]
     }),
     line("loops", "rank_pairs", 1 << 12, 64, || {
         let n = 4 * K;
         let values = words(2 * n, |k| ((k * 7919 % 1500) as f32).to_bits());
-        vec![exact(values), zeros(8 * n), int(n as i32)]
+        vec![exact(values), zeros(8 * n), int(n as u32)]
     }),
     line("loops", "short_loops", 1 << 18, 256, || {
         let n = 256 * K;
