@@ -263,47 +263,22 @@ impl Emit<'_, Avx512> {
     /// stays. RCX, RDX, `v` and opmasks are clobbered.
     fn two_runs(&mut self, l: &Lanes, d: u8, r: Regs, offset: i32, apart: Label) {
         let Regs { u, v, k, k2, .. } = r;
-        let (other, done) = (self.a.label(), self.a.label());
+        let done = self.a.label();
         let load = match l.bytes {
             1 => op::PMOVZXBD,
             2 => op::PMOVZXWD,
             _ => op::MOVDQU32,
         };
-        let distance = |e: &mut Self, of: u8, to: Gpr| {
-            e.a.evex(op::MOVD_ST.l(0), of, 0, Rm::R(to), ALL, None);
-            e.a.movsxd(to, Rm::R(to));
-        };
-        let run = |e: &mut Self, by: Gpr, lanes: K| {
-            let from = Rm::M(indexed(RAX, by, offset));
-            e.a.zk(load, d, 0, from, lanes);
-        };
-        if self.all_active.is_some() {
-            // The other run is that of lane 15.
-            self.a.z(op::BCASTD, v, 0, Rm::C(15));
-            self.a.z(op::PERMD, v, v, Rm::R(u));
-            distance(self, u, RCX);
-        } else {
-            // The runs are those of the first active lane, and of the first one that is not in the first run. An inactive lane may be anywhere,
-            // and where no memory is mapped, a masked load is slow.
-            let two = self.a.label();
-            self.a.zk(op::COMPRESSD, u, 0, Rm::R(v), zero(K_EXEC));
-            distance(self, v, RCX);
-            self.a.z(op::BCASTD, v, 0, Rm::R(v));
-            self.a.zi(op::CMPD, k, u, Rm::R(v), keep(K_EXEC), 4);
-            self.a.kortest(k, k);
-            self.a.jcc(Cc::Ne, two);
-            run(self, RCX, zero(K_EXEC));
-            self.a.jmp(done);
-            self.a.bind(two);
-            self.a.zk(op::COMPRESSD, u, 0, Rm::R(v), zero(k));
-            self.a.z(op::BCASTD, v, 0, Rm::R(v));
-        }
+        // The other run is that of lane 15.
+        self.a.z(op::BCASTD, v, 0, Rm::C(15));
+        self.a.z(op::PERMD, v, v, Rm::R(u));
         self.a.zi(op::CMPD, k2, u, Rm::R(v), keep(k), 4);
         self.a.kortest(k2, k2);
         self.a.jcc(Cc::Ne, apart);
         if l.bytes == 4 {
             // Two rows of eight are read without what is around them: reading what an earlier wave has just stored beside them would
             // have to wait for that.
+            let other = self.a.label();
             self.unless_all_active(other);
             self.a.k_to_gpr(RDX, k);
             self.a.alu_imm(alu::CMP, false, Rm::R(RDX), 0xff00);
@@ -315,10 +290,35 @@ impl Emit<'_, Avx512> {
             self.a.bind(other);
         }
         self.a.kop(kop::ANDN, k2, k, K_EXEC);
-        run(self, RCX, zero(k2));
-        distance(self, v, RDX);
-        run(self, RDX, keep(k));
+        self.load_runs(load, d, (u, v), [k2, k], offset);
         self.a.bind(done);
+    }
+
+    /// Loads two runs of lanes, whose distances are in the lanes 0 of two registers.
+    fn load_runs(&mut self, load: E, d: u8, of: (u8, u8), lanes: [u8; 2], offset: i32) {
+        self.first_distance(of.0, RCX);
+        self.first_distance(of.1, RDX);
+        self.only_active([RCX, RDX], lanes[0]);
+        let lanes = [zero(lanes[0]), keep(lanes[1])];
+        for (by, lanes) in [RCX, RDX].into_iter().zip(lanes) {
+            let from = Rm::M(indexed(RAX, by, offset));
+            self.a.zk(load, d, 0, from, lanes);
+        }
+    }
+
+    /// The distance of lanes becomes that of others if none of the lanes is active. It may be any then, and where no memory is mapped, a masked access
+    /// is slow.
+    fn only_active(&mut self, [of, others]: [Gpr; 2], lanes: u8) {
+        if self.all_active.is_none() {
+            self.a.kortest(lanes, lanes);
+            self.a.cmov(Cc::E, true, of, Rm::R(others));
+        }
+    }
+
+    /// A general register becomes lane 0's distance.
+    fn first_distance(&mut self, of: u8, to: Gpr) {
+        self.a.evex(op::MOVD_ST.l(0), of, 0, Rm::R(to), ALL, None);
+        self.a.movsxd(to, Rm::R(to));
     }
 
     /// Loads the dwords that the lower eight lanes share, and those that the upper eight share, as two rows of a workgroup read a column. Jumps
@@ -354,8 +354,7 @@ impl Emit<'_, Avx512> {
     /// are clobbered.
     fn two_rows(&mut self, of: [u8; 2], offset: i32) -> [Rm; 2] {
         for (run, by) in of.into_iter().zip([RCX, RDX]) {
-            self.a.evex(op::MOVD_ST.l(0), run, 0, Rm::R(by), ALL, None);
-            self.a.movsxd(by, Rm::R(by));
+            self.first_distance(run, by);
         }
         let second = offset + 32;
         [
@@ -396,15 +395,13 @@ impl Emit<'_, Avx512> {
             2 => op::PMOVDW_ST,
             _ => op::MOVDQU32_ST,
         };
+        self.a.movsxd(RCX, Rm::R(RCX));
+        self.a.movsxd(RDX, Rm::R(RDX));
+        self.only_active([RCX, RDX], k);
+        self.only_active([RDX, RCX], k2);
         for (by, lanes) in [(RCX, k), (RDX, k2)] {
-            // Without active lanes the distance may be any, and where no memory is mapped, a masked store is slow.
-            let none = self.a.label();
-            self.a.kortest(lanes, lanes);
-            self.a.jcc(Cc::E, none);
-            self.a.movsxd(by, Rm::R(by));
             let to = Rm::M(indexed(RAX, by, l.offset));
             self.a.zk(store, data, 0, to, keep(lanes));
-            self.a.bind(none);
         }
         self.a.bind(done);
     }
