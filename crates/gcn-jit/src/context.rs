@@ -22,6 +22,8 @@ pub const AFFINE_ADDRESSES: usize = 128;
 pub const RANGES: usize = 2048;
 /// The number of accesses that remember where they were. If there are more, some share a slot, and prefetch in vain.
 pub const PACES: usize = 512;
+/// The number of accesses that count in how many of them lanes' elements did not follow each other. If there are more, some share a counter.
+pub const FOLLOWING: usize = 512;
 /// The first slots belong to one access each. Each of the others belongs to the access that its tag names.
 pub const OWN_RANGES: u32 = 1536;
 /// The number of tiles, at most 8: their states are bytes of one qword.
@@ -307,6 +309,8 @@ pub struct AffineValues {
 pub struct Remembered {
     /// Where accesses were whose addresses a loop or lanes choose, to prefetch as far ahead as they move.
     pub paces: [u64; PACES],
+    /// How often lanes' elements were tested in vain for following each other since they did. Negative numbers count the accesses without a test.
+    pub following: [i32; FOLLOWING],
     /// The ranges of addresses that are permitted: the first address where an access may begin, and the number of such addresses.
     pub ranges: [[u64; 2]; RANGES],
     /// The access that a shared slot's range belongs to.

@@ -187,6 +187,23 @@ kernel void rank_pairs(global const float2 *in, global float2 *out, int n) {
   out[rank] = mine;
 }
 
+// Points in gaps of rows become a mixture of the points beside the gap.
+kernel void fill_gaps(global const float *in, global const float *gaps, global float *out) {
+  int x = get_global_id(0), y = get_global_id(1), w = get_global_size(0);
+  int row = y * w;
+  if (gaps[row + x] == 0.0f) {
+    out[row + x] = in[row + x];
+    return;
+  }
+  int l = x, r = x;
+  while (l > 0 && gaps[row + l] != 0.0f)
+    l--;
+  while (r < w - 1 && gaps[row + r] != 0.0f)
+    r++;
+  float a = in[row + l], b = in[row + r];
+  out[row + x] = a + (b - a) * (float)(x - l) / (float)(r - l);
+}
+
 // One to three iterations.
 kernel void short_loops(global const uchar *counts, global const float *in, global float *out) {
   int i = get_global_id(0), n = counts[i];

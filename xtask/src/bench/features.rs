@@ -185,6 +185,20 @@ const LOOPS: &[Case] = &[
         let values = words(2 * n, |k| ((k * 7919 % 1500) as f32).to_bits());
         vec![exact(values), zeros(8 * n), int(n as u32)]
     }),
+    plane("loops", "fill_gaps", [1024, 256], [64, 4], || {
+        let n = 256 * K;
+        // About a quarter of the points are in gaps, of up to twelve.
+        let mut random = Random(5);
+        let mut left = 0;
+        let gaps = words(n, |_| {
+            if left == 0 && random.word() % 20 == 0 {
+                left = 1 + random.word() as usize % 12;
+            }
+            left = left.saturating_sub(1);
+            ((left > 0) as u32 as f32).to_bits()
+        });
+        vec![units(n, 1), exact(gaps), result(n)]
+    }),
     line("loops", "short_loops", 1 << 18, 256, || {
         let n = 256 * K;
         vec![bytes_below(n, 1, 4), units(n, 2), result(n)]

@@ -75,6 +75,8 @@ pub(crate) struct LanePaths {
     pub changes: Vec<Changes>,
     /// The masks that the loop changes, and whether they are live where it ends.
     pub masks: BTreeMap<u8, bool>,
+    /// The masks in which a lane that has left the loop has no bit from the next iteration on. In the iteration in which it leaves it may have one.
+    pub cleared: BTreeSet<u8>,
     /// The bits that are known where a lane comes to a block. Those of the first block must be so where the wave enters the loop.
     pub known: BTreeMap<Place, Known>,
     /// The bits that are known where a lane has left the loop.
@@ -118,6 +120,7 @@ impl LanePaths {
             masks: masks.collect(),
             changes,
             places: BTreeMap::new(),
+            cleared: BTreeSet::new(),
             known: BTreeMap::new(),
             left: Known::new(),
             marks: Vec::new(),
@@ -133,7 +136,7 @@ impl LanePaths {
         if paths.know(blocks, again).1 {
             return None;
         }
-        paths.stays_inactive(blocks, 0, None)?;
+        paths.cleared = paths.stays_inactive(blocks, 0, None)?;
         for k in 0..blocks.len() {
             let Some(to) = paths.branch_on_exec(blocks, k) else {
                 continue;
@@ -166,7 +169,8 @@ impl LanePaths {
                 .is_some_and(|known| known.contains_key(&code));
             !known && c.graph.iter().zip(c.live()).any(reads)
         };
-        self.masks[&code] && self.bits_at_end(code).is_none() || self.places.keys().any(read)
+        let at_end = self.bits_at_end(code).is_none() || self.cleared.contains(&code);
+        self.masks[&code] && at_end || self.places.keys().any(read)
     }
 
     /// Returns where active and inactive lanes go if a block ends with a branch on EXEC.
@@ -252,8 +256,14 @@ impl LanePaths {
     }
 
     /// Follows a lane that is inactive at the beginning of a block, up to the beginning of another one, or to the end of the iteration: there its bits of
-    /// masks must be as they were, if anything may read them.
-    fn stays_inactive(&self, blocks: &[Block], from: usize, until: Option<usize>) -> Option<()> {
+    /// masks must be as they were, if anything may read them. At the end of the iteration they may also be 0: returns the masks of which they are.
+    fn stays_inactive(
+        &self,
+        blocks: &[Block],
+        from: usize,
+        until: Option<usize>,
+    ) -> Option<BTreeSet<u8>> {
+        let mut cleared: Option<BTreeSet<u8>> = None;
         let mut bits_at: Vec<Option<Bits>> = vec![None; blocks.len()];
         bits_at[from] = Some(Bits::from([(EXEC as u8, Inactive::Bit(false))]));
         for (k, c) in blocks.iter().enumerate().skip(from) {
@@ -273,7 +283,8 @@ impl LanePaths {
                     }
                     Some(_) => false,
                 };
-                return (self.read_from(blocks, k).iter().all(as_it_was)).then_some(());
+                let all = self.read_from(blocks, k).iter().all(as_it_was);
+                return all.then(BTreeSet::new);
             }
             let after = self.bits_after(c, k, &bits);
             for to in c.targets() {
@@ -291,15 +302,23 @@ impl LanePaths {
                     (_, Some(_)) => return None,
                     (_, None) => {
                         let inactive = after.get(&(EXEC as u8)) == Some(&Inactive::Bit(false));
-                        let mut live = self.masks.iter().filter(|m| *m.1);
-                        if !inactive || live.any(|m| after.contains_key(m.0)) {
+                        let live = self.masks.iter().filter(|m| *m.1).map(|m| *m.0);
+                        let changed: BTreeMap<u8, Inactive> = live
+                            .filter_map(|code| Some((code, *after.get(&code)?)))
+                            .collect();
+                        let zero = changed.values().all(|bit| *bit == Inactive::Bit(false));
+                        let changed: BTreeSet<u8> = changed.into_keys().collect();
+                        // It is the same wherever the iteration ends.
+                        let same = cleared.as_ref().is_none_or(|other| *other == changed);
+                        if !inactive || !zero || !same {
                             return None;
                         }
+                        cleared = Some(changed);
                     }
                 }
             }
         }
-        until.is_none().then_some(())
+        until.is_none().then(|| cleared.unwrap_or_default())
     }
 
     /// Finds which bits are known, if some are where an iteration begins. Returns those that are known where the next one begins, and whether

@@ -735,6 +735,8 @@ pub(crate) struct RegionOutput {
     fixups: Vec<range::Fixup>,
     /// The number of accesses that remember where they were.
     paces: usize,
+    /// The number of accesses that count how often lanes' elements follow each other.
+    following: usize,
     /// Blocks check for NaNs.
     checks: bool,
     /// A block needs more room than there is in the context.

@@ -6,6 +6,7 @@ use super::range::Range;
 use super::select::{Select, Shared};
 use super::tiles::TileAt;
 use super::*;
+use crate::context::FOLLOWING;
 use crate::ir::region::{Store, WaveHelper, WaveHelperCall};
 use crate::lir::{Remat, Role, VReg};
 use crate::passes::affine::{Shape, row_of, within_register};
@@ -64,6 +65,37 @@ impl<V: Vectors> Emit<'_, V> {
         self.with(Optional::Consecutive) && computed(&self.c.graph, of)
     }
 
+    fn new_counter(&mut self) -> usize {
+        self.out.following += 1;
+        (self.out.following - 1) % FOLLOWING
+    }
+
+    /// Goes to `apart` without a test if lanes' elements have not followed each other lately.
+    pub(super) fn may_follow(&mut self, l: &Lanes, apart: Label) {
+        let counter = Rm::M(ctx!(remembered.following, 4 * l.counter));
+        self.a.alu_imm(alu::ADD, false, counter, 1);
+        self.a.jcc(Cc::S, apart);
+    }
+
+    /// Counts that lanes' elements follow each other.
+    pub(super) fn follow(&mut self, l: &Lanes) {
+        self.a
+            .store_imm(ctx!(remembered.following, 4 * l.counter), 0);
+    }
+
+    /// Counts that lanes' elements do not follow each other. After some times the next ones are not tested.
+    pub(super) fn do_not_follow(&mut self, l: &Lanes) {
+        /// How often elements are tested in vain, and how often they are not tested then.
+        const TESTS: i32 = 16;
+        const UNTESTED: i32 = 240;
+        let few = self.a.label();
+        let counter = ctx!(remembered.following, 4 * l.counter);
+        self.a.alu_imm(alu::CMP, false, Rm::M(counter), TESTS);
+        self.a.jcc(Cc::L, few);
+        self.a.store_imm(counter, -UNTESTED as u32);
+        self.a.bind(few);
+    }
+
     /// Stores the staged dwords of several elements to memory where all lanes' follow each other, and goes to the label that is returned.
     pub(super) fn store_together(&mut self, w: &WaveHelperCall) -> Option<Label> {
         let WaveHelper::Store {
@@ -93,6 +125,7 @@ impl<V: Vectors> Emit<'_, V> {
             second: None,
             wanted: Vec::new(),
             computed: true,
+            counter: 0,
             rows: false,
             tiles: Vec::new(),
         };
@@ -192,6 +225,8 @@ pub(crate) struct Lanes {
     pub wanted: Vec<u8>,
     /// Lanes' elements may follow each other: the address is no number that was loaded.
     pub computed: bool,
+    /// The number of its counter of tests for that. Staged stores are always tested.
+    pub counter: usize,
     /// 16 bytes of each lane may be loaded.
     pub rows: bool,
     /// Of a load: its tile. Of a store: the tiles whose memory it may change.
@@ -343,6 +378,7 @@ impl<V: Vectors> Select<'_, '_, V> {
             second: high.then(|| self.e.new_range()),
             wanted,
             computed: self.e.consecutive([lo, hi]),
+            counter: self.e.new_counter(),
             rows: self.e.with(Optional::GatherRows),
             tiles: self.tile(id).into_iter().collect(),
         });
@@ -373,6 +409,7 @@ impl<V: Vectors> Select<'_, '_, V> {
             second: (high && s.data.len() == 1).then(|| self.e.new_range()),
             wanted: Vec::new(),
             computed: self.e.consecutive([s.lo, s.hi]),
+            counter: self.e.new_counter(),
             rows: false,
             tiles: if lds { Vec::new() } else { self.tiles() },
         });

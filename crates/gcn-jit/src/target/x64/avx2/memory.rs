@@ -1060,30 +1060,45 @@ impl Accesses for Avx2 {
         let offset = if lds { 0 } else { l.offset };
         let apart = e.a.label();
         if l.store {
+            let untested = e.a.label();
             if l.consecutive() {
+                e.may_follow(l, untested);
                 e.first_lane(l, index, [u, w], apart);
                 if !lds && e.v.half == 0 {
                     e.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, true);
                 }
                 let temps = [t, u, w, more[0], more[1]];
                 e.store_dense(l.bytes, &stored, temps, offset);
+                e.follow(l);
                 e.a.jmp(back);
+                e.a.bind(apart);
+                e.do_not_follow(l);
+            } else {
+                e.a.bind(apart);
             }
-            e.a.bind(apart);
+            e.a.bind(untested);
             if let Some([_, both]) = second {
                 e.a.bind(both);
             }
             e.scatter_lanes(l.active, l.bytes, &stored, To::Index(index), offset, [u, w]);
         } else {
-            if l.consecutive() && !loaded.is_empty() {
+            let untested = e.a.label();
+            let tests = l.consecutive() && !loaded.is_empty();
+            if tests {
+                e.may_follow(l, untested);
                 e.first_lane(l, index, [u, w], apart);
                 if !lds && e.v.half == 0 {
                     e.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, false);
                 }
                 e.load_consecutive(l, &loaded, [t, u, w], offset);
+                e.follow(l);
                 e.a.jmp(back);
             }
             e.a.bind(apart);
+            if tests {
+                e.do_not_follow(l);
+            }
+            e.a.bind(untested);
             if let Some(tile) = tile {
                 e.may_ask_for_tile(&tile, ask);
                 e.a.bind(without);

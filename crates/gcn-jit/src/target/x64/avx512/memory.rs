@@ -247,12 +247,14 @@ impl Emit<'_, Avx512> {
         if l.consecutive() && l.count == 1 {
             let apart = self.a.label();
             self.two_runs(l, first, r, offset, apart);
+            self.follow(l);
             self.a.jmp(back);
             self.a.bind(apart);
         }
         if l.computed && l.bytes == 4 && (l.range.is_none() || self.common.narrow_rows) {
             let apart = self.a.label();
             self.two_elements(l, loaded, r, offset, apart);
+            self.follow(l);
             self.a.jmp(back);
             self.a.bind(apart);
         }
@@ -1310,17 +1312,24 @@ impl Accesses for Avx512 {
                     None => e.in_lds(l, regs, from),
                 }
                 let offset = if range.is_some() { l.offset } else { 0 };
-                let apart = e.a.label();
-                if l.consecutive() && !loaded.is_empty() {
+                let (apart, untested) = (e.a.label(), e.a.label());
+                let tests = l.consecutive() && !loaded.is_empty();
+                if tests {
+                    e.may_follow(l, untested);
                     e.first_lane(l, regs, apart);
                     if range.is_some() {
                         e.fetch_at_pace(l.bytes as i32 * l.count as i32, offset, false);
                     }
                     e.load_consecutive(l, &loaded, regs, offset);
+                    e.follow(l);
                     e.a.jmp(back);
                 }
                 e.a.bind(apart);
                 e.load_two_rows(l, &loaded, regs, offset, back);
+                if tests {
+                    e.do_not_follow(l);
+                }
+                e.a.bind(untested);
                 if let Some(tile) = tile {
                     e.may_ask_for_tile(&tile, ask);
                     e.a.bind(without);
@@ -1335,15 +1344,21 @@ impl Accesses for Avx512 {
                 let apart = e.a.label();
                 let Regs { t, u, v, k, .. } = regs;
                 if l.consecutive() {
+                    let untested = e.a.label();
+                    e.may_follow(l, untested);
                     e.first_lane(l, regs, apart);
                     e.fetch_at_pace(l.bytes as i32 * l.count as i32, l.offset, true);
                     e.store_elements(l.bytes, &stored, mem(RAX, l.offset), [t, u, v], k);
+                    e.follow(l);
                     e.a.jmp(back);
                     e.a.bind(apart);
                     let apart = e.a.label();
                     e.store_halves(l, stored[0], regs, apart);
+                    e.follow(l);
                     e.a.jmp(back);
                     e.a.bind(apart);
+                    e.do_not_follow(l);
+                    e.a.bind(untested);
                 } else {
                     e.a.bind(apart);
                 }

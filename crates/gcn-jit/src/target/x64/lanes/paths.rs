@@ -472,9 +472,34 @@ impl<V: Vectors> Emit<'_, V> {
         vgprs_of_lane(self.a);
         self.record(lane);
         self.a.mov(true, RDX, Rm::M(ctx!(lanes.lane)));
-        let dead = |home: &Home| matches!(home.what, What::Bit(code) if !paths.masks[&code]);
-        for home in lane.homes.iter().filter(|h| !dead(h)) {
+        let live = |home: &&Home| match home.what {
+            What::Bit(code) => paths.masks[&code],
+            _ => true,
+        };
+        let cleared = |home: &&Home| match home.what {
+            What::Bit(code) => paths.cleared.contains(&code),
+            _ => false,
+        };
+        let homes = || lane.homes.iter().filter(live);
+        for home in homes().filter(|home| !cleared(home)) {
             self.write_home(home);
+        }
+        // Only lanes that are as long in the loop as any other have bits of these masks.
+        if homes().any(|home| cleared(&home)) {
+            let same = self.a.label();
+            self.a
+                .alu(alu::CMP, true, MARKS, Rm::M(ctx!(lanes.marks_last)));
+            self.a.jcc(Cc::B, next);
+            self.a.jcc(Cc::E, same);
+            self.a.imm(RCX, 0);
+            for &code in &paths.cleared {
+                self.a
+                    .store(true, ctx!(lanes.masks, 4 * code as usize), RCX);
+            }
+            self.a.bind(same);
+            homes()
+                .filter(cleared)
+                .for_each(|home| self.write_home(home));
         }
         // The scalars are those of the lane that was longest in the loop.
         let a = &mut *self.a;
@@ -543,6 +568,10 @@ impl<V: Vectors> Emit<'_, V> {
             self.write_scalar(code);
         }
         for (&code, _) in paths.masks.iter().filter(|m| *m.1) {
+            if paths.cleared.contains(&code) {
+                self.write_mask(code, Some(false));
+                continue;
+            }
             if let Some(bits) = paths.bits_at_end(code) {
                 // The bits of all lanes are known.
                 let a = &mut *self.a;
