@@ -562,9 +562,9 @@ s_endpgm
             STEP.repeat(30)
         );
         for branch in ["", "s_cbranch_execz over\nv_add_u32 v2, 1, v2\nover:\n"] {
-            assert!(!runs_lane_by_lane(&format!(
-                "{LOAD}{chain}{branch}v_cndmask_b32 v2, v2, v3, s[10:11]\n{ODD}"
-            )));
+            let code = format!("{LOAD}{chain}{branch}v_cndmask_b32 v2, v2, v3, s[10:11]\n{ODD}");
+            // The bits of lanes that have left the loop may be cleared.
+            assert!(runs_lane_by_lane(&code));
         }
     }
 }
