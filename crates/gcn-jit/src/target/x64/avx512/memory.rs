@@ -583,7 +583,7 @@ impl Emit<'_, Avx512> {
     /// The wanted ones, at least two, of four dwords of each lane at RAX plus its distance in the first register plus a constant: 16 bytes
     /// of each lane that is on, transposed. Lanes that are off get what is at RAX. RCX and RDX are clobbered.
     fn gather_rows(&mut self, loaded: &[u8], wanted: &[u8], rows: [u8; 4], offset: i32) {
-        let [t, u, v, w] = rows;
+        let t = rows[0];
         // The distances are moved from vector registers: through memory they would take twice the time.
         let (distances, part) = (loaded[0], loaded[1]);
         let on = self.on_or_zero();
@@ -601,6 +601,11 @@ impl Emit<'_, Avx512> {
                 }
             }
         }
+        self.transpose(loaded, wanted, rows);
+    }
+
+    /// The wanted ones, at least two, of four dwords of each lane: the registers have them for each fourth lane. The last one may be the second one that is loaded.
+    fn transpose(&mut self, loaded: &[u8], wanted: &[u8], [t, u, v, w]: [u8; 4]) {
         let first = loaded[0];
         self.a.z(op::UNPCKLD, first, t, Rm::R(u));
         self.a.z(op::UNPCKHD, t, t, Rm::R(u));
@@ -1548,7 +1553,7 @@ impl Accesses for Avx512 {
         if triples
             && a.bytes == 4
             && a.step == 12
-            && wanted.len() > 1
+            && !wanted.is_empty()
             && wanted.iter().all(|&k| k < 3)
         {
             e.unless_all_active(apart);
@@ -1560,6 +1565,25 @@ impl Accesses for Avx512 {
             e.unless_all_active(apart);
             e.fetch(a, false);
             e.load_reversed(a, loaded[0], temps[0]);
+            if e.all_active.is_some() {
+                e.a.bind(apart);
+                e.a.bind(done);
+                return;
+            }
+            e.a.jmp(done);
+        }
+        if e.with(Optional::GatherRows) && a.bytes == 4 && a.count == 4 && wanted.len() > 2 {
+            e.unless_all_active(apart);
+            let rows = [temps[0], temps[1], temps[2], loaded[1]];
+            for lane in 0..16 {
+                let from = Rm::M(address_plus(a.offset + lane * a.step));
+                let row = rows[lane as usize % 4];
+                match lane / 4 {
+                    0 => e.a.evex(op::MOVDQU32.l(0), row, 0, from, ALL, None),
+                    quarter => e.a.zi(op::INSERT128, row, row, from, ALL, quarter as u8),
+                }
+            }
+            e.transpose(&loaded, wanted, rows);
             if e.all_active.is_some() {
                 e.a.bind(apart);
                 e.a.bind(done);
