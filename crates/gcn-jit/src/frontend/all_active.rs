@@ -487,7 +487,7 @@ impl<'a> Tracer<'a> {
 }
 
 /// Returns how many rounds of a loop a variant should have. `None` if it is not a loop, or one round is enough.
-fn rounds(c: &Block) -> Option<usize> {
+pub(super) fn rounds(c: &Block) -> Option<usize> {
     /// The most rounds, and the most instructions of all of them.
     const ROUNDS: u32 = 4;
     const INSNS: u32 = 160;

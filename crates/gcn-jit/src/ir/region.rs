@@ -274,7 +274,7 @@ pub struct Block {
     pub replaces: Vec<u64>,
     /// For a joined variant: scalar conditions, each with the number of instructions that are skipped if it is true.
     pub skipped: Vec<(Id, u32)>,
-    /// The variant that runs instead when all lanes are active and all assumptions hold.
+    /// The variant that runs instead when all lanes are active and all assumptions hold. Of a continuation: the one with several rounds of a loop.
     pub all_active: Option<Box<Block>>,
     /// The all-active variant that runs if the other one does not, which assumes the results of branches that are usually the same in all waves,
     /// or that a loop goes on for several rounds.

@@ -65,6 +65,13 @@ pub fn region(region: &Region) -> Verified {
             "a continuation begins where no block does\n{a}"
         );
         all_active(a, a.start)?;
+        if let Some(several) = &a.all_active {
+            all_active(several, a.start)?;
+            rule!(
+                several.all_active.is_none(),
+                "a variant of a continuation has a variant\n{several}"
+            );
+        }
     }
     for b in &region.blocks {
         for a in b
@@ -74,6 +81,7 @@ pub fn region(region: &Region) -> Verified {
             .chain(&b.of_grid)
         {
             all_active(a, b.start)?;
+            rule!(a.all_active.is_none(), "a variant has a variant\n{a}");
         }
         if let Some(a) = &b.joined {
             rule!(
@@ -100,7 +108,7 @@ pub fn region(region: &Region) -> Verified {
 /// Checks what is particular to an all-active block, a variant of the plain block at an address.
 fn all_active(a: &Block, start: u64) -> Verified {
     rule!(
-        a.start == start && a.all_active.is_none() && a.assuming_less.is_none(),
+        a.start == start && a.assuming_less.is_none(),
         "a variant begins elsewhere\n{a}"
     );
     rule!(a.is_all_active, "a variant has inactive lanes\n{a}");

@@ -375,16 +375,23 @@ fn emit_for<V: Vectors>(
             continue;
         };
         a.bind(common.continuations[&c.start]);
-        let plan = passes::plan(c, &options, style.dump);
-        let at = numbers.of_block(c, number);
-        let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), at, plan);
-        e.all_active = common.labels.get(&c.start).copied();
-        e.other = e.all_active;
-        e.without_tiles = true;
-        e.repeats = repeats[number];
-        e.block(style.tally);
-        let checks = e.plan.checks;
-        out.checks |= checks;
+        let plain = common.labels.get(&c.start).copied();
+        let one = a.label();
+        let several = c.all_active.as_deref().map(|several| (several, Some(one)));
+        for (c, other) in several.into_iter().chain([(c, plain)]) {
+            if other == plain {
+                a.bind(one);
+            }
+            let plan = passes::plan(c, &options, style.dump);
+            let at = numbers.of_block(c, number);
+            let mut e = Emit::<'_, V>::new(&mut a, c, (&common, &mut out), at, plan);
+            (e.all_active, e.other) = (other, other);
+            e.without_tiles = true;
+            e.repeats = repeats[number];
+            e.block(style.tally);
+            let checks = e.plan.checks;
+            out.checks |= checks;
+        }
     }
     if let Some((number, c, builder)) = grid.take()
         && let Some(BatchStart { live_ins, .. }) = batch
