@@ -707,6 +707,31 @@ fn addresses_follow_from_ids() {
 }
 
 /// Work-items load after they have stored, from other memory, or what they or their neighbours have stored.
+/// Rows of work-items times numbers, whose upper halves are in addresses: of 32 bits with and without signs, and of 64 bits.
+#[test]
+fn upper_halves_of_products() {
+    for product in [
+        "v_mul_hi_u32 v13, v4, s30",
+        "v_mul_hi_i32 v13, v14, s30",
+        "v_mul_hi_u32 v13, v14, s30",
+        "v_mad_u64_u32 v[12:13], vcc, v14, s30, 0",
+        "v_mad_u64_u32 v[12:13], vcc, v14, v14, 0",
+        "v_mad_i64_i32 v[12:13], vcc, v14, s30, 0",
+    ] {
+        let access = format!(
+            "v_mov_b32 v18, v12\ns_mov_b32 s30, 0x92345679\nv_sub_u32 v14, v4, 3\n{product}\n\
+             v_and_b32 v16, 0x3f, v13\nv_lshlrev_b32 v16, 2, v16\nv_add_co_u32 v8, vcc, v8, v16\nv_addc_co_u32 v9, vcc, 0, v9, vcc\n\
+             global_load_dword v10, v[8:9], off\ns_waitcnt vmcnt(0)\nv_add_u32 v10, v10, v13\nv_mov_b32 v12, v18\n\
+             global_store_dword v[11:12], v10, off"
+        );
+        Streaming {
+            access: access.leak(),
+            ..STREAMING
+        }
+        .run();
+    }
+}
+
 #[test]
 fn loads_after_stores() {
     let access = "v_mul_u32_u24 v10, 3, v6\nglobal_store_dword v[11:12], v10, off\ns_waitcnt vmcnt(0)\n\

@@ -25,13 +25,15 @@ pub(super) enum Derivation {
     Bits(Id, Id, bool),
     /// The value is the upper half of a product. It is 0 if this value is at most the number in all lanes.
     SmallProduct(Id, u32),
+    /// The value is the upper half of the product of these values, which all lanes share, with or without signs.
+    HighProduct(Id, Id, bool),
 }
 
 impl Derivation {
     /// Returns the least trust with which a block may have the derivation's guard.
     fn needs(self) -> Trust {
         match self {
-            Derivation::Op | Derivation::Same(_) => Trust::Nothing,
+            Derivation::Op | Derivation::Same(_) | Derivation::HighProduct(..) => Trust::Nothing,
             Derivation::Less | Derivation::SmallProduct(..) => Trust::Carries,
             Derivation::Top(..) | Derivation::NoWrap(_) | Derivation::Bits(..) => Trust::Everything,
         }
@@ -150,20 +152,7 @@ impl Values<'_> {
         if n.op != Inst::Alu(Op::Mul) || n.ty.bits() != 64 || n.ty.is_float() || !n.vec {
             return None;
         }
-        let narrow = |id: Id| {
-            let pair = self.node(id);
-            let [low, high, _] = pair.args;
-            let high = self.node(high);
-            let extended = match high.op {
-                Inst::Const(0) => true,
-                Inst::Alu(Op::Shr) => {
-                    let sign = high.ty.is_signed() && high.ty.bits() == 32;
-                    sign && high.args[0] == low && self.constant(high.args[1]) == Some(31)
-                }
-                _ => false,
-            };
-            (pair.op == Inst::Pair && extended).then_some(low)
-        };
+        let narrow = |id: Id| Some(self.extended(id)?.0);
         let factor = |id: Id| match self.node(id).op {
             Inst::Const(c) => u32::try_from(c).ok().filter(|&c| c > 0),
             _ => None,
@@ -172,10 +161,46 @@ impl Values<'_> {
         let (of, by) = match (factor(a), factor(b)) {
             (_, Some(by)) => (narrow(a)?, by),
             (Some(by), _) => (narrow(b)?, by),
-            _ => return None,
+            _ => return self.shared_product(a, b),
         };
         let risk = self.of[of as usize]?.risk.max(1);
         uniform_if(Derivation::SmallProduct(of, u32::MAX / by), risk)
+    }
+
+    /// Returns the number of 32 bits that a vector of 64 bits is, and whether it is extended by its sign.
+    fn extended(&self, id: Id) -> Option<(Id, bool)> {
+        let pair = self.node(id);
+        let [low, high, _] = pair.args;
+        if pair.op != Inst::Pair {
+            return None;
+        }
+        let high = self.node(high);
+        match high.op {
+            Inst::Const(0) => Some((low, false)),
+            Inst::Alu(Op::Shr) => {
+                let sign = high.ty.is_signed() && high.ty.bits() == 32;
+                let of_low = high.args[0] == low && self.constant(high.args[1]) == Some(31);
+                (sign && of_low).then_some((low, true))
+            }
+            _ => None,
+        }
+    }
+
+    /// Handles the upper half of a product of numbers of 32 bits that all lanes share, as of a row of work-items and the width of an image.
+    fn shared_product(&self, a: Id, b: Id) -> Found {
+        let factor = |id: Id| {
+            let n = self.node(id);
+            let (low, signed) = match n.vec {
+                true => self.extended(id)?,
+                // The upper half of a scalar of 32 bits is 0.
+                false => (n.out.bits() == 32).then_some((id, false))?,
+            };
+            let of = self.of[low as usize].filter(|of| of.step == 0)?;
+            Some((low, signed, of.risk))
+        };
+        let ((a, signed, risk), (b, other, risk_of_b)) = (factor(a)?, factor(b)?);
+        let how = Derivation::HighProduct(a, b, signed);
+        (signed == other).then(|| uniform_if(how, risk.max(risk_of_b)))?
     }
 
     fn node(&self, id: Id) -> &Node {
@@ -230,7 +255,7 @@ impl Values<'_> {
             Op::Add => plain(step(0)? + step(1)?, risk),
             Op::Sub => plain(step(0)? - step(1)?, risk),
             Op::Not => plain(-step(0)?, risk),
-            Op::Mul if uniform => plain(0, risk),
+            Op::Mul | Op::MulHi if uniform => plain(0, risk),
             Op::Mul => match (self.constant(args[0]), self.constant(args[1])) {
                 (_, Some(c)) => plain(step(0)? * c as i32 as i64, risk),
                 (Some(c), _) => plain(step(1)? * c as i32 as i64, risk),

@@ -231,6 +231,10 @@ impl Wanted {
                     Some(Derivation::Same(id) | Derivation::SmallProduct(id, _)) => {
                         self.base[id as usize] = true;
                     }
+                    Some(Derivation::HighProduct(a, b, _)) => {
+                        self.base[a as usize] = true;
+                        self.base[b as usize] = true;
+                    }
                     _ => {
                         for &i in node.inputs() {
                             self.base[i as usize] = true;
@@ -363,6 +367,13 @@ impl Making<'_> {
             self.of.insert(id, q);
             return;
         }
+        if let Derivation::HighProduct(a, b, signed) = l.how {
+            let of = [self.base(a), self.base(b), 0];
+            let ty = if signed { Ty::I32 } else { Ty::U32 };
+            let q = self.push(BaseKind::Alu(Op::MulHi, ty), of);
+            self.of.insert(id, q);
+            return;
+        }
         let mut args = [0; 3];
         for (q, &a) in args.iter_mut().zip(node.inputs()) {
             *q = self.base(a);
@@ -429,7 +440,10 @@ impl Making<'_> {
                     ones,
                 });
             }
-            Derivation::Op | Derivation::Same(_) | Derivation::SmallProduct(..) => {}
+            Derivation::Op
+            | Derivation::Same(_)
+            | Derivation::SmallProduct(..)
+            | Derivation::HighProduct(..) => {}
         }
     }
 

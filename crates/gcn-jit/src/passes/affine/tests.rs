@@ -306,6 +306,27 @@ fn the_upper_half_of_a_small_product_is_zero() {
 }
 
 #[test]
+fn the_upper_half_of_a_product_of_shared_numbers_is_a_base() {
+    let said = loaded(
+        "  %0 = vgpr v0 : lanes b32
+  %1 = const 0x0 : b64
+  %2 = const 0x4 : b64
+  %3 = shr.b32 %0, %2 : lanes b32
+  %4 = sgpr s5 : b32
+  %5 = pair %3, %1 : lanes b64
+  %6 = mul.b64 %5, %4 : lanes b64
+  %7 = mul.b32 %3, %4 : lanes b32
+  %8 = add.b32 %7, %0 : lanes b32
+  %9 = hi %6 : lanes b32
+",
+        8,
+        9,
+    );
+    let base = "b6 = high.u32 b2, b3";
+    assert!(said.iter().any(|l| l == base), "{said:#?}");
+}
+
+#[test]
 fn a_number_with_all_bits_inverted_goes_backwards() {
     let said = loaded(
         "  %0 = vgpr v0 : lanes b32

@@ -26,6 +26,9 @@ pub(crate) trait BaseOps<V: VectorIsa<Base = Self>>: Machine<V> + From<SharedBas
     /// Selects arithmetic, bitwise operations and shifts.
     fn dword(b: &mut Bases<'_, '_, V>, o: Op, signed: bool, of: [VReg; 2]) -> VReg;
 
+    /// Returns the upper halves of products.
+    fn high_product(b: &mut Bases<'_, '_, V>, signed: bool, of: [VReg; 2]) -> VReg;
+
     /// Returns the second operand's bits without the first's.
     fn and_not(b: &mut Bases<'_, '_, V>, of: [VReg; 2]) -> VReg;
 
@@ -311,6 +314,10 @@ impl<V: Vectors> Bases<'_, '_, V> {
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
                 let b = self.base(y);
                 return V::Base::compare(self, o, signed, [a, b]);
+            }
+            Op::MulHi => {
+                let b = self.base(y);
+                return V::Base::high_product(self, signed, [a, b]);
             }
             _ => {}
         }

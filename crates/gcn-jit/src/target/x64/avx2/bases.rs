@@ -269,6 +269,18 @@ impl BaseOps<Avx2> for B {
         b.short(e, x, y)
     }
 
+    fn high_product(b: &mut Bases<'_, '_>, signed: bool, of: [VReg; 2]) -> VReg {
+        let e = if signed { X(2, 1, 0, 0x28) } else { MULUDQ };
+        // The products of the even dwords, and of the odd ones.
+        let odd = of.map(|r| b.shift_of(0x73, 2, r, 32, 0));
+        let [even, odd] = [of, odd].map(|[x, y]| {
+            let product = b.short(e, x, y);
+            b.shift_of(0x73, 2, product, 32, 0)
+        });
+        let odd = b.shift_of(0x73, 6, odd, 32, 0);
+        b.short(OR, even, odd)
+    }
+
     fn and_not(b: &mut Bases<'_, '_>, [x, y]: [VReg; 2]) -> VReg {
         b.short(ANDN, x, y)
     }

@@ -330,6 +330,20 @@ impl BaseOps<Avx512> for B {
         b.two(B::Two(e, 0, None), of)
     }
 
+    fn high_product(b: &mut Bases<'_, '_>, signed: bool, of: [VReg; 2]) -> VReg {
+        let e = if signed { op::MULDQ } else { op::MULUDQ };
+        let shifted =
+            |b: &mut Bases<'_, '_>, ext: u8, a: VReg| b.one(B::Shift(op::SHIFTQ_I, ext, 32, 0), a);
+        // The products of the even dwords, and of the odd ones.
+        let odd = of.map(|r| shifted(b, 2, r));
+        let [even, odd] = [of, odd].map(|of| {
+            let product = b.two(B::Two(e, 0, None), of);
+            shifted(b, 2, product)
+        });
+        let odd = shifted(b, 6, odd);
+        b.two(B::Two(op::ORD, 0, None), [even, odd])
+    }
+
     fn and_not(b: &mut Bases<'_, '_>, of: [VReg; 2]) -> VReg {
         b.two(B::Two(op::ANDND, 0, None), of)
     }

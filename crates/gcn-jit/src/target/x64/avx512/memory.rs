@@ -940,6 +940,7 @@ impl Emit<'_, Avx512> {
         loaded: &[u8],
         wanted: &[u8],
         [t, u]: [u8; 2],
+        quarters: i32,
         two: impl Fn(&mut Self, i32) -> [Mem; 2],
     ) {
         let short = |e: &mut Self, op: E, r: u8, at: Mem, lane: Option<u8>| {
@@ -951,7 +952,7 @@ impl Emit<'_, Avx512> {
             let (d, element) = (loaded[n], wanted[n]);
             let by = element as i32 * bytes as i32;
             let pairs = bytes == 4 && wanted.get(n + 1) == Some(&(element + 1));
-            for quarter in 0..4 {
+            for quarter in 0..quarters {
                 let parts = match (pairs, quarter) {
                     (true, 0) => [d, loaded[n + 1]],
                     (false, 0) => [d; 2],
@@ -1039,7 +1040,19 @@ impl Emit<'_, Avx512> {
             let by = e.two_lanes(index, v, pair);
             by.map(|by| indexed(RAX, by, offset))
         };
-        self.load_one_by_one(bytes, loaded, wanted, [t, u], two);
+        let done = self.a.label();
+        if some && self.common.slices == 1 {
+            // A workgroup of up to eight work-items has no other lanes.
+            let more = self.a.label();
+            self.a.k_to_gpr(RDX, K_EXEC);
+            self.a.alu_imm(alu::CMP, false, Rm::R(RDX), 0xff);
+            self.a.jcc(Cc::A, more);
+            self.load_one_by_one(bytes, loaded, wanted, [t, u], 2, two);
+            self.a.jmp(done);
+            self.a.bind(more);
+        }
+        self.load_one_by_one(bytes, loaded, wanted, [t, u], 4, two);
+        self.a.bind(done);
         if some {
             for &d in loaded {
                 self.a.zk(op::MOVDQU32, d, 0, Rm::R(d), zero(K_EXEC));
@@ -1602,7 +1615,7 @@ impl Accesses for Avx512 {
             let two = |_: &mut Emit<'_, Avx512>, pair: i32| {
                 [0, 1].map(|n| address_plus(a.offset + (2 * pair + n) * a.step))
             };
-            e.load_one_by_one(a.bytes, &loaded, wanted, [temps[0], temps[1]], two);
+            e.load_one_by_one(a.bytes, &loaded, wanted, [temps[0], temps[1]], 4, two);
             if e.all_active.is_some() {
                 e.a.bind(done);
                 return;
