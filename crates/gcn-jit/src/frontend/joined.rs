@@ -365,8 +365,8 @@ impl Builder<'_> {
     }
 }
 
-/// Returns true if a joined variant does not continue after a block: the block is long, or its branch is not one to another block that is taken if a mask
-/// is zero.
+/// Returns true if a joined variant does not continue after a block: the block is long, or its branch is not one forward that is taken if a mask is
+/// zero.
 fn ends_joining(c: &Block) -> bool {
     if c.insns >= MOST {
         return true;
@@ -374,7 +374,7 @@ fn ends_joining(c: &Block) -> bool {
     let Terminator::Branch { when, taken, .. } = c.terminator else {
         return false;
     };
-    taken == c.start || tested_for_zero(&c.graph, when).is_none()
+    taken <= c.start || tested_for_zero(&c.graph, when).is_none()
 }
 
 /// Returns the mask of which a truth value says that it has no bits.
@@ -571,7 +571,7 @@ impl<'a> Tracer<'a> {
                             }
                             let exec = b.sgpr_pair(EXEC);
                             let none = tested_for_zero(&b.g.nodes, when) == Some(exec);
-                            if !none || over.contains(&to) || refused.contains(&pc) {
+                            if !none || to <= pc || refused.contains(&pc) {
                                 b.code.jumped = true;
                                 let taken = to;
                                 return Followed::Ended(Terminator::Branch { when, taken, next });
