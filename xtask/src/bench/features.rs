@@ -191,7 +191,7 @@ const LOOPS: &[Case] = &[
         let mut random = Random(5);
         let mut left = 0;
         let gaps = words(n, |_| {
-            if left == 0 && random.word() % 20 == 0 {
+            if left == 0 && random.word().is_multiple_of(20) {
                 left = 1 + random.word() as usize % 12;
             }
             left = left.saturating_sub(1);

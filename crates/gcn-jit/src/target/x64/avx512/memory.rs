@@ -365,6 +365,28 @@ impl Emit<'_, Avx512> {
         ]
     }
 
+    /// Stores an element of each lane where lanes' elements follow each other, or those of each eight lanes, and goes to `back`; or on if they do not. `t` stays.
+    fn store_following(&mut self, l: &Lanes, data: u8, r: Regs, back: Label) {
+        if !l.consecutive() {
+            return;
+        }
+        let Regs { t, u, v, k, .. } = r;
+        let [halves, apart, untested] = std::array::from_fn(|_| self.a.label());
+        self.may_follow(l, untested);
+        self.first_lane(l, r, halves);
+        self.fetch_at_pace(l.bytes as i32, l.offset, true);
+        self.store_elements(l.bytes, &[data], mem(RAX, l.offset), [t, u, v], k);
+        self.follow(l);
+        self.a.jmp(back);
+        self.a.bind(halves);
+        self.store_halves(l, data, r, apart);
+        self.follow(l);
+        self.a.jmp(back);
+        self.a.bind(apart);
+        self.do_not_follow(l);
+        self.a.bind(untested);
+    }
+
     /// Stores an element of each lane by halves, where the active lanes' distances in `u`, less their places, are equal in the lower
     /// eight lanes, and in the upper eight: those of two rows of a workgroup. Jumps to `apart` where they are not. `t` stays. RCX, RDX, `u`, `v` and
     /// opmasks are clobbered.
@@ -1359,27 +1381,8 @@ impl Accesses for Avx512 {
             }
             (true, Some(range)) if l.count == 1 => {
                 e.in_range(l, range, regs, [outside, from]);
-                let apart = e.a.label();
-                let Regs { t, u, v, k, .. } = regs;
-                if l.consecutive() {
-                    let untested = e.a.label();
-                    e.may_follow(l, untested);
-                    e.first_lane(l, regs, apart);
-                    e.fetch_at_pace(l.bytes as i32 * l.count as i32, l.offset, true);
-                    e.store_elements(l.bytes, &stored, mem(RAX, l.offset), [t, u, v], k);
-                    e.follow(l);
-                    e.a.jmp(back);
-                    e.a.bind(apart);
-                    let apart = e.a.label();
-                    e.store_halves(l, stored[0], regs, apart);
-                    e.follow(l);
-                    e.a.jmp(back);
-                    e.a.bind(apart);
-                    e.do_not_follow(l);
-                    e.a.bind(untested);
-                } else {
-                    e.a.bind(apart);
-                }
+                let Regs { t, k, .. } = regs;
+                e.store_following(l, stored[0], regs, back);
                 if let Some([_, both]) = second {
                     e.a.bind(both);
                 }
