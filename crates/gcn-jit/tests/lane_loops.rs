@@ -461,7 +461,7 @@ fn run_in(again: &str, denormals: bool) -> Option<String> {
         );
     }
     // The masks that the loop may leave behind, in every other loop: if nothing reads them, they need not be right.
-    if again.len() % 2 == 0 {
+    if again.len().is_multiple_of(2) {
         for (n, [low, high]) in [[26, 27], [28, 29]].into_iter().enumerate() {
             stores += &format!(
                 "s_mul_i32 s9, s{high}, 3\ns_xor_b32 s9, s9, s{low}\nv_mov_b32 v18, s9\n\
