@@ -73,8 +73,12 @@ impl<V: Vectors> Emit<'_, V> {
     /// Goes to `apart` without a test if lanes' elements have not followed each other lately.
     pub(super) fn may_follow(&mut self, l: &Lanes, apart: Label) {
         let counter = Rm::M(ctx!(remembered.following, 4 * l.counter));
+        let test = self.a.label();
+        self.a.alu_imm(alu::CMP, false, counter, 0);
+        self.a.jcc(Cc::Ge, test);
         self.a.alu_imm(alu::ADD, false, counter, 1);
-        self.a.jcc(Cc::S, apart);
+        self.a.jmp(apart);
+        self.a.bind(test);
     }
 
     /// Counts that lanes' elements follow each other.
@@ -90,6 +94,7 @@ impl<V: Vectors> Emit<'_, V> {
         const UNTESTED: i32 = 240;
         let few = self.a.label();
         let counter = ctx!(remembered.following, 4 * l.counter);
+        self.a.alu_imm(alu::ADD, false, Rm::M(counter), 1);
         self.a.alu_imm(alu::CMP, false, Rm::M(counter), TESTS);
         self.a.jcc(Cc::L, few);
         self.a.store_imm(counter, -UNTESTED as u32);
