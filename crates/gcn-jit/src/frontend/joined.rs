@@ -215,11 +215,10 @@ impl Builder<'_> {
             Inst::Alu(op @ (Op::And | Op::Or | Op::Xor | Op::Not))
                 if n.vec && n.ty == Ty::Bool && depth > 0 =>
             {
-                let a = self.where_active(n.args[0], depth - 1)?;
+                let mut a = self.where_active(n.args[0], depth - 1)?;
                 if op == Op::Not {
                     return Ok(self.g.alu(op, Ty::Bool, Ty::Bool, [a, 0, 0])?);
                 }
-                let mut a = a;
                 let mut b = self.where_active(n.args[1], depth - 1)?;
                 if op == Op::Or {
                     b = self.without_opposite(b, a)?;
@@ -257,21 +256,15 @@ impl Builder<'_> {
 
     /// Returns the conjunction of truth values of lanes.
     fn conjunction(&mut self, all: &[Id]) -> Result<Id, Refusal> {
-        let mut result = None;
-        for &c in all
-            .iter()
-            .filter(|&&c| !self.g.is(c, 1))
-            .collect::<Vec<_>>()
-        {
-            result = Some(match result {
-                None => c,
-                Some(before) => (self.g).alu(Op::And, Ty::Bool, Ty::Bool, [before, c, 0])?,
-            });
+        let mut result = self.g.constant(Ty::Bool, 1);
+        for &c in all {
+            result = match [result, c].map(|id| self.g.is(id, 1)) {
+                [true, _] => c,
+                [_, true] => result,
+                _ => (self.g).alu(Op::And, Ty::Bool, Ty::Bool, [result, c, 0])?,
+            };
         }
-        Ok(match result {
-            Some(result) => result,
-            None => self.g.constant(Ty::Bool, 1),
-        })
+        Ok(result)
     }
 
     /// Makes an instruction's results keep the old values in lanes in which it has no effect. `first` is the number of its first value.
