@@ -194,11 +194,20 @@ pub(super) struct Tracing {
     pub passing: bool,
 }
 
+impl Tracing {
+    /// It ends at all of these.
+    pub const ONCE: Tracing = Tracing {
+        branches: false,
+        rounds: 1,
+        passing: false,
+    };
+}
+
 /// An all-active variant.
-struct Variant {
-    block: Block,
+pub(super) struct Variant {
+    pub block: Block,
     /// The VGPRs that are affine after it.
-    after: AffineVgprs,
+    pub after: AffineVgprs,
     /// The variant that runs if this one cannot.
     less: Option<Box<Block>>,
 }
@@ -209,18 +218,10 @@ impl<'a> Tracer<'a> {
     fn variant(&self, c: &Block, flow: &ControlFlow, branches: bool) -> Option<Variant> {
         let once = Tracing {
             branches,
-            rounds: 1,
-            passing: false,
+            ..Tracing::ONCE
         };
-        let one = self.traced(c, flow, once)?;
-        let more = rounds(&one.block).filter(|_| !self.s.left_out.has(Optional::Rounds));
-        let more = more.and_then(|rounds| self.traced(c, flow, Tracing { rounds, ..once }));
-        let better = |v: &Variant| {
-            let c = &v.block;
-            let longer = c.insns > one.block.insns;
-            longer && !crate::passes::waits_for_rounds(&c.graph)
-        };
-        match more.filter(better) {
+        let one = self.traced(c.start, flow, None, once)?;
+        match self.several_rounds(&one.block, flow, None, once) {
             Some(more) => Some(Variant {
                 less: Some(Box::new(one.block)),
                 ..more
@@ -229,10 +230,35 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns a variant of a block.
-    fn traced(&self, c: &Block, flow: &ControlFlow, how: Tracing) -> Option<Variant> {
-        let (mut block, over) = self.longest(c.start, flow, None, how)?;
-        let state = self.state.get(&c.start).cloned().unwrap_or_default();
+    /// Returns a variant or a continuation with several rounds, if the one with one round is a loop with little in it.
+    pub(super) fn several_rounds(
+        &self,
+        one: &Block,
+        flow: &ControlFlow,
+        before: Option<&AffineVgprs>,
+        once: Tracing,
+    ) -> Option<Variant> {
+        if self.s.left_out.has(Optional::Rounds) {
+            return None;
+        }
+        let rounds = rounds(one)?;
+        let more = self.traced(one.start, flow, before, Tracing { rounds, ..once })?;
+        let longer = more.block.insns > one.insns;
+        (longer && !crate::passes::waits_for_rounds(&more.block.graph)).then_some(more)
+    }
+
+    /// Returns a variant of the block at an address. For a continuation, `before` has the VGPRs that are affine where it begins.
+    fn traced(
+        &self,
+        start: u64,
+        flow: &ControlFlow,
+        before: Option<&AffineVgprs>,
+        how: Tracing,
+    ) -> Option<Variant> {
+        let states = before.map(|before| Map::from_iter([(start, before.clone())]));
+        let (mut block, over) = self.longest(start, flow, states.as_ref(), how)?;
+        let state = before.or(self.state.get(&start));
+        let state = state.cloned().unwrap_or_default();
         if !self.keeps(&block, &state) {
             return None;
         }
@@ -261,10 +287,10 @@ impl<'a> Tracer<'a> {
         let made = [branches, false].into_iter().find_map(|branches| {
             let how = Tracing {
                 branches,
-                rounds: 1,
                 passing: true,
+                ..Tracing::ONCE
             };
-            let made = self.traced(c, flow, how)?;
+            let made = self.traced(c.start, flow, None, how)?;
             (made.block.insns > insns).then_some(made)
         })?;
         (!made.block.polls).then_some(made.block)
@@ -487,7 +513,7 @@ impl<'a> Tracer<'a> {
 }
 
 /// Returns how many rounds of a loop a variant should have. `None` if it is not a loop, or one round is enough.
-pub(super) fn rounds(c: &Block) -> Option<usize> {
+fn rounds(c: &Block) -> Option<usize> {
     /// The most rounds, and the most instructions of all of them.
     const ROUNDS: u32 = 4;
     const INSNS: u32 = 160;

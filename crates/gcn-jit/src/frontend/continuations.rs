@@ -52,9 +52,11 @@ impl Tracer<'_> {
         let addresses = |c: &Block| (c.start, c.affine.addresses.len());
         let addresses: Map<u64, usize> = blocks.iter().map(addresses).collect();
         retain_gaining(&mut found, &addresses);
+        let facts = |(&pc, f): (&u64, &Found)| (pc, f.before.clone());
+        let facts: Map<u64, AffineVgprs> = found.iter().map(facts).collect();
         let leads = |c: &Block, after: &AffineVgprs| {
             let to = c.successors();
-            let known = |pc: &u64| found.get(pc).is_some_and(|f| within(&f.before, after));
+            let known = |pc: &u64| facts.get(pc).is_some_and(|facts| within(facts, after));
             to.filter(known).collect::<Vec<u64>>()
         };
         let mut work = Vec::new();
@@ -75,24 +77,17 @@ impl Tracer<'_> {
                 reached.insert(pc, to);
             }
         }
-        let facts = |(&pc, f): (&u64, &Found)| (pc, f.before.clone());
-        let found_before: Map<u64, AffineVgprs> = found.iter().map(facts).collect();
         let mut out = Vec::new();
         for (pc, to) in reached {
             let Some(mut one) = found.remove(&pc) else {
                 continue;
             };
-            // Continuations that the loop's end leads to must also follow several rounds.
-            let leads = |block: &Block, after: &AffineVgprs| {
-                let suits = |pc: &u64| match *pc == one.block.start {
-                    true => within(&one.before, after),
-                    false => found_before
-                        .get(pc)
-                        .is_some_and(|before| within(before, after)),
-                };
-                block.successors().filter(suits).collect::<Vec<u64>>()
-            };
-            one.block.all_active = self.several_rounds(&one, flow, &leads).map(Box::new);
+            let several = self.several_rounds(&one.block, flow, Some(&one.before), Tracing::ONCE);
+            one.block.all_active = several.map(|mut several| {
+                several.block.continued = leads(&several.block, &several.after);
+                several.block.continued.retain(|pc| to.contains(pc));
+                Box::new(several.block)
+            });
             one.block.continued = to;
             one.block.replaces = one.over;
             if !self.s.left_out.has(Optional::InOrder) {
@@ -101,40 +96,6 @@ impl Tracer<'_> {
             out.push(one.block);
         }
         out
-    }
-
-    /// Returns a continuation's variant with several rounds, if it is a loop with little in it. `leads` returns the continuations that a block leads to.
-    fn several_rounds(
-        &self,
-        one: &Found,
-        flow: &ControlFlow,
-        leads: &dyn Fn(&Block, &AffineVgprs) -> Vec<u64>,
-    ) -> Option<Block> {
-        let rounds = all_active::rounds(&one.block)?;
-        let how = Tracing {
-            branches: false,
-            rounds,
-            passing: false,
-        };
-        if self.s.left_out.has(Optional::Rounds) {
-            return None;
-        }
-        let states = Map::from_iter([(one.block.start, one.before.clone())]);
-        let (mut block, over) = self.longest(one.block.start, flow, Some(&states), how)?;
-        let waits = crate::passes::waits_for_rounds(&block.graph);
-        if block.insns <= one.block.insns || waits || !self.keeps(&block, &one.before) {
-            return None;
-        }
-        let after = affine::written(&block, &one.before);
-        if !affine::extract_affine(&mut block, one.before.clone()) {
-            return None;
-        }
-        if !self.s.left_out.has(Optional::InOrder) {
-            affine::keep_order(&mut block);
-        }
-        block.continued = leads(&block, &after);
-        block.replaces = over;
-        Some(block)
     }
 
     /// Builds continuations at addresses that have more facts than the plain blocks there, and at the addresses that those lead to, until no facts
@@ -174,12 +135,7 @@ impl Tracer<'_> {
                 continue;
             }
             let states = Map::from_iter([(pc, before.clone())]);
-            let how = Tracing {
-                branches: false,
-                rounds: 1,
-                passing: false,
-            };
-            let Some((block, over)) = self.longest(pc, flow, Some(&states), how) else {
+            let Some((block, over)) = self.longest(pc, flow, Some(&states), Tracing::ONCE) else {
                 continue;
             };
             insns += block.insns;
@@ -322,33 +278,15 @@ s_endpgm
         }
     }
 
-    /// A loop with one load after the same lanes' elements were stored.
-    const SUMS: &str = "\
-v_lshlrev_b32 v1, 2, v0
-v_mov_b32 v3, 0
-v_cmp_gt_u32 vcc, s8, v0
-s_and_saveexec_b64 s[4:5], vcc
-global_load_dword v2, v1, s[0:1]
-s_waitcnt vmcnt(0)
-global_store_dword v1, v2, s[2:3]
-v_add_u32 v1, s9, v1
-s_mov_b64 exec, s[4:5]
-s_mov_b64 s[4:5], exec
-again:
-global_load_dword v2, v1, s[0:1]
-v_add_u32 v1, s9, v1
-s_add_u32 s7, s7, -1
-s_waitcnt vmcnt(0)
-v_add_u32 v3, v2, v3
-s_cmp_lg_u32 s7, 0
-s_cbranch_scc1 again
-global_store_dword v1, v3, s[2:3]
-s_endpgm
-";
-
     #[test]
     fn loops_have_several_rounds() {
-        let region = region_of(SUMS);
+        // After the first row, the sum of others.
+        let (first, _) = ROWS.rsplit_once("global_load_dword").expect("a load");
+        let region = region_of(&format!(
+            "v_mov_b32 v3, 0\n{first}again:\nglobal_load_dword v2, v1, s[0:1]\nv_add_u32 v1, s9, v1\ns_add_u32 s7, s7, -1\n\
+             s_waitcnt vmcnt(0)\nv_add_u32 v3, v2, v3\ns_cmp_lg_u32 s7, 0\ns_cbranch_scc1 again\n\
+             global_store_dword v1, v3, s[2:3]\ns_endpgm\n"
+        ));
         let mut all = region.continuations.iter();
         let found = all.find(|c| c.runs_again_if().is_some());
         let one = found.expect("the loop has a continuation");

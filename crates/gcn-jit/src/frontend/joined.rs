@@ -110,22 +110,27 @@ impl Tables {
     }
 }
 
-/// Returns true if of two truth values of lanes always one is true.
+/// Returns the truth value of which one is the opposite, if it is computed from it.
+fn inverted(g: &Graph, id: Id) -> Option<Id> {
+    let n = g.get(id);
+    (n.op == Inst::Alu(Op::Not) && n.ty == Ty::Bool).then_some(n.args[0])
+}
+
+/// Returns true if of two truth values of lanes always exactly one is true.
 fn are_opposite(g: &Graph, a: Id, b: Id) -> bool {
     let [of_a, of_b] = [g.get(a), g.get(b)];
-    let inverts = |n: &crate::ir::Node, of: Id| {
-        n.op == Inst::Alu(Op::Not) && n.ty == Ty::Bool && n.args[0] == of
-    };
     let (Inst::Alu(p), Inst::Alu(q)) = (of_a.op, of_b.op) else {
         return false;
     };
     let pairs = [(Op::Lt, Op::Ge), (Op::Le, Op::Gt), (Op::Eq, Op::Ne)];
     let compared = pairs.contains(&(p, q)) || pairs.contains(&(q, p));
     let same = of_a.ty == of_b.ty && of_a.args[..2] == of_b.args[..2];
-    inverts(of_a, b) || inverts(of_b, a) || compared && same && !of_a.ty.is_float()
+    inverted(g, a) == Some(b)
+        || inverted(g, b) == Some(a)
+        || compared && same && !of_a.ty.is_float()
 }
 
-/// Collects the truth values of which one is a conjunction, each once.
+/// Collects the operands of a conjunction of truth values, each once.
 fn conjuncts(g: &Graph, id: Id, depth: u32, all: &mut Vec<Id>) {
     let n = g.get(id);
     if depth > 0 && n.vec && n.op == Inst::Alu(Op::And) && n.ty == Ty::Bool {
@@ -133,14 +138,10 @@ fn conjuncts(g: &Graph, id: Id, depth: u32, all: &mut Vec<Id>) {
         conjuncts(g, n.args[1], depth - 1, all);
         return;
     }
-    let inverted = |id: Id| {
-        let n = g.get(id);
-        (n.op == Inst::Alu(Op::Not) && n.ty == Ty::Bool).then_some(n.args[0])
-    };
     let equal = |a: Id| {
         a == id
-            || inverted(a).is_some_and(|a| are_opposite(g, a, id))
-            || inverted(id).is_some_and(|id| are_opposite(g, a, id))
+            || inverted(g, a).is_some_and(|a| are_opposite(g, a, id))
+            || inverted(g, id).is_some_and(|id| are_opposite(g, a, id))
     };
     if !all.iter().any(|&a| equal(a)) {
         all.push(id);

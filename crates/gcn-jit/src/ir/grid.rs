@@ -487,29 +487,31 @@ pub enum Value {
 /// All values of a program.
 pub struct Evaluated {
     values: Vec<Value>,
-    pub extent: Extent,
     scope: Scope,
 }
 
-/// What operations need to know of the workgroups. Numbers of workgroups are relative to the first one.
+/// What operations need to know of the workgroups.
 struct Scope {
-    groups: [u32; 3],
-    /// The workgroup whose results the others should have.
+    extent: Extent,
+    /// The workgroup whose results the others should have, relative to the first one.
     middle: [u32; 3],
-    /// The fewer workgroups in which the operation that failed has the result that it has in the middle one: a dimension, the first workgroup in
-    /// it, and their number.
-    fewer: Cell<Option<(usize, u32, u32)>>,
+    /// The fewer workgroups in which the operation that failed has the result that it has in the middle one.
+    fewer: Cell<Option<Extent>>,
 }
 
+/// A number that is greater than all sums.
+const FAR: i128 = i128::MAX / 4;
+
 impl Scope {
-    /// Returns true if a sum is not below `least` and below `end` in all workgroups, for one of its constants. Otherwise finds fewer workgroups around the
+    /// Returns true if a sum is at least `least` and less than `end` in all workgroups, for one of its constants. Otherwise finds fewer workgroups around the
     /// middle one in which it is.
     fn within(&self, c: i128, sum: &Sum, [least, end]: [i128; 2]) -> bool {
-        let (low, high) = sum.spread(self.groups);
+        let groups = self.extent.groups;
+        let (low, high) = sum.spread(groups);
         if c + low >= least && c + high < end {
             return true;
         }
-        let far = |dim: usize| sum.slopes[dim] * (self.groups[dim] as i128 - 1);
+        let far = |dim: usize| sum.slopes[dim] * (groups[dim] as i128 - 1);
         let mut dims = [0, 1, 2];
         dims.sort_by_key(|&dim| -far(dim).abs());
         let fewer = dims.into_iter().find_map(|dim| {
@@ -525,8 +527,11 @@ impl Scope {
                 true => (-(-least).div_euclid(slope), most.div_euclid(slope)),
                 false => (-most.div_euclid(-slope), (-least).div_euclid(-slope)),
             };
-            let (from, to) = (from.max(0), to.min(self.groups[dim] as i128 - 1));
-            Some((dim, from as u32, (to - from + 1) as u32))
+            let (from, to) = (from.max(0), to.min(groups[dim] as i128 - 1));
+            let mut fewer = self.extent;
+            fewer.first[dim] += from as u32;
+            fewer.groups[dim] = (to - from + 1) as u32;
+            Some(fewer)
         });
         self.fewer.set(fewer);
         false
@@ -540,11 +545,7 @@ impl Scope {
     /// Returns whether a sum is below 0 in all workgroups, for one of its constants. `None` if only in some.
     fn below(&self, c: i128, sum: &Sum) -> Option<bool> {
         let below = self.in_middle(c, sum) < 0;
-        let limits = if below {
-            [i128::MIN / 4, 0]
-        } else {
-            [0, i128::MAX / 4]
-        };
+        let limits = if below { [-FAR, 0] } else { [0, FAR] };
         self.within(c, sum, limits).then_some(below)
     }
 }
@@ -688,9 +689,8 @@ impl Program {
         let Extent { first, groups } = waves.extent;
         let mut e = Evaluated {
             values: Vec::with_capacity(self.steps.len()),
-            extent: waves.extent,
             scope: Scope {
-                groups,
+                extent: waves.extent,
                 middle: std::array::from_fn(|dim| {
                     let most = groups[dim].saturating_sub(1);
                     middle[dim].saturating_sub(first[dim]).min(most)
@@ -714,17 +714,17 @@ impl Program {
         let done = of_steps.and_then(|()| hold()).and_then(|()| lie());
         match done {
             Some(()) => Ok(e),
-            None => Err(e.scope.fewer.take().map(|(dim, from, count)| {
-                let mut fewer = waves.extent;
-                fewer.first[dim] += from;
-                fewer.groups[dim] = count;
-                fewer
-            })),
+            None => Err(e.scope.fewer.take()),
         }
     }
 }
 
 impl Evaluated {
+    /// Returns the workgroups for which the program was evaluated.
+    pub fn extent(&self) -> Extent {
+        self.scope.extent
+    }
+
     pub fn sum(&self, step: StepId) -> Option<&Sum> {
         match self.values.get(step as usize)? {
             Value::Sum(sum) => Some(sum),
@@ -946,8 +946,8 @@ impl Evaluated {
                     let middle = scope.in_middle(c, &less);
                     let limits = match middle.signum() {
                         0 => [0, 1],
-                        -1 => [i128::MIN / 4, 0],
-                        _ => [1, i128::MAX / 4],
+                        -1 => [-FAR, 0],
+                        _ => [1, FAR],
                     };
                     if !scope.within(c, &less, limits) {
                         return None;
@@ -1044,7 +1044,7 @@ impl Evaluated {
                 let more = by.max(0) as i128;
                 apart.of.iter_mut().for_each(|c| *c += more);
                 let apart = apart.reduced().number(false, scope)?;
-                let limits = [by.unsigned_abs() as i128 + 1, i128::MAX / 4];
+                let limits = [by.unsigned_abs() as i128 + 1, FAR];
                 let within = |&c: &i128| scope.within(c, &apart, limits);
                 apart.of.iter().all(within)
             }
@@ -1123,7 +1123,7 @@ fn conjunction(x: &Sum, y: &Sum, scope: &Scope) -> Option<Sum> {
     // The mask may keep all bits that may be ones.
     let number = x.number(false, scope)?;
     let mask = y.uniform()?;
-    let whole = (mask & (mask + 1) == 0) && number.limits(scope.groups).1 <= mask;
+    let whole = (mask & (mask + 1) == 0) && number.limits(scope.extent.groups).1 <= mask;
     whole.then(|| number.reduced())
 }
 

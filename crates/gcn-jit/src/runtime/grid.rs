@@ -411,7 +411,7 @@ impl Tables<'_> {
         let addresses = addresses?;
         let mut accessed = Vec::new();
         for (sum, a) in addresses.iter().zip(&program.addresses) {
-            let (least, most) = sum.limits(self.evaluated.extent.groups);
+            let (least, most) = sum.limits(self.evaluated.extent().groups);
             accessed.push(Accessed {
                 first: u64::try_from(least + a.from as i128).ok()?,
                 last: u64::try_from(most + a.to as i128 - 1).ok()?,
@@ -518,7 +518,7 @@ impl Tables<'_> {
                 put(ctx, at + 2 * dim as u32, slope as u64)?;
             }
         }
-        let Extent { first, groups } = self.evaluated.extent;
+        let Extent { first, groups } = self.evaluated.extent();
         ctx.grid[..3].copy_from_slice(&groups);
         ctx.grid[3..6].copy_from_slice(&first);
         Some(())
